@@ -25,9 +25,8 @@ RESULTS = Path(__file__).with_name("results") / "family.csv"
 RUBRIC = {
     "_target_": "undogmatic.records.rubric.Rubric",
     "name": "made",
-    "minimum": 0,
-    "maximum": 100,
-    "levels": [0, 25, 50, 75, 100],
+    "scale": {"kind": "numeric", "minimum": 0, "maximum": 100},
+    "guide": {"kind": "anchors", "at": [0, 25, 50, 75, 100]},
     "direction": "higher_is_worse",
     "margin": 10,
     "wordings": {"en": {"definition": "d", "question": "q", "meanings": list("abcde")}},

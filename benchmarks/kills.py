@@ -39,7 +39,7 @@ def main() -> None:
             version = "" if given.batch == "claude" else "/v1"
             words = [f"model={given.batch or 'gpt'}", f"model.api_base={stub.url}{version}", f"run.limit={TEXTS}"]
             words += ["analysis=none", "engine.cache=false"]
-            words += ["engine=batch", "engine.poll=0.2"] if given.batch else ["engine.concurrency=4"]
+            words += ["engine=batch", "engine.poll=0.2", "tracking=none"] if given.batch else ["engine.concurrency=4"]
             began = time.perf_counter()
             assert _run(place, [*words, "hydra.run.dir=whole"]) == 0
             lasts = time.perf_counter() - began

@@ -357,6 +357,9 @@ def test_another_table_is_another_run_and_a_limit_takes_whole_items(table: Path,
     table.write_text(table.read_text().replace(",false", ",true", 1))
     with pytest.raises(ConfigError, match="holds another run"):
         elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
+    put(tmp_path / "out" / "run.json", json.dumps(told(tmp_path / "out", "run") | {"format": 2}))
+    with pytest.raises(ConfigError, match=r"holds a run of format 2, .*is in the cache"):
+        elsewhere(tmp_path / "out", table, "analysis=none", "run.limit=4")
 
 
 def test_a_ranking_is_held_against_that_of_an_earlier_run(table: Path, tmp_path: Path) -> None:

@@ -63,9 +63,8 @@ def run_experiment(
 
         terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
     items = items_digest(experiment.items)
-    opened = (folder, experiment.identity, items, experiment.name, config, experiment.locked, experiment.redact)
-    unread, told = experiment.chosen.unread(experiment.parts.groups), speaking(experiment.chosen.report.language)
-    with held(folder), told, Manifest.open(*opened, unread) as manifest:
+    opened = (folder, experiment.identity, items, experiment.name, experiment.locked, experiment.redact)
+    with held(folder), speaking(experiment.chosen.report.language), Manifest.open(*opened) as manifest:
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
             experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))

@@ -19,7 +19,7 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Verdict
 from undogmatic.records.results import AnalysisResult, Finding
-from undogmatic.records.rubric import Rubric, Wording
+from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 from undogmatic.records.verdict_table import AS_GIVEN, FIRST, LABEL_COLUMNS, SECOND, SWAPPED, TIE, Kind, VerdictTable
 
 ORIGIN = Provenance(model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h")
@@ -95,8 +95,8 @@ def rubric(
     direction: Literal["higher_is_worse", "higher_is_better"] = "higher_is_worse", margin: float | None = None
 ) -> Rubric:
     """A 0-100 rubric of five levels."""
-    scale = {"minimum": 0, "maximum": 100, "levels": (0, 25, 50, 75, 100)}
-    return Rubric(name="shame", direction=direction, margin=margin, wordings={"en": WORDING}, **scale)
+    scale, guide = NumericScale(minimum=0, maximum=100), Anchors(at=(0, 25, 50, 75, 100))
+    return Rubric(name="shame", direction=direction, margin=margin, wordings={"en": WORDING}, scale=scale, guide=guide)
 
 
 def composed(folder: Path) -> None:

@@ -107,7 +107,7 @@ def edited() -> str:
         (["card.json"], "{standing: supported, max_age_days: 0}", "`max_age_days` is 0: it must be at least 1. Keys"),
         (["card.json"], "{standing: supported, labels: xyz}", "it must fit the pattern ^[0-9a-f]{8,64}$"),
         (["card.json"], "figures: {agreement.kappa: {}}", "neither at_least nor at_most"),
-        (["card.json"], "figures: {agreement.kapa: {at_least: 0.1}}", "There is no figure agreement.kapa"),
+        (["card.json"], "figures: {agreement.kapa: {at_least: 0.1}}", "There is no figure “agreement.kapa”"),
         (["card.json"], "[", "not YAML"),
         (["card.json", "--config", "gone.yaml"], None, "gone.yaml"),
         (["card.json", "model"], KAPPA % 0.6, "KEY=VALUE"),
@@ -214,9 +214,9 @@ def a_run(folder: Path, **facts: Any) -> Path:
     [
         ({}, "gate: {figures: {ab.share: {at_least: 0.7}}, standing: supported, judge: {model: local}}", 0, "Passed"),
         ({}, "figures: {ab.share: {at_least: 0.75}}", 2, "Undecided"),
-        ({"standing": {"ab": "supported", "x": "refuted"}}, "standing: supported", 1, "verdict of “x” is: refuted"),
+        ({"standing": {"ab": "supported", "x": "refuted"}}, "standing: supported", 1, "answer to “x” is no"),
         ({}, "{standing: supported, judge: {prompt: other}}", 3, "other now"),
-        ({}, "{standing: supported, items: abababab, labels: '00000000'}", 3, "labels are others"),
+        ({}, "{standing: supported, items: abababab, labels: '00000000'}", 3, "labels are not those"),
         ({"status": "stopped"}, "standing: supported", 3, "did not finish"),
         ({}, "figures: {judged: {at_least: 1}}", 3, "no interval"),
         ({}, "{standing: supported, max_age_days: 1}", 3, "days old"),
@@ -237,7 +237,7 @@ def test_a_gate_holds_a_run_that_was_made(tmp_path: Path) -> None:
     status, said = run(tmp_path, "made", demanded=block)
     assert status == 0 and "Mean difference (points) is at least -10" in said.replace("−", "-"), said
     status, said = run(tmp_path, "made", demanded="gate: {standing: supported}")
-    assert status == 1 and "verdict of “Paired experiment” is: refuted" in said, said
+    assert status == 1 and "answer to “Paired experiment” is no" in said, said
 
 
 def test_a_run_has_no_data_beside_it(tmp_path: Path) -> None:

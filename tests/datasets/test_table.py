@@ -433,11 +433,29 @@ def test_criteria_have_scales_of_their_own() -> None:
         (b"PK\3\4 not a workbook", "a.xlsx", "not a workbook"),
         ("[1, 2", "a.json", "holds no rows"),
         (b"id,judge\0\n", "a.csv", "NUL"),
+        ("text,label,judge\na,=B1+1,1\n", "a.csv", "`label` holds formulas.*--human COLUMN"),
+        ("text,nota,judge\na,=B1+1,1\n", "a.csv", "`nota` holds formulas.*--human COLUMN"),
+        ("text,nota,juiz\na,1,=B1+1\n", "a.csv", "`juiz` holds formulas.*--judge COLUMN"),
+        ("text,nota,juiz\na,1,\nb,2,\n", "a.csv", "a.csv: `juiz` is empty in every row.*--judge nota"),
+        ("text,nota,juiz\na,1,2\nb|2|3\n", "a.csv", "a.csv:3: this row is separated by bars"),
+        ("one text,1,1\nanother text,2,3\n", "a.csv", "the first line seems to be a row"),
+        ("case,nota,juiz\na,1,2\n,2,2\n,3,2\n", "a.csv", "a.csv:3: `case`.*2 of 3 rows.*merged.*--item COLUMN"),
     ],
 )
 def test_files_that_cannot_be_read_say_why(content: str | bytes, name: str, words: str) -> None:
     with pytest.raises((ConfigError, DataError), match=words):
         read(content, names=(name,))
+
+
+def test_what_was_guessed_and_may_be_otherwise_is_said_with_its_option() -> None:
+    words = ("good", "bad", "fair")
+    table = read(rows("id,juiz,nota", lambda i: f"{i},{words[i % 3]},{words[i * 2 % 3]}"))
+    assert (table.judges, table.raters("overall")) == (["juiz"], ["nota"])  # not three judges with these names
+    both = rows("response,summary,nota,juiz", lambda i: f"one answer of {i},one summary of {i},{3 + i % 3},{3 + i % 2}")
+    table = read(both)
+    assert told(table)["read_text"]["option"] == "--text summary"
+    assert told(table)["numeric_guess"]["option"] == "--scale 1-5" and table.read[0].key != "table.read_verdict"
+    assert told(read(both.replace("response,summary", "peça,voto")))["no_text"]["columns"] == ["`peça`", "`voto`"]
 
 
 def test_a_path_that_is_no_file_is_named() -> None:

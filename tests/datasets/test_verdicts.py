@@ -180,6 +180,14 @@ def test_labels_of_people_become_those_of_the_items() -> None:
         table(rows[0], {**rows[0], "judge": "k", "label": 5}).load()
 
 
+def test_columns_with_other_names_and_decimal_commas_are_read_and_said() -> None:
+    Path("t.csv").write_bytes("exemplo;juíza;critério;nota\na;j;tom;0,5\nb;j;tom;1\n".encode("cp1252"))
+    found = dataset(Path("t.csv"))
+    assert outcomes(found) == {("a", "j", "tom", 0): 0.5, ("b", "j", "tom", 0): 1.0}
+    assert [finding.key for finding in found.read] == ["table.encoding", "items.columns"]
+    assert found.read[1].values["roles"] == ["judge = `juíza`", "item = `exemplo`", "criterion = `critério`"]
+
+
 def test_columns_are_recognised_where_none_are_named() -> None:
     rows = [{"texto": f"texto {n}", "nota": n % 5 + 1, "juiz": (n + 1) % 5 + 1 if n else None} for n in range(10)]
     found = table(*rows, columns=None)

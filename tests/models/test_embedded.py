@@ -1,6 +1,7 @@
 """The embedded model itself. These tests load it (a second or two) from the user's cache."""
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import View, cut
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
-from undogmatic.models.llama import Llama
+from undogmatic.models.llama import Llama, library
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
@@ -85,6 +86,21 @@ def test_words_before_a_text_change_its_states_and_last_pools_one_token_of_a_kno
     assert not np.array_equal(last, mean)
     with pytest.raises(ConfigError, match="has 18 blocks; block 19 does not exist"):
         pooled(model, "texto", View(blocks=(19,)))
+
+
+@pytest.mark.parametrize(
+    ("own", "spins"), [({}, "1000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "active"}, None)]
+)
+def test_threads_that_wait_soon_sleep_unless_the_user_wants_otherwise(
+    own: dict[str, str], spins: str | None, monkeypatch: Patch
+) -> None:
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.setenv(name, "")  # so that what is set below is undone
+        monkeypatch.delenv(name)
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    library()
+    assert os.environ.get("GOMP_SPINCOUNT") == spins
 
 
 def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(model: EmbeddedModel, rubric: Rubric) -> None:

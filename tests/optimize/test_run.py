@@ -24,6 +24,7 @@ from undogmatic.optimize.programs import load
 from undogmatic.optimize.search import Found, Search
 from undogmatic.optimize.splits import looked
 from undogmatic.records.records import Item, text_mark
+from undogmatic.runs.folder import RunFolder
 from undogmatic.sweep.compare import compare
 
 Optimise = Callable[..., dict[str, Any]]
@@ -158,6 +159,17 @@ def test_every_further_program_that_is_judged_on_the_same_texts_is_counted(optim
     assert "This is look number 2" in report
     assert ", optimised: score" in report and ", baseline: score" not in report  # the excerpts, too
     assert "97.5% interval" in report
+
+
+def test_the_judged_texts_of_an_optimisation_are_read_again(optimise: Optimise, tmp_path: Path) -> None:
+    """Of its dataset it judged a part, which is no change of the dataset: its report can be made again."""
+    optimise("labeled_fewshot", *FEW)
+    folder, config = tmp_path / "outputs/a/b", composed("labeled_fewshot")
+    config = {**config, "dataset": {**config["dataset"], "path": str(tmp_path / "texts.jsonl")}}
+    (folder / ".hydra").mkdir(exist_ok=True)
+    (folder / ".hydra" / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
+    told = json.loads((folder / "splits.json").read_text(encoding="utf-8"))["test"]["ids"]
+    assert [item.id for item in RunFolder(folder).items()] == told and len(told) < 60
 
 
 def test_what_is_a_further_look(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.browser import CHROMIUM, Browser, browsing
+from tests.analyses.builders import verdict_table
+from tests.report import checks
 from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic.analyses.base import tabulate
@@ -52,6 +54,43 @@ def test_what_is_furthest_from_its_label_comes_first(finished: Build) -> None:
     assert errors == sorted(errors, reverse=True) and len(errors) == 6
     plain = workbench.bench_of(run, Words.of(run)).plain
     assert list(plain.rows[0][:2]) == ["i2", "Text 2."] and plain.rows[0][5] == "+40"
+
+
+def test_labels_stand_in_the_words_in_which_they_were_given(finished: Build) -> None:
+    items = [Item(id=f"i{k}", text=f"Text {k}.", label=label) for k, label in enumerate((0, 50, 100))]
+    told = unpacked(
+        finished([(item, verdict(50.0)) for item in items], [], label_scale=LabelScale(words=("não", "sim")))
+    )
+    cells = {row["id"]: row["cells"][4:6] for row in told["rows"]}
+    assert cells == {"i0": ["não", 50.0], "i1": ["não / sim", 0.0], "i2": ["sim", -50.0]}
+    assert told["columns"][4] | {"title": ""} == {
+        "title": "", "kind": "mark", "digits": 0, "order": ["não", "não / sim", "sim"]
+    }  # fmt: skip
+
+
+def test_a_scale_on_which_a_low_number_is_a_high_score_stands_as_it_was_given(finished: Build) -> None:
+    run = labelled(finished, label_scale=LabelScale(ends=(10, 0)))
+    assert unpacked(run)["rows"][0]["cells"][2:6] == [5.0, [3.8, 6.2], 9.0, -4.0]
+    contents.write(run)
+    said = (run.folder / "report.md").read_text(encoding="utf-8")
+    assert "score 5.00; interval" in said and "human label 9.00" in said
+    assert "on which 10 stands for the rubric's 0 and 0 for its 100" in said
+
+
+@pytest.mark.parametrize("kind", ["pass_fail", "numeric"])
+def test_a_check_begins_with_the_item_on_which_judge_and_people_differ_most(kind: str) -> None:
+    table = checks.table(judges=2) if kind == "pass_fail" else verdict_table("numeric", [1.0, 5, 3], [2.0, 1, 3])
+    made = checks.result(*map(checks.judge_check, table.judges), verdicts=table)
+    block = workbench.bench_of_check(made, checks.words())
+    told = json.loads(gzip.decompress(base64.b64decode(block.packed)))
+    titles = [column["title"] for column in told["columns"]]
+    if kind == "numeric":
+        assert titles == ["Item", "Text", "Score", "Human label", "Score minus label"] and block.begins
+        assert [row["cells"][2:] for row in told["rows"]] == [[5.0, 1.0, 4.0], [1.0, 2.0, -1.0], [3.0, 3.0, 0.0]]
+    else:
+        assert titles == ["Item", "Text", "Judge", "Verdict", "Human label", "Judge and label"]
+        assert len(told["rows"]) == 120 and told["rows"][0]["cells"][5] == "differ"
+        assert any(part[0] == "Human labels by rater" for part in told["rows"][0]["parts"])
 
 
 def test_scores_stand_on_the_scale_of_the_labels(finished: Build) -> None:

@@ -11,15 +11,20 @@ import numpy as np
 import pytest
 
 import undogmatic
+from tests.conftest import put, rows_in
 from tests.rubrics import QUESTION_ANSWER
 from tests.stub_server import StubServer
 from tests.test_light import light
 from undogmatic import reward as module
+from undogmatic.cli import main
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.models.distilled import Student
 from undogmatic.models.fitted import Placed
 from undogmatic.records.records import Verdict
 from undogmatic.reward import reward
+from undogmatic.safety.paths import data_folder
 
+SIDES = (("authority_only", True), ("explained_only", False))
 NAKED, EXPLAINED = "Aplica-se o Tema 69 do STF.", "O locador prova o aluguel, porque é ele quem cobra."
 
 
@@ -187,6 +192,25 @@ def test_mistakes_in_the_options_are_said_when_the_reward_is_made(options: dict[
     with pytest.raises(ConfigError) as error:
         reward(**({"rubric": "shame", "model": "patterns"} | options))
     assert [part for part in parts if part not in str(error.value)] == []
+
+
+def test_a_student_of_a_judge_is_a_reward_by_its_file_and_in_python_alike(tmp_path: Path) -> None:
+    """From the verdicts of a judge to a reward, on embeddings that need no model."""
+    pairs = rows_in(data_folder() / "curated" / "ab_pairs.jsonl")[:50]
+    said = [(row[side], 80 + n % 9 if high else 20 - n % 9) for n, row in enumerate(pairs) for side, high in SIDES]
+    put(tmp_path / "said.jsonl", ({"item": str(n), "text": text, "verdict": y} for n, (text, y) in enumerate(said)))
+    words = ["distill", "said.jsonl", "rubric=shame", "embeddings=letters", "--out", "student.safetensors"]
+    main([*words, "tracking=none"])
+    texts = [row[side] for row in pairs[:20] for side, _ in SIDES]
+    alone = reward("shame", Student.load(Path("student.safetensors")))
+    found = np.array(alone(texts)).reshape(-1, 2)
+    assert ((found >= -1) & (found <= 0)).all() and (found[:, 0] < found[:, 1]).mean() > 0.9  # the naked one pays less
+    by_file = reward("shame", "distilled", overrides=["model.path=student.safetensors"])
+    assert by_file(texts[:4]) == pytest.approx(alone(texts[:4]))
+    lower = reward("shame", "distilled", overrides=["model.path=student.safetensors"], use="lower")
+    assert (np.array(lower(texts)) <= found.ravel() + 1e-9).all()
+    with pytest.raises(ConfigError, match="shame"):
+        reward("coherence", Student.load(Path("student.safetensors")), completion="response")
 
 
 def test_a_single_text_is_not_taken_for_a_list_of_letters() -> None:

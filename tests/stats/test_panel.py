@@ -52,8 +52,6 @@ def test_the_mean_correlation_of_errors_and_its_spread_are_those_of_all_pairs(rn
     assert found is not None and found.mean.value == pytest.approx(mean(wrong))
     left = jackknife.LeftOut(wrong, mean, rng).nearly_mean()
     assert found.mean.interval == pytest.approx(left.interval, abs=0.01)
-    assert found.both[0, 1] == np.mean(wrong[:, 0] * wrong[:, 1])
-    assert found.chance[0, 1] == pytest.approx(wrong[:, 0].mean() * wrong[:, 1].mean())
 
 
 def test_the_interval_of_the_mean_correlation_holds(rng) -> None:

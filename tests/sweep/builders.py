@@ -23,9 +23,8 @@ TOKENS = ("input_tokens", "output_tokens")
 RUBRIC = {
     "_target_": "undogmatic.records.rubric.Rubric",
     "name": "mine",
-    "minimum": 0,
-    "maximum": 100,
-    "levels": [0, 25, 50, 75, 100],
+    "scale": {"kind": "numeric", "minimum": 0, "maximum": 100},
+    "guide": {"kind": "anchors", "at": [0, 25, 50, 75, 100]},
     "direction": "higher_is_worse",
     "margin": 10,
     "wordings": {"en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}},

@@ -33,7 +33,13 @@ class TestLeaderboard:
 
     def test_each_rubric_of_a_sweep_is_held_against_its_own_margin_and_scale(self, tmp_path: Path) -> None:
         """The first rubric's scale ends at 1 and its margin is .1: two jobs of the other differ by 5 of 100 points."""
-        unit: dict[str, Any] = {"scale": {"maximum": 1, "levels": [0, 0.25, 0.5, 0.75, 1], "margin": 0.1}}
+        unit: dict[str, Any] = {
+            "scale": {
+                "scale": {"kind": "numeric", "minimum": 0, "maximum": 1},
+                "guide": {"kind": "anchors", "at": [0, 0.25, 0.5, 0.75, 1]},
+                "margin": 0.1,
+            }
+        }
         small = scored(0.9, 0.1).assign(score=lambda own: own["score"].clip(0, 1))
         write_job(tmp_path / "0", ["rubric=unit"], small, metrics=metrics(0.7), rubric="unit", **unit)
         for n, extra in ((1, 0.0), (2, 5.0)):
@@ -204,7 +210,7 @@ class TestJobs:
         self, tmp_path: Path, monkeypatch: Patch
     ) -> None:
         monkeypatch.setenv("UNDOGMATIC_ALLOW", "tests")
-        own = {"_target_": "tests.sweep.builders.OwnRubric", "author": "me", "margin": "${rubric.levels[1]}"}
+        own = {"_target_": "tests.sweep.builders.OwnRubric", "author": "me", "margin": "${rubric.guide.at[1]}"}
         write_job(tmp_path / "0", ["model=a"], scored(60, 50), scale=own)
         write_job(tmp_path / "1", ["model=b"], scored(60, 50), scale={"_target_": "undogmatic.records.Rubric"})
         job, from_before_it_moved = read_jobs(tmp_path)

@@ -25,7 +25,7 @@ TAKES_FIRST = 0.8
 where both orders are shown, half is what the outputs themselves can account for."""
 
 SETTLED = tuple(
-    "no_labels nothing_common identical one_class few surface follows missing order no_texts few_texts".split()
+    "no_labels nothing_common identical one_class few column surface follows missing order no_texts few_texts".split()
 )
 """Verdicts that a sentence of their own says how to settle."""
 

@@ -27,10 +27,11 @@ def figures_of(own: JudgeTable) -> list[FigureData]:
     bias, spread = float(difference.mean()), float(difference.std(ddof=1)) if len(pairs) > 1 else 0.0
     ends = {"bias": bias, "lower": bias - 1.96 * spread, "upper": bias + 1.96 * spread}
     against = {"x": label[shown], "y": verdict[shown], "x_label": "label", "y_label": "verdict", "identity": True}
+    ids = {"ids": pairs["item"].iloc[shown].tolist()}
     means = (label + verdict)[shown] / 2
     return [
-        FigureData("agreement", "scatter", against),
-        FigureData("difference", "bland_altman", {"mean": means, "difference": difference[shown], **ends}),
+        FigureData("agreement", "scatter", against | ids),
+        FigureData("difference", "bland_altman", {"mean": means, "difference": difference[shown], **ends, **ids}),
     ]
 
 

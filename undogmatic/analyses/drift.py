@@ -60,6 +60,11 @@ class _Drift:
         margin, inner = self.options.margin, 2 * self.options.level - 1
         return margin is not None and pair.interval(inner).against(margin) == "within"
 
+    def told_of(self, pair: Paired) -> Estimate:
+        """The difference with the interval that decides: of two one-sided tests where they put it within the margin."""
+        level = self.options.level
+        return pair.interval(2 * level - 1 if self.within(pair) else level)
+
     def conclude(self, rules: Rules, settle: str = "", **evidence: Any) -> None:
         """Rule on evidence, and tell the ruling and what would settle it."""
         ruling = verdict(rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence))
@@ -181,15 +186,17 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> None:
     apart = np.abs(now - before) if numbers else (now != before).astype(np.float64)
     most = np.inf if reach is None else max(reach, float(apart.max()))
     change = means.interval(apart, options.level, groups=codes, bounds=(0, most))
-    shift, p, within = None, 1.0, False
+    shift, told_shift, p, within = None, None, 1.0, False
     if new.kind in WITH_MEAN:
         pair = Paired(_scaled(new, now), _scaled(new, before), codes, reach)
         shift, p, within = drift.figure("shift", pair), pair.p, drift.within(pair)
+        told_shift = drift.told_of(pair)
     drift.told.figure(f"drift.change{drift.name}", change)
     measure = "distance" if numbers else "share"
     alpha, n = 1 - options.level, int(rows["item"].nunique())
     # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift` new less old.
     changed: dict[str, Any] = {"change": change, "shift": shift, "p": p, "within": within, "alpha": alpha}
+    changed["told_shift"] = told_shift
     drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
     labels = next((t.labels for t in (new, drift.old) if (t.labels["criterion"] == drift.criterion).any()), new.labels)
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
@@ -206,7 +213,8 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> None:
     gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
     told: dict[str, Any] = {"before": sign * float(before.mean()), "after": sign * float(now.mean())}
-    told |= {"told": -gained if numbers else gained, "measure": measure}
+    shown = drift.told_of(pair)
+    told |= {"told": -shown if numbers else shown, "measure": measure}
     drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, **told)
 
 
@@ -226,14 +234,15 @@ def _changed(drift: _Drift, rows: pd.DataFrame) -> None:
     enough = np.unique(codes[labelled]).size >= jackknife.FEWEST
     if enough:
         sides, codes = [side[labelled] for side in sides], np.unique(codes[labelled], return_inverse=True)[1]
-    verdicts, labels, beyond, within = Paired(sides[0], sides[1], codes, reach), None, None, False
+    verdicts, labels, beyond, told, within = Paired(sides[0], sides[1], codes, reach), None, None, None, False
     if enough:
         labels = Paired(sides[2], sides[3], codes, reach).interval(options.level)
         apart = Paired(sides[0] - sides[1], sides[2] - sides[3], codes, None if reach is None else 2 * reach)
-        beyond, within = drift.figure("beyond_labels", apart), drift.within(apart)
+        beyond, told, within = drift.figure("beyond_labels", apart), drift.told_of(apart), drift.within(apart)
     moved = verdicts.interval(options.level)
     settle = "" if enough else "drift.settle_labels"
     found: dict[str, Any] = {"verdicts": moved, "labels": labels, "apart": beyond, "within": within, "n": verdicts.n}
+    found["told"] = told
     drift.conclude(DRIFT_OTHER_TEXTS, settle, **found)
 
 

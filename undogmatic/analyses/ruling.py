@@ -415,8 +415,7 @@ _CEILING = ("people=found.people.value people_interval=found.people.interval jud
             "judge_interval=found.judge.interval difference=found.difference.value "
             "interval=found.difference.interval level=found.difference.level measure raters n groups")  # fmt: skip
 CEILING = Rules("people.ceiling_", (
-    Rule("worse_within", None,
-         lambda e: e.margin and -e.margin < e.found.difference.low and e.found.difference.high < 0,
+    Rule("worse_within", None, lambda e: e.margin and -e.margin < e.found.difference.low <= e.found.difference.high < 0,
          f"{_CEILING} margin"),
     Rule("worse", "refuted", lambda e: e.found.difference.high < 0, _CEILING),
     Rule("better", "supported", lambda e: e.found.difference.low > 0 and e.found.judge.low > 0, _CEILING),
@@ -466,7 +465,7 @@ SHARED_ERRORS = Rules("judges.errors_", (
 ))  # fmt: skip
 
 _CHANGE = "judge change=change.value change_interval=change.interval level=change.level n groups measure"
-_SHIFT = f"{_CHANGE} shift=shift.value interval=shift.interval"
+_SHIFT = f"{_CHANGE} shift=told_shift.value interval=told_shift.interval level=told_shift.level"
 DRIFT = Rules("drift.verdicts_", (
     Rule("kept", "supported", lambda e: e.margin is not None and e.change.high < e.margin, f"{_CHANGE} margin"),
     Rule("mean_kept", "undecided", lambda e: e.within, f"{_SHIFT} margin"),
@@ -488,7 +487,8 @@ DRIFT_AGREEMENT = Rules("drift.agreement_", (
 ))  # fmt: skip
 
 _OTHER = "judge verdicts=verdicts.value verdicts_interval=verdicts.interval level=verdicts.level n"
-_BOTH = f"{_OTHER} labels=labels.value labels_interval=labels.interval apart=apart.value interval=apart.interval"
+_BOTH = (f"{_OTHER} labels=labels.value labels_interval=labels.interval apart=apart.value interval=told.interval "
+         "level=told.level")  # fmt: skip
 DRIFT_OTHER_TEXTS = Rules("drift.other_", (
     Rule("no_labels", "undecided", lambda e: e.apart is None, _OTHER),
     Rule("judge", "refuted", lambda e: not e.within and (e.apart.low > 0 or e.apart.high < 0), _BOTH),

@@ -148,7 +148,7 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
 
 
 OF_A_JUDGE = ("prompt", "model", "readout")  # What every judge may have of its own (`engine.recipe`).
-SUPPLIED = ("Readout", "Asker", "Rubric")  # What a run hands to a judge, so that no key may
+SUPPLIED = ("Asker", "Readout", "Rubric", "Prompt")  # What a run hands to a constructor, so that no key may
 
 
 def accepted(node: DictConfig, section: str, key: str) -> bool:

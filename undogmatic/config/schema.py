@@ -18,12 +18,11 @@ from pydantic.errors import PydanticUserError
 
 from undogmatic.config import listing
 from undogmatic.config.build import Settings, _parameters, resolve
+from undogmatic.config.messages import OF_A_JUDGE, SUPPLIED
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import YAML_BYTES, read_text
 
 WHOLE = ("experiment", "arm")  # groups whose files set keys of the whole config
-OF_A_JUDGE = ("prompt", "model", "readout")  # that a judge may have of its own, beside its words
-SUPPLIED = ("Asker", "Readout", "Rubric", "Prompt")  # what a run hands to a constructor, so that it is no key
 REFERENCE = {"type": "string", "pattern": r"^(\$\{.*|\?\?\?)$"}
 PACKAGES = {"type": "array", "description": "Files of groups that this one begins with."}
 _TARGET = re.compile(r"^_target_: *[\"']?([\w.]+\.\w+)", re.MULTILINE)

@@ -51,6 +51,7 @@ def existing_file(path: str, key: str, patterns: Sequence[str], folder: bool = F
         if file.is_file() or (folder and file.is_dir()):
             return file
         missing = "is a link to what does not exist" if file.is_symlink() else "does not exist"
+        missing += "" if file.parent.is_dir() else f", nor does the folder {brief(str(file.parent))}"
         what = "is a folder" if file.is_dir() else "is a pipe or a device" if file.exists() else missing
         around = file.parent if file.parent.is_dir() else Path.cwd()
         beside = sorted(p.name for p in islice(around.iterdir(), 1000) if p.suffix in patterns and p.is_file())

@@ -341,8 +341,9 @@ class Search:
         """Raise ConfigError where a column that is called one of verdicts or labels holds formulas alone, and where no
         verdicts were found (`judged`) and the judge's column is empty: another must not silently take its place."""
         free = [name for name in self._free() if name not in self.facts and not self._cells(name).said]
+        neutral = -1 if judged else 1  # whose a column is whose name does not tell
         for option, own, typed in (("--judge", 1, typed_judges), ("--human", -1, typed_people)):
-            sides = [name for name in free if not typed and side_of(name) in (0, own)]
+            sides = [name for name in free if not typed and (side_of(name) or neutral) == own]
             self.check_formulas(sides, f"name another column: {option} COLUMN")
         values = [] if judged else self._values()
         if values and (empty := [name for name in free if side_of(name) == 1]):
@@ -402,6 +403,9 @@ class Search:
         if rest and len(found.texts) == 1 and not (options.text or found.pairwise or found.judges):
             values = {"text": f"`{found.texts[0]}`", "others": [f"`{name}`" for name in rest[:4]], "n": len(rest)}
             found.notes.append(Finding("table.read_text", values | {"option": f"--text {quoted(rest[0])}"}))
+        if not found.texts and (prose := [name for name in self._free() if self._is_prose(name)]):
+            values = {"columns": [f"`{name}`" for name in prose[:4]], "n": len(prose)}
+            found.notes.append(Finding("table.no_text", values | {"option": f"--text {quoted(prose[0])}"}))
         found.notes += self.silent()
         found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
 

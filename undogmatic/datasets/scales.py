@@ -203,7 +203,7 @@ def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Find
     """What is said of the scale: whether it was declared, is shown by the values, or cannot be told from them."""
     told = {"low": ends[0], "high": ends[1]}
     near = (ends[1] - ends[0]) / 4
-    if guessed and len(numbers) and ends[0] + near < numbers[0] and numbers[-1] < ends[1] - near:
+    if guessed and len(numbers) and ends[0] + near <= numbers[0] and numbers[-1] <= ends[1] - near:
         more = {"least": float(numbers[0]), "most": float(numbers[-1]), "option": f"--scale {_typed_as(ends)}"}
         return Finding("table.numeric_guess", told | more)
     return Finding("table.numeric" if guessed else "table.numeric_declared", told)

@@ -113,17 +113,9 @@ def _of_openpyxl(raw: bytes) -> list[tuple[str, list[Sequence[Any]]]]:
         written = sheets(False)
         if not any(_is_formula(cell) for _, rows in written for row in rows for cell in row):
             return written
-        return [
-            (
-                title,
-                [
-                    [v if v is not None or not _is_formula(w) else w for v, w in zip(*each, strict=True)]
-                    for each in both
-                ],
-            )
-            for (title, rows), (_, known) in zip(written, sheets(True), strict=True)
-            if (both := list(zip(known, rows, strict=True))) is not None
-        ]
+        known = [rows for _, rows in sheets(True)]  # what formulas came to, where the workbook holds it
+        both = ((title, zip(value, rows, strict=True)) for (title, rows), value in zip(written, known, strict=True))
+        return [(t, [[w if v is None else v for v, w in zip(*row, strict=True)] for row in rows]) for t, rows in both]
     except InvalidFileException as error:
         raise ValueError(str(error)) from None
 
@@ -179,12 +171,8 @@ def _head(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> int:
     later = np.flatnonzero(filled[1:])
     if len(filled) > 1 and filled[0] == 1 and len(later) and filled[later[0] + 1] > 1:
         head = int(later[0]) + 1
-        line = int(grid.index[head]) + 1
-        notes.append(
-            Finding(
-                "table.sheet_title", {"file": path.name, "title": str(grid.iloc[0].dropna().iloc[0])[:40], "line": line}
-            )
-        )
+        title, line = str(grid.iloc[0].dropna().iloc[0])[:40], int(grid.index[head]) + 1
+        notes.append(Finding("table.sheet_title", {"file": path.name, "title": title, "line": line}))
         return head
     return 0
 

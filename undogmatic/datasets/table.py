@@ -98,7 +98,10 @@ class _Builder:
         self.problems: list[Finding] = [problem for frame in self.frames for problem in frame.problems]
         kept, options = of_criterion(self.cells, options)
         self.cells, self.file, self.places = self.cells[kept].reset_index(drop=True), self.file[kept], self.places[kept]
-        self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
+        try:
+            self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
+        except ConfigError as error:
+            raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}: {error}") from None
         if self.joined and self.columns.item is None:
             raise ConfigError(
                 "the files have different columns, and no column with the ids of the items by which they could be "

@@ -10,10 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import pandas as pd
 from pydantic import Field
 
 from undogmatic.datasets.base import make_item
-from undogmatic.datasets.cells import OFF_SCALE
+from undogmatic.datasets.cells import OFF_SCALE, number_of
+from undogmatic.datasets.frames import column_of
 from undogmatic.datasets.labels import FEWEST_LABELS, check_scale
 from undogmatic.datasets.rows import SUFFIXES, Names, Row, empty, listed, table_file, table_rows
 from undogmatic.datasets.table import read_table
@@ -33,9 +35,13 @@ from undogmatic.records.records import (
     as_text,
     digest,
 )
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.verdict_table import SLICE, VerdictTable
 from undogmatic.safety.outside import brief
+
+_SOUGHT = {"judge": "judges", "item": "item"} | {name: name for name in ("system", "criterion", "repeat", "rater")}
+"""Roles whose columns are recognised where none has the names given, and the lexicon's names for them."""
 
 
 class Columns(Record):
@@ -113,6 +119,7 @@ class VerdictsDataset:
             if not scale.ends[0] < scale.ends[1]:
                 ends = f"[{scale.ends[0]:g},{scale.ends[1]:g}]"
                 raise ConfigError(f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first.")
+        self.read: list[Finding] = []
         self.files = _table_files([path] if isinstance(path, str) else path)
         self.about = ", ".join(file.name for file in self.files)
 
@@ -126,7 +133,7 @@ class VerdictsDataset:
             return self._judgments_of_table(rubric)
         verdicts = self._tables[1]
         for criterion in dict.fromkeys(key.criterion for key in verdicts):
-            values = [as_number(e.given) for key, e in verdicts.items() if key.criterion == criterion and not e.failed]
+            values = [_number(e.given) for key, e in verdicts.items() if key.criterion == criterion and not e.failed]
             numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
             if criterion not in self.scales and len(numbers) >= FEWEST_LABELS:
                 option = f"'+dataset.scales.{criterion}={{{{ends: [{{}},{{}}]}}}}'"
@@ -139,7 +146,9 @@ class VerdictsDataset:
         """The items that have a score, and what was said of them."""
         if self.recognised:
             return self._items_of_table(), {}
-        rows = [Row.of(file, line, cells) for file in self.files for line, cells in table_rows(file, filled=False)]
+        given = [(file, *row) for file in self.files for row in table_rows(file, filled=False, notes=self.read)]
+        rows = [Row.of(*row) for row in given]
+        self._recognise(list(dict.fromkeys(name for row in rows for name in row.cells)))
         quoted = self._quoted([row for row in rows if row.stem in self.quotes])
         facts: dict[str, dict[str, Any]] = {}
         labels: dict[str, dict[str, dict[str, Any]]] = {}
@@ -167,6 +176,22 @@ class VerdictsDataset:
         # Repeats are counted from 0, whatever the table counts from.
         order = {repeat: n for n, repeat in enumerate(sorted({key.repeat for key in verdicts}))}
         return items, {key._replace(repeat=order[key.repeat]): entry for key, entry in verdicts.items()}
+
+    def _recognise(self, there: Sequence[str]) -> None:
+        """Find the columns of roles none of whose names is there by the names that the lexicon knows."""
+        found = dict[str, str]()
+        for role, known in _SOUGHT.items():
+            if not set(getattr(self.columns, role)) & set(there):
+                free = pd.DataFrame(columns=[n for n in there if n not in self.mapped and n not in found.values()])
+                if (name := column_of(free, known)) is not None and not (role == "item" and "case" in there):
+                    found[role] = name
+        self.columns = self.columns.model_copy(update={role: (name,) for role, name in found.items()})
+        self.mapped |= set(found.values())
+        if found:
+            option = "dataset.columns.{}={}".format(*next(iter(found.items())))
+            self.read.append(
+                Finding("items.columns", {"roles": [f"{r} = `{n}`" for r, n in found.items()], "option": option})
+            )
 
     def _item_of(self, row: Row) -> str:
         """Id of the item that a row is about, or of its case."""
@@ -218,7 +243,7 @@ class VerdictsDataset:
         if empty(value):
             return
         name, of = UNNAMED if empty(rater) else str(rater), OVERALL if empty(criterion) else str(criterion)
-        if labels.setdefault(of, {}).setdefault(name, as_number(value)) != as_number(value):
+        if labels.setdefault(of, {}).setdefault(name, _number(value)) != _number(value):
             other = f"{brief(labels[of][name])} elsewhere for the same item"
             way = "Correct one, or name the column of raters: dataset.columns.rater"
             raise DataError(f"{row.place}: the label is {brief(value)}, and {other}. {way}.")
@@ -228,6 +253,7 @@ class VerdictsDataset:
     @cached_property
     def _table(self) -> VerdictTable:
         table = read_table(self.files)
+        self.read = [*table.read, *table.problems]
         if table.kind not in ("numeric", "ordered", "pass_fail"):
             way = "undogmatic check reads them"
             raise DataError(f"{self.about}: the verdicts are {table.kind}, which are no scores of a rubric; {way}.")
@@ -296,7 +322,7 @@ class VerdictsDataset:
         """A score in units of the rubric; what is none is a Failure, never a number."""
         if verdict.failed is not None:
             return Failure(reason="unparseable", message=verdict.failed)
-        value, where = as_number(verdict.given), f"{verdict.place}: {criterion} is"
+        value, where = _number(verdict.given), f"{verdict.place}: {criterion} is"
         if empty(value) or isinstance(value, bool) or not isinstance(value, int | float):
             what = "empty" if empty(value) else "no number"
             return Failure(reason="unparseable", message=f"{where} {what}", raw=brief(verdict.given))
@@ -309,6 +335,12 @@ class VerdictsDataset:
         details = verdict.details | ({"bucket": float(value)} if values is not None else {})
         score = rubric.units((value - low) / (high - low))
         return Verdict(score=score, raw_score=float(value), details=details)
+
+
+def _number(cell: Any) -> Any:
+    """The number that a cell holds, also with a decimal comma; anything else as it is."""
+    found = number_of(cell.strip()) if isinstance(cell, str) else None
+    return as_number(cell) if found is None else found
 
 
 def _ends(table: VerdictTable) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from undogmatic.models import gguf_file
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.models.calls import Reply, reading
 from undogmatic.models.hosted import ChatModel, Tokens, settled
-from undogmatic.models.llama import Llama
+from undogmatic.models.llama import Llama, library
 from undogmatic.safety.command import WORKERS
 from undogmatic.safety.paths import data_folder
 
@@ -245,8 +245,7 @@ class InProcessChat(ChatModel):
         return Reply(data, used.input or 0, used.output or 0, usd=0.0)
 
     def _started(self) -> Any:
-        import xllamacpp
-
+        xllamacpp = library()
         parameters = xllamacpp.CommonParams()
         parameters.model.path = str(self._path)
         parameters.n_ctx, parameters.n_parallel = self.context, 1

@@ -11,6 +11,7 @@ The version of xllamacpp is pinned, and the one structure offset used is checked
 
 import contextlib
 import ctypes
+import os
 import struct
 import threading
 from collections import OrderedDict
@@ -67,13 +68,25 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
+def library() -> Any:
+    """Import xllamacpp, with threads that soon sleep while they wait for one another.
+
+    OpenMP lets them spin for milliseconds. Where other programs need the cores, each spins while the one that it waits
+    for has no core: with two threads on two busy cores, twelve short prompts took 30 to 70 s instead of 3.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # read once, when the library is loaded
+    import xllamacpp.xllamacpp as extension
+
+    return extension
+
+
 class Llama:
     """One GGUF file in memory with one sequence of at most `context` tokens. Not thread-safe: the caller holds a lock.
     Raises ConfigError where the file cannot be loaded, or this build of xllamacpp has another interface."""
 
     def __init__(self, path: Path, threads: int = 2, context: int = 4096) -> None:
-        import xllamacpp.xllamacpp as extension
-
+        extension = library()
         self._model = self._context = None
         try:
             self._c = ctypes.CDLL(extension.__file__)

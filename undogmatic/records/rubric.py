@@ -255,17 +255,6 @@ class Rubric(Record):
     partial: bool = _newer(False)
     labelled: str | None = Field(default=None, exclude=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _earlier_form(cls, raw: Any) -> Any:
-        """minimum, maximum and levels, as in runs of earlier versions: a numeric scale with anchors at the levels."""
-        if not isinstance(raw, dict) or not {"minimum", "maximum", "levels"} & raw.keys():
-            return raw
-        fields = dict(raw)
-        ends = {key: fields.pop(key) for key in ("minimum", "maximum") if key in fields}
-        guide = {"guide": {"kind": "anchors", "at": fields.pop("levels")}} if "levels" in fields else {}
-        return fields | {"scale": {"kind": "numeric", **ends}} | guide
-
     @model_validator(mode="after")
     def _check(self) -> Rubric:
         if self.guide is not None:

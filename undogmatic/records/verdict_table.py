@@ -168,10 +168,6 @@ class JudgeTable:
             return by_item.mean()
         return by_item.agg(lambda values: float(values.mode().min()))
 
-    def replaced(self, verdicts: pd.Series) -> Self:
-        """The table of another judge that said `verdicts` (by the index of `self.verdicts`) in its place."""
-        return replace(self, verdicts=self.verdicts.assign(verdict=verdicts.astype(float)))
-
     @staticmethod
     def _coded(rows: pd.DataFrame) -> pd.DataFrame:
         codes, _ = pd.factorize(rows["group"])

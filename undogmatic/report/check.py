@@ -6,6 +6,7 @@ what was not examined, and how to settle what is open. Nothing is computed here.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,9 @@ from undogmatic.report.document import (
     Block,
     Bullets,
     Code,
+    Contents,
     Document,
+    Fold,
     Heading,
     Paragraph,
     Table,
@@ -33,6 +36,7 @@ from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_answer, put_paths
 from undogmatic.report.words import Words, spec_for
+from undogmatic.report.workbench import bench_of_check
 from undogmatic.safety.command import as_typed
 from undogmatic.stats.estimate import Estimate
 
@@ -222,23 +226,37 @@ def write(result: CheckResult, words: Words, folder: Path, command: str | None =
     many = len(judges) > 3
     title = words.text(f"checked.question{'_many' * many}", judge=judges[:3], n=len(judges))
     lead = ", ".join(Path(name).name for name in result.table.sources)
-    save(Document(words.language, title, lead, blocks, words.text("common.offline_note")), folder)
+    names = {item: item for item in map(str, result.table.items.index)}
+    save(Document(words.language, title, lead, blocks, words.text("bench.foot"), names), folder)
 
 
 def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None) -> Iterator[Block]:
-    several = len(result.judges) > 1
-    yield answered(result, words) or Paragraph(first_line(result, words), "verdict")
-    if several:
-        yield overview(result, words)
+    several, settle = len(result.judges) > 1, [line for line in screen(result, words).below if line][-1:]
+    answer = answered(result, words)
+    if answer is not None:
+        yield answer._replace(below=[words.say(result.judges[0].rival), *settle])
+    else:
+        yield Paragraph(first_line(result, words), "verdict")
+        yield from map(Paragraph, settle)
+    drawn = {
+        number: _pictures(result, each, words, folder, f"{number}_" * several)
+        for number, each in enumerate(result.judges)
+    }
+    yield from [overview(result, words)] if several else itertools.islice(drawn[0], 1) if drawn else []
+    table = bench_of_check(result, words)
+    yield from [Paragraph(table.begins)] if table.begins else []
+    yield Contents(words.text("bench.contents"))
     for number, each in enumerate(result.judges):
         if several:
             yield Heading(name_of(result.table, each.judge, each.criterion))
             yield Paragraph(words.answered(each.verdict), "verdict")
-        yield Paragraph(words.say(each.rival))
-        before = f"{number}_" if several else ""
-        yield from _told(each.told, words, folder, before, level=3 if several else 2, of=each)
-        yield from _pictures(result, each, words, folder, before)
+            yield Paragraph(words.say(each.rival))
+        yield from _told(each.told, words, folder, f"{number}_" * several, level=3 if several else 2, of=each)
+        yield from drawn[number]
+    yield Heading(words.text("bench.title"))
+    yield table
     yield from _told(result.together, words, folder, "all_", heading=words.text("checked.together") if several else "")
+    yield Fold(words.text("common.made_title"))
     yield Heading(words.text("checked.read"))
     yield Bullets([words.say(finding) for finding in result.table.read] or [words.text("checked.nothing_assumed")])
     if result.table.problems:
@@ -250,6 +268,7 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
     if command is not None:
         yield Heading(words.text("common.repeat_title"))
         yield Code(command)
+    yield Fold()
     yield Paragraph(words.text("common.not_applicable"), "small")
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
@@ -16,7 +17,19 @@ from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 from undogmatic.records.wordings import FALLBACK
 from undogmatic.report.answers import answers, command, exploratory, typed
-from undogmatic.report.document import Block, Bullets, Code, Document, Fold, Heading, Paragraph, Quote, Table, save
+from undogmatic.report.document import (
+    Block,
+    Bullets,
+    Code,
+    Contents,
+    Document,
+    Fold,
+    Heading,
+    Paragraph,
+    Quote,
+    Table,
+    save,
+)
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import MissingWording, Words, missing
@@ -37,10 +50,12 @@ def write(run: FinishedRun) -> None:
     words = Words.of(run)
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
-    parts = (_verdict, scale, _notes, _results, _bench, items, _made)
+    parts = (_verdict, scale, _notes, _results, items, _made)
     blocks = [block for part in parts for block in part(run, words)]
-    foot, contents, names = words.text("bench.foot"), words.text("bench.contents"), names_of(run.items)
-    save(Document(words.language, title(run, words), lead, blocks, foot, contents, names), run.folder)
+    save(
+        Document(words.language, title(run, words), lead, blocks, words.text("bench.foot"), names_of(run.items)),
+        run.folder,
+    )
 
 
 SIDES = "ab.question_sides"  # asks whether the judge tells these two conditions apart
@@ -58,9 +73,14 @@ def title(run: FinishedRun, words: Words) -> str:
     return words.text(next(keys, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
 
 
-def scale_notes(words: Words) -> list[str]:
+def scale_notes(run: FinishedRun, words: Words) -> list[str]:
     """Say on which scale sentences and key figures are, where people gave labels on one of their own."""
-    return [] if words.own is None else [words.text("common.note.own_scale", **words.own._asdict())]
+    if run.label_scale is None or (own := words.reader) is None:
+        return []
+    if own.names:
+        ends = {"first": own.names[0], "last": own.names[-1], "minimum": own.minimum, "maximum": own.maximum}
+        return [words.text("common.note.own_names", **ends)]
+    return [words.text("common.note.own_scale" if own.speaks else "common.note.own_turned", **own._asdict())]
 
 
 def asking_notes(run: FinishedRun, words: Words) -> list[str]:
@@ -142,9 +162,14 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Paragraph(words.text("common.failures_alert", **counts), "alert")
     if first := _first_figure(run):
         yield from pictures([first[1]], words, first[0].name, run.rubric, run.folder, first[0].full(""))
+    table = bench_of(run, words)
+    yield from [Paragraph(table.begins)] if table.begins else []
+    yield Contents(words.text("bench.contents"))
     if keys := key_figures(run.results, words):
         yield Heading(words.text("common.headline_title"))
         yield keys
+    yield Heading(words.text("bench.title"))
+    yield table
 
 
 def _first_figure(run: FinishedRun) -> tuple[AnalysisResult, FigureData] | None:
@@ -157,7 +182,7 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.notes_title"))
     notes = [
         *map(words.say, run.assumed),
-        *scale_notes(words),
+        *scale_notes(run, words),
         *order_notes(run, words),
         *asking_notes(run, words),
         *review_notes(run, words),
@@ -223,11 +248,6 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
 
 
-def _bench(run: FinishedRun, words: Words) -> Iterator[Block]:
-    yield Heading(words.text("bench.title"))
-    yield bench_of(run, words)
-
-
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The texts furthest from their label, with the highest, lowest and least certain scores, and those marked for
     review; of an optimisation by the program that it came to, as in all analyses."""
@@ -279,6 +299,8 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
     for field in ("score", "category", "interval", "confidence"):
         if (value := getattr(verdict, field)) is not None:
             key = f"{field}_{verdict.confidence_source}" if field == "confidence" else field
+            if field in ("score", "interval"):
+                value = words.quoted(*np.atleast_1d(value))
             facts.append(words.text(f"common.item_{key}", **{field: value}))
     if verdict.uncertainty is not None:
         told = {"level": words.text(f"common.level_{verdict.uncertainty}")}
@@ -287,7 +309,7 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
             told["sources"] = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
         facts.append(words.text(f"common.item_uncertainty{'_from' if 'sources' in told else ''}", **told))
     if not missing(row["label"]):
-        facts.append(words.text("common.item_label", label=row["label"]))
+        facts.append(words.text("common.item_label", label=words.said(row["label"])))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
     details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
     below = {"rationale": verdict.rationale, "issues": "; ".join(verdict.issues), "details": "; ".join(details)}

@@ -117,9 +117,16 @@ class Bench(NamedTuple):
     notes: Sequence[str]  # what is left out
     packed: str  # all that the script reads, in base64
     elsewhere: str  # a sentence in its place where there is no such table
+    begins: str = ""  # a sentence about the item with which it begins
 
 
-Block = Heading | Answered | Fold | Paragraph | Bullets | Table | Picture | Quote | Code | Bench
+class Contents(NamedTuple):
+    """Where the table of contents stands, folded under its title."""
+
+    title: str
+
+
+Block = Heading | Answered | Fold | Paragraph | Bullets | Table | Picture | Quote | Code | Bench | Contents
 
 
 class Document(NamedTuple):
@@ -130,7 +137,6 @@ class Document(NamedTuple):
     lead: str
     blocks: Sequence[Block] = ()
     foot: str = ""
-    contents: str = ""  # what its table of contents is called; "" if it has none
     items: Mapping[str, str] = MappingProxyType({})
     """Names (an item's, a pair's) that lead to a row of its table of items, and the item whose row it is."""
 

@@ -5,7 +5,18 @@ from pathlib import Path
 
 from undogmatic.report.answers import command, folders_of
 from undogmatic.report.contents import shorten
-from undogmatic.report.document import Answered, Block, Bullets, Code, Document, Heading, Paragraph, Table, save
+from undogmatic.report.document import (
+    Answered,
+    Block,
+    Bullets,
+    Code,
+    Contents,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    save,
+)
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
@@ -21,12 +32,8 @@ def write(sweep: SweepResult, folder: Path) -> None:
     """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
     words = Words.of(sweep)
     blocks = list(_blocks(sweep, words, folder))
-    foot, contents = words.text("common.offline_note"), ""
-    if not sweep.scores.empty:
-        foot, contents = words.text("bench.foot"), words.text("bench.contents")
-    save(
-        Document(words.language, title(sweep, words), sweep.name, blocks, foot, contents, names_of(sweep.items)), folder
-    )
+    foot = words.text("common.offline_note" if sweep.scores.empty else "bench.foot")
+    save(Document(words.language, title(sweep, words), sweep.name, blocks, foot, names_of(sweep.items)), folder)
 
 
 def title(sweep: SweepResult, words: Words) -> str:
@@ -42,7 +49,9 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
-        below = words.text(f"next.sweep_{first.answer}", other=wider(overrides), again=command(["-m", *overrides]))
+        endless = any(f.key == "sweep.verdict_open_margin" for f in sweep.findings[: sweep.verdicts])
+        step = "no" if endless and first.answer == "undecided" else first.answer  # more texts will hardly settle it
+        below = words.text(f"next.sweep_{step}", other=wider(overrides), again=command(["-m", *overrides]))
         place, last = [(n, each) for n, each in enumerate(said) if isinstance(each, Answered)][-1]
         said[place] = last._replace(below=below.split("\n"))
     return said or [words.text("common.no_verdict")]
@@ -95,16 +104,21 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         yield Paragraph(words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count), "alert")
     if sweep.figures:
         yield from pictures(sweep.figures[:1], words, "sweep", sweep.rubric, folder)
-    if others := [words.say(finding) for finding in sweep.findings[sweep.verdicts :]]:
-        yield Bullets(others)
-
+    table = None if sweep.scores.empty else bench_of_sweep(sweep, words)
+    yield from [Paragraph(table.begins)] if table is not None and table.begins else []
+    yield Contents(words.text("bench.contents"))
     yield Heading(words.text("common.leaderboard_title"))
     yield leaderboard(sweep, words) or Paragraph(words.text("terminal.no_leaderboard"))
     shown = {*sweep.choices, "status", "standing", "headline", "low", "high"}
     further = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
     if len(further.columns) > 2:
         yield from frame_blocks(further, words, "sweep", "jobs", folder)
+    if others := [words.say(finding) for finding in sweep.findings[sweep.verdicts :]]:
+        yield Bullets(others)
     yield Paragraph(words.text("common.not_applicable"), "small")
+    if table is not None:
+        yield Heading(words.text("bench.title"))
+        yield table
     if sweep.failed:
         yield Heading(words.text("common.sweep_failed_title"))
         headers = [words.heading("number"), words.text("common.failure_message")]
@@ -118,10 +132,6 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     if sweep.figures[1:]:
         yield Heading(words.text("common.figures_title"))
         yield from pictures(sweep.figures[1:], words, "sweep", sweep.rubric, folder)
-
-    if not sweep.scores.empty:
-        yield Heading(words.text("bench.title"))
-        yield bench_of_sweep(sweep, words)
 
     yield Heading(words.text("common.repeat_title"))
     if overrides := typed(sweep):

@@ -57,7 +57,7 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
     notes = [" ".join([judged, *asking_notes(run, words)])]
     notes += [words.say(finding) for finding in run.assumed if finding.key == "labels.reversed"]
-    notes += [*scale_notes(words), *order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
+    notes += [*scale_notes(run, words), *order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
     if run.fitted:
         notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     paths = {"report": run.folder / "report.html", "scores": run.folder / SCORES, "metrics": run.folder / METRICS}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from undogmatic.records.results import Finding
+from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
@@ -38,14 +39,22 @@ class OwnScale(NamedTuple):
     top: float
     minimum: float
     maximum: float
+    names: tuple[str, ...] = ()  # the words that people gave in place of numbers, or the rubric's categories
 
     @classmethod
     def of(cls, run: FinishedRun) -> OwnScale | None:
-        """That of a run; None where it is the rubric's, has words for numbers, or runs the other way."""
-        ends = None if run.label_scale is None else run.label_scale.ends
-        if ends is None or ends[0] > ends[1]:
+        """That of a run; None where it is the rubric's, and of numbers."""
+        given, rubric = run.label_scale, run.rubric
+        own = () if isinstance(rubric.scale, NumericScale) else rubric.scale.categories
+        names, ends = (own, None) if given is None else (given.words or own, given.ends)
+        if ends is None and not names:
             return None
-        return cls(*ends, run.rubric.minimum, run.rubric.maximum)
+        return cls(*(ends or (rubric.minimum, rubric.maximum)), rubric.minimum, rubric.maximum, names)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether sentences can be on it: it has numbers, and its high end is the rubric's."""
+        return not self.names and self.bottom < self.top
 
     def amount(self, value: float) -> float:
         """A difference of scores on this scale."""
@@ -54,6 +63,17 @@ class OwnScale(NamedTuple):
     def score(self, value: float) -> float:
         """A score on this scale."""
         return self.bottom + self.amount(value - self.minimum)
+
+    def label(self, value: float) -> float | str:
+        """A label as people gave it: on this scale, or its word; between two words both."""
+        if not self.names:
+            return self.score(value)
+        place = round((value - self.minimum) / (self.maximum - self.minimum) * (len(self.names) - 1), 6)
+        return " / ".join(
+            dict.fromkeys(
+                self.names[max(0, min(len(self.names) - 1, n))] for n in (math.floor(place), math.ceil(place))
+            )
+        )
 
 
 class Words:
@@ -73,7 +93,10 @@ class Words:
         decimals: int = 1,  # of a score
         own: OwnScale | None = None,
     ) -> None:
-        self.language, self.strict, self.decimals, self.own = language, strict, decimals, own
+        self.language, self.strict, self.decimals, self.reader = language, strict, decimals, own
+        self.own = own if own is not None and own.speaks else None
+        ends = None if own is None or own.names else own.bottom - own.top
+        self._quoting = f".{decimals if ends is None else decimals_of(abs(ends))}f"
         files = [*texts, *texts_beside(Finding)]
         self._sources = [
             source
@@ -92,10 +115,9 @@ class Words:
         if rubric is not None:
             span = rubric.maximum - rubric.minimum
         own = OwnScale.of(outcome) if isinstance(outcome, FinishedRun) else None
-        if own is not None:
+        if own is not None and own.speaks:
             unit, span = cls(language).text("common.own_units"), own.top - own.bottom
-        decimals = 1 if span >= WIDE else 2 if span >= 1 else 3
-        return cls(language, outcome.texts, unit, decimals=decimals, own=own)
+        return cls(language, outcome.texts, unit, decimals=decimals_of(span), own=own)
 
     def find(self, key: str) -> str | None:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""
@@ -243,6 +265,23 @@ class Words:
         known = not missing(value) and isinstance(value, numbers.Real)
         return self.number(value, spec_for(column, float(value)) if known else "")
 
+    def placed(self, score: float) -> float:
+        """A score on the scale on which people gave the labels, where that is not the rubric's and has numbers."""
+        return score if self.reader is None or self.reader.names else self.reader.score(score)
+
+    def label(self, value: float) -> float | str:
+        """A human label as it was given: on its own scale, or as its word."""
+        return value if self.reader is None else self.reader.label(value)
+
+    def quoted(self, *scores: float) -> str:
+        """A score, or the ends of an interval of scores, on the scale of the labels, for beside its text."""
+        placed = sorted(map(self.placed, scores))
+        return self.number(placed if len(placed) > 1 else placed[0], self._quoting)
+
+    def said(self, label: float) -> str:
+        """A human label as it was given, for beside its text."""
+        return self.number(self.label(label), self._quoting)
+
     def duration(self, seconds: float) -> str:
         """Seconds, or minutes and hours when there are many."""
         if missing(seconds):
@@ -271,6 +310,11 @@ class Words:
         if written.startswith("-") and not re.search(r"[1-9]", written):
             written = written[1:]  # a rounded -0.0 is 0.0
         return written.replace("-", "−").translate(self._marks)
+
+
+def decimals_of(span: float) -> int:
+    """With how many decimals scores are written on a scale that is so wide."""
+    return 1 if span >= WIDE else 2 if span >= 1 else 3
 
 
 def glossary(language: str) -> Mapping[str, str]:

@@ -4,11 +4,18 @@ which they can be read, and what was left out of a large run. Subtracts labels f
 import base64
 import gzip
 import json
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from undogmatic.analyses.check import name_of
+from undogmatic.records.checked import CheckResult
 from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.verdict_table import SLICE, VerdictTable
 from undogmatic.report.document import Bench, Table, place
 from undogmatic.report.words import NOTHING, Words, missing
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -58,6 +65,7 @@ class View(NamedTuple):
     title: str
     column: int | None = None
     down: bool = True
+    name: str = "data"
 
 
 def bench_of(run: FinishedRun, words: Words) -> Bench:
@@ -66,22 +74,13 @@ def bench_of(run: FinishedRun, words: Words) -> Bench:
     frame = run.frame[run.frame["repeat"] == 0].to_dict("records")
     repeats = range(int(run.frame["repeat"].max()) + 1)
     known = [[judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame]
-    columns = _columns(frame, [each[0] for each in known], run, words)
-    cells, items = zip(*columns.values(), strict=True), {item.id: item for item in run.items}
-    heads = {key: _column(key, values, words) for key, values in columns.items()}
-    rows = []
-    for row, own, judgments in zip(frame, cells, known, strict=True):
+    items, opened = {item.id: item for item in run.items}, []
+    for row, judgments in zip(frame, known, strict=True):
         item = items[row["item_id"]]
         inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
         said = _said(item, row["criterion"], [judgment for judgment in judgments if judgment], words)
-        parts = [*inputs, *said]
-        rows.append(Row(item.id, own, parts, item.pair))
-    places = {key: n for n, key in enumerate(heads)}
-    orders = [("furthest", "error", True), ("doubtful", "doubt", True), ("unsure", "confidence", False)]
-    orders += [("highest", "score", True), ("lowest", "score", False)]
-    views = [View(words.text(f"bench.view_{name}"), places[key], down) for name, key, down in orders if key in places]
-    views.append(View(words.text("bench.view_data")))
-    return bench([*heads.values()], rows, views, words, words.text("bench.caption", n=len(rows)), "judgments.jsonl")
+        opened.append((item.id, [*inputs, *said], item.pair))
+    return _laid_out(_columns(frame, [each[0] for each in known], run, words), opened, words, "judgments.jsonl")
 
 
 def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
@@ -107,7 +106,7 @@ def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
     made = [Row(name, own, parts, pair) for (name, parts, pair), own in zip(rows, cells, strict=True)]
     views = [View(words.text("bench.view_data"))]
     if "spread" in told:
-        views.insert(0, View(words.text("bench.view_apart"), [*told].index("spread")))
+        views.insert(0, View(words.text("bench.view_apart"), [*told].index("spread"), name="apart"))
     known = [v for own in values.values() for v in own if v is not None]
     ends = (min(known), max(known)) if sweep.rubric is None else (sweep.rubric.minimum, sweep.rubric.maximum)
     heat = {"low": ends[0], "high": ends[1], "margin": sweep.margin}
@@ -115,6 +114,81 @@ def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
     notes += [words.text("bench.unread", why=sweep.unread)] if sweep.unread else []
     block = bench(columns, made, views, words, words.text("bench.caption_sweep", n=len(rows)), "judgments.jsonl", heat)
     return block._replace(notes=[*notes, *block.notes])
+
+
+def bench_of_check(result: CheckResult, words: Words) -> Bench:
+    """The table of a check: a row for each item and judge, first where judge and people are furthest apart."""
+    table, told, opened = result.table, defaultdict[str, list[Any]](list), []
+    sizes = table.items.groupby("group")["group"].transform("size")
+    for each in result.judges:
+        own = table.of(each.judge, each.criterion)
+        people = dict(iter(own.labels.dropna(subset=["label"]).groupby("item")))
+        for row in own.first().to_dict("records"):
+            item = str(row["item"])
+            about = {str(key): value for key, value in table.items.loc[row["item"]].items() if not missing(value)}
+            texts = {key: str(about[key]) for key in ("text", "text_1", "text_2") if about.get(key)}
+            labels = people.get(row["item"], own.labels.iloc[:0])
+            cells = _checked(table, row["verdict"], labels["label"].tolist(), words)
+            cells |= {
+                "item": item,
+                "text": _cut(" / ".join(" ".join(text.split()) for text in texts.values()), EXCERPT),
+                "judge": name_of(table, each.judge, each.criterion) if len(result.judges) > 1 else None,
+                "shown": None if missing(row["order"]) else words.text(f"bench.{row['order']}"),
+                "confidence": None if missing(row["confidence"]) else float(row["confidence"]),
+                "failed": row["reason"],
+            }
+            for key in CHECKED:
+                told[key].append(cells.get(key))
+            given = [f"{r}: {_shown(table, v, words)}" for r, v in zip(labels["rater"], labels["label"], strict=True)]
+            known = [f"{k.removeprefix(SLICE)}: {words.number(v)}" for k, v in about.items() if k not in _INNER]
+            said = {"labels": given, "known": known, "place": [str(row["place"])]}
+            parts = [Part(words.text(f"bench.{key}"), text, "input") for key, text in texts.items()]
+            parts += [Part(words.text(f"bench.{key}"), "\n".join(lines)) for key, lines in said.items() if lines]
+            opened.append((item, parts, about["group"] if sizes[row["item"]] == 2 else None))
+    return _laid_out(told, opened, words, ", ".join(Path(name).name for name in table.sources))
+
+
+CHECKED = ("item", "text", "judge", "shown", "score", "verdict", "label", "error", "agrees", "confidence", "failed")
+_INNER = ("group", "probability", "text", "text_1", "text_2")  # what is known of an item, and shown otherwise
+
+
+def _checked(table: VerdictTable, verdict: float, labels: Sequence[float], words: Words) -> dict[str, Any]:
+    """What a judge and people said of an item, and how far they are apart: numbers by their difference, categories by
+    whether they are the same."""
+    gaps, shown = [verdict - label for label in labels if not missing(verdict)], partial(_shown, table, words=words)
+    if table.kind == "numeric":
+        cells: dict[str, Any] = {"score": verdict, "label": math.fsum(labels) / len(labels) if labels else None}
+        cells |= {"error": math.fsum(gaps) / len(gaps) if gaps else None}
+        return {key: None if missing(value) else value for key, value in cells.items()}
+    cells = {"label": " / ".join(map(shown, sorted(set(labels)))) or None}
+    cells |= {"verdict": None if missing(verdict) else shown(verdict)}
+    differ = sum(gap != 0 for gap in gaps)
+    key = "same" if not differ else "differs" if differ == len(gaps) else "partly"
+    return cells | {"agrees": words.text(f"bench.{key}") if gaps else None}
+
+
+def _shown(table: VerdictTable, value: float, words: Words) -> str:
+    """A verdict or label as it is read."""
+    return words.number(value, "g") if table.kind == "numeric" else words.value(table.categories[int(value)], "check")
+
+
+def _laid_out(
+    columns: Mapping[str, Sequence[Any]],
+    opened: Sequence[tuple[str, Sequence[Part], str | None]],  # of each row: the item, what it opens to, and its pair
+    words: Words,
+    whole: str,
+) -> Bench:
+    """The table with those of these columns that say something, and the orders that they allow."""
+    told = {key: cells for key, cells in columns.items() if any(cell is not None for cell in cells)}
+    heads = {key: _column(key, values, words) for key, values in told.items()}
+    places = {key: n for n, key in enumerate(heads)}
+    views = [
+        View(words.text(f"bench.view_{name}"), places[key], down, name) for name, key, down in ORDERS if key in places
+    ]
+    views.append(View(words.text("bench.view_data")))
+    cells = zip(*told.values(), strict=True)
+    rows = [Row(item, own, parts, pair) for (item, parts, pair), own in zip(opened, cells, strict=True)]
+    return bench([*heads.values()], rows, views, words, words.text("bench.caption", n=len(rows)), whole)
 
 
 def bench(
@@ -133,6 +207,8 @@ def bench(
     if len(kept) < len(rows):
         counts = {"shown": len(kept), "total": len(rows), "first": MOST // 2, "order": views[0].title}
         notes.append(words.text("bench.sampled", **counts))
+    sentence = f"bench.begins_{views[0].name}"
+    begins = words.text(sentence, item=kept[0][1].id) if kept and words.find(sentence) else ""
     told = {key: words.text(f"bench.{key}") for key in _TOLD} | {"caption": caption, "nothing": NOTHING}
     told["rows"] = words.text("bench.rows", shown="{shown}", total="{total}")
     told |= {"decimal": words.text("common.decimal_mark"), "comma": words.text("common.interval_separator")}
@@ -150,7 +226,7 @@ def bench(
     table = Table([column.title for column in columns], plain, numeric, caption)
     first = {row.id: n for n, (_, row) in reversed([*enumerate(kept)])}  # an id stands on the page once
     ids = [row.id if first[row.id] == n else "" for n, (_, row) in enumerate(kept)]
-    return Bench(table, ids, notes, packed, words.text("bench.elsewhere"))
+    return Bench(table, ids, notes, packed, words.text("bench.elsewhere"), begins)
 
 
 _TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "reports", "more_like", "less_like")
@@ -161,11 +237,6 @@ def names_of(items: Sequence[Item]) -> dict[str, str]:
     """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it."""
     pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
     return pairs | {item.id: item.id for item in items}
-
-
-def on_scale(score: float, words: Words) -> float:
-    """A score on the scale on which people gave the labels, where it is not the rubric's."""
-    return score if words.own is None else words.own.score(score)
 
 
 def fair_length(lengths: Sequence[int], budget: int) -> int:
@@ -199,7 +270,7 @@ def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> 
 def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
     """What people said of an item, by rater."""
     given = {
-        k: v if isinstance(v, str) else words.number(on_scale(v, words), "g")
+        k: v if isinstance(v, str) else words.number(words.label(v), "g")
         for k, v in item.labels.get(criterion, {}).items()
     }
     if given:
@@ -209,13 +280,13 @@ def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
 def _columns(
     rows: Sequence[Mapping[Any, Any]], judgments: Sequence[Judgment | None], run: FinishedRun, words: Words
 ) -> dict[str, list[Any]]:
-    """The cells of the columns that say something, by name."""
+    """The cells of the columns by name; None where there is nothing to say."""
 
     def number(key: str) -> list[float | None]:
         return [None if missing(row[key]) else float(row[key]) for row in rows]
 
     def scores(key: str) -> list[float | None]:
-        return [None if value is None else on_scale(value, words) for value in number(key)]
+        return [None if value is None else words.placed(value) for value in number(key)]
 
     def marks(key: str, section: str) -> list[str | None]:
         values = (row[key] for row in rows)
@@ -224,16 +295,17 @@ def _columns(
     hidden, texts = run.settings.redacted, {item.id: item.text for item in run.items}
     shown = {name: redacted(text) if hidden else " ".join(text.split()) for name, text in texts.items()}
     score, label = scores("score"), scores("label")
+    ends = zip(scores("low"), scores("high"), strict=True)
     outcomes = [judgment and judgment.outcome for judgment in judgments]
-    columns: dict[str, list[Any]] = {
+    return {
         "item": [row["item_id"] for row in rows],
         "text": [_cut(shown[row["item_id"]], EXCERPT) for row in rows],
         "judge": [run.parts[row["judge"], row["criterion"]] or None for row in rows],
         "condition": [None if missing(row["condition"]) else words.value(row["condition"]) for row in rows],
         "score": score,
         "category": marks("category", "names."),
-        "interval": [None if a is None else (a, b) for a, b in zip(scores("low"), scores("high"), strict=True)],
-        "label": label,
+        "interval": [None if a is None or b is None else (min(a, b), max(a, b)) for a, b in ends],
+        "label": [None if value is None else words.label(value) for value in number("label")],
         "error": [None if a is None or b is None else a - b for a, b in zip(score, label, strict=True)],
         "doubt": marks("uncertainty", "level_"),
         "confidence": number("confidence"),
@@ -241,16 +313,35 @@ def _columns(
         "review": [words.text("common.yes") if row["review"] else None for row in rows],
         "failed": marks("error", "failure."),
     }
-    return {key: values for key, values in columns.items() if any(value is not None for value in values)}
 
 
 def _column(key: str, values: Sequence[Any], words: Words) -> Column:
-    kinds = {"item": "id", "text": "text", "issues": "text", "interval": "interval", "error": "error"}
-    kinds |= dict.fromkeys(("score", "label", "confidence", "spread"), "number")
-    kind, order = kinds.get(key, "mark"), [words.text(f"common.level_{level}") for level in LEVELS]
-    flat = [end for value in values if value is not None for end in (value if kind == "interval" else [value])]
-    digits = 0 if key == "confidence" or kind in ("id", "text", "mark") else digits_of(flat)
-    return Column(words.text(f"bench.{key}"), kind, digits, order if key == "doubt" else ())
+    kind, order, known = KINDS.get(key, "mark"), list[str](), [value for value in values if value is not None]
+    if key == "doubt":
+        order = [words.text(f"common.level_{level}") for level in LEVELS]
+    elif key == "agrees":
+        order = [words.text(f"bench.{level}") for level in ("same", "partly", "differs")]
+    elif key == "label" and isinstance(known[0], str):
+        kind, names = "mark", words.reader.names if words.reader is not None else ()
+        places = {label: [names.index(each) for each in label.split(" / ") if each in names] for label in known}
+        order = sorted(places, key=places.__getitem__)
+    flat = [end for value in known for end in (value if kind == "interval" else [value])]
+    digits = 0 if kind in ("id", "text", "mark") or (key == "confidence" and max(flat) > 1) else digits_of(flat)
+    return Column(words.text(f"bench.{key}"), kind, digits, order)
+
+
+KINDS = {"item": "id", "text": "text", "issues": "text", "interval": "interval", "error": "error"}
+KINDS |= dict.fromkeys(("score", "label", "confidence", "spread"), "number")
+"""The kinds of columns by name; any other is of marks."""
+ORDERS = (
+    ("furthest", "error", True),
+    ("furthest", "agrees", True),
+    ("doubtful", "doubt", True),
+    ("unsure", "confidence", False),
+    ("highest", "score", True),
+    ("lowest", "score", False),
+)
+"""Orders of a table, the first first: what each is called, by which column, and whether from its most."""
 
 
 def _said(item: Item, criterion: str, judgments: Sequence[Judgment], words: Words) -> Iterator[Part]:
@@ -274,13 +365,11 @@ def _of_outcome(judgment: Judgment, words: Words) -> dict[str, str]:
     else:
         spread = outcome.distribution
         chances = zip(spread.values, spread.probabilities, strict=True) if spread is not None else ()
-        levels = [
-            f"{words.number(on_scale(v, words), 'g')}: {words.number(p, '.0%')}" for v, p in chances if p >= 0.005
-        ]
+        levels = [f"{words.number(words.placed(v), 'g')}: {words.number(p, '.0%')}" for v, p in chances if p >= 0.005]
         details = (f"{k}: {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in outcome.details.items())
         score = outcome.category
         if score is None and outcome.score is not None:
-            score = words.number(on_scale(outcome.score, words))
+            score = words.number(words.placed(outcome.score))
         told = {"score": score if judgment.repeat else None, "rationale": outcome.rationale}
         told |= {"issues": "\n".join(outcome.issues), "distribution": "; ".join(levels), "details": "\n".join(details)}
     return {key: text for key, text in told.items() if text}

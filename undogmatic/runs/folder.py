@@ -268,8 +268,12 @@ class RunFolder:
         # The folder from which the run was started, to which its relative paths refer; here, if that one is gone.
         start = self.noted(HYDRA, "hydra", "runtime", "cwd")
         with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
-            items = on_scale(build(node, "dataset").load(), self.rubric)[:limit]
-        if items_digest(items) != self.facts.get("dataset_digest"):
+            loaded = on_scale(build(node, "dataset").load(), self.rubric)
+        items, judged_as = loaded[:limit], self.facts.get("dataset_digest")
+        if items_digest(items) != judged_as:  # an optimisation judges its test split, and examples are kept back
+            judged = {judgment.item_id for judgment in self.judgments}
+            items = [item for item in loaded if item.id in judged]
+        if items_digest(items) != judged_as:
             what = f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed"
             why = "since it was judged, so its texts may not be what the judge saw"
             raise DataError(f"{what} {why}. Put the earlier file back, or judge it again.")

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from undogmatic.runs.claim import claim
 from undogmatic.runs.folder import COMPOSED, HYDRA, JOURNAL, MANIFEST, OVERRIDES, SCORES, SWEEP_MANIFEST, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
-from undogmatic.safety.secrets import scrub_data, without_secrets
+from undogmatic.safety.secrets import without_secrets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     from undogmatic.records.records import Judgment
     from undogmatic.runs.outcome import Repeatability
 
-FORMAT = 3  # of `run.json`; the identity of a run of format 2 was made otherwise, and it is known by its config
-# The parts of a config that determine the judgments, given the items; and keys in them that only verdicts depend on.
-JUDGING = "seed model prompt judge judges readout rubric steps summarizer nli embeddings optimizer".split()
-NOT_JUDGING = ("margin", "rivals", "field_words")
+FORMAT = 3  # of `run.json`
 
 _held_back: dict[Path, dict[Path, str]] = {}
 
@@ -91,19 +88,6 @@ def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
     return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
 
 
-def _agree(before: Any, now: Any) -> bool:
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        kept = {key: value for key, value in before.items() if key not in NOT_JUDGING}
-        if "_target_" in kept:  # a class that has moved has kept its name
-            name, other = (str(node.get("_target_")).rpartition(".")[2] for node in (kept, now))
-            if kept.pop("_target_") != now.get("_target_") and name != other:
-                return False
-        return all(_agree(value, now.get(key)) for key, value in kept.items())
-    if isinstance(before, list) and isinstance(now, list | tuple):
-        return len(before) == len(now) and all(map(_agree, before, now))
-    return bool(before == now)
-
-
 def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
     """Write a job's `config`, Hydra's own section (`hydras`) and the overrides as Hydra does, but without secrets; or
     hold them back. Raises StorageError."""
@@ -141,23 +125,21 @@ class Manifest:
         config_hash: str,  # what determines its judgments, given the items
         dataset_digest: str,  # the items
         name: str,
-        config: Mapping[str, Any],  # the whole one, by which a run whose identity was made otherwise is known again
         plan: str | None = None,  # hash of the plan that is locked with it
         redact: bool = False,  # whether the folder is kept free of judged texts (`tracking.redact`), throughout
-        unread: Collection[str] = (),  # keys of the config that nothing in the run reads
     ) -> Manifest:
         """Start a run in `folder`, or continue the one there if it is the same run. Raises ConfigError where the folder
         holds another run, or journal and manifest do not belong together."""
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         if (folder / MANIFEST).is_file():
             there = RunFolder(folder)
+            if (made := there.facts.get("format")) != FORMAT:
+                what = f"which holds a run of format {made}, and runs of format {FORMAT} are continued"
+                way = "Leave run.resume out to start anew: what a model answered is in the cache"
+                raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
             if not differs and there.facts.get("identity") != identity:
-                # A run of format 2 is the same where this config says all that the folder's says of the judging.
-                read = [key for key in JUDGING if key not in unread]
-                pairs = ((scrub_data(there.value(key), key), scrub_data(config.get(key), key)) for key in read)
-                if there.facts.get("format") != 2 or not all(_agree(before, now) for before, now in pairs):
-                    differs = "model, prompt, judge or seed"
+                differs = "model, prompt, judge or seed"
             if differs:
                 what = f"which holds another run ({there.facts.get('name')}): the {differs} differ"
                 way = "Repeat that run's command with run.resume, or leave run.resume out to start anew"

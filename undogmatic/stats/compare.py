@@ -242,12 +242,9 @@ def apart(one: Estimate, other: Estimate) -> Estimate:
     References:
         Zou and Donner (2008), Construction of confidence limits about effect measures. doi:10.1002/sim.3095
     """
-    ends = [(found.value, *found.interval) for found in (one, other)]
-    if not np.isfinite(ends).all():
+    if not np.isfinite([(found.value, *found.interval) for found in (one, other)]).all():
         raise ValueError("estimates and limits must be numbers")
-    (a, a_low, a_high), (b, b_low, b_high) = ends
-    low, high = a - b - math.hypot(a - a_low, b_high - b), a - b + math.hypot(a_high - a, b - b_low)
-    return Estimate(a - b, low, high, one.level)
+    return Estimate(one.value - other.value, *jackknife.apart(one, other, 0.0, math.inf), one.level)
 
 
 def front(quality: Array, cost: Array) -> NDArray[np.bool_]:

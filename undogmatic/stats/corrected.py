@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from undogmatic.stats import few_labels, means
+from undogmatic.stats import few_labels, jackknife, means
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
 
@@ -148,15 +148,9 @@ def difference(a: Corrected, b: Corrected) -> Estimate | None:
     square = float(a.added @ a.added) * float(b.added @ b.added)
     together = float(a.added @ b.added) / square**0.5 if square > 0 else 0.0
     one, other = a.estimate, b.estimate
-    value = one.value - other.value
-
-    def apart(left: float, right: float) -> float:
-        return math.sqrt(max(0.0, left**2 + right**2 - 2 * together * left * right))
-
-    low = value - apart(one.value - one.low, other.high - other.value)
-    high = value + apart(one.high - one.value, other.value - other.low)
     n_groups = int(np.count_nonzero((a.added != 0) | (b.added != 0)))
-    return Estimate(value, low, high, one.level, n_groups, one.n + other.n)
+    ends = jackknife.apart(one, other, together, math.inf)
+    return Estimate(one.value - other.value, *ends, one.level, n_groups, one.n + other.n)
 
 
 def strata_of(verdicts: Array, at: Index) -> Index:

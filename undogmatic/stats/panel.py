@@ -58,14 +58,11 @@ class SharedErrors(NamedTuple):
     """Errors of judges on items that all of them judged.
 
     `phi` is the correlation of the errors of each two, shape (k, k), NaN for a judge that always errs alike; `mean` is
-    that of all pairs; `both` and `chance` are the share of items on which two err, and that for independent errors,
-    shape (k, k) each (of errors that are amounts, they mean nothing).
+    that of all pairs.
     """
 
     phi: Array
     mean: Estimate
-    both: Array
-    chance: Array
     judges: int
 
     @property
@@ -99,6 +96,5 @@ def shared_errors(errors: Array, groups: Index, level: float = 0.95) -> SharedEr
     low, high = max(interval.low, -1.0), min(interval.high, 1.0)
     phi = np.full((errors.shape[1],) * 2, np.nan)
     phi[np.ix_(varies, varies)] = correlation
-    rates = errors.mean(axis=0)
     found = Estimate(mean, low, high, level, interval.n_groups, len(errors))
-    return SharedErrors(phi, found, errors.T @ errors / len(errors), np.outer(rates, rates), k)
+    return SharedErrors(phi, found, k)

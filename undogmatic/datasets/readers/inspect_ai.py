@@ -80,9 +80,8 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             if own.kind and said["criterion"] is None:
                 said["criterion"] = OVERALL
             if said["judge"].lower().startswith("human"):
-                labels.append(
-                    row | {"criterion": said["criterion"], "label": said.get("verdict"), "rater": said["judge"]}
-                )
+                about_it = {"criterion": said["criterion"], "label": said.get("verdict"), "rater": said["judge"]}
+                labels.append(row | about_it)
             else:
                 verdicts.append(row | said | own.of(said["judge"], said["criterion"]))
         if not sample.get("scores") and not own.kind:

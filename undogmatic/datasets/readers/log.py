@@ -78,12 +78,8 @@ def head_of(path: Path) -> Head | None:
     if text[:1] not in (b"{", b"["):
         return Head(path, raw, None)
     whole = text.decode("utf-8", "ignore")  # the last character may be cut
-    for part in (
-        whole,
-        whole.split("\n", 1)[0],
-        whole[:2000],
-        whole[:500],
-    ):  # the shorter, where a later part is damaged
+    # The shorter, where a later part is damaged
+    for part in (whole, whole.split("\n", 1)[0], whole[:2000], whole[:500]):
         try:
             return Head(path, raw, json_value(part, infinite=True, partial=True))
         except Unreadable:

@@ -77,20 +77,15 @@ def _trace(given: Mapping[str, Any]) -> tuple[Row, list[Mapping[str, Any]]]:
     made = attributes.get("mlflow.spanOutputs") or noted.get("mlflow.traceOutputs") or info.get("response_preview")
     tags = {key: value for key, value in (info.get("tags") or {}).items() if not key.startswith("mlflow.")}
     made = _plain(given.get("response") or made)
-    sides = (
-        {name: made[name] for name in ("text_1", "text_2")} if isinstance(made, Mapping) and "text_2" in made else {}
-    )
-    about = (
-        facts(tags)
-        | {
-            "item": str(tags.get("item") or info.get("trace_id") or info.get("request_id")),
-            "input": text_of(given.get("request") or _plain(asked)),
-            "text": None if sides else text_of(made),
-            "system": tags.get("system") or noted.get("mlflow.modelId"),
-        }
-        | sides
-    )
-    return about, [one for one in info.get("assessments") or () if isinstance(one, Mapping)]
+    both = isinstance(made, Mapping) and "text_2" in made
+    sides = {name: made[name] for name in ("text_1", "text_2")} if both else {}
+    about = {
+        "item": str(tags.get("item") or info.get("trace_id") or info.get("request_id")),
+        "input": text_of(given.get("request") or _plain(asked)),
+        "text": None if sides else text_of(made),
+        "system": tags.get("system") or noted.get("mlflow.modelId"),
+    }
+    return facts(tags) | about | sides, [one for one in info.get("assessments") or () if isinstance(one, Mapping)]
 
 
 def _plain(text: Any) -> Any:

@@ -52,15 +52,10 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
     criteria = dict.fromkeys(row["criterion"] for row in verdicts)
     labels = list(_labels(path, criteria, problems))
     if AS_GIVEN in criteria:  # judge=compare: what was said in each order, in the given numbering
-        verdicts = [
-            row | {"criterion": OVERALL, "order": row["criterion"]}
-            for row in verdicts
-            if row["criterion"] in (AS_GIVEN, SWAPPED)
-        ]
-        named = _choices(path)
-        labels = [
-            row | {"label": named.get(str(row["label"]), row["label"])} for row in labels if row["criterion"] == OVERALL
-        ]
+        both = (row for row in verdicts if row["criterion"] in (AS_GIVEN, SWAPPED))
+        verdicts = [row | {"criterion": OVERALL, "order": row["criterion"]} for row in both]
+        named, overall = _choices(path), [row for row in labels if row["criterion"] == OVERALL]
+        labels = [row | {"label": named.get(str(row["label"]), row["label"])} for row in overall]
     yield from joined(verdicts, labels, path, problems)
 
 

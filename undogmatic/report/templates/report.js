@@ -117,7 +117,7 @@
   const table = make("table", { role: "table" }, make("caption", { class: "hidden" }, words.caption),
     make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads)), above, body, below);
   const pane = make("div", { class: first < 0 ? "window" : "window matrix", tabindex: "0", role: "region", "aria-label": words.caption }, table);
-  table.style.setProperty("--wide", `${17 + 5 * columns.length}rem`);
+  table.style.setProperty("--wide", `${14 + 6.5 * columns.length}rem`);
   place.append(tools, pane);
 
   const cell = (row, value, column, n) => {
