@@ -193,6 +193,7 @@ def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, opti
     upper = np.where(np.triu(np.ones_like(found.phi), 1) > 0, found.phi, np.nan)
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
     # Of the two that share most: how far they do, and the share of items on which both err.
-    most = {name: float(getattr(found, name)[a, b]) for name in ("phi", "both", "chance")}
+    left, right = judged[:, a], judged[:, b]
+    most = {"phi": found.phi[a, b], "both": (left * right).mean(), "chance": left.mean() * right.mean()}
     evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
     told.notes.append(Noted(verdict(SHARED_ERRORS, evidence).finding, Weight.QUALIFIES))
