@@ -193,6 +193,8 @@ def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, opti
     upper = np.where(np.triu(np.ones_like(found.phi), 1) > 0, found.phi, np.nan)
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
     # Of the two that share most: how far they do, and the share of items on which both err.
-    most = {name: float(getattr(found, name)[a, b]) for name in ("phi", "both", "chance")}
+    two = judged[:, [a, b]]
+    most = {"phi": float(found.phi[a, b]), "both": float(np.mean(two[:, 0] * two[:, 1]))}
+    most["chance"] = float(np.prod(two.mean(axis=0)))
     evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
     told.notes.append(Noted(verdict(SHARED_ERRORS, evidence).finding, Weight.QUALIFIES))
