@@ -58,6 +58,20 @@ class Received:
     text: str
 
 
+@dataclass
+class Batch:
+    """A batch of requests by their ids, as the provider keeps it."""
+
+    id: str
+    requests: dict[str, Any]
+    path: str
+    made: datetime
+    anthropic: bool
+    metadata: dict[str, str] | None
+    fault: str
+    results: bytes | None = None
+
+
 def score_of(text: str) -> int:
     """The stub's score of a text: 0-100 in steps of 5, from its hash."""
     return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 21 * 5
@@ -73,6 +87,9 @@ class StubServer:
         key: The key it accepts, or None for any.
         resolved: The name it gives as the model that answered.
         limit: Calls a second that it takes; to more it says 429 at once.
+        batch_seconds: How long a batch takes.
+        batch_fault: What becomes of every batch: "expired", "cancelled" (half of it is answered), "half" (a line is
+            missing for every second request), "lost", "never" or "failed".
     """
 
     latency: float = 0.0
@@ -80,12 +97,16 @@ class StubServer:
     key: str | None = None
     resolved: str = "stub-1.0"
     limit: float | None = None
+    batch_seconds: float = 0.0
+    batch_fault: str = ""
     requests: list[Received] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._seen: Counter[tuple[str, str]] = Counter()
         self._drawn = self._port = self.refused = 0
         self._free, self._counted = self.limit or 0.0, 0.0
+        self.files: dict[str, bytes] = {}
+        self.batches: dict[str, Batch] = {}
 
     @property
     def url(self) -> str:
@@ -117,6 +138,13 @@ class StubServer:
     async def start(self) -> web.AppRunner:
         """Listen on a free port."""
         app = web.Application(client_max_size=2**26)
+        app.router.add_post("/v1/files", self._upload)
+        app.router.add_get("/v1/files/{id}/content", self._content)
+        for place in ("/v1/batches", "/v1/messages/batches"):
+            app.router.add_post(place, self._make_batch)
+            app.router.add_get(place, self._list_batches)
+            app.router.add_get(place + "/{id}", self._show_batch)
+        app.router.add_get("/v1/messages/batches/{id}/results", self._content)
         app.router.add_post("/{tail:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -142,6 +170,83 @@ class StubServer:
             return response
         await asyncio.sleep(self.latency)
         return web.json_response(self._answer(request.path, body, text, fault))
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        form = await request.post()
+        assert form["purpose"] == "batch"
+        name = f"file-{len(self.files)}"
+        self.files[name] = form["file"].file.read()  # type: ignore[union-attr]
+        return web.json_response({"id": name, "object": "file"})
+
+    async def _content(self, request: web.Request) -> web.Response:
+        name = request.match_info["id"]
+        content = self._results(self.batches[name]) if name in self.batches else self.files.get(name)
+        if content is None or self.batch_fault == "lost":
+            return _error(404, "No such file")
+        return web.Response(body=content, content_type="application/jsonl")
+
+    async def _make_batch(self, request: web.Request) -> web.Response:
+        sent, path = await request.json(), "/v1/messages"
+        if anthropic := "requests" in sent:
+            rows = [(row["custom_id"], row["params"]) for row in sent["requests"]]
+        else:
+            lines = map(json.loads, self.files[sent["input_file_id"]].splitlines())
+            rows, path = [(line["custom_id"], line["body"]) for line in lines], sent["endpoint"]
+        for _, body in rows:
+            self.requests.append(Received(path, dict(request.headers), body, _judged_text(body)))
+        name = f"batch_{len(self.batches)}"
+        self.batches[name] = Batch(
+            name, dict(rows), path, datetime.now(UTC), anthropic, sent.get("metadata"), self.batch_fault
+        )
+        return web.json_response(self._shown(self.batches[name]))
+
+    async def _list_batches(self, request: web.Request) -> web.Response:
+        rows = [self._shown(each) for each in reversed(self.batches.values())]
+        return web.json_response({"data": rows, "has_more": False})
+
+    async def _show_batch(self, request: web.Request) -> web.Response:
+        batch = self.batches.get(request.match_info["id"])
+        return (
+            _error(404, "No such batch")
+            if batch is None or self.batch_fault == "lost"
+            else web.json_response(self._shown(batch))
+        )
+
+    def _shown(self, batch: "Batch") -> dict[str, Any]:
+        """A batch as its provider shows it; once it has ended, its files are there."""
+        total = len(batch.requests)
+        ended = (datetime.now(UTC) - batch.made).total_seconds() >= self.batch_seconds and self.batch_fault != "never"
+        if batch.anthropic:
+            counts = {"processing": 0 if ended else total, "succeeded": total if ended else 0, "errored": 0}
+            about = {"id": batch.id, "created_at": batch.made.isoformat(), "request_counts": counts}
+            return about | {"processing_status": "ended" if ended else "in_progress"}
+        word = batch.fault if batch.fault in ("expired", "cancelled", "failed") else "completed"
+        about = {"id": batch.id, "created_at": int(batch.made.timestamp()), "metadata": batch.metadata}
+        about |= {"status": word if ended else "in_progress", "request_counts": {"total": total, "completed": 0}}
+        if ended and word != "failed":
+            self.files[batch.id] = self._results(batch)
+            about["output_file_id"] = batch.id
+        return about
+
+    def _results(self, batch: "Batch") -> bytes:
+        if batch.results is not None:
+            return batch.results
+        lines = []
+        for number, (key, body) in enumerate(batch.requests.items()):
+            text = _judged_text(body)
+            answer = self._answer(batch.path, body, text, self._due(text))
+            said: dict[str, Any] = {"response": {"status_code": 200, "body": answer}, "error": None}
+            if batch.anthropic:
+                said = {"result": {"type": "succeeded", "message": answer}}
+            if number % 2 and batch.fault == "half":
+                continue
+            if number % 2 and batch.fault in ("expired", "cancelled"):
+                said = {"response": None, "error": {"code": f"batch_{batch.fault}"}}
+                if batch.anthropic:
+                    said = {"result": {"type": batch.fault}}
+            lines.append(json.dumps({"custom_id": key} | said))
+        batch.results = "\n".join(reversed(lines)).encode()
+        return batch.results
 
     def _full(self) -> bool:
         """Whether the calls of this second are used up; one that is left is used."""

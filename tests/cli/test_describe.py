@@ -1,6 +1,7 @@
 """What `undogmatic describe` prints is what a server receives in a run."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,10 @@ def test_steps_are_shown_before_the_judges(capsys: pytest.CaptureFixture[str]) -
 def test_it_needs_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     main(["describe", "judge=debate", "model=gpt", "--price"])
-    assert "=== 1. to gpt-4.1-mini@" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "=== 1. to gpt-4.1-mini@" in said
+    once, batch = (float(usd.replace(",", "")) for usd in re.findall(r"([\d.,]+) USD", said))
+    assert batch == pytest.approx(once / 2, abs=0.01) and "USD with engine=batch" in said
 
 
 def test_a_model_that_is_sent_no_messages_reads_the_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,7 +89,7 @@ def judged(way: str, text: str, answer: Callable[[bytes], Any], gateway: Gateway
     model: Any = built.model
 
     async def post(payload: dict[str, Any]) -> Any:
-        path = urlsplit(model._client.url).path
+        path = urlsplit(model.client.url).path
         return answer(json.dumps(stub._answer(path, payload, _judged_text(payload), None)).encode())
 
     async def ask() -> list[Judgment]:
@@ -97,7 +97,7 @@ def judged(way: str, text: str, answer: Callable[[bytes], Any], gateway: Gateway
             return await built.judges[0].process(Item(id="a", inputs={"text": text}))
 
     model.connect(gateway)
-    model._client.post = post
+    model.client.post = post
     return asyncio.run(ask())
 
 
@@ -135,7 +135,7 @@ def enter(case: Answer) -> None:
     """Records that can be written and read back, and the same once more from the cache."""
     good(case.way)
     model: Any = parts(case.way).model
-    client, calls = model._client, 0
+    client, calls = model.client, 0
 
     def answer(well: bytes) -> Any:
         nonlocal calls

@@ -209,7 +209,7 @@ def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, mo
         complete(model)
     assert "Incorrect API key provided: <OPENAI_API_KEY>" in str(error.value)
     assert stub.requests[0].headers["Authorization"].endswith(secret)
-    shown = f"{error.value!r} {error.getrepr()} {calls} {model.name} {vars(model)} {vars(model._client)}"
+    shown = f"{error.value!r} {error.getrepr()} {calls} {model.name} {vars(model)} {vars(model.client)}"
     assert secret not in shown
 
 

@@ -204,6 +204,10 @@ def price(requests: list[Sent], items: list[Item], repeats: int) -> str:
         most = repeats * len(items) * sum(sent.times * sent.most for sent in asked)
         usd = model.price.usd(read, most) if hasattr(model, "price") else 0.0
         cost = "no price is known" if usd is None else f"at most {usd:,.2f} USD"
+        from undogmatic.models.batches import SHARE
+
+        if usd and getattr(model, "batches", None) is not None:
+            cost += f", or {SHARE * usd:,.2f} USD with engine=batch (answers within a day)"
         asked_for = f"{repeats * len(items) * calls:,} calls for {len(items):,} items"
         tokens = f"about {read:,} tokens in and at most {most:,} out: {cost}"
         lines.append(

@@ -106,6 +106,10 @@ class LocalEngine(Engine):
         limits = (self.timeout, self.retries, self.backoff)
         return Gateway(cache, budget or self.budget, *limits, answered=answered, pace=self._pace)
 
+    def _door(self, model: Model, cache: ReplyCache | None, answered: Collection[str]) -> Gateway:
+        """The door for the calls of this run."""
+        return self.gateway(cache, answered=answered)
+
     async def stream(
         self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
     ) -> AsyncGenerator[Judgment | Made]:
@@ -177,7 +181,7 @@ class LocalEngine(Engine):
     async def _connected(self, model: Model, running: set[_Task], answered: set[str]) -> AsyncIterator[Gateway]:
         """The model's gateway; whatever is still running when it ends is given up."""
         cache = ReplyCache(self.cache_dir) if self.cache else None
-        gateway = self.gateway(cache, answered=answered)
+        gateway = self._door(model, cache, answered)
         model.connect(gateway)
         # The libraries' hundred thousand objects outlive the run; walking them at every full collection costs a fast
         # server judgments per second (benchmarks/hosted.py).

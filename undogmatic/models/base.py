@@ -61,6 +61,10 @@ class Model:
     async def close(self) -> None:
         """Release connections. The model may be used again afterwards."""
 
+    def all(self) -> Sequence[Model]:
+        """Itself, or the models that it stands for."""
+        return (self,)
+
 
 class Nobody(Model):
     """Stands for the model of a run that asks none; `name` is what is said in its place."""
@@ -83,6 +87,9 @@ class SeveralModels(Model):
 
     def asked(self) -> Model:
         return self.models[0]
+
+    def all(self) -> Sequence[Model]:
+        return self.models
 
     def connect(self, gateway: Gateway) -> None:
         for model in self.models:

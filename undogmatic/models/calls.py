@@ -206,7 +206,7 @@ class ReplyCache:
             kept = json_value(row[0], DEEPEST + 1, infinite=True) if isinstance(row[0], bytes) else None
             if not isinstance(kept, dict):
                 raise Unreadable("it is no reply")
-            return _checked(_KEPT.validate_python(kept), check)
+            return checked(_KEPT.validate_python(kept), check)
         except (Unreadable, ValidationError, UndogmaticError) as fault:
             if not self._told:
                 why = " ".join(str(fault).split())
@@ -284,10 +284,7 @@ class Gateway:
     ) -> Reply:
         """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded
         before a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
-        # The repeat, and the attempt from the third on, tell calls with the same request apart: a first retry quotes
-        # the answer that it follows, so its request is its own.
-        turn = [_rollout.get()] if _attempt.get() <= 1 else [_rollout.get(), _attempt.get()]
-        key = hashlib.sha256(to_json([model, request, *turn])).hexdigest()
+        key = call_key(model, request)
         if self.cache is None:
             return await self._asked(model, request, send, timed, check, server)
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
@@ -299,7 +296,7 @@ class Gateway:
                 reply = first.result()
                 break
         if reply is not None:
-            _note(model, request, started, reply=reply.data, cached=True)
+            note_call(model, request, started, reply=reply.data, cached=True)
             return reply
         under_way[key] = mine = asyncio.get_running_loop().create_future()
         try:
@@ -326,7 +323,7 @@ class Gateway:
         others = 0 if pace is None else pace.answers
 
         def note(**outcome: Any) -> None:
-            _note(model, request, started, seconds=time.perf_counter() - clock, attempts=tried, **outcome)
+            note_call(model, request, started, seconds=time.perf_counter() - clock, attempts=tried, **outcome)
 
         while True:
             left = 0.0 if pace is None else await pace.turn(request)
@@ -339,7 +336,7 @@ class Gateway:
                 async with asyncio.timeout(self.timeout if timed else None):
                     reply = await send()
                 used = reply.input_tokens + reply.output_tokens
-                _checked(reply, check)
+                checked(reply, check)
             except TimeoutError:
                 failed += 1
                 if pace is not None:
@@ -376,7 +373,14 @@ class Gateway:
             await asyncio.sleep(delay)
 
 
-def _checked(reply: Reply, check: Check) -> Reply:
+def call_key(model: str, request: dict[str, Any]) -> str:
+    """What tells a call from every other one. The repeat, and the attempt from the third on, tell calls with the same
+    request apart: a first retry quotes the answer that it follows, so its request is its own."""
+    turn = [_rollout.get()] if _attempt.get() <= 1 else [_rollout.get(), _attempt.get()]
+    return hashlib.sha256(to_json([model, request, *turn])).hexdigest()
+
+
+def checked(reply: Reply, check: Check) -> Reply:
     """The reply, if its data are of the form that the model gives. Raises ModelError."""
     if check is not None:
         with reading(reply.data):
@@ -384,6 +388,7 @@ def _checked(reply: Reply, check: Check) -> Reply:
     return reply
 
 
-def _note(model: str, request: dict[str, Any], started: float, **outcome: Any) -> None:
+def note_call(model: str, request: dict[str, Any], started: float, **outcome: Any) -> None:
+    """Note a call of the judgment being made."""
     if (calls := _calls.get()) is not None:
         calls.append(Call(model=model, request=request, started=started, **outcome))

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from undogmatic.errors import ConfigError, RefusedAnswer, UnparseableAnswer
 from undogmatic.models.base import Model
+from undogmatic.models.batches import Batches, OpenAIBatches
 from undogmatic.models.calls import Gateway, Reply, reading, shown
 from undogmatic.models.http import JsonClient, checked_base, find_key
 from undogmatic.records.records import Record, digest
@@ -171,6 +172,7 @@ class HostedModel(Model):
     usage = ("input_tokens", "output_tokens")  # the server's words for tokens of the request and of the answer
     reports_price = False  # whether the server says what each call cost
     timed = True
+    batches: type[Batches] | None = None  # how its provider takes many requests at once, for half the price
 
     def __init__(
         self,
@@ -191,7 +193,7 @@ class HostedModel(Model):
         self._json_mode, self._sampling, self._fixed = json_mode, sampling, extra or {}
         mode, sampled = None if json_mode == "schema" else json_mode, None if sampling else False
         options = set_only(json_mode=mode, sampling=sampled, extra=extra or None, **options)
-        self.model_name, shown = name, shown_address(base)
+        self.model_name, self.api_base, shown = name, base, shown_address(base)
         self.server = "{0.scheme}://{0.netloc}".format(urlsplit(base))
         self.name = f"{name}@{shown}" + (f"#{digest(options)[:8]}" if options else "")
         self.price = find_price(price, provider, name)
@@ -199,7 +201,7 @@ class HostedModel(Model):
         self.context = next((tokens for tokens in contexts if isinstance(tokens, int) and tokens > 0), None)
         key = find_key(key_env, f"model.name={name}")
         learn(base + self.path, "model.api_base")
-        self._client = JsonClient(base + self.path, self.headers, key_env, key, self.key_header, f"{name} at {shown}")
+        self.client = JsonClient(base + self.path, self.headers, key_env, key, self.key_header, f"{name} at {shown}")
 
     def connect(self, gateway: Gateway) -> None:
         """Use this gateway. Raises ConfigError where a budget of money cannot be kept because the price is unknown."""
@@ -209,10 +211,10 @@ class HostedModel(Model):
                 "Set model.price.input and model.price.output (USD per million tokens), or engine.max_usd=null."
             )
         super().connect(gateway)
-        self._client.answered |= self.name in gateway.answered
+        self.client.answered |= self.name in gateway.answered
 
     async def close(self) -> None:
-        await self._client.close()
+        await self.client.close()
 
     async def exchange(self, payload: dict[str, Any], read: Callable[[dict[str, Any]], T]) -> T:
         """Send `payload` through the gateway, and `read` the reply's body, which lacks nothing (`_lacking`).
@@ -226,14 +228,18 @@ class HostedModel(Model):
         if not isinstance(data, dict):
             raise UnparseableAnswer(f"the reply is a {type(data).__name__}, not an object")
         if what := self._lacking(data):
-            self._client.embedded_fault(data)
+            self.client.embedded_fault(data)
             raise UnparseableAnswer(f"the reply has no {what}", shown(data))
-        self._client.answered = True
+        self.client.answered = True
 
     async def send(self, payload: dict[str, Any]) -> Reply:
         """One request and what came back. A model that is reached otherwise than by HTTP has its own."""
         with reading(None):
-            data = await self._client.post(payload)
+            data = await self.client.post(payload)
+        return self.reply(data)
+
+    def reply(self, data: Any) -> Reply:
+        """What came back, with the tokens that it names and their price."""
         with reading(data):
             used = self._tokens(data)
         usd = used.usd
@@ -272,11 +278,13 @@ class ChatModel(HostedModel):
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens",  # the server's word
         reasoning_effort: str | None = None,  # sent as it is, for models that have it
         extra: dict[str, Any] | None = None,  # further fields of the request body
+        batch: bool | None = None,  # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
     ) -> None:
         chat = (json_mode, sampling, extra)
         super().__init__(name, api_base, key_env, price, provider, *chat, reasoning_effort=reasoning_effort)
         self.reports_price, self._max_tokens_field = provider == "openrouter", max_tokens_field
         self._fixed = self._fixed | set_only(reasoning_effort=reasoning_effort)
+        self.batches = OpenAIBatches if batch or (batch is None and provider == "openai") else None
 
     async def complete(self, request: Request) -> Response:
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
@@ -305,7 +313,7 @@ class ChatModel(HostedModel):
     def _lacking(self, data: dict[str, Any]) -> str:
         choices = data.get("choices")
         if choices and isinstance(choices, list) and isinstance(choices[0], dict):
-            self._client.embedded_fault(choices[0])
+            self.client.embedded_fault(choices[0])
             if isinstance(choices[0].get("message"), dict):
                 return ""
         return "`choices` with a message"

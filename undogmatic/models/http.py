@@ -87,13 +87,18 @@ class JsonClient:
             UnparseableAnswer: A good status with a body that is not a JSON object or has no end; a text too long for
                 the model, or a request that the server does not take after it took others.
         """
+        return self.understood(*await self.request("POST", self.url, data=to_json(payload)))
+
+    async def request(
+        self, method: str, url: str, most: int = LONGEST_BODY, **sent: Any
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body (of so many bytes at most) of any request to this server; raises as `post` does of
+        what is no answer at all. `sent` are aiohttp's own arguments."""
         import aiohttp
 
         try:
-            async with self._session().post(
-                self.url, data=to_json(payload), allow_redirects=False, proxy=self._proxy
-            ) as reply:
-                status, headers, body = reply.status, reply.headers, await self._body(reply)
+            async with self._session().request(method, url, allow_redirects=False, proxy=self._proxy, **sent) as reply:
+                return reply.status, reply.headers, await self._body(reply, most)
         except aiohttp.ClientConnectorCertificateError as error:
             raise ConfigError(
                 f"{self.about}: its certificate is not trusted ({error.certificate_error}). "
@@ -106,7 +111,6 @@ class JsonClient:
             ) from None
         except (aiohttp.ClientError, ConnectionError) as error:
             raise Retryable(f"{self.about} broke the connection ({type(error).__name__})") from None
-        return self.understood(status, headers, body)
 
     def understood(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
         """What came back, as the object it is; raises as `post` does."""
@@ -120,7 +124,7 @@ class JsonClient:
             raise UnparseableAnswer(f"{self.about} sent a body that is {error}", _said(body)[:RAW_LIMIT]) from None
         return with_texts(data, secrets.scrub) if secrets.holds(body.decode("utf-8", errors="replace")) else data
 
-    async def _body(self, reply: aiohttp.ClientResponse) -> bytes:
+    async def _body(self, reply: aiohttp.ClientResponse, most: int) -> bytes:
         """All of the body, unpacked. Raises UnparseableAnswer as soon as it is too long to be an answer."""
         packed = reply.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
         if packed not in _PACKED:
@@ -132,11 +136,11 @@ class JsonClient:
                 if unpack is None:  # "deflate" comes with a header of zlib's or without
                     unpack = zlib.decompressobj(31 if "gzip" in packed else 15 if chunk[:1] == b"\x78" else -15)
                 try:
-                    chunk = unpack.decompress(chunk, LONGEST_BODY + 1 - len(body))  # noqa: PLW2901
+                    chunk = unpack.decompress(chunk, most + 1 - len(body))  # noqa: PLW2901
                 except zlib.error as error:
                     raise UnparseableAnswer(f"{self.about} sent a body that cannot be unpacked ({error})") from None
-            if max(len(body) + len(chunk), sent) > LONGEST_BODY:
-                why = f"{self.about} sent a body of more than {LONGEST_BODY:,} bytes"
+            if max(len(body) + len(chunk), sent) > most:
+                why = f"{self.about} sent a body of more than {most:,} bytes"
                 raise UnparseableAnswer(why, _said(bytes(body[: 4 * RAW_LIMIT]))[:RAW_LIMIT])
             body += chunk
         return bytes(body)

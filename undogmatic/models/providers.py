@@ -10,6 +10,7 @@ from undogmatic.config.build import build
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.models import hosted
 from undogmatic.models.base import Model
+from undogmatic.models.batches import AnthropicBatches
 from undogmatic.models.calls import shown
 from undogmatic.models.hosted import HostedModel, Price, Stop, Tokens
 from undogmatic.models.http import checked_base, is_local, setting
@@ -34,6 +35,7 @@ class AnthropicModel(HostedModel):
     key_header = "x-api-key"
     headers: ClassVar[dict[str, str]] = {"anthropic-version": "2023-06-01"}
     path = "/v1/messages"
+    batches = AnthropicBatches
 
     def __init__(
         self,
@@ -157,10 +159,10 @@ class DecisionModel(HostedModel):
     def _lacking(self, data: dict[str, Any]) -> str:
         inner = _unwrapped(data)
         if data.get("success") is False:
-            self._client.embedded_fault({"error": data.get("errors")})
+            self.client.embedded_fault({"error": data.get("errors")})
         if isinstance(inner.get("answers"), dict):
             return ""
-        self._client.embedded_fault(inner)
+        self.client.embedded_fault(inner)
         return "`answers`"
 
     def _tokens(self, data: dict[str, Any]) -> Tokens:

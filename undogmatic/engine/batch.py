@@ -1,0 +1,377 @@
+"""Judges by the batch interfaces of providers: half the price, and answers within a day.
+
+Items are judged as ever, but what they ask is gathered until nobody has anything to add, sent as one batch, and handed
+out when the batch has ended. A judge that asks again about an item asks in the next batch. The run's folder notes each
+batch before and after it is sent, so that a run which was killed asks for the batch that it has.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator, Collection, Iterable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from undogmatic.engine.journal import Journals, cut_torn_line
+from undogmatic.engine.local import MAX_FAILURES, LocalEngine
+from undogmatic.engine.recipe import Recipe
+from undogmatic.errors import ConfigError, DataError, ModelError, RunStopped, TransportError, UndogmaticError
+from undogmatic.models.base import Model
+from undogmatic.models.batches import SHARE, Answer, Batches, BatchLost, Unsettled
+from undogmatic.models.calls import (
+    Budget,
+    Check,
+    Gateway,
+    Reply,
+    ReplyCache,
+    Retryable,
+    Send,
+    call_key,
+    checked,
+    note_call,
+)
+from undogmatic.models.hosted import HostedModel
+from undogmatic.records.records import Item, Judgment, Made
+from undogmatic.safety import files
+from undogmatic.safety.command import as_typed, say
+from undogmatic.safety.files import Log
+from undogmatic.safety.outside import Unreadable, json_value, read_lines
+
+BATCHES = "batches.jsonl"
+"""In a run's folder: the batches that it sent."""
+QUIET = 0.25  # seconds without a new question after which a batch is sent
+KEY = 40  # characters of a call's key in a `custom_id`, which may have 64 at most
+UNREACHED = 20  # looks in a row that do not reach the provider end the run
+
+
+class BatchEngine(LocalEngine):
+    """Judges as `LocalEngine` does, by batches.
+
+    Args:
+        size: Questions in one batch at most, and items in flight.
+        poll: Seconds between two looks at a batch.
+        wait: Seconds after which the run ends without the answers.
+        timeout, retries, backoff: Of a request to the provider.
+        max_calls, max_usd, cache, cache_dir, max_failures: As of `LocalEngine`.
+    """
+
+    def __init__(
+        self,
+        size: Annotated[int, Field(ge=1, le=50_000)] = 5000,
+        poll: Annotated[float, Field(gt=0, le=3600)] = 30.0,
+        wait: Annotated[float, Field(gt=0, le=2_592_000)] = 90_000.0,
+        timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
+        retries: Annotated[int, Field(ge=0, le=100)] = 4,
+        backoff: Annotated[float, Field(ge=0, le=3600)] = 0.5,
+        max_calls: Annotated[int, Field(ge=0)] | None = None,
+        max_usd: Annotated[float, Field(ge=0)] | None = None,
+        cache: bool = True,
+        cache_dir: str | None = None,
+        max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
+    ) -> None:
+        # A batch that was cancelled leaves many items without an answer in a row, and others with one.
+        never = 1_000_000_000
+        super().__init__(size, timeout, retries, backoff, max_calls, max_usd, cache, cache_dir, never, max_failures)
+        self.size, self.poll, self.wait = size, poll, wait
+        self.folder: Path | None = None
+
+    def gateway(
+        self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
+    ) -> Gateway:
+        """Raises ConfigError: a search or a probe asks one question after the other."""
+        raise ConfigError("engine=batch judges items alone; a search or a probe needs engine=local.")
+
+    async def stream(
+        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
+    ) -> AsyncGenerator[Judgment | Made]:
+        """See `LocalEngine.stream`. Raises ConfigError before anything is sent where a model has no batches."""
+        self.folder = journals.folder
+        models = recipe.build().model.all()
+        for model in models:
+            if isinstance(model, HostedModel) and model.batches is None:
+                what = f"engine=batch: {model.name} has no batch interface that is known here"
+                ways = "OpenAI (model=gpt), Anthropic (model=claude), and servers with OpenAI's Batch API"
+                raise ConfigError(f"{what}. They are: {ways} (++model.batch=true). Or: engine=local.")
+        if not any(isinstance(model, HostedModel) for model in models):
+            names = ", ".join(model.name for model in models)
+            raise ConfigError(
+                f"engine=batch sends questions to a provider, and {names} answers here. Use engine=local."
+            )
+        async with aclosing(super().stream(recipe, items, journals, repeats)) as records:
+            async for record in records:
+                yield record
+
+    def _door(self, model: Model, cache: ReplyCache | None, answered: Collection[str]) -> Gateway:
+        hosted = [each for each in model.all() if isinstance(each, HostedModel)]
+        return _BatchGateway(self, hosted, cache, answered)
+
+
+class _Noted:
+    """A batch as the run's folder knows it. `closed`: its end was seen, so what it lacks may be asked for again."""
+
+    def __init__(self, model: str, mark: str, keys: Collection[str], sent: float) -> None:
+        self.model, self.mark, self.keys, self.sent = model, mark, frozenset(keys), sent
+        self.id: str | None = None
+        self.closed = False
+
+
+class _Notes(Log):
+    """The batches of a run, each noted before it is sent, when its id is known, and when it has ended."""
+
+    def __init__(self, path: Path | None) -> None:
+        super().__init__(path, files.ALL)
+        self.batches: dict[str, _Noted] = {}
+        if path is None or not path.exists():
+            return
+        cut_torn_line(path)
+        for number, line in read_lines(path):
+            try:
+                said = json_value(line)
+                if "keys" in said:
+                    self.batches[said["mark"]] = _Noted(said["model"], said["mark"], said["keys"], said["sent"])
+                else:
+                    noted = self.batches[said["mark"]]
+                    noted.id, noted.closed = said.get("id", noted.id), said.get("closed", noted.closed)
+            except (KeyError, TypeError, AttributeError, Unreadable) as error:
+                raise DataError(f"{path}:{number}: no note of a batch ({error}). Delete the line.") from None
+
+    def note(self, **facts: Any) -> None:
+        """Write a line. Raises StorageError."""
+        import json
+
+        self.add(json.dumps(facts))
+
+
+class _BatchGateway(Gateway):
+    """Gathers the calls of hosted models into batches; those of models in this process are made at once."""
+
+    def __init__(
+        self, engine: BatchEngine, hosted: Collection[HostedModel], cache: ReplyCache | None, answered: Collection[str]
+    ) -> None:
+        super().__init__(cache, engine.budget, engine.timeout, engine.retries, engine.backoff, answered=answered)
+        folder = engine.folder
+        self.notes = _Notes(None if folder is None else folder / BATCHES)
+        self.desks = {model.name: _Desk(model, engine, self.notes) for model in hosted}
+
+    async def _asked(
+        self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check, server: str
+    ) -> Reply:
+        if (desk := self.desks.get(model)) is None:
+            return await super()._asked(model, request, send, timed, check, server)
+        started, clock = time.time(), time.perf_counter()
+
+        def note(**outcome: Any) -> None:
+            note_call(model, request, started, seconds=time.perf_counter() - clock, **outcome)
+
+        try:
+            reply = checked(await desk.answer(call_key(model, request)[:KEY], request), check)
+        except ModelError as error:
+            usd = 0.0 if isinstance(error, TransportError) else None
+            note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
+            raise
+        answer = reply._asdict()
+        note(reply=answer.pop("data"), **answer)
+        self.budget.spend(reply.usd)
+        return reply
+
+
+class _Desk:
+    """Gathers the questions to one model, sends them in batches, and hands out the answers."""
+
+    def __init__(self, model: HostedModel, engine: BatchEngine, notes: _Notes) -> None:
+        assert model.batches is not None
+        self.model, self.engine, self.notes = model, engine, notes
+        self.batches: Batches = model.batches(model.client, model.api_base, model.path)
+        self.asked: dict[str, tuple[dict[str, Any], asyncio.Future[Reply]]] = {}
+        self.pending: dict[str, dict[str, Any]] = {}
+        self.resume = f"run.resume={'' if engine.folder is None else as_typed(engine.folder)}"
+        self._touched = 0.0
+        self._work: asyncio.Task[None] | None = None
+
+    async def answer(self, key: str, request: dict[str, Any]) -> Reply:
+        """The answer to a request, which goes out with the next batch. Whoever asks the same shares the answer."""
+        loop = asyncio.get_running_loop()
+        if key not in self.asked:
+            self.asked[key] = (request, loop.create_future())
+            self.pending[key], self._touched = request, loop.time()
+            if self._work is None or self._work.done():
+                self._work = loop.create_task(self._rounds())
+        try:
+            return await asyncio.shield(self.asked[key][1])
+        finally:
+            if not self._open(key):
+                self.asked.pop(key, None)
+
+    async def _rounds(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self.pending:
+            while len(self.pending) < self.engine.size and (left := self._touched + QUIET - loop.time()) > 0:
+                await asyncio.sleep(left)
+                for _ in range(10):  # whoever was kept from running has its turn first
+                    await asyncio.sleep(0)
+            keys = list(self.pending)[: self.engine.size]
+            requests = {key: self.pending.pop(key) for key in keys}
+            try:
+                await self._round(requests)
+            except UndogmaticError as error:
+                self._fail(requests, error)
+            except Exception as error:  # a provider may answer anything; whoever waits must hear of it
+                self._fail(requests, TransportError(f"the batch could not be read ({type(error).__name__}: {error})"))
+
+    async def _round(self, requests: dict[str, dict[str, Any]]) -> None:
+        """Answer these requests: from the batches that the run already has, then by a new one."""
+        counted: set[str] = set()  # by a process that was killed before the batch was sent
+        for noted in list(self.notes.batches.values()):
+            if noted.model == self.model.name and noted.keys & requests.keys():
+                if noted.id is None and not await self._found(noted):
+                    counted |= noted.keys
+                    continue
+                await self._collect(noted, requests)
+        for key in requests.keys() - counted:
+            if self._open(key):
+                try:
+                    self.engine.budget.take()
+                except RunStopped as error:
+                    self._fail([key], error)
+        left = {key: request for key, request in requests.items() if self._open(key)}
+        if left:
+            await self._collect(await self._submitted(left), left)
+
+    def _open(self, key: str) -> bool:
+        return key in self.asked and not self.asked[key][1].done()
+
+    def _fail(self, keys: Iterable[str], error: UndogmaticError) -> None:
+        for key in keys:
+            if self._open(key):
+                self._settle(key, error)
+
+    def _settle(self, key: str, outcome: Reply | UndogmaticError) -> None:
+        future = self.asked[key][1]
+        if isinstance(outcome, Reply):
+            future.set_result(outcome)
+        else:
+            future.set_exception(outcome)
+            future.exception()  # it may be that nobody waits any more
+
+    async def _submitted(self, requests: dict[str, dict[str, Any]]) -> _Noted:
+        """Send one batch. Where it is not sure whether it arrived, it is looked for before it is sent again."""
+        mark = secrets.token_hex(6)
+        noted = self.notes.batches[mark] = _Noted(self.model.name, mark, requests, time.time())
+        with self.notes:
+            self.notes.note(model=noted.model, mark=mark, keys=list(requests), sent=noted.sent)
+        named = {f"{key}-{mark}": request for key, request in requests.items()}
+        for tried in range(self.engine.retries + 1):
+            try:
+                if tried and await self._found(noted):
+                    break
+                async with asyncio.timeout(self.engine.timeout):
+                    noted.id = await self.batches.submit(named, mark)
+                break
+            except (Retryable, TimeoutError) as error:
+                if tried == self.engine.retries:
+                    why = str(error) or f"no answer within {self.engine.timeout:g} s"
+                    raise RunStopped(f"A batch could not be sent: {why}. Rerun when the server answers.") from None
+                await asyncio.sleep(min(30.0, self.engine.backoff * 2**tried))
+        with self.notes:
+            self.notes.note(mark=mark, id=noted.id)
+        sent = (
+            f"batch {noted.id}: {len(requests)} questions to {self.model.name}, looked at every {self.engine.poll:g} s"
+        )
+        say(f"  {sent}. If this process ends, {self.resume} asks for it again.")
+        return noted
+
+    async def _found(self, noted: _Noted) -> bool:
+        """Whether the provider has the batch, of which no id was noted; then it is."""
+        while True:
+            try:
+                found = await self._insisting(
+                    noted.mark, lambda mark: self.batches.find(mark, len(noted.keys), noted.sent)
+                )
+            except Unsettled:
+                self._in_time(noted)
+                await asyncio.sleep(self.engine.poll)
+                continue
+            if found is None:
+                return False
+            noted.id = found
+            with self.notes:
+                self.notes.note(mark=noted.mark, id=found)
+            return True
+
+    def _in_time(self, noted: _Noted) -> None:
+        if time.time() - noted.sent > self.engine.wait:
+            what = (
+                f"batch {noted.id or noted.mark} has not ended {self.engine.wait:g} s after it was sent (engine.wait)"
+            )
+            way = (
+                f"Nothing is lost and nothing is paid twice: {self.resume} asks for it again, engine.wait= waits longer"
+            )
+            raise RunStopped(f"{what}. {way}.")
+
+    async def _collect(self, noted: _Noted, requests: Collection[str]) -> None:
+        """Wait for the end of a batch and hand out what it answered."""
+        assert noted.id is not None
+        fresh = not noted.closed
+        try:
+            word = await self._ended(noted, noted.id)
+            answers = await self._insisting(noted.id, self.batches.answers)
+        except BatchLost as error:
+            word, answers, lost = "lost", {}, str(error)
+        else:
+            lost = ""
+        if fresh:
+            with self.notes:
+                self.notes.note(mark=noted.mark, closed=True)
+            noted.closed = True
+        keys = [key for key in requests if key in noted.keys and self._open(key)]
+        good = sum(bool(answer.status) and 200 <= answer.status < 300 for answer in answers.values())
+        self.model.client.answered |= good > 0
+        missing = 0
+        for key in keys:
+            answer = answers.get(f"{key}-{noted.mark}", Answer(why=lost or f"the batch is {word} without an answer"))
+            outcome = self._outcome(answer, noted.id)
+            if isinstance(outcome, TransportError):
+                missing += 1
+                if not fresh:  # asked for again
+                    continue
+            self._settle(key, outcome)
+        if fresh and missing:
+            what = f"batch {noted.id} ({word}): {missing} of {len(noted.keys)} questions got no answer"
+            say(f"  {what}. What was answered is kept; {self.resume} asks for the rest.")
+
+    async def _ended(self, noted: _Noted, batch: str) -> str:
+        told = -1
+        while not (state := await self._insisting(batch, self.batches.state)).ended:
+            self._in_time(noted)
+            if state.done > told >= 0:
+                say(f"  batch {batch}: {state.done} of {len(noted.keys)} answered")
+            told = state.done
+            await asyncio.sleep(self.engine.poll)
+        return state.word
+
+    async def _insisting(self, batch: str, ask: Any) -> Any:
+        """What the provider says of a batch; a look that fails is made again."""
+        for tried in range(UNREACHED):
+            try:
+                async with asyncio.timeout(10 * self.engine.timeout):
+                    return await ask(batch)
+            except (Retryable, TimeoutError) as error:
+                why = str(error) or "no answer"
+                if tried + 1 < UNREACHED:
+                    await asyncio.sleep(self.engine.poll)
+        raise RunStopped(f"Batch {batch} could not be looked at: {why}. It goes on; {self.resume} asks for it again.")
+
+    def _outcome(self, answer: Answer, batch: str) -> Reply | UndogmaticError:
+        """What came of one request, as if it had been sent alone, at the price of a batch."""
+        if not answer.status:
+            return TransportError(f"batch {batch}: {answer.why}")
+        try:
+            reply = self.model.reply(self.model.client.understood(answer.status, {}, answer.body))
+        except Retryable as error:
+            return TransportError(f"batch {batch}: {error}")
+        except UndogmaticError as error:
+            return error
+        return reply._replace(usd=None if reply.usd is None else SHARE * reply.usd)
