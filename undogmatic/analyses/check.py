@@ -4,7 +4,7 @@ No model is called. Each part reads one judge's verdicts beside the labels of pe
 figures, findings and what it could not examine; `ruling.CHECK` decides the first line of the answer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,9 @@ FEWEST = 20
 TAKES_FIRST = 0.8
 """A judge that is shown to choose the output that stands first in more than this share of both orders chooses by place:
 where both orders are shown, half is what the outputs themselves can account for."""
+
+PROMISES = ("alone.share", "alone.whole", "alone.whole_all")
+"""Findings that let the judge decide alone."""
 
 SETTLED = tuple(
     "no_labels nothing_common identical one_class few column surface follows missing order no_texts few_texts".split()
@@ -143,6 +146,13 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
     default = "least" not in options.model_fields_set
     evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None), default=default)
     ruling = verdict(CHECK, evidence)
+    if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
+        told.notes = [
+            replace(noted, finding=Finding("check.alone_waits", {"said": noted.finding}))
+            if noted.finding.key in PROMISES
+            else noted
+            for noted in told.notes
+        ]
     return JudgeCheck(
         own.judge,
         own.criterion,

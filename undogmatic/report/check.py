@@ -170,7 +170,10 @@ def _stands_in(each: JudgeCheck, words: Words) -> str:
 def _alone(each: JudgeCheck, words: Words) -> str:
     """What share of the items a judge may decide alone; "" where that was not examined."""
     share = each.told.figures.get("alone.share")
-    return "" if share is None else words.number(share.value, ".0%") if share.value else words.text("checked.no_share")
+    if share is None:
+        return ""
+    allowed = share.value and each.standing == "supported"
+    return words.number(share.value, ".0%") if allowed else words.text("checked.no_share")
 
 
 def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
