@@ -36,8 +36,8 @@ new Promise(done => {
 AXE = "axe.run().then(told => told.violations.map(v => `${v.id} (${v.nodes.length}: ${v.nodes[0].html.slice(0, 90)})`))"
 
 
-async def measure(page: Path, axe: str | None, pictures: Path | None) -> dict[str, Any]:
-    """The figures of one page, and `pictures` of its beginning and of its table, if they are to be kept."""
+async def measure(page: Path, axe: str | None) -> dict[str, Any]:
+    """The figures of one page."""
     began = time.perf_counter()
     async with browsing(page.resolve().as_uri()) as browser:
         await browser.until("document.readyState === 'complete' && !document.querySelector('#bench:empty')")
@@ -48,9 +48,6 @@ async def measure(page: Path, axe: str | None, pictures: Path | None) -> dict[st
                 told |= {name: counted["rate"], f"{name}, longest ms": counted["worst"]}
         for name, width, dark in (("wide", 1280, False), ("dark", 1280, True), ("narrow", 390, False)):
             await browser.size(width, dark=dark)
-            for part in ("header", "#bench") if pictures is not None else ():
-                await browser.js(f"document.querySelector('{part}')?.scrollIntoView()")
-                await browser.picture(pictures / f"{page.parent.name}_{part.lstrip('#')}_{name}.png")
             told[f"over {width} px"] = await browser.js("document.documentElement.scrollWidth - innerWidth > 0")
             if axe is not None:
                 await browser.js(f"{axe}; 0")
@@ -98,15 +95,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("reports", nargs="*", type=Path)
     parser.add_argument("--axe", type=Path, help="axe.min.js of axe-core")
-    parser.add_argument("--pictures", type=Path, help="a folder for pictures: light, dark and 390 px wide")
     typed = parser.parse_args()
-    if typed.pictures is not None:
-        typed.pictures.mkdir(parents=True, exist_ok=True)
     axe = None if typed.axe is None else typed.axe.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         for page in typed.reports or [made_run(Path(folder) / str(n), n) for n in (138, 10_000)]:
             print(f"\n{page}")
-            for name, value in asyncio.run(measure(page, axe, typed.pictures)).items():
+            for name, value in asyncio.run(measure(page, axe)).items():
                 print(f"  {name:28} {np.round(value, 2) if isinstance(value, float) else value}")
 
 

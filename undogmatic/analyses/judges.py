@@ -193,8 +193,7 @@ def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, opti
     upper = np.where(np.triu(np.ones_like(found.phi), 1) > 0, found.phi, np.nan)
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
     # Of the two that share most: how far they do, and the share of items on which both err.
-    two = judged[:, [a, b]]
-    most = {"phi": float(found.phi[a, b]), "both": float(np.mean(two[:, 0] * two[:, 1]))}
-    most["chance"] = float(np.prod(two.mean(axis=0)))
+    left, right = judged[:, a], judged[:, b]
+    most = {"phi": found.phi[a, b], "both": (left * right).mean(), "chance": left.mean() * right.mean()}
     evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
     told.notes.append(Noted(verdict(SHARED_ERRORS, evidence).finding, Weight.QUALIFIES))

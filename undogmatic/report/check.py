@@ -96,9 +96,12 @@ def first_line(result: CheckResult, words: Words) -> str:
 
 def answered(result: CheckResult, words: Words) -> Answered | None:
     """The answer about the only judge, with its shape; None where there are several or none."""
-    if len(result.judges) != 1 or (answer := result.judges[0].verdict.answer) is None:
-        return None
-    return Answered(answer, words.text(f"common.answer.{answer}"), words.say(result.judges[0].verdict))
+    return _answered(result.judges[0], words) if len(result.judges) == 1 else None
+
+
+def _answered(each: JudgeCheck, words: Words) -> Answered | None:
+    answer = each.verdict.answer
+    return answer and Answered(answer, words.text(f"common.answer.{answer}"), words.say(each.verdict))
 
 
 def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
@@ -285,7 +288,7 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
     for number, each in enumerate(result.judges):
         if several:
             yield Heading(name_of(result.table, each.judge, each.criterion))
-            yield Paragraph(words.answered(each.verdict), "verdict")
+            yield _answered(each, words) or Paragraph(words.answered(each.verdict), "verdict")
             yield Paragraph(words.say(each.rival))
         told = each.told if several else each.told.beside(result.together)
         yield from _told(told, words, folder, f"{number}_" * several, level=3 if several else 2, of=each)
