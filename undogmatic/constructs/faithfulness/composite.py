@@ -33,6 +33,8 @@ from undogmatic.stats.estimate import Estimate
 
 CASE, SYSTEM, WORDS = "metadata.case", "metadata.system", "metadata.word_count"
 ITEMS = "items_composite.csv"
+SAME = 1e-9  # means of systems that differ by less are a tie
+NEAR = 1e-6  # what rounding may take from a level
 MOST_CASES = 30  # with more, neither rows of a heatmap nor marks of a case can be read
 
 
@@ -49,15 +51,18 @@ class Scores(NamedTuple):
     patched: int
 
 
-_FIRST = "first mean second=nearest.right difference=nearest.differences.mean"
-_NEAREST = f"{_FIRST} n margin interval=nearest.claim.estimate.interval pair_level=nearest.claim.estimate.level"
+_LEADS = "first=tied mean second=nearest.right difference=nearest.differences.mean"
+_FIRST = f"{_LEADS} n_first=n_tied"
+_NEXT = "n margin interval=nearest.claim.estimate.interval pair_level"
+_AHEAD = f"{_LEADS} {_NEXT}"
+_NEAREST = f"{_FIRST} {_NEXT}"
 COMPOSITE = Rules("composite.verdict_", (
     Rule("one", "undecided", lambda e: not e.ahead),
     Rule("none", "undecided", lambda e: not e.n),
-    Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), _NEAREST),
+    Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), _AHEAD),
     Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs), "systems margin n"),
-    Rule("few", "undecided", lambda e: any(p.claim is None or p.claim.few for p in e.pairs),
-         f"{_FIRST} groups systems fewest"),
+    Rule("few_needed", "undecided", lambda e: e.few and e.settling, f"{_FIRST} groups systems fewest least most"),
+    Rule("few", "undecided", lambda e: e.few, f"{_FIRST} groups systems fewest"),
     Rule("open_endless", "undecided", lambda e: e.needed == math.inf, _NEAREST),
     Rule("open", "undecided", always, f"{_NEAREST} needed"),
 ))  # fmt: skip
@@ -78,8 +83,8 @@ def compare_systems(
     Returns:
         All `pairs`, of each `left` and `right`, the `differences` left minus right, the `claim` (None where there is
         one group), and what the margin allows to say of it (`apart`); `ahead`, those of the `first` system, which has
-        the highest `mean`, with every other one, of which `nearest` comes first; cases `needed` to decide those that
-        are open; and the numbers that sentences name.
+        the highest `mean`, with every other one, of which `nearest` comes first behind those `tied` with it; cases
+        `needed` to decide those that are open; and the numbers that sentences name.
     """
     mean = table.mean()
     order = mean.round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
@@ -93,13 +98,26 @@ def compare_systems(
             apart = Apart(claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None)
         pairs.append(SimpleNamespace(left=left, right=right, differences=differences, claim=claim, apart=apart))
     ahead = [pair for pair in pairs if pair.left == order[0]]
+    tied = [order[0], *(pair.right for pair in ahead if abs(pair.differences.mean) < SAME)]
     open_ = [pair.apart.needed for pair in ahead if pair.apart.outcome == "open"]
     needed = max((math.inf if cases is None else cases for cases in open_), default=0)
     fewest = max((pair.claim.fewest for pair in ahead if pair.claim is not None), default=2)
-    first = {"first": order[0], "mean": float(mean[order[0]]), "nearest": next(iter(ahead), None)}
+    nearest = next((pair for pair in ahead if pair.right not in tied), next(iter(ahead), None))
+    first = {"first": order[0], "mean": float(mean[order[0]]), "nearest": nearest}
+    first |= {"tied": tied, "n_tied": len(tied)}
+    if nearest is not None and nearest.claim is not None:
+        first["pair_level"] = at_least(nearest.claim.estimate.level)
+    settling = [pair.apart.needed for pair in pairs if pair.apart.outcome == "open" and pair.apart.needed is not None]
+    first |= {"settling": settling, "least": min(settling, default=0), "most": max(settling, default=0)}
+    first["few"] = any(pair.claim is None or pair.claim.few for pair in pairs)
     counts = {"systems": len(order), "n": len(table), "groups": len(set(units)), "needed": needed, "fewest": fewest}
     rules = {"margin": margin.value, "alpha": alpha}
     return SimpleNamespace(table=table, units=units, pairs=pairs, ahead=ahead, **first, **counts, **rules)
+
+
+def at_least(level: float) -> float:
+    """A level to two decimals of a percentage, rounded down: none reads 100%."""
+    return math.floor(level * 10_000 + NEAR) / 10_000
 
 
 def _about(frame: pd.DataFrame) -> pd.DataFrame:
@@ -312,11 +330,22 @@ class CompositeAnalysis(Limited):
         tell.say("places_note", n=systems.n)
         open_ = sum(pair.apart.outcome == "open" for pair in systems.pairs)
         levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]
-        tell.say("tests", n=len(systems.pairs), open=open_, level=min(levels, default=1 - systems.alpha))
+        tell.say("tests", n=len(systems.pairs), open=open_, level=at_least(min(levels, default=1 - systems.alpha)))
+        self._tell_bands(tell, judged)
         tell.say("no_truth")
         forest = columns(ranking, labels="system", estimate="composite", low="low", high="high")
         tell.draw("ranking", "forest", **forest, x_label="composite")
         draw_heatmap(tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases")
+
+    def _tell_bands(self, tell: Telling, judged: LongTable) -> None:
+        """Say what a bad score of the heaviest pillar alone does to the band: a mean can hide a grave error."""
+        worst, best = judged.scale[:: -judged.sign]
+        bad = [level for level in judged.rubric.levels if abs(level - worst) < abs(level - best)]
+        if not self.bands or best < worst or not bad:
+            return
+        pillar = max(self.weights, key=lambda one: self.weights[one])
+        whole = best - self.weights[pillar] * (best - max(bad))
+        tell.say("bands", pillar=pillar, score=max(bad), best=best, composite=whole, band=f"band_{self.band(whole)}")
 
     def _by_judge(self, tell: Telling, judged: LongTable, scores: Scores) -> None:
         """Tell the composite of every case, and with each judge alone of pillars with several: of every case, and the

@@ -64,10 +64,11 @@ PILLARS = Rules("pillars.verdict_", (
     Rule("open", "undecided", always, "n level pillars=open"),
 ))  # fmt: skip
 BASELINES = Rules("baselines.verdict_", (
-    Rule("follows", "supported", lambda e: e.above, "order level baselines=above"),
-    Rule("none", "refuted", lambda e: e.n and not e.open, "order level n"),
+    Rule("follows", "refuted", lambda e: e.above, "order level baselines=above"),
+    Rule("none", "supported", lambda e: e.n and not e.open, "order level n"),
     Rule("open", "undecided", always, "order level baselines=open"),
 ))  # fmt: skip
+"""The claim is the composite's: that no word overlap ranks the texts as it does."""
 LENGTH = Rules("length_bias.verdict_", (
     Rule("biased", "refuted", lambda e: e.biased, "bound level names=biased"),
     Rule("none", "supported", lambda e: e.judges and not e.open, "bound level judges"),
