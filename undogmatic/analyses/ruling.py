@@ -267,14 +267,13 @@ CONFORMAL = Rules("conformal.verdict_", (
     Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
 ))  # fmt: skip
 
-_PROMISE = "rate confidence"
 ESCALATION = Rules("escalation.verdict_", (
     Rule("no_doubt", "undecided", lambda e: e.measure is None),
     Rule("promised", "supported", lambda e: e.threshold is not None,
-         f"{_PROMISE} measure tolerance threshold low decided texts share"),
+         "rate confidence measure tolerance threshold low decided texts share"),
     Rule("refused", "undecided", lambda e: e.surest is not None,
-         f"{_PROMISE} surest=surest.n wrong surest_low=surest.least more units"),
-    Rule("too_few", "undecided", always, f"{_PROMISE} units needed"),
+         "rate confidence surest=surest.n wrong surest_low=surest.least more units"),
+    Rule("too_few", "undecided", always, "rate confidence units needed"),
 ))  # fmt: skip
 
 FEW_LABELS = Rules("few_labels.verdict_", (
@@ -351,7 +350,7 @@ CHECK = Rules("check.verdict_", (
     Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
     Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
     Rule("first", "refuted", lambda e: e.takes_first,
-         "judge first=agreement.first.value interval=agreement.first.interval"),
+         "judge first=agreement.first.value interval=agreement.first.interval level=agreement.first.level"),
     Rule("few", "undecided", lambda e: e.agreement.groups < e.few, "judge n=agreement.n groups=agreement.groups few"),
     Rule("not_computable", "undecided", lambda e: e.estimate is None, "judge n=agreement.n"),
     Rule("reversed", "refuted", lambda e: e.estimate.high < 0, _AGREES),
@@ -367,8 +366,8 @@ CHECK = Rules("check.verdict_", (
     Rule("no_texts", "not_yet", lambda e: e.rival.outcome == "no_texts", _AGREES),
     Rule("few_texts", "not_yet", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
     Rule("reason", "not_yet", lambda e: e.reason is not None, f"{_AGREES} reason"),
-    Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
-    Rule("believed", "supported", always, _AGREES),
+    Rule("limited", "supported", lambda e: e.limits, f"{_AGREES} limits least default in_order"),
+    Rule("believed", "supported", always, f"{_AGREES} least default in_order"),
 ))  # fmt: skip
 
 _LIMIT = "figure bound interval"
@@ -491,9 +490,10 @@ _BOTH = (f"{_OTHER} labels=labels.value labels_interval=labels.interval apart=ap
          "level=told.level")  # fmt: skip
 DRIFT_OTHER_TEXTS = Rules("drift.other_", (
     Rule("no_labels", "undecided", lambda e: e.apart is None, _OTHER),
-    Rule("judge", "refuted", lambda e: not e.within and (e.apart.low > 0 or e.apart.high < 0), _BOTH),
     Rule("systems", "supported", lambda e: e.within and (e.labels.low > 0 or e.labels.high < 0), f"{_BOTH} margin"),
     Rule("neither", "supported", lambda e: e.within, f"{_BOTH} margin"),
+    Rule("judge", "refuted", lambda e: e.changed and not e.apart.low <= 0 <= e.apart.high, _BOTH),
+    Rule("apart", "undecided", lambda e: not e.apart.low <= 0 <= e.apart.high, f"{_BOTH} unchanged"),
     Rule("no_margin", "undecided", lambda e: e.margin is None, _BOTH),
     Rule("open", "undecided", always, f"{_BOTH} margin"),
 ))  # fmt: skip
