@@ -195,20 +195,19 @@ AB = Rules("ab.verdict_", (
 ))  # fmt: skip
 
 _FOLLOWS = "spearman=follows.value interval=follows.interval level n"
-_MISSING = "failed n"
 
 LABELLED = Rules("labelled.verdict_", (
     Rule("scores_equal", "refuted", lambda e: e.same and not e.failed and e.enough_same, "n score=same_score order"),
-    Rule("missing", "undecided", lambda e: e.same and e.failed, _MISSING, {"otherwise": "alone_same"}),
+    Rule("missing", "undecided", lambda e: e.same and e.failed, "failed n", {"otherwise": "alone_same"}),
     Rule("scores_equal_few", "undecided", lambda e: e.same, "n score=same_score order needed=fewest_same"),
     Rule("too_few", "undecided", lambda e: e.n_groups < e.few, "n groups=n_groups needed=few"),
     Rule("labels_equal", "undecided", lambda e: e.same_label is not None, "n label=same_label"),
     Rule("no_interval", "undecided", lambda e: e.follows is None, "n"),
     Rule("reversed", "refuted", lambda e: e.follows.high < 0 and e.follows.best_high < 0, _FOLLOWS),
-    Rule("missing", "undecided", lambda e: e.follows.high < 0, _MISSING, {"otherwise": "alone_reversed"}),
-    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, _MISSING,
+    Rule("missing", "undecided", lambda e: e.follows.high < 0, "failed n", {"otherwise": "alone_reversed"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, "failed n",
          {"otherwise": "alone_follows"}),
-    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", _MISSING, {"otherwise": "alone_too_weak"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", "failed n", {"otherwise": "alone_too_weak"}),
     Rule("too_weak", "refuted", lambda e: e.held.outcome == "below", f"{_FOLLOWS} order"),
     Rule("open_endless", "undecided", lambda e: e.held.outcome == "open" and e.held.n_needed is None,
          f"{_FOLLOWS} order error"),
@@ -318,6 +317,7 @@ VARIANCE = Rules("variance.verdict_", (
     Rule("enough", None, lambda e: e.one.phi.low >= e.target, _PHI),
     Rule("open", None, lambda e: e.one.phi.value >= e.target, f"{_PHI} groups"),
     Rule("never", None, lambda e: e.design is None, _PHI),
+    Rule("average_few", None, lambda e: e.few, f"{_PHI} few names"),
     Rule("average", None, always, f"{_PHI} design"),
 ))  # fmt: skip
 VARIANCE_OF_PEOPLE = VARIANCE._replace(prefix="variance.people_")
