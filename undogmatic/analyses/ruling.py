@@ -153,7 +153,6 @@ def _reason(key: str, leaves: Leaves, when: Callable[[Any], object], says: str =
 
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
-    # What cannot be said.
     Rule("all_failed", "undecided", lambda e: 0 in e.judged.values(),
          lambda e: {"conditions": [condition for condition, n in e.judged.items() if n == 0]}),
     Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
@@ -213,7 +212,8 @@ LABELLED = Rules("labelled.verdict_", (
          f"{_FOLLOWS} order error"),
     Rule("open", "undecided", lambda e: e.held.outcome == "open",
          f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
-    Rule("surface_explains", "refuted", _is("surface", "surface_explains"), f"{_FOLLOWS} order small"),
+    Rule("surface_explains", "refuted", _is("surface", "surface_explains"),
+         f"{_FOLLOWS} order small part=rival.beyond.value part_interval=rival.beyond.interval"),
     Rule("surface_as_good", "not_yet", _is("surface", "surface_as_good"),
          f"{_FOLLOWS} order surface=rival.correlation"),
     Rule("surface_open", "not_yet", _is("surface", "open"), f"{_FOLLOWS} order"),
@@ -300,7 +300,7 @@ REPEATS = Rules("reliability.verdict_", (
     Rule("repeats", "supported", always, _MOVED),
 ))  # fmt: skip
 
-_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level"
+_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level repeating"
 AGREEMENT = Rules("reliability.verdict_", (
     Rule("few", "undecided", lambda e: e.groups < e.few, "runs n groups needed=few"),
     Rule("no_alpha", "undecided", lambda e: e.alpha is None, "runs n"),
