@@ -4,7 +4,8 @@
 
 Asks a local server that takes some time for each answer, so that most moments lie in the judging. Prints where each
 kill fell, and whether scores and metrics are those of a run that nobody disturbed. With `--batch` the run judges by
-`engine=batch` of that model, and the server must have had each question once.
+`engine=batch` of that model: half of the kills fall within the 50 milliseconds in which a batch is noted, sent and
+noted again, the others until its answers are in the journal, and the server must have had each question once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from tests.stub_server import KEY, StubServer
 from tests.test_faults import results
+from undogmatic.engine.batch import BATCHES
 
 TEXTS = 40
 
@@ -49,8 +51,11 @@ def main() -> None:
             for number in range(given.kills):
                 folder = place / f"cut{number}"
                 moment = draw.uniform(0.1, 1.0) * lasts
+                notes = None
+                if given.batch:
+                    notes, moment = folder / BATCHES, draw.uniform(0, 3.0) if number % 2 else draw.uniform(0, 0.05)
                 stub.requests.clear()
-                _run(place, [*words, f"hydra.run.dir={folder.name}"], moment)
+                _run(place, [*words, f"hydra.run.dir={folder.name}"], moment, notes)
                 judged = folder / "judgments.jsonl"
                 before = judged.read_bytes().count(b"\n") if judged.exists() else 0
                 there = (folder / "run.json").is_file()
@@ -73,7 +78,8 @@ def _comparable(folder: Path) -> object:
     return scores, {k: v for k, v in metrics.items() if "token" not in k and "calls" not in k}, sorted(judged)
 
 
-def _run(place: Path, words: list[str], killed_after: float | None = None) -> int:
+def _run(place: Path, words: list[str], killed_after: float | None = None, once: Path | None = None) -> int:
+    """The status of a run, killed so many seconds after its start, or `once` this file is there."""
     environment = os.environ | {
         "PYTHONPATH": str(Path(__file__).parents[1]),
         "OPENAI_API_KEY": KEY,
@@ -86,6 +92,8 @@ def _run(place: Path, words: list[str], killed_after: float | None = None) -> in
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    while once is not None and not once.exists() and process.poll() is None:
+        time.sleep(0.001)
     try:
         return process.wait(killed_after)
     except subprocess.TimeoutExpired:

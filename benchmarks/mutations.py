@@ -98,14 +98,14 @@ FAULTS = {
     ),
     "copies are independent": Fault(
         "undogmatic/analyses/independence.py",
-        "designed, copied = [], _copied(items)",
+        "designed, copied = [], _copied(items, varied)",
         "designed, copied = [], [[] for _ in items]",
         ("tests/analyses/test_units.py", "tests/fakes"),
     ),
     "texts are asked in file order": Fault(
         "undogmatic/records/records.py",
-        "return sorted(range(len(ids)), key=keys.__getitem__)",
-        "return list(range(len(ids)))",
+        "order: list[int] = np.lexsort((np.asarray(items), np.asarray(units))).tolist()",
+        "order = list(range(len(units)))",
         ("tests/records/test_order.py",),
     ),
     "the rival sees what it is tested on": Fault(

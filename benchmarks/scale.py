@@ -40,7 +40,7 @@ def main() -> None:
     if chosen.child:
         analyse_made_judgments(chosen.child[0], int(chosen.child[1]))
         return
-    print("analysis      texts  seconds  processor    MB    x texts  x processor  x MB")
+    print("analysis      texts  seconds  processor    MB    x texts  x processor  x MB  bytes per further text")
     for analysis in chosen.analysis:
         first: tuple[float, ...] | None = None
         for size in chosen.sizes:
@@ -49,7 +49,9 @@ def main() -> None:
                 words = program(Path(folder), analysis, size, chosen.tracking) if chosen.run else own
                 seconds, busy, peak = measured(words)
             first = first or (size, busy, peak)
-            ratios = f"{size / first[0]:9.1f} {busy / first[1]:12.1f} {peak / first[2]:5.1f}"
+            ratios = f"{size / first[0]:9.1f} {busy / first[1]:12.1f} {peak / first[2]:5.2f}"
+            more = size - first[0]
+            ratios += f" {(peak - first[2]) * 2**20 / more:23.0f}" if more else ""
             print(f"{analysis:<12} {size:>6} {seconds:>8.1f} {busy:>10.1f} {peak:>5.0f} {ratios}", flush=True)
 
 
@@ -72,12 +74,14 @@ def measured(words: list[str]) -> tuple[float, float, float]:
 
 def program(folder: Path, analysis: str, size: int, tracking: str) -> list[str]:
     """The run of a user, over a file written here."""
-    draw = random.Random(1)
+    draw = random.Random(1)  # of so many words that no text is a copy of another by chance
+    syllables = [first + last for first in "bcdfglmnprstv" for last in "aeiou"]
+    words_made = [*WORDS, *("".join(draw.choices(syllables, k=draw.randint(2, 5))) for _ in range(20_000))]
     with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["id", "text", "label"])
         for n in range(size):
-            text = " ".join(draw.choice(WORDS) for _ in range(draw.randint(5, 80)))
+            text = " ".join(draw.choices(words_made, k=100))
             rows.writerow([f"t{n}", f"{text} {n}.", draw.randint(0, 100)])
     words = ["-m", "undogmatic.run", "model=patterns", "dataset=texts", f"dataset.path={folder / 'texts.csv'}"]
     if tracking == "mlflow":

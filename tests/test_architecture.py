@@ -70,8 +70,9 @@ def test_no_module_is_too_long() -> None:
     assert not {name: n for name, n in lengths.items() if n > LONGEST}
 
 
-DOORS = {"safety.outside", "safety.files"}
-"""Who reads what comes from outside, and who writes to disk; nobody else does, but for"""
+DOORS = {"safety.outside", "safety.files", "safety.spool"}
+"""Who reads what comes from outside, who writes to disk, and who keeps there what is too much for memory; nobody else
+does, but for"""
 PAST_THE_DOORS = {
     "safety.command": "closes streams",
     "datasets.rows": "looks for keys that come twice in what was read already",

@@ -404,3 +404,32 @@ def test_quotes_of_a_run_are_classified_by_a_model_and_held_against_the_rules(tm
     assert metrics["taxonomy.quotes"] == 6
     assert 0 <= metrics["taxonomy.agreement"] <= 1
     assert "agree" in report(tmp_path / "second")
+
+
+@pytest.mark.parametrize("analysis", ["none", "labelled"])
+def test_a_run_of_many_texts_leaves_what_one_of_few_does(tmp_path: Path, monkeypatch: Patch, analysis: str) -> None:
+    draw = np.random.default_rng(0)
+    rows: list[dict[str, object]] = [
+        {"id": f"t{n}", "text": f"{' '.join(map(str, draw.integers(9999, size=30)))}. Tema {n % 5}.", "label": n}
+        for n in range(40)
+    ]
+    rows[7] |= {"text": rows[30]["text"], "group": "a"}
+    rows[8] |= {"group": "a"}
+    rows[11] |= {"text": f"{rows[12]['text']} E mais."}
+    mine = texts(tmp_path, *rows)
+    for name, held in (("few", 10_000), ("many", 7)):
+        monkeypatch.setattr("undogmatic.safety.spool.HELD", held)
+        monkeypatch.setattr("undogmatic.analyses.base._AT_ONCE", 3 * held)
+        run(tmp_path / name, "dataset=texts", mine, f"analysis={analysis}", "run.repeats=2")
+    few, many = tmp_path / "few", tmp_path / "many"
+    assert {p.name for p in few.iterdir()} == {p.name for p in many.iterdir()} - {".judgments.jsonl.index"}
+    for name in ("scores.csv", "labels.csv"):
+        assert [row | {"seconds": ""} for row in scores(few, name)] == [
+            row | {"seconds": ""} for row in scores(many, name)
+        ]
+    timed = {"judging_seconds", "judgments_per_second"}
+    assert {k: v for k, v in told(few, "metrics").items() if k not in timed} == {
+        k: v for k, v in told(many, "metrics").items() if k not in timed
+    }
+    differ = {a for a, b in zip(report(few).splitlines(), report(many).splitlines(), strict=True) if a != b}
+    assert not [line for line in differ if not re.search(r"few|\d\d:\d\d| s |earlier", line)], differ

@@ -278,7 +278,7 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
     return [f"{group}={choice['name']}", *(f"{group}.{k}={v}" for k, v in changes.items())]
 
 
-def _items(items: Items, rubric: Rubric) -> list[Item]:
+def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
     from undogmatic.datasets.base import unique
     from undogmatic.datasets.tabular import item_of
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,14 +22,25 @@ from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
-from undogmatic.engine.journal import Journals, unanswered
+from undogmatic.engine.index import unanswered
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
-from undogmatic.records.records import Cost, Failure, Item, Judgment, digest, items_digest, turns
+from undogmatic.records.kept import by_id, gathered
+from undogmatic.records.records import (
+    RETRIED_ON_RESUME,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    digest,
+    items_digest,
+    turns,
+)
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
@@ -39,6 +52,7 @@ from undogmatic.runs.progress import Progress, doing, speaking
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER
+from undogmatic.safety.spool import chosen as in_order
 
 
 def run_experiment(
@@ -62,8 +76,7 @@ def run_experiment(
         from undogmatic.report import terminal
 
         terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
-    items = items_digest(experiment.items)
-    opened = (folder, experiment.identity, items, experiment.name, experiment.locked, experiment.redact)
+    opened = (folder, experiment.identity, experiment.digest, experiment.name, experiment.locked, experiment.redact)
     with held(folder), speaking(experiment.chosen.report.language), Manifest.open(*opened) as manifest:
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
@@ -102,15 +115,17 @@ class Experiment:
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
         self.assumed = [*(self.dataset.read if isinstance(self.dataset, datasets.Assumes) else ()), *assumed]
-        items = given[: chosen.run.limit]
+        items = given if chosen.run.limit is None else given[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
             self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
         if parts.shown:
-            items = [item for item in given if item.id not in parts.shown][: chosen.run.limit]
-        self.items, self.identity = items, parts.identity
+            unseen = (item for item in given if item.id not in parts.shown)
+            items = gathered(itertools.islice(unseen, chosen.run.limit))
+        self.items: Sequence[Item] = items
+        self.identity = parts.identity
         self.choices = _described(choices, parts)
         groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
         named = [*groups.split(), "dataset"]
@@ -124,8 +139,9 @@ class Experiment:
         self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
         # Hold the items against the analysis and the plan. Steps may yet give them what the analysis reads, and where
         # nothing is asked it is seen soon enough.
+        self.digest = items_digest(self.items)
         empty = tabulate(self.items, [], self.repeats, parts.expected())
-        table = self.table(self.items, empty, digest=items_digest(self.items))
+        table = self.table(self.items, empty, digest=self.digest)
         if not parts.steps and parts.asks:
             for part in read_by(self.analysis, table).values():
                 self.analysis.check(part)
@@ -138,7 +154,7 @@ class Experiment:
 
     def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> LongTable:
         """The long table over these items, with what people said of them."""
-        inputs, people = {item.id: item.inputs for item in items}, {item.id: item.labels for item in items}
+        inputs, people = by_id(items, "inputs"), by_id(items, "labels")
         rivals = Rivals(self.parts.rubric.rivals)
         return LongTable(frame, self.parts.rubric, self.name, inputs=inputs, said=people, known_surface=rivals, **known)
 
@@ -147,10 +163,10 @@ class _Judgments(NamedTuple):
     """What judging yielded: who judged, the items that were judged in the end, and all about them."""
 
     parts: Parts
-    items: list[Item]
-    judgments: list[Judgment]
+    items: Sequence[Item]
+    judgments: Sequence[Judgment]
     frame: pd.DataFrame
-    costs: list[Cost]
+    costs: Iterable[Cost]
     progress: Progress
     failed: Failed
     fitted: int  # how many of the items something in a judge was fitted on
@@ -214,16 +230,18 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     journals = Journals(folder, parts.steps, experiment.redact)
     _check_scale(journals, parts.rubric, folder)
 
-    def reached() -> tuple[list[Item], list[Judgment], pd.DataFrame]:
+    def reached() -> tuple[Sequence[Item], Sequence[Judgment], pd.DataFrame]:
         made, judgments = journals.results(items, parts.judges, repeats)
         return made, judgments, tabulate(made, judgments, repeats, parts.expected(), gaps=parts.asks)
 
-    kept = sum(not unanswered(judgment) for judgment in journals.results(items, parts.judges, repeats)[1])
+    kept = 0
+    if journals.begun:
+        kept = sum(not unanswered(judgment) for judgment in journals.results(items, parts.judges, repeats)[1])
     total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
-    asked = [items[k] for k in turns([item.id for item in items], [item.pair for item in items])]
+    asked = in_order(items, array("q", turns((item.id for item in items), (item.pair for item in items))))
     try:
         with Progress(manifest.name, total, parts, kept) as progress:
-            asyncio.run(experiment.engine.arun(recipe, asked, journals, repeats, progress.step))
+            asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
         made, _, frame = reached()
         with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
@@ -242,10 +260,10 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     keep_scores(folder, made, frame)
     if not judgments:
         raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
-    failures = [judgment.outcome for judgment in judgments if isinstance(judgment.outcome, Failure)]
-    if len(failures) == len(judgments):
-        first = f"the first, for {judgments[0].item_id!r}: {failures[0].reason}: {failures[0].message}"
-        raw = f"\nThe model said: {failures[0].raw[:200]!r}" if failures[0].raw else ""
+    failure = judgments[0].outcome
+    if isinstance(failure, Failure) and frame["error"].notna().all():
+        first = f"the first, for {judgments[0].item_id!r}: {failure.reason}: {failure.message}"
+        raw = f"\nThe model said: {failure.raw[:200]!r}" if failure.raw else ""
         way = "The journal keeps every raw answer. Try another readout= or model=."
         raise RunStopped(f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}")
     failed, fitted = Failed.of(frame["error"]), parts.fitted(made)
@@ -297,7 +315,11 @@ def _finished(
     texts += [x for r in results for x in r.texts]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
     models += [model for step in parts.steps for model in step.models]
-    steps = (step for judge in parts.judges for step in dict.fromkeys([judge, *map(judge.for_item, judged.items)]))
+    steps = (
+        step
+        for judge in parts.judges
+        for step in dict.fromkeys(itertools.chain([judge], map(judge.for_item, judged.items)))
+    )
     asked = [way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")]
     known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
     known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")} | {"asked": asked}
@@ -350,7 +372,7 @@ def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: f
     """Note how the run ended; its headline. Raises RunStopped where some answers are still missing, or where more than
     the share `allowed` of the judgments failed."""
     headline = headline_of(finished.results)
-    missing = sum(unanswered(judgment) for judgment in finished.judgments)
+    missing = int(finished.frame["error"].isin(RETRIED_ON_RESUME).sum())
     standing = {r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative}
     facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
     facts |= {"choices": dict(finished.choices), "uses_prompt": finished.uses_prompt, "model": finished.model_name}

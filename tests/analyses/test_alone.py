@@ -72,6 +72,12 @@ def test_where_people_have_no_majority_no_verdict_agrees(rng: Rng) -> None:
     other = np.where(np.arange(100) < 40, 1 - labels, labels)
     said = tell(verdict_table("pass_fail", labels, {"a": labels, "b": other}), alone.tell)[1]
     assert said["alone.none_whole"].values["wrong"] == 40
+    more = said["alone.none_whole"].values["more"]  # the judge errs nowhere: who is right is not settled
+    assert more.key == "alone.more_split_needed" and (more.values["split"], more.values["against"]) == (40, 0)
+    wrong = np.where(np.arange(100) >= 70, 1 - labels, labels)
+    said = tell(verdict_table("pass_fail", wrong, {"a": labels, "b": other}), alone.tell)[1]
+    more = said["alone.none_whole"].values["more"]
+    assert more.key == "alone.more_split_vain" and (more.values["against"], more.values["rest"]) == (30, 60)
 
 
 def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised() -> None:

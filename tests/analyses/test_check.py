@@ -149,3 +149,13 @@ def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
     (one,), (other,) = (result.judges for result in results)
     assert one.told.figures == other.told.figures and (one.verdict, one.rival) == (other.verdict, other.rival)
     assert len(one.told.figures) > 10 and "surface.accuracy" in one.told.figures
+
+
+def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothing_alone() -> None:
+    new, old = judged(GOOD), judged(np.where(np.arange(N) < 40, 0.0, GOOD))
+    (now,) = check(new, CheckOptions(), old).judges
+    assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 1
+    assert "drift.verdicts_higher" in {noted.finding.key for noted in now.told.notes}
+    for table, waits in ((new, False), (verdict_table("pass_fail", GOOD, LABELS), True)):  # the second has no texts
+        said = {noted.finding.key for noted in answer(table, alpha=0.2).told.notes}
+        assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)

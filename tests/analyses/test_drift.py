@@ -106,7 +106,7 @@ def test_agreement_with_people_is_compared_on_the_same_items(rng, right, margin,
     ("moved", "labels_moved", "margin", "key"),
     [
         (8, 8, 3, "other_systems"),
-        (8, 0, 3, "other_judge"),
+        (8, 0, 3, "other_apart"),
         (8, 8, None, "other_no_margin"),
         (0, 0, 3, "other_neither"),
         (8, 8, 0.01, "other_open"),
@@ -122,6 +122,20 @@ def test_other_texts_tell_the_judge_from_the_systems_by_labels(rng, moved, label
     assert {key, "other_texts"} <= keys(told).keys() and "drift.verdicts" in told.not_examined
     if labels_moved is not None:
         assert told.figures["drift.beyond_labels"].value == pytest.approx(moved - labels_moved, abs=1)
+
+
+@pytest.mark.parametrize(("shift", "key"), [(0, "other_apart"), (8, "other_judge")])
+def test_the_judge_itself_has_changed_only_where_texts_that_are_the_same_show_it(rng, shift, key) -> None:
+    truth, texts = rng.normal(50, 10, N), list(TEXTS)
+    texts[:100] = [f"{text} again" for text in texts[:100]]
+    before = truth + rng.normal(0, 3, N)
+    now = before + np.where(np.arange(N) < 100, 8, shift)
+    told = tell(table(now, truth, texts, "numeric"), table(before, truth, kind="numeric"))
+    assert keys(told)[key] == Weight.LIMITS
+    for noted in told.notes:
+        if noted.finding.key == "drift.other_apart":  # on the same texts none moved
+            assert noted.finding.values["unchanged"].key == "drift.same_still"
+            assert noted.settle is not None and noted.settle.key == "drift.settle_anew"
 
 
 def test_an_item_with_another_text_is_not_the_same_item(rng) -> None:

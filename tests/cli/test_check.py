@@ -54,7 +54,17 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
     assert own.data.options == {} and (tmp_path / "card.svg").is_file()
     with pytest.raises(SystemExit) as ended:
         main(["gate", "card.json", "--config", str(put(tmp_path / "g.yaml", "standing: supported")), "--data", file])
-    assert ended.value.code in (0, 2) and "The labels are those that it was checked on" in capsys.readouterr().out
+    assert (
+        ended.value.code in (0, 2) and "The labels are those that the judge was checked on" in capsys.readouterr().out
+    )
+
+
+def test_several_judges_are_answered_each_and_together(tmp_path: Path, capsys: Capture) -> None:
+    other = np.random.default_rng(1).permutation(frame()["judge"])
+    said = check(capsys, str(a_file(tmp_path, coin=other)), "--judge", "judge", "--judge", "coin", "--report", "out")
+    assert "Of 2 judges, 1 may be believed" in said and "no better than a coin" in said
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert page.index("judge</h2>") < page.index("coin</h2>") and ">r79<" in page
 
 
 def test_a_card_is_read_as_it_was_made(tmp_path: Path, capsys: Capture) -> None:

@@ -13,8 +13,9 @@ from tests.conftest import Capture, Patch
 from tests.engine.conftest import ITEMS, Run, right
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
+from undogmatic.engine.index import beside
 from undogmatic.engine.journal import LEDGER, Journal, Journals, Ledger, cut_torn_line, written
-from undogmatic.errors import BudgetExceeded, ConfigError, DataError
+from undogmatic.errors import BudgetExceeded, ConfigError, DataError, StorageError
 from undogmatic.models.calls import Reply, ReplyCache
 from undogmatic.records.records import Call, Cost, Failure, Judgment, Provenance, Verdict
 from undogmatic.runs.claim import LOCK
@@ -203,3 +204,74 @@ def test_the_cache_is_its_owners_alone(tmp_path: Path) -> None:
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     cache.close()
     assert modes and set(modes.values()) == {0o600}, modes
+
+
+@pytest.fixture
+def few(monkeypatch: Patch) -> None:
+    """More records than three are too many for memory."""
+    monkeypatch.setattr("undogmatic.safety.spool.HELD", 3)
+
+
+@pytest.mark.usefixtures("few")
+def test_many_records_are_found_by_an_index_and_none_is_paid_twice(
+    run: Run, stub: StubServer, monkeypatch: Patch
+) -> None:
+    with pytest.raises(BudgetExceeded):
+        run(max_calls=7, cache=False)
+    right(run(cache=False))
+    index = beside(run.path)
+    assert len(stub.requests) == 12
+    with monkeypatch.context() as patch:
+        patch.setattr("undogmatic.engine.index.placed_records", None)
+        assert Journals(run.folder).judgments.done.many  # the journal was not read
+    for spoilt in (lambda: None, lambda: index.write_bytes(b"SQLite format 3\0" + b"x" * 5000), index.unlink):
+        spoilt()
+        right(run(cache=False))
+        assert len(Journals(run.folder).answered()) == 1
+    assert len(stub.requests) == 12
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("lost", [1, 2, 9])
+def test_an_index_that_is_not_of_this_journal_is_not_used(run: Run, stub: StubServer, lost: int) -> None:
+    run(cache=False)
+    stale, lines = beside(run.path).read_bytes(), run.path.read_bytes().splitlines(keepends=True)
+    run.path.write_bytes(b"".join(lines[lost:]))  # the journal of another time, or lines that a user took out
+    assert len(Journals(run.folder).judgments.done) == 12 - lost
+    beside(run.path).write_bytes(stale)
+    right(run(cache=False))
+    assert len(stub.requests) == 12 + lost
+    run.path.write_bytes(run.path.read_bytes()[:-40])  # torn: the index is ahead of it
+    right(run(cache=False))
+    assert len(stub.requests) == 13 + lost
+    lines = run.path.read_bytes().splitlines(keepends=True)
+    run.path.write_bytes(b"".join([*lines, lines[0]]))  # the index lags behind it
+    assert len(Journals(run.folder).judgments.done) == 12
+    right(run(cache=False))
+
+
+@pytest.mark.usefixtures("few")
+def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(run: Run, stub: StubServer) -> None:
+    stub.faults = {"number 2.": Fault("reset", times=None)}
+    first = run(repeats=2, cache=False, stop_after=1000)
+    assert [j.repeat for j in first] == [0] * 12 + [1] * 12
+    assert sum(isinstance(j.outcome, Failure) for j in first) == 2
+    stub.faults = {}
+    again = run(repeats=2, cache=False)
+    assert [j.item_id for j in again] == [j.item_id for j in first]
+    assert (
+        not any(isinstance(j.outcome, Failure) for j in again) and again[-1] == first[-1] and again[3:5] == first[3:5]
+    )
+    assert sum(1 for _ in Journals(run.folder).costs()) == 24
+
+
+@pytest.mark.usefixtures("few")
+def test_a_disk_that_fills_under_the_index_stops_the_run_and_keeps_what_was_judged(
+    run: Run, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("undogmatic.engine.index._TABLE", "CREATE TABLE places (key BLOB)")  # nothing fits in
+    with pytest.raises(StorageError, match="cannot be written"):
+        run(cache=False)
+    assert len(run.kept()) >= 4
+    monkeypatch.undo()
+    right(run(cache=False))

@@ -20,11 +20,11 @@ ANSWER, RIVAL = "You may believe judge on data like these.", "A word counter rea
 def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture) -> None:
     check.show(checks.result(), checks.words(), {"report": [Path.cwd() / "out" / "report.html"]})
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
-    assert lines[0].startswith("verdicts.csv: 60 items. Read wrongly?") and "--help" in lines[0]
+    assert lines[0].startswith("verdicts.csv: 60 items. Were columns taken wrongly?") and "--help" in lines[0]
     assert lines[1:] == [
         ANSWER,
         RIVAL,
-        "- It is worse on <b>long</b>.",
+        "- Limit 1. It is worse on <b>long</b>.",
         "- It says pass in 25%.",
         "1 more finding is in the report.",
         "Not examined:",

@@ -76,7 +76,7 @@ def test_the_outcome_of_a_test_is_that_of_its_gate(tmp_path: Path) -> None:
         "PASSED inner/test_it.py::test_passes",
         "PASSED inner/test_it.py::test_default_config",
         "FAILED inner/test_it.py::test_fails - fail: Failed: judge does not meet",
-        "FAILED inner/test_it.py::test_undecided - undecided: Undecided: whether judge meets",
+        "FAILED inner/test_it.py::test_undecided - undecided: Undecided: the data cannot",
         "FAILED inner/test_it.py::test_runs_behind_a_gate_that_passes - AssertionError: the body ran",
         "ERROR inner/test_it.py::test_void - void: Void:",
         "ERROR inner/test_it.py::test_broken - void: Nothing was checked:",

@@ -1,5 +1,6 @@
 """Before a sweep asks anything: what does not reach the model is refused; and jobs side by side share the cores."""
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,22 @@ def test_a_launcher_for_slurm_is_refused_where_there_is_none(monkeypatch: pytest
     monkeypatch.setattr(launch.shutil, "which", lambda _: None)
     with pytest.raises(ConfigError, match="no `srun` here"):
         launch.check_launcher(config(f"{PLUGINS}submitit_launcher.submitit_launcher.SlurmLauncher"))
+
+
+def test_a_job_for_slurm_asks_for_what_its_config_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sbatch` stands in for a cluster: it keeps the script, and takes no job."""
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    sbatch = (
+        f'#!/bin/sh\nfor script; do cp "$script" {tmp_path}/script.sh; done\necho "no partition is free" >&2\nexit 1\n'
+    )
+    for name in ("srun", "sbatch"):
+        (tmp_path / name).write_text(sbatch)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    words = ["hydra/launcher=slurm", "hydra.launcher.partition=short", "hydra.launcher.timeout_min=90"]
+    done = multirun(tmp_path, *words, "model=patterns,tfidf", "run.limit=2")
+    assert done.returncode != 0 and "no partition is free" in done.stderr
+    script = (tmp_path / "script.sh").read_text()
+    for option in ("--partition=short", "--time=90", "--cpus-per-task=4", "--mem=8GB", "--array=0-1%2"):
+        assert f"#SBATCH {option}\n" in script
+    assert "srun" in script and not list(tmp_path.rglob("judgments.jsonl"))

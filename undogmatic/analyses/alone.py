@@ -68,7 +68,7 @@ class _Doubt(NamedTuple):
 def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     rows, undecided = _decisions(own)
     tolerance = _tolerance(own, options)
-    right = _right(own, rows.set_index("item")["verdict"], tolerance)
+    right, split = _right(own, rows.set_index("item")["verdict"], tolerance)
     doubt = _doubt(own, rows, undecided)
     rate, confidence = 1 - options.alpha, 1 - options.delta
     needed = conformal.units_needed(rate, confidence)
@@ -92,7 +92,8 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     if found.threshold is None:
         strictest = found.steps[0]
         wrong = strictest.n - strictest.n_right
-        more = _more(wrong, strictest.n, options)
+        against = known & (unsure <= strictest.threshold) & (agreed == 0) & ~rows["item"].isin(split).to_numpy()
+        more = _more(wrong, strictest.n, int(np.unique(codes[against]).size), options)
         values: dict[str, Any] = {
             "tried": strictest.n,
             "wrong": wrong,
@@ -129,14 +130,17 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
-def _more(wrong: int, tried: int, options: CheckOptions) -> Finding:
-    """The sentence that says how many labels the promise would take, or that more of them would not change it."""
-    default = "alpha" not in options.model_fields_set
-    if proportion((np.arange(tried) < wrong).astype(float), options.level).low > options.alpha:
-        return Finding("alone.more_vain", {"wrong": options.alpha, "default": default})
-    asked = {"rate": 1 - options.alpha, "confidence": 1 - options.delta}
-    needed = conformal.units_needed(asked["rate"], asked["confidence"], wrong)
-    return Finding("alone.more_needed", asked | {"needed": needed, "default": default})
+def _more(wrong: int, tried: int, against: int, options: CheckOptions) -> Finding:
+    """The sentence that says how many labels the promise would take, or that more of them would not change it. Where
+    people are split, so that nothing can agree with them, only the groups `against` what people say show that."""
+    split = wrong - against
+    values: dict[str, Any] = {"default": "alpha" not in options.model_fields_set}
+    values |= {"split": split, "against": against, "rest": tried - split} if split else {}
+    if proportion((np.arange(tried - split) < against).astype(float), options.level).low > options.alpha:
+        return Finding("alone.more_split_vain" if split else "alone.more_vain", values | {"wrong": options.alpha})
+    values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta}
+    values["needed"] = conformal.units_needed(values["rate"], values["confidence"], against)
+    return Finding("alone.more_split_needed" if split else "alone.more_needed", values)
 
 
 def _people(own: JudgeTable, does: str, tolerance: float) -> Finding:
@@ -173,20 +177,20 @@ def _tolerance(own: JudgeTable, options: CheckOptions) -> float:
     return CLOSE * float(high - low)
 
 
-def _right(own: JudgeTable, verdicts: pd.Series, tolerance: float) -> pd.Series:
+def _right(own: JudgeTable, verdicts: pd.Series, tolerance: float) -> tuple[pd.Series, pd.Index]:
     """Whether each labelled item's verdict agrees with people: with their mean, or with what most of them say. Where no
-    category has more than half of the labels, nothing agrees."""
+    category has more than half of the labels, nothing agrees; the items of which that holds are returned besides."""
     labels = own.labels.dropna(subset=["label"])
     if own.table.kind in ("numeric", "ordered"):
         people = labels.groupby("item")["label"].mean()
         off = (verdicts.reindex(people.index) - people).abs()
-        return (off <= tolerance + 1e-9).astype(float).where(off.notna())
+        return (off <= tolerance + 1e-9).astype(float).where(off.notna()), pd.Index([])
     said = labels.groupby(["item", "label"]).size().rename("votes").reset_index()
     most = said.sort_values("votes", kind="stable").drop_duplicates("item", keep="last").set_index("item")
     share = most["votes"] / labels.groupby("item").size().reindex(most.index)
     own_verdict = verdicts.reindex(most.index)
     agrees = (own_verdict == most["label"]) & (share > 0.5)
-    return agrees.astype(float).where(own_verdict.notna())
+    return agrees.astype(float).where(own_verdict.notna()), most.index[share <= 0.5]
 
 
 def _doubt(own: JudgeTable, rows: pd.DataFrame, undecided: int) -> _Doubt:

@@ -6,7 +6,7 @@ figure data. `report/` gives them words and pictures.
 
 import copy
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints, runtime_checkable
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, create_model
 
 from undogmatic.analyses.independence import groups_of
+from undogmatic.analyses.texts import Texts
 from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Label, Verdict
+from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Key, Label, Verdict
 from undogmatic.records.results import AnalysisResult, Finding, Telling, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
+from undogmatic.safety.spool import many
 
 if TYPE_CHECKING:
     from undogmatic.readouts.decision import Rivals
@@ -224,33 +226,80 @@ def tabulate(
         expected: Judge and criterion of every judgment that an item shall have; without it, those that occur.
         gaps: Whether a judgment that is not there has a row. One that nobody will make has none.
     """
-    by_key = {(j.item_id, j.judge, j.criterion, j.repeat): j for j in judgments}
     asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
-    row: dict[str, Any]
-    rows = []
-    for repeat, item in itertools.product(range(repeats), items):
-        text = item.text
+    parts, rows = list[pd.DataFrame](), list[dict[str, Any]]()
+    found = _in_order(judgments) if many(judgments) else _by_key(judgments)
+    groups = groups_of(items)
+    for repeat, (place, item) in itertools.product(range(repeats), enumerate(items)):
         for judge, criterion in asked:
-            judgment, label = by_key.get((item.id, str(judge), criterion, repeat)), item.labelled(criterion)
-            if judgment is None and not gaps:
-                continue
-            outcome = None if judgment is None else judgment.outcome
-            verdict = outcome if isinstance(outcome, Verdict) else None
-            reason = "not_judged" if outcome is None else outcome.reason if isinstance(outcome, Failure) else None
-            row = {"item_id": item.id, "judge": judge, "criterion": criterion, "place": item.place}
-            row |= {"pair_id": item.pair, "text": text, "condition": item.condition}
-            row |= {"label": np.nan if label is None else label, "repeat": repeat}
-            row |= NO_VERDICT if verdict is None else verdict.row()
-            row |= (judgment.cost if judgment else Cost()).model_dump()
-            row |= {"error": reason, "characters": len(text), "words": len(text.split())}
-            row |= {f"metadata.{k}": v for k, v in item.metadata.items()}
-            rows.append(row | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())})
-    frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=[name for name in COLUMNS if name != "group"])
+            judgment = found((item.id, str(judge), criterion, repeat))
+            if judgment is not None or gaps:
+                rows.append(_row(item, place, judgment, judge, criterion, repeat, groups))
+        if len(rows) >= _AT_ONCE:
+            parts.append(_frame(rows, items))
+            rows = []
+    last = _frame(rows, items) if rows or not parts else None
+    if not parts and last is not None:
+        return last
+    return pd.concat([*parts, *([] if last is None else [last])], ignore_index=True)
+
+
+_AT_ONCE = 20_000
+"""Rows of the long table that are made at a time."""
+
+
+def _by_key(judgments: Sequence[Judgment]) -> Callable[[Key], Judgment | None]:
+    return {judgment.key: judgment for judgment in judgments}.get
+
+
+def _in_order(judgments: Sequence[Judgment]) -> Callable[[Key], Judgment | None]:
+    """The judgment of a key, of those in the order of the table: only the next one is held."""
+    coming = iter(judgments)
+    following = next(coming, None)
+
+    def found(key: Key) -> Judgment | None:
+        nonlocal following
+        if following is None or following.key != key:
+            return None
+        judgment, following = following, next(coming, None)
+        return judgment
+
+    return found
+
+
+def _row(
+    item: Item,
+    place: int,
+    judgment: Judgment | None,
+    judge: str | None,
+    criterion: str,
+    repeat: int,
+    groups: Mapping[str, str],
+) -> dict[str, Any]:
+    outcome, label, text = None if judgment is None else judgment.outcome, item.labelled(criterion), item.text
+    verdict = outcome if isinstance(outcome, Verdict) else None
+    reason = "not_judged" if outcome is None else outcome.reason if isinstance(outcome, Failure) else None
+    row: dict[str, Any] = {"item_id": item.id, "judge": judge, "criterion": criterion, "place": item.place}
+    row |= {"pair_id": item.pair, "group": groups[item.id], "text": place, "condition": item.condition}
+    row |= {"label": np.nan if label is None else label, "repeat": repeat}
+    row |= NO_VERDICT if verdict is None else verdict.row()
+    row |= (judgment.cost if judgment else Cost()).model_dump()
+    row |= {"error": reason, "characters": len(text), "words": len(text.split())}
+    row |= {f"metadata.{k}": v for k, v in item.metadata.items()}
+    return row | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
+
+
+def _frame(rows: list[dict[str, Any]], items: Sequence[Item]) -> pd.DataFrame:
+    """Rows as a frame; of items that are read when they are asked for the texts are, too."""
+    frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(COLUMNS))
+    if not many(items):
+        frame["text"] = [items[place].text for place in frame["text"]]
+    else:
+        frame["text"], frame["place"] = Texts(items, frame["text"].to_numpy(dtype=np.int32)), None
     rounded = ["label", "score", "revised_score"]
     numbers = [*rounded, "raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"]
     # Rounded, a mean of criteria ties with what it equals.
     frame[numbers] = frame[numbers].astype(float).round(dict.fromkeys(rounded, DIGITS))
-    frame.insert(frame.columns.get_loc("pair_id") + 1, "group", frame["item_id"].map(groups_of(items)))
     for column in ("pair_id", "condition", "uncertainty", "is_uncertain", "error"):
         frame[column] = frame[column].astype(object).where(frame[column].notna(), None)
     return frame

@@ -4,7 +4,7 @@ No model is called. Each part reads one judge's verdicts beside the labels of pe
 figures, findings and what it could not examine; `ruling.CHECK` decides the first line of the answer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,9 @@ FEWEST = 20
 TAKES_FIRST = 0.8
 """A judge that is shown to choose the output that stands first in more than this share of both orders chooses by place:
 where both orders are shown, half is what the outputs themselves can account for."""
+
+PROMISES = ("alone.share", "alone.whole", "alone.whole_all")
+"""Findings that let the judge decide alone."""
 
 SETTLED = tuple(
     "no_labels nothing_common identical one_class few column surface follows missing order no_texts few_texts".split()
@@ -83,12 +86,17 @@ class Evidence:
         return self.own.table.kind == "pairwise" and self.own.verdicts["order"].nunique(dropna=True) < 2
 
     @property
+    def in_order(self) -> bool:
+        """Whether it is the order of the items that is held against people's."""
+        return self.own.table.kind == "numeric"
+
+    @property
     def agrees(self) -> Finding:
         """The clause that says how far it agrees with people."""
         a = self.agreement
         values: dict[str, Any] = {"n": a.n, "groups": a.groups, "coefficient": a.name}
         if a.estimate is not None:
-            values |= a.estimate.values("value")
+            values |= a.estimate.values("value") | {"level": a.estimate.level}
         if a.raw is None:
             return Finding("check.agrees_in_order", values)
         return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
@@ -104,21 +112,21 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
     """
     from threadpoolctl import threadpool_limits
 
-    together = Told("check")
+    together, changes = Told("check"), Told("check")
     answers = []
     table, against = table.in_order(), None if against is None else against.in_order()
     with threadpool_limits(1, "blas"):
+        if against is not None:
+            drift.tell(table, against, changes, options)
         for criterion in table.criteria:
             own = table.verdicts[table.verdicts["criterion"] == criterion]
-            answers += [_of_one(table.of(str(judge), criterion), options) for judge in own["judge"].unique()]
+            answers += [_of_one(table.of(str(judge), criterion), options, changes) for judge in own["judge"].unique()]
             if own["judge"].nunique() > 1:
                 judges.tell(table, criterion, together, options)
-        if against is not None:
-            drift.tell(table, against, together, options)
-    return CheckResult(table, answers, together, options, digests(table))
+    return CheckResult(table, answers, together.beside(changes), options, digests(table))
 
 
-def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
+def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck:
     told = Told("check")
     agreement = kinds.agreement(own, options)
     rival = surface.surface_rival(own, options)
@@ -131,11 +139,20 @@ def _of_one(own: JudgeTable, options: CheckOptions) -> JudgeCheck:
         surface.tell(own, told, options, rival)
         people.tell(own, told, options)
         systems.tell(own, told, options)
+    # That a judge is not as it was limits what it may be believed for, as what its own verdicts show does.
+    told.notes += [n for n in changes.notes if n.weight == Weight.LIMITS and n.finding.values["judge"] == own.judge]
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
     reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
     default = "least" not in options.model_fields_set
     evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None), default=default)
     ruling = verdict(CHECK, evidence)
+    if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
+        told.notes = [
+            replace(noted, finding=Finding("check.alone_waits", {"said": noted.finding}))
+            if noted.finding.key in PROMISES
+            else noted
+            for noted in told.notes
+        ]
     return JudgeCheck(
         own.judge,
         own.criterion,

@@ -4,7 +4,7 @@ variance of verdicts among items, judges and repeats."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,9 @@ NEW, OLD = "new", "old"
 WITH_MEAN = ("numeric", "ordered", "pass_fail")
 """Kinds of verdict that have a mean, so that they can move up or down."""
 MOST_NAMED = 5
-GRAVE = ("higher", "lower", "changed", "worse", "judge")
+GRAVE = ("higher", "lower", "changed", "worse", "judge", "apart")
+CHANGED = ("higher", "lower", "changed")
+"""Rulings that show of the same texts that the judge itself has changed."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,13 @@ class _Drift:
         level = self.options.level
         return pair.interval(2 * level - 1 if self.within(pair) else level)
 
-    def conclude(self, rules: Rules, settle: str = "", **evidence: Any) -> None:
-        """Rule on evidence, and tell the ruling and what would settle it."""
+    def conclude(self, rules: Rules, settle: str = "", **evidence: Any) -> str:
+        """Rule on evidence, and tell the ruling and what would settle it. Returns the key of the ruling."""
         ruling = verdict(rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence))
         weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
-        wanted = "drift.settle_margin" if ruling.key == "no_margin" else settle
+        wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(ruling.key, settle)
         self.told.notes.append(Noted(ruling.finding, weight, Finding(wanted, {}) if wanted else None))
+        return ruling.key
 
 
 def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions) -> None:
@@ -104,8 +107,7 @@ def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions
                 "drift.other_texts", items=texts[:MOST_NAMED], n=len(texts), rest=", ..." * (len(texts) > MOST_NAMED)
             )
             named |= set(texts)
-        _same(drift, rows[~other])
-        _changed(drift, rows[other])
+        _changed(drift, rows[other], _same(drift, rows[~other]))
 
 
 def _recoded(old: VerdictTable, new: VerdictTable) -> VerdictTable:
@@ -173,13 +175,20 @@ def _scaled(table: VerdictTable, values: Array) -> Array:
     return values / max(len(table.categories) - 1, 1) if table.kind == "ordered" else values
 
 
-def _same(drift: _Drift, rows: pd.DataFrame) -> None:
+class _Unchanged(NamedTuple):
+    """What the same texts show of the judge: whether it is shown to have changed, and on how many none did."""
+
+    changed: bool = False
+    still: int = 0
+
+
+def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     """Tell how verdicts on the same texts changed, and their agreement with people."""
     new, options, reach = drift.new, drift.options, drift.reach
     groups = int(rows["code"].nunique())
     if groups < jackknife.FEWEST:
         drift.lacks("verdicts", "drift.few", groups=groups, needed=jackknife.FEWEST)
-        return
+        return _Unchanged()
     numbers = new.kind == "numeric"
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
     now, before = rows[NEW].to_numpy(dtype=np.float64), rows[OLD].to_numpy(dtype=np.float64)
@@ -197,28 +206,30 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> None:
     # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift` new less old.
     changed: dict[str, Any] = {"change": change, "shift": shift, "p": p, "within": within, "alpha": alpha}
     changed["told_shift"] = told_shift
-    drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
+    key = drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
+    shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
     labels = next((t.labels for t in (new, drift.old) if (t.labels["criterion"] == drift.criterion).any()), new.labels)
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
     agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])
     if agreement.empty:
         drift.lacks("agreement", "drift.no_labels")
-        return
+        return shown
     codes = rows.drop_duplicates("item").set_index("item")["code"].reindex(agreement.index)
     now, before = (agreement[side].to_numpy(dtype=np.float64) for side in (NEW, OLD))
     pair = Paired(now, before, pd.factorize(codes)[0].astype(np.intp), reach)
     if pair.n_units < jackknife.FEWEST:
         drift.lacks("agreement", "drift.no_labels")
-        return
+        return shown
     gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
     told: dict[str, Any] = {"before": sign * float(before.mean()), "after": sign * float(now.mean())}
-    shown = drift.told_of(pair)
-    told |= {"told": -shown if numbers else shown, "measure": measure}
+    interval = drift.told_of(pair)
+    told |= {"told": -interval if numbers else interval, "measure": measure}
     drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, **told)
+    return shown
 
 
-def _changed(drift: _Drift, rows: pd.DataFrame) -> None:
+def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
     """Tell of items with other texts whether the verdicts moved with people's labels."""
     new, options, reach = drift.new, drift.options, drift.reach
     if rows.empty:
@@ -242,7 +253,8 @@ def _changed(drift: _Drift, rows: pd.DataFrame) -> None:
     moved = verdicts.interval(options.level)
     settle = "" if enough else "drift.settle_labels"
     found: dict[str, Any] = {"verdicts": moved, "labels": labels, "apart": beyond, "within": within, "n": verdicts.n}
-    found["told"] = told
+    found |= {"told": told, "changed": same.changed}
+    found["unchanged"] = Finding("drift.same_still" if same.still else "drift.same_unknown", {"n": same.still})
     drift.conclude(DRIFT_OTHER_TEXTS, settle, **found)
 
 

@@ -1,18 +1,33 @@
 """Finds which texts belong together: what was sampled is the group, and tests and intervals take groups as units."""
 
+import weakref
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from undogmatic.analyses.ruling import FAILED, SEEN, Ruling, verdict
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.stats.surface import copies, enough
+from undogmatic.safety.spool import Blocks, many
+from undogmatic.stats.surface import (
+    BANDS,
+    SIGNATURE,
+    alike,
+    banded,
+    copies,
+    enough,
+    fallen_together,
+    letters,
+    signature,
+)
 
 TOGETHER = ("group", "precedent", "source")
 """Metadata that says that texts belong together: those with the same value are one unit."""
@@ -32,20 +47,105 @@ class Group(NamedTuple):
     copied: tuple[str, ...]
 
 
-def groups_of(items: Sequence[Item]) -> dict[str, str]:
+def groups_of(items: Sequence[Item]) -> Mapping[str, str]:
     """Item id -> name of its group. Texts of one pair are together, of one parent, of one value of a key of TOGETHER,
     and texts that are copies or near-copies (`stats.surface.copies`) of one another."""
-    return {id_: group.name for group in groups(items) for id_ in group.ids}
+    return _Named((id_, group.name) for group in grouped(items)[0] for id_ in group.ids)
 
 
-def groups(items: Sequence[Item]) -> list[Group]:
+class _Named(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return f"item {name}"  # it stands alone
+
+
+def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
+    """The groups of `groups`, and how many texts besides stand alone. Of many items, which are read when they are asked
+    for, those that stand alone are found first, and only the others are held."""
+    if not many(items):
+        return groups(items), 0
+    if _last and _last[0][0]() is items:
+        return _last[0][1]
+    tied = np.flatnonzero(_tied(items))
+    found = groups([items[place] for place in tied.tolist()], _varied(items)), len(items) - len(tied)
+    _last[:] = [(weakref.ref(items), found)]
+    return found
+
+
+_last: list[tuple[Any, tuple[list[Group], int]]] = []  # what was asked for last
+
+
+def _tied(items: Sequence[Item]) -> NDArray[np.bool_]:
+    """Which items may belong to others: by a mark that another bears, or as copies and near-copies."""
+    n, varied = len(items), _varied(items)
+    tied, first = np.zeros(n, dtype=bool), dict[Mark, int]()
+    parents = {item.parent for item in items if item.parent is not None}
+    forms: dict[str | None, Any] = {}
+    for name in (None, *varied) if len(varied) > 1 else (None,):  # the whole of an item, and each of its inputs
+        forms[name] = array("q"), Blocks(SIGNATURE * 4), array("q")
+    for place, item in enumerate(items):
+        tied[place] = item.pair is not None or item.id in parents or item.parent is not None
+        for key in TOGETHER:
+            value = item.metadata.get(key)
+            for each in value if isinstance(value, list) else [] if value is None else [value]:
+                before = first.setdefault((key, str(each)), place)
+                tied[[before, place]] |= before != place
+        for name, (marks, signatures, placed) in forms.items():
+            text = item.inputs.get(name, "") if name is not None else _whole(item, varied)
+            marks.append(hash(letters(text)))
+            if (own := signature(text)) is not None:
+                signatures.append(own.tobytes())
+                placed.append(place)
+    for name, (marks, signatures, placed) in forms.items():
+        values, places = np.asarray(marks), np.asarray(placed)
+        order = np.argsort(values, kind="stable")
+        same = values[order[1:]] == values[order[:-1]]
+        if name is None:
+            tied[order[1:][same]] = tied[order[:-1][same]] = True
+        for band in range(BANDS if len(places) > 1 else 0):
+            parts = (np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE) for part in signatures.parts())
+            one, other = fallen_together(np.concatenate([banded(part, band) for part in parts]))
+            open_ = ~(tied[places[one]] & tied[places[other]])
+            one, other = one[open_], other[open_]
+            for start in range(0, len(one), _PAIRS):
+                rows = [
+                    np.stack(
+                        [np.frombuffer(signatures.at(k), np.uint32) for k in side[start : start + _PAIRS].tolist()]
+                    )
+                    for side in (one, other)
+                ]
+                near = alike(rows[0], rows[1])
+                tied[places[one[start : start + _PAIRS][near]]] = tied[places[other[start : start + _PAIRS][near]]] = (
+                    True
+                )
+    return tied
+
+
+_PAIRS = 10_000  # that are compared at once
+
+
+def _varied(items: Sequence[Item]) -> list[str]:
+    """The inputs that are not the same in all items; all, where none is."""
+    first, differ = dict[str, str | None](), dict[str, bool]()
+    for n, item in enumerate(items):
+        for name in [name for name in item.inputs if name not in first]:
+            first[name], differ[name] = (item.inputs[name], False) if n == 0 else (None, True)
+        for name, text in first.items():
+            differ[name] = differ[name] or item.inputs.get(name) != text
+    return [name for name in first if differ[name]] or list(first)
+
+
+def _whole(item: Item, varied: Sequence[str]) -> str:
+    return "\n\n".join(item.inputs[name] for name in varied if name in item.inputs)
+
+
+def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[Group]:
     """The groups of the items, in order of appearance.
 
     Of several inputs those count for likeness that are not the same in all items: an instruction that all share ties
     nothing. One that is long enough (`stats.surface.enough`), such as a source that was summarised several times, ties
     those items whose own it nearly is.
     """
-    designed, copied = [], _copied(items)
+    designed, copied = [], _copied(items, varied)
     for item in items:
         marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
         for key in TOGETHER:  # a text may be about two precedents
@@ -72,10 +172,9 @@ def groups(items: Sequence[Item]) -> list[Group]:
     return in_order
 
 
-def _copied(items: Sequence[Item]) -> list[list[Mark]]:
-    names = dict.fromkeys(name for item in items for name in item.inputs)
-    varied = [name for name in names if len({item.inputs.get(name) for item in items}) > 1] or list(names)
-    wholes = ["\n\n".join(item.inputs[name] for name in varied if name in item.inputs) for item in items]
+def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mark]]:
+    varied = _varied(items) if given is None else given
+    wholes = [_whole(item, varied) for item in items]
     marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
     for name in varied if len(varied) > 1 else ():
         texts = tuple(item.inputs.get(name, "") for item in items)
@@ -108,19 +207,20 @@ MOST_GROUPS, MOST_NAMED = 10, 4
 def units(items: Sequence[Item]) -> AnalysisResult:
     """How many independent groups the texts form and by what; the copies and near-copies among them; the largest
     groups that are more than a pair. Its findings are said once per run, whatever is analysed."""
-    all_groups = groups(items)
+    all_groups, alone = grouped(items)
+    n_groups = len(all_groups) + alone
     copied = [group for group in all_groups if group.copied]
     tell, n_copied = Telling(NAME), sum(len(group.copied) for group in copied)
-    for name, value in (("texts", len(items)), ("groups", len(all_groups)), ("copies", n_copied)):
+    for name, value in (("texts", len(items)), ("groups", n_groups), ("copies", n_copied)):
         tell.number(value, name)
-    values = {"texts": len(items), "groups": len(all_groups)}
-    tell.say("apart" if len(all_groups) == len(items) else "groups", values)
+    values = {"texts": len(items), "groups": n_groups}
+    tell.say("apart" if n_groups == len(items) else "groups", values)
     if copied:
         one, other = max(copied, key=lambda group: len(group.copied)).copied[:2]
         tell.say("copies", values, n=n_copied, one=one, other=other)
     else:
         tell.say("no_copies")
-    if len(all_groups) == 1 < len(items):
+    if n_groups == 1 < len(items):
         tell.say("one", values)
     largest = []
     for group in sorted(all_groups, key=lambda group: -len(group.ids)):

@@ -153,7 +153,6 @@ def _reason(key: str, leaves: Leaves, when: Callable[[Any], object], says: str =
 
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
-    # What cannot be said.
     Rule("all_failed", "undecided", lambda e: 0 in e.judged.values(),
          lambda e: {"conditions": [condition for condition, n in e.judged.items() if n == 0]}),
     Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
@@ -195,26 +194,26 @@ AB = Rules("ab.verdict_", (
 ))  # fmt: skip
 
 _FOLLOWS = "spearman=follows.value interval=follows.interval level n"
-_MISSING = "failed n"
 
 LABELLED = Rules("labelled.verdict_", (
     Rule("scores_equal", "refuted", lambda e: e.same and not e.failed and e.enough_same, "n score=same_score order"),
-    Rule("missing", "undecided", lambda e: e.same and e.failed, _MISSING, {"otherwise": "alone_same"}),
+    Rule("missing", "undecided", lambda e: e.same and e.failed, "failed n", {"otherwise": "alone_same"}),
     Rule("scores_equal_few", "undecided", lambda e: e.same, "n score=same_score order needed=fewest_same"),
     Rule("too_few", "undecided", lambda e: e.n_groups < e.few, "n groups=n_groups needed=few"),
     Rule("labels_equal", "undecided", lambda e: e.same_label is not None, "n label=same_label"),
     Rule("no_interval", "undecided", lambda e: e.follows is None, "n"),
     Rule("reversed", "refuted", lambda e: e.follows.high < 0 and e.follows.best_high < 0, _FOLLOWS),
-    Rule("missing", "undecided", lambda e: e.follows.high < 0, _MISSING, {"otherwise": "alone_reversed"}),
-    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, _MISSING,
+    Rule("missing", "undecided", lambda e: e.follows.high < 0, "failed n", {"otherwise": "alone_reversed"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, "failed n",
          {"otherwise": "alone_follows"}),
-    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", _MISSING, {"otherwise": "alone_too_weak"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", "failed n", {"otherwise": "alone_too_weak"}),
     Rule("too_weak", "refuted", lambda e: e.held.outcome == "below", f"{_FOLLOWS} order"),
     Rule("open_endless", "undecided", lambda e: e.held.outcome == "open" and e.held.n_needed is None,
          f"{_FOLLOWS} order error"),
     Rule("open", "undecided", lambda e: e.held.outcome == "open",
          f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
-    Rule("surface_explains", "refuted", _is("surface", "surface_explains"), f"{_FOLLOWS} order small"),
+    Rule("surface_explains", "refuted", _is("surface", "surface_explains"),
+         f"{_FOLLOWS} order small part=rival.beyond.value part_interval=rival.beyond.interval"),
     Rule("surface_as_good", "not_yet", _is("surface", "surface_as_good"),
          f"{_FOLLOWS} order surface=rival.correlation"),
     Rule("surface_open", "not_yet", _is("surface", "open"), f"{_FOLLOWS} order"),
@@ -267,14 +266,13 @@ CONFORMAL = Rules("conformal.verdict_", (
     Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
 ))  # fmt: skip
 
-_PROMISE = "rate confidence"
 ESCALATION = Rules("escalation.verdict_", (
     Rule("no_doubt", "undecided", lambda e: e.measure is None),
     Rule("promised", "supported", lambda e: e.threshold is not None,
-         f"{_PROMISE} measure tolerance threshold low decided texts share"),
+         "rate confidence measure tolerance threshold low decided texts share"),
     Rule("refused", "undecided", lambda e: e.surest is not None,
-         f"{_PROMISE} surest=surest.n wrong surest_low=surest.least more units"),
-    Rule("too_few", "undecided", always, f"{_PROMISE} units needed"),
+         "rate confidence surest=surest.n wrong surest_low=surest.least more units"),
+    Rule("too_few", "undecided", always, "rate confidence units needed"),
 ))  # fmt: skip
 
 FEW_LABELS = Rules("few_labels.verdict_", (
@@ -302,7 +300,7 @@ REPEATS = Rules("reliability.verdict_", (
     Rule("repeats", "supported", always, _MOVED),
 ))  # fmt: skip
 
-_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level"
+_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level repeating"
 AGREEMENT = Rules("reliability.verdict_", (
     Rule("few", "undecided", lambda e: e.groups < e.few, "runs n groups needed=few"),
     Rule("no_alpha", "undecided", lambda e: e.alpha is None, "runs n"),
@@ -319,6 +317,7 @@ VARIANCE = Rules("variance.verdict_", (
     Rule("enough", None, lambda e: e.one.phi.low >= e.target, _PHI),
     Rule("open", None, lambda e: e.one.phi.value >= e.target, f"{_PHI} groups"),
     Rule("never", None, lambda e: e.design is None, _PHI),
+    Rule("average_few", None, lambda e: e.few, f"{_PHI} few names"),
     Rule("average", None, always, f"{_PHI} design"),
 ))  # fmt: skip
 VARIANCE_OF_PEOPLE = VARIANCE._replace(prefix="variance.people_")
@@ -351,7 +350,7 @@ CHECK = Rules("check.verdict_", (
     Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
     Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
     Rule("first", "refuted", lambda e: e.takes_first,
-         "judge first=agreement.first.value interval=agreement.first.interval"),
+         "judge first=agreement.first.value interval=agreement.first.interval level=agreement.first.level"),
     Rule("few", "undecided", lambda e: e.agreement.groups < e.few, "judge n=agreement.n groups=agreement.groups few"),
     Rule("not_computable", "undecided", lambda e: e.estimate is None, "judge n=agreement.n"),
     Rule("reversed", "refuted", lambda e: e.estimate.high < 0, _AGREES),
@@ -367,8 +366,8 @@ CHECK = Rules("check.verdict_", (
     Rule("no_texts", "not_yet", lambda e: e.rival.outcome == "no_texts", _AGREES),
     Rule("few_texts", "not_yet", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
     Rule("reason", "not_yet", lambda e: e.reason is not None, f"{_AGREES} reason"),
-    Rule("limited", "supported", lambda e: e.limits, "judge agrees limits"),
-    Rule("believed", "supported", always, _AGREES),
+    Rule("limited", "supported", lambda e: e.limits, f"{_AGREES} limits least default in_order"),
+    Rule("believed", "supported", always, f"{_AGREES} least default in_order"),
 ))  # fmt: skip
 
 _LIMIT = "figure bound interval"
@@ -491,9 +490,10 @@ _BOTH = (f"{_OTHER} labels=labels.value labels_interval=labels.interval apart=ap
          "level=told.level")  # fmt: skip
 DRIFT_OTHER_TEXTS = Rules("drift.other_", (
     Rule("no_labels", "undecided", lambda e: e.apart is None, _OTHER),
-    Rule("judge", "refuted", lambda e: not e.within and (e.apart.low > 0 or e.apart.high < 0), _BOTH),
     Rule("systems", "supported", lambda e: e.within and (e.labels.low > 0 or e.labels.high < 0), f"{_BOTH} margin"),
     Rule("neither", "supported", lambda e: e.within, f"{_BOTH} margin"),
+    Rule("judge", "refuted", lambda e: e.changed and not e.apart.low <= 0 <= e.apart.high, _BOTH),
+    Rule("apart", "undecided", lambda e: not e.apart.low <= 0 <= e.apart.high, f"{_BOTH} unchanged"),
     Rule("no_margin", "undecided", lambda e: e.margin is None, _BOTH),
     Rule("open", "undecided", always, f"{_BOTH} margin"),
 ))  # fmt: skip

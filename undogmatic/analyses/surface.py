@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -78,6 +78,7 @@ class SurfaceRival:
     judge: Estimate | None = None
     drawn: int = 0
     others: int = 0
+    column: _Column | None = None  # that foretells the verdicts best, where none explains the agreement
 
 
 class _Sides:
@@ -283,17 +284,34 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
             what=tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leans)),
         )
     if found.outcome in ("beyond", "no_texts"):
-        for name, values in _columns(own, items[known], options).items():
-            within = rival.within(judge, people, values, sides.coefficient, options.level, codes)
-            reached = [
-                stated(agreement(sides.said(sides.targets(rival.by_value(values, side.mean, codes)), side), side))
-                for side in (judge, people)
-            ]
-            column = _Column(name, within, *reached)
-            if column.explains:
-                outcome: Outcome = "follows" if name in FROM_TEXT else "column"
-                return replace(found, outcome=outcome, at_equal=within, foretold=column.foretold, what=(name,))
+        columns = (
+            _Column(
+                name,
+                rival.within(judge, people, values, sides.coefficient, options.level, codes),
+                *(
+                    stated(agreement(sides.said(sides.targets(rival.by_value(values, side.mean, codes)), side), side))
+                    for side in (judge, people)
+                ),
+            )
+            for name, values in _columns(own, items[known], options).items()
+        )
+        found = _beside_columns(found, columns)
     return _unless_rare(found, judge, people) if sides.nominal else found
+
+
+def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceRival:
+    """The same, or the first column that explains the agreement; of those that do not, the one that foretells the
+    verdicts best is kept."""
+    best: Estimate | None = None
+    for each in columns:
+        foretold = each.foretold
+        if each.explains:
+            outcome: Outcome = "follows" if each.name in FROM_TEXT else "column"
+            return replace(found, outcome=outcome, at_equal=each.within, foretold=foretold, what=(each.name,))
+        if each.name in FROM_TEXT or foretold is None or foretold.low <= (0 if best is None else best.low):
+            continue
+        found, best = replace(found, column=each), foretold
+    return found
 
 
 def _unless_rare(found: SurfaceRival, judge: rival.Voice, people: rival.Voice) -> SurfaceRival:
@@ -359,6 +377,11 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
         rest = {} if left is None or left.low == left.high else left.values("left")
         rest |= {"judge": found.judge.value}
+        if found.outcome == "column":
+            some = "left" in rest and left is not None and left.low > 0
+            values["beyond"] = Finding(
+                "surface.column_little" if some else "surface.column_nothing", {"least": LEAST_WITHIN}
+            )
         values["rest"] = Finding("surface.left" if "left" in rest else "surface.left_nothing", rest)
         return found.outcome, values
     values |= {"judge": found.judge.value, "level": found.judge.level}
@@ -380,6 +403,10 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
         sentence = rival_sentence(replace(found, outcome="few" if found.outcome == "few" else "no_texts"))
         told.lacks("surface", sentence.key, **sentence.values)
         return
+    part = found.column
+    if part is not None and part.foretold is not None and part.within is not None:
+        left = part.within.values("left") | {"what": (part.name,), "foretold": part.foretold.value}
+        told.note("surface.column_part", Weight.DETAIL, None, **left, level=options.level)
     if found.drawn:
         told.note("surface.drawn", Weight.DETAIL, n=found.n, of=found.drawn)
     if own.table.kind == "unordered":

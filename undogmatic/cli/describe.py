@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import string
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -192,7 +192,7 @@ def _value(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
     return schema.get("type") == "boolean" or schema.get("enum", [schema.get("const", WORDS)])[0]
 
 
-def price(requests: list[Sent], items: list[Item], repeats: int) -> str:
+def price(requests: list[Sent], items: Sequence[Item], repeats: int) -> str:
     """What the whole run would cost, by the requests for its first item."""
     lines = []
     for model in {id(sent.model): sent.model for sent in requests}.values():

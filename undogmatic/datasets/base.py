@@ -2,8 +2,9 @@
 
 import difflib
 import hashlib
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
 from typing import Annotated, Any, Protocol, runtime_checkable
@@ -12,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.kept import gathered
 from undogmatic.records.records import LONGEST_NAME, OVERALL, UNNAMED, Item, Judgment
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
@@ -26,7 +28,7 @@ class Dataset(Protocol):
     name: str
     about: str
 
-    def load(self) -> list[Item]: ...
+    def load(self) -> Sequence[Item]: ...
 
 
 @runtime_checkable
@@ -92,18 +94,29 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         raise DataError(f"{place}: {what}.") from None
 
 
-def unique(items: Iterable[tuple[str, Item]], source: str) -> list[Item]:
+def unique(items: Iterable[tuple[str, Item]], source: str) -> Sequence[Item]:
     """The items of (place, item) pairs. Raises DataError for a repeated id, with both places, and where the `source`
     that they come from has none."""
-    first: dict[str, tuple[str, Item]] = {}
-    for place, item in items:
-        if item.id in first:
-            where = first[item.id][0]
-            raise DataError(f"{place}: the id {brief(item.id)} was already used at {where}; ids must be unique.")
-        first[item.id] = place, item
-    if not first:
+    import numpy as np
+
+    marks, first = array("q"), dict[str, tuple[int, str | None]]()
+
+    def noted() -> Iterator[Item]:
+        for _, item in items:
+            marks.append(hash(item.id))
+            yield item
+
+    kept = gathered(noted())
+    if not len(kept):
         raise DataError(f"{source} holds no items.")
-    return [item for _, item in first.values()]
+    ordered = np.sort(np.asarray(marks))
+    if not (ordered[1:] == ordered[:-1]).any():
+        return kept
+    for n, item in enumerate(kept):
+        before, where = first.setdefault(item.id, (n, item.place))
+        if before != n:
+            raise DataError(f"{item.place}: the id {brief(item.id)} was already used at {where}; ids must be unique.")
+    return kept
 
 
 class SubsetDataset:

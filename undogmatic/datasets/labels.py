@@ -5,7 +5,8 @@ settles it. Labels are never reversed unless that is typed.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from undogmatic.datasets.base import Dataset
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, order_of
 from undogmatic.errors import DataError
+from undogmatic.records.kept import gathered
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
@@ -35,7 +37,7 @@ class Labelled(NamedTuple):
     """Items with their overall labels on the rubric's scale, the labels' own scale where it is another one, and what
     was assumed."""
 
-    items: list[Item]
+    items: Sequence[Item]
     scale: LabelScale | None
     notes: tuple[Finding, ...]
 
@@ -53,7 +55,7 @@ def load(chosen: Settings) -> Loaded:
     return Loaded(dataset, read_labels(dataset.load(), build(chosen.rubric, "rubric")))
 
 
-def on_scale(items: Iterable[Item], rubric: Rubric) -> list[Item]:
+def on_scale(items: Iterable[Item], rubric: Rubric) -> Sequence[Item]:
     """The items of `read_labels`."""
     return read_labels(items, rubric).items
 
@@ -62,10 +64,25 @@ def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
     """Read the overall labels of the items as numbers of the rubric's scale; a second call changes nothing. Raises
     DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
     scale, where neither the dataset nor the values say which."""
-    given, scaled = list(items), []
+    given = gathered(items)
     assumed, notes = _assumed(given, rubric)
     ends = LabelScale(ends=(rubric.minimum, rubric.maximum))  # on this scale from now on
-    for item in given:
+    scaled = gathered(_scaled(given, rubric, assumed, ends))
+    by_criterion: dict[str, _Said] = {}
+    for item in scaled:
+        for criterion in item.labels:
+            by_criterion.setdefault(criterion, _Said()).note(item, criterion)
+    for criterion, said in by_criterion.items():
+        if said.items >= FEWEST_LABELS and not said.declared:
+            check_scale(said.file, said.numbers, rubric, criterion, "labels", f"{OPTION}[{{}},{{}}]")
+    declared = next((item.label_scale for item in given if item.labels.get(OVERALL) and item.label_scale), None)
+    own = assumed or declared
+    return Labelled(scaled, None if own is None or own.ends == ends.ends else own, tuple(notes))
+
+
+def _scaled(items: Iterable[Item], rubric: Rubric, assumed: LabelScale | None, ends: LabelScale) -> Iterator[Item]:
+    """The items with their overall labels as numbers of the rubric's scale."""
+    for item in items:
         labels, read, own = item.labels.get(OVERALL, {}), {}, item.label_scale or assumed
         for rater, value in labels.items():
             try:
@@ -79,34 +96,40 @@ def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
                 )
                 raise DataError(f"{place}: {why}. {way}.") from None
         changed = {"labels": item.labels | {OVERALL: read}, "label_scale": None if own is None else ends}
-        scaled.append(item if read == labels else item.model_copy(update=changed))
-    for criterion in dict.fromkeys(name for item in scaled for name in item.labels):
-        unsaid = [item for item in scaled if item.labels.get(criterion)]
-        if len(unsaid) < FEWEST_LABELS or any(item.label_scale is not None for item in unsaid):
-            continue
-        numbers = [value for item in unsaid for value in item.labels[criterion].values() if not isinstance(value, str)]
-        check_scale(_file(unsaid), numbers, rubric, criterion, "labels", f"{OPTION}[{{}},{{}}]")
-    declared = next((item.label_scale for item in given if item.labels.get(OVERALL) and item.label_scale), None)
-    own = assumed or declared
-    return Labelled(scaled, None if own is None or own.ends == ends.ends else own, tuple(notes))
+        yield item if read == labels else item.model_copy(update=changed)
 
 
-def _file(items: Sequence[Item]) -> str:
-    """The file of the items, as messages name it."""
-    return (items[0].place or "dataset").rpartition(":")[0] or "dataset"
+class _Said:
+    """The labels of one criterion: of how many items, how many, in which file, and whether a scale is declared."""
+
+    def __init__(self) -> None:
+        self.items, self.values, self.declared, self.file = 0, 0, False, "dataset"
+        self.numbers, self.words = array("d"), set[str]()
+
+    def note(self, item: Item, criterion: str) -> None:
+        """Count the labels of an item, if it has any."""
+        if not (labels := item.labels.get(criterion)):
+            return
+        if not self.items:
+            self.file = (item.place or "dataset").rpartition(":")[0] or "dataset"
+        self.items, self.values = self.items + 1, self.values + len(labels)
+        self.declared = self.declared or item.label_scale is not None
+        for value in labels.values():
+            self.words.add(value) if isinstance(value, str) else self.numbers.append(value)
 
 
 def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, list[Finding]]:
     """The scale of the overall labels of which none was declared, and what is said of it; None where it is the rubric's
     own. Raises DataError where labels are words, and which of them stands for a high score is not clear."""
-    unsaid = [item for item in items if item.labels.get(OVERALL) and item.label_scale is None]
-    values = [value for item in unsaid for value in item.labels[OVERALL].values()]
-    words = {value for value in values if isinstance(value, str)}
-    numbers = [value for value in values if not isinstance(value, str)]
+    unsaid = _Said()
+    for item in items:
+        if item.label_scale is None:
+            unsaid.note(item, OVERALL)
+    words, numbers = unsaid.words, unsaid.numbers
     found: LabelScale | None = None
     if words and not numbers:
-        found = _of_words(words, rubric, _file(unsaid))
-    elif numbers and not words and isinstance(rubric.scale, NumericScale) and len(unsaid) >= FEWEST_LABELS:
+        found = _of_words(words, rubric, unsaid.file)
+    elif numbers and not words and isinstance(rubric.scale, NumericScale) and unsaid.items >= FEWEST_LABELS:
         found = _of_numbers(numbers, rubric)
     if found is None:
         return None, []
@@ -114,7 +137,7 @@ def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, 
     back = found.model_copy(update={"ends": found.ends and found.ends[::-1], "words": found.words[::-1]})
     ends = {"lowest": rubric.scale.write(rubric.minimum), "highest": rubric.scale.write(rubric.maximum)}
     told = {"low": low, "high": high, "same": _option(found), "back": _option(back), **ends}
-    notes = [Finding("labels.assumed", told | {"rubric": rubric.name, "n": len(values)})]
+    notes = [Finding("labels.assumed", told | {"rubric": rubric.name, "n": unsaid.values})]
     if rubric.direction == "higher_is_worse":
         notes.append(Finding("labels.worse", told))
     return found, notes

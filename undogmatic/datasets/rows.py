@@ -23,17 +23,9 @@ from undogmatic.datasets.cells import number_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_number, as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import (
-    ROW_BYTES,
-    Unreadable,
-    brief,
-    decoded,
-    json_value,
-    opened,
-    read_bytes,
-    read_lines,
-    whole_lines,
-)
+from undogmatic.safety import outside
+from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_bytes
+from undogmatic.safety.spool import gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What separates the cells of CSV
@@ -46,7 +38,7 @@ UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON Lines file with their line numbers; blank lines are skipped. Raises DataError with file and
     line for a line that is no JSON object, or in which a key stands twice."""
-    for number, raw in read_lines(path, ROW_BYTES):
+    for number, raw in outside.read_lines(path, ROW_BYTES):
         try:
             yield number, json_object(decoded(raw))
         except Unreadable as error:
@@ -155,7 +147,7 @@ def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[in
         finally:
             whole.detach()
         return
-    for number, raw in whole_lines(path, file, ROW_BYTES):
+    for number, raw in outside.whole_lines(path, file, ROW_BYTES):
         try:
             text = raw.decode(encoding)
             if "\0" in text:
@@ -314,7 +306,7 @@ def table_rows(
     notes: list[Finding] | None = None,
     problems: list[Finding] | None = None,
     option: str = "dataset.sheet=",
-) -> list[tuple[int, dict[str, Any]]]:
+) -> Sequence[tuple[int, dict[str, Any]]]:
     """Read the rows of a table, each with the line in which it begins; of a workbook those of a `sheet` or a range.
 
     Args:
@@ -347,7 +339,7 @@ def table_rows(
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
         return list(_of_json(path, encoding, problems))
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
-        return list(_of_json_lines(path, encoding, problems))
+        return gathered(_of_json_lines(path, encoding, problems), list, tuple)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
         return _of_csv(path, needed, filled, problems)
     if suffix in (".jsonl", ".json") and not begins:
@@ -394,7 +386,7 @@ def _of_json(path: Path, encoding: str, problems: list[Finding] | None) -> Itera
 
 def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) -> Iterator[tuple[int, dict[str, Any]]]:
     with opened(path) as file:
-        lines = [(number, line) for number, line in _text_lines(path, file, encoding) if line.strip()]
+        lines = gathered((pair for pair in _text_lines(path, file, encoding) if pair[1].strip()), list, tuple)
     for number, line in lines:
         try:
             yield number, json_object(line.rstrip("\r\n"), infinite=problems is not None)
@@ -408,7 +400,7 @@ def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) ->
 
 def _of_csv(
     path: Path, needed: Sequence[str], filled: bool, problems: list[Finding] | None
-) -> list[tuple[int, dict[str, Any]]]:
+) -> Sequence[tuple[int, dict[str, Any]]]:
     lines = (row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells))
     header = next(lines, None)
     if header is not None and header.cells[0].lower().startswith("sep="):  # a spreadsheet's own line
@@ -416,29 +408,37 @@ def _of_csv(
     if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
-    width, rows = len(header.cells), list[Line]()
+    width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
-    for row in lines:
-        if any(row.cells[width:]):
-            if problems is None:
-                raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-            told = {"place": f"{path}:{row.first}", "cells": len(row.cells), "columns": width}
-            problems.append(Finding("table.long_row", told))
-            continue
-        if len(row.cells) == 1 < width:
-            for mark, name in MARKS.items():
-                if mark != header.mark and len(next(csv.reader(row.cells, delimiter=mark), ())) == width:
-                    what = f"this row is separated by {name}, and the first line by {MARKS[header.mark]}"
-                    raise DataError(f"{path}:{row.first}: {what}. Separate all cells of the file by one of them.")
-        rows.append(row)
+    unnamed = {n for n, name in enumerate(header.cells) if not name.strip()}  # without cells, too, they are no columns
+
+    def kept() -> Iterator[tuple[int, list[str]]]:
+        for row in lines:
+            if any(row.cells[width:]):
+                if problems is None:
+                    raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
+                told = {"place": f"{path}:{row.first}", "cells": len(row.cells), "columns": width}
+                problems.append(Finding("table.long_row", told))
+                continue
+            if len(row.cells) == 1 < width:
+                for other, name in MARKS.items():
+                    if other != mark and len(next(csv.reader(row.cells, delimiter=other), ())) == width:
+                        what = (
+                            f"{path}:{row.first}: this row is separated by {name}, and the first line by {MARKS[mark]}"
+                        )
+                        raise DataError(f"{what}. Separate all cells of the file by one of them.")
+            unnamed.difference_update([n for n in unnamed if n < len(row.cells) and row.cells[n]])
+            yield row.first, row.cells
+
+    rows = gathered(kept(), list, tuple)
     columns = [name.strip() or f"column {n}" for n, name in enumerate(header.cells, 1)]
-    kept = [(row.first, dict(zip(columns, row.cells, strict=False))) for row in rows]
-    for column in (name for name, named in zip(columns, header.cells, strict=True) if not named.strip()):
-        if not any(row.get(column) for _, row in kept):  # neither a name nor cells: it is no column
-            kept = [(line, {name: cell for name, cell in row.items() if name != column}) for line, row in kept]
-    if not filled:
-        return kept
-    return [(line, {name: cell for name, cell in row.items() if cell or name in needed}) for line, row in kept]
+    shown = [n not in unnamed for n in range(width)]
+
+    def named(row: tuple[int, list[str]]) -> tuple[int, dict[str, Any]]:
+        of_row = zip(columns, row[1], shown, strict=False)
+        return row[0], {name: cell for name, cell, own in of_row if own and (cell or not filled or name in needed)}
+
+    return mapped(named, rows)
 
 
 class Row(NamedTuple):

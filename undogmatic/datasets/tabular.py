@@ -19,6 +19,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
+from undogmatic.safety import spool
 from undogmatic.safety.outside import brief
 
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
@@ -52,15 +53,16 @@ class TextsDataset:
         self.columns, self.sheet, self.about = columns, sheet, self.path.name
         self.read: Sequence[Finding] = ()
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError where it is not clear what a
         column says."""
         notes: list[Finding] = []
         rows = self._plain(notes) if self.columns is None else self._recognised(notes, self.columns)
         named = ((place, row if row.get("id") is not None else row | {"id": str(n)}) for place, n, row in rows)
-        read = [(place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named]
+        read = ((place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named)
+        items = unique(read, str(self.path))
         self.read = notes
-        return unique(read, str(self.path))
+        return items
 
     def _plain(self, notes: list[Finding]) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """The rows of a table whose columns have our names."""
@@ -72,13 +74,28 @@ class TextsDataset:
     ) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """The rows with their columns under our names; rows that only differ in rater and label are one."""
         rows = table_rows(self.path, filled=False, sheet=self.sheet, notes=notes)
-        cells = cells_of([row for _, row in rows], flat=False)
-        nested = any(isinstance(row.get("inputs"), dict) for _, row in rows)
+        # Some thousands of rows show which column is what: some at even steps, and the first in which each is filled.
+        step, known_by, filled_once = max(1, len(rows) // spool.HELD), list[dict[str, Any]](), set[str]()
+        for n, (_, row) in enumerate(rows):
+            new = {name for name, cell in row.items() if not empty(cell)} - filled_once
+            filled_once |= new
+            if new or n % step == 0:
+                known_by.append(row)
+        cells = cells_of(known_by, flat=False)
+        nested = any(isinstance(row.get("inputs"), dict) for row in known_by)
         found = find_roles(cells, str(self.path), self.inputs, self.optional, typed, nested)
         notes += found.notes
         raters = found.columns.get("rater", ())
         roles = {role: names for role, names in found.columns.items() if role not in ("label", "rater")}
         merged: dict[Any, tuple[str, int, dict[str, Any]]] = {}
+        lacking, example, total = 0, "", 0
+
+        def without_group(place: str, row: Mapping[str, Any]) -> None:
+            nonlocal lacking, example, total
+            total += 1
+            if "group" in found.columns and "group" not in row:
+                lacking, example = lacking + 1, example or place
+
         for number, row in rows:
             place, known = f"{self.path}:{number}", {k: v for k, v in row.items() if not empty(v)}
             own: dict[str, Any] = {}
@@ -90,16 +107,22 @@ class TextsDataset:
             said = {name if len(labels) > 1 else who: value for name, value in labels.items() if value is not None}
             if said and "labels" not in known:
                 own["labels"] = {OVERALL: said}
-            key = (own.get("id"), *(own.get(name) for name in self.inputs)) if raters else number
+            if not raters:
+                without_group(place, known | own)
+                yield place, number, known | own
+                continue
+            key = (own.get("id"), *(own.get(name) for name in self.inputs))
             before = merged.get(key, ("", 0, {}))[2].get("labels", {}).get(OVERALL)
             if before is not None and said and not said.keys() & before.keys():
                 before |= said
             else:
                 merged[key if key not in merged else place] = place, number, known | own
-        if lacking := [place for place, _, row in merged.values() if "group" in found.columns and "group" not in row]:
-            facts = {"column": found.columns["group"][0], "n": len(lacking), "example": lacking[0]}
-            notes += [Finding("table.empty_group", facts)] if len(lacking) < len(merged) else []
+        for place, _, row in merged.values():
+            without_group(place, row)
         yield from merged.values()
+        if 0 < lacking < total:
+            facts = {"column": found.columns["group"][0], "n": lacking, "example": example}
+            notes.append(Finding("table.empty_group", facts))
 
 
 def _label(place: str, column: str, cell: Any) -> Any:
@@ -181,7 +204,7 @@ class Copying(Protocol):
     def copies(self, items: Sequence[Item]) -> list[str]: ...
 
 
-def labelled_items(path: str | None, rubric: Rubric) -> list[Item]:
+def labelled_items(path: str | None, rubric: Rubric) -> Sequence[Item]:
     """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric. Raises
     ConfigError where there are neither; DataError naming a text without label."""
     if path is None:

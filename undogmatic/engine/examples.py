@@ -2,7 +2,7 @@
 judged: a figure that rested on rows which the model was shown with their labels would say nothing."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from undogmatic.analyses.independence import groups_of
@@ -56,7 +56,7 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
     return Taken(prompt.model_copy(update={"demonstrations": demonstrations}), ids)
 
 
-def _spread(items: Sequence[Item], group: dict[str, str], rubric: Rubric, count: int) -> list[Item]:
+def _spread(items: Sequence[Item], group: Mapping[str, str], rubric: Rubric, count: int) -> list[Item]:
     """So many items, each of another group, whose labels are spread over the rubric's levels; in an order that does not
     follow their labels."""
     marks = {item.id: hashlib.sha256(item.text.encode("utf-8", "replace")).hexdigest() for item in items}

@@ -10,20 +10,24 @@ import contextlib
 import itertools
 import math
 import mmap
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
+from undogmatic.engine.index import Records, without_exchange
 from undogmatic.errors import DataError
-from undogmatic.records.records import OVERALL, RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, Key, Made, Verdict
+from undogmatic.records.kept import gathered
+from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Made, Verdict
 from undogmatic.runs.claim import held
-from undogmatic.runs.folder import JOURNAL, read_records
+from undogmatic.runs.folder import JOURNAL
 from undogmatic.safety import files
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import LINE_BYTES, Unreadable, json_value, read_lines, without_halves
 from undogmatic.safety.secrets import redacted
+from undogmatic.safety.spool import Placed
 
 if TYPE_CHECKING:
     from undogmatic.engine.step import JudgeStep, Processes, Step
@@ -36,7 +40,6 @@ _STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
 # Details whose words are the program's own: names of rules, judges, sides and sources.
 _OWN_WORDS = {"rules_fired", "rules_not_evaluated", "members", "compelling", "stronger_team", "sources"}
 LONGEST_LINE = LINE_BYTES // 4  # characters; each is four bytes at most
-LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory; parsed, it takes nine times its length
 
 
 class Journal(Log, Generic[R]):
@@ -45,27 +48,27 @@ class Journal(Log, Generic[R]):
 
     def __init__(self, path: Path | None, record: type[R]) -> None:
         super().__init__(path)
-        self.done: dict[Key, R] = {}
         if path is not None and path.exists():
             cut_torn_line(path)
-            self.done = {each.key: each for each in read_records(path, record)}
-            if path.stat().st_size > LONGEST_HELD * len(self.done) // 4:  # else few lines can be long
-                self.done = {key: _held(each, len(each.model_dump_json())) for key, each in self.done.items()}
+        self.done: Records[R] = Records(path, record)
 
-    def settled(self, step: Processes, item_id: str, repeat: int = 0) -> list[R] | None:
-        """A step's records to keep for this item, one per criterion, or None if there is one that is still to be made
-        (or failed for want of a server)."""
-        found = [self.done.get((item_id, step.name, criterion, repeat)) for criterion in step.criteria]
-        kept = [record for record in found if record is not None and not unanswered(record)]
-        return kept if len(kept) == len(found) else None
+    def settled(self, step: Processes, item_id: str, repeat: int = 0) -> bool:
+        """Whether a step's records of this item stay, one per criterion: none is still to be made, and none failed for
+        want of a server."""
+        return all(self.done.settled((item_id, step.name, criterion, repeat)) for criterion in step.criteria)
 
     def append(self, record: R) -> R:
         """Write one record; a later one of the same item, step, criterion and repeat replaces an earlier when read. The
         record as it was written: see `written`. Raises StorageError."""
         record, line = written(record)
-        self.add(line)
-        self.done[record.key] = record = record if self.path is None else _held(record, len(line))
+        place = self.add(line)
+        record = record if self.path is None else without_exchange(record, len(line))
+        self.done.note(record, *place)
         return record
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        super().__exit__(kind, error, trace)
+        self.done.keep()
 
 
 class Journals:
@@ -79,6 +82,11 @@ class Journals:
         self.made = {step.name: Journal(folder and folder / f"steps/{step.name}.jsonl", Made) for step in steps}
         self.ledger = Ledger(folder and folder / LEDGER, self.costs())
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything was made or judged already."""
+        return bool(len(self.judgments.done)) or any(len(journal.done) for journal in self.made.values())
+
     def append(self, record: Judgment | Made) -> Judgment | Made:
         """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""
         if isinstance(record, Judgment):
@@ -88,13 +96,12 @@ class Journals:
     def answered(self) -> set[str]:
         """Names of the models that have answered by now: what goes wrong with one of them hardly lies in its config."""
         journals: list[Journal[Any]] = [self.judgments, *self.made.values()]
-        kept = (record for journal in journals for record in journal.done.values() if not unanswered(record))
-        return {call.model for record in kept for call in record.calls}
+        return {name for journal in journals for name in journal.done.models}
 
-    def costs(self, judgments: Sequence[Judgment] | None = None) -> list[Cost]:
+    def costs(self, judgments: Iterable[Judgment] | None = None) -> Iterator[Cost]:
         """What these judgments took (all in the journal, if none are given), and all that steps made."""
-        made = [record.cost for journal in self.made.values() for record in journal.done.values()]
-        return [j.cost for j in (self.judgments.done.values() if judgments is None else judgments)] + made
+        yield from (j.cost for j in (self.judgments.done.values() if judgments is None else judgments))
+        yield from (record.cost for journal in self.made.values() for record in journal.done.values())
 
     def judged(self, item: Item, stage: int = 0) -> Iterator[tuple[Item, Failure | None]]:
         """What the judges get of an item: what the steps from this stage on made of it, in order. An item at which a
@@ -111,18 +118,34 @@ class Journals:
 
     def results(
         self, items: Sequence[Item], judges: Sequence[JudgeStep], repeats: int
-    ) -> tuple[list[Item], list[Judgment]]:
+    ) -> tuple[Sequence[Item], Sequence[Judgment]]:
         """All items that were to be judged, and the judgments of them that there are, in the order of the items,
-        repeat by repeat."""
-        reached = [pair for item in items for pair in self.judged(item)]
-        judgments: list[Judgment] = []
-        for repeat, (item, failure), judge in itertools.product(range(repeats), reached, judges):
-            if failure is None:
-                keys = ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
-                judgments += [self.judgments.done[key] for key in keys if key in self.judgments.done]
-            else:
-                judgments += judge.judgments(item, repeat, failure)
-        return [item for item, _ in reached], judgments
+        repeat by repeat. Of many, both are read when they are asked for."""
+        failures: dict[int, Failure] = {}
+
+        def reached() -> Iterator[Item]:
+            for place, (item, failure) in enumerate(pair for each in items for pair in self.judged(each)):
+                if failure is not None:
+                    failures[place] = failure
+                yield item
+
+        made = gathered(reached() if self.steps else items)
+        done, held = self.judgments.done, list[Judgment]()
+        placed = Placed(done.at) if done.many else None
+        for repeat, place in itertools.product(range(repeats), range(len(made))):
+            item = made[place]
+            for judge in judges:
+                if failures and (failure := failures.get(place)) is not None:
+                    for judgment in judge.judgments(item, repeat, failure):
+                        held.append(judgment) if placed is None else placed.hold(judgment)
+                    continue
+                for criterion in judge.criteria:
+                    key = item.id, judge.name, criterion, repeat
+                    if placed is None:
+                        held += [done[key]] if key in done else []
+                    elif (line := done.place(key)) is not None:
+                        placed.append(line.start, line.length)
+        return made, held if placed is None else placed
 
     def __enter__(self) -> Journals:
         with contextlib.ExitStack() as opened:
@@ -138,19 +161,13 @@ class Journals:
         self._opened.close()
 
 
-def unanswered(record: Judgment | Made) -> bool:
-    """Whether it failed for want of a server, and is to be asked for again."""
-    outcome = record.outcome
-    return isinstance(outcome, Failure) and outcome.reason in RETRIED_ON_RESUME
-
-
 def written(record: R) -> tuple[R, str]:
     """The record that can be written and read back, and its line: an exchange that would make the line too long is left
     out, and a record with something in it that no file takes becomes a Failure."""
     try:
         line = record.model_dump_json()
         if len(line) > LONGEST_LINE:
-            record = _held(record, len(line), LONGEST_LINE, "it is too long for a journal")
+            record = without_exchange(record, len(line), LONGEST_LINE, "it is too long for a journal")
             line = record.model_dump_json()
         if len(line) <= LONGEST_LINE:
             return record, line
@@ -159,14 +176,6 @@ def written(record: R) -> tuple[R, str]:
         why = f"its record cannot be written ({without_halves(str(error))[:200]})"
     record = record.model_copy(update={"outcome": Failure(reason="fault", message=why), "calls": ()})
     return record, record.model_dump_json()
-
-
-def _held(record: R, length: int, most: int = LONGEST_HELD, why: str = "it is long; the journal has it") -> R:
-    """The record as it stays in memory: without an exchange that is long, which the journal has."""
-    if length <= most:
-        return record
-    left = {"request": {}, "reply": f"left out, because {why}"}
-    return record.model_copy(update={"calls": tuple(call.model_copy(update=left) for call in record.calls)})
 
 
 class Ledger(Log):
@@ -178,8 +187,11 @@ class Ledger(Log):
         self._first: str | None = None
         self.calls, self.usd = 0, 0.0
         if path is None or not path.exists():
-            known = list(costs)
-            self.calls, self.usd = sum(cost.calls for cost in known), math.fsum(cost.usd or 0.0 for cost in known)
+            self.calls, prices = 0, array("d")
+            for cost in costs:
+                self.calls += cost.calls
+                prices.append(cost.usd or 0.0)
+            self.usd = math.fsum(prices)
             self._first = _spent(self.calls, self.usd) if self.calls or self.usd else None
             return
         cut_torn_line(path)

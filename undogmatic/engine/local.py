@@ -16,7 +16,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from undogmatic.engine.journal import Journals, unanswered
+from undogmatic.engine.index import unanswered
+from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep, Processes
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError
@@ -50,13 +51,24 @@ class Engine:
         journals: Journals,
         repeats: int = 1,
         on_record: Callable[[Judgment | Made], None] | None = None,
-    ) -> tuple[list[Item], list[Judgment]]:
+    ) -> tuple[Sequence[Item], Sequence[Judgment]]:
         """`stream` to its end, every record handed to `each`; what was judged, and judgments (`Journals.results`)."""
+        await self.adrain(recipe, items, journals, repeats, on_record)
+        return journals.results(items, recipe.build().judges, repeats)
+
+    async def adrain(
+        self,
+        recipe: Recipe,
+        items: Sequence[Item],
+        journals: Journals,
+        repeats: int = 1,
+        on_record: Callable[[Judgment | Made], None] | None = None,
+    ) -> None:
+        """`stream` to its end, every record handed to `on_record`; what came of it is in the journals."""
         async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
             async for record in records:
                 if on_record is not None:
                     on_record(record)
-        return journals.results(items, recipe.build().judges, repeats)
 
 
 class LocalEngine(Engine):
@@ -222,7 +234,10 @@ class _Agenda:
     def __init__(self, parts: Parts, items: Iterable[Item], journals: Journals, repeats: int) -> None:
         self.steps, self.judges = parts.steps, parts.judges
         self.journals, self.repeats = journals, repeats
-        self.source = iter(items)
+        # Items that can be read again are not held for their further repeats.
+        again = isinstance(items, Sequence) and not parts.steps
+        self.source = ((item, n) for n in range(repeats if again else 1) for item in items)
+        self.held = repeats > 1 and not again
         self.due: deque[tuple[Processes, Item, int]] = deque()  # to be begun: an item for a step, or a judge's repeat
         self.later: deque[tuple[Item, int]] = deque()
         self.under_way: dict[str, tuple[Item, int]] = {}  # items in a step, and the stage at which they are, by id
@@ -231,9 +246,10 @@ class _Agenda:
     def pending(self) -> bool:
         """Whether there is something in `due`, where it can be found."""
         while not self.due:
-            item = next(self.source, None)
-            if item is not None:
-                self._arrive(item, 0)
+            found = next(self.source, None)
+            if found is not None:
+                item, repeat = found
+                self._arrive(item, 0) if self.steps else self._judge(item, repeat)
             elif self.later and not self.under_way:  # what a step is still making has its first repeat to come
                 self._judge(*self.later.popleft())
             else:
@@ -251,11 +267,12 @@ class _Agenda:
             self._judge(item, 0)
             return
         step = self.steps[stage]
-        if (settled := self.journals.made[step.name].settled(step, item.id)) is None:
+        made = self.journals.made[step.name]
+        if made.settled(step, item.id):
+            self._go_on(item, stage, made.done[item.id, step.name, step.criteria[0], 0])
+        else:
             self.under_way[item.id] = (item, stage)
             self.due.append((step, item, 0))
-        else:
-            self._go_on(item, stage, settled[0])
 
     def _go_on(self, item: Item, stage: int, record: Made) -> None:
         for made in record.outcome.items if isinstance(record.outcome, Items) else ():
@@ -268,8 +285,8 @@ class _Agenda:
 
     def _judge(self, item: Item, repeat: int) -> None:
         settled = self.journals.judgments.settled
-        self.due.extend((judge, item, repeat) for judge in self.judges if settled(judge, item.id, repeat) is None)
-        if repeat + 1 < self.repeats:
+        self.due.extend((judge, item, repeat) for judge in self.judges if not settled(judge, item.id, repeat))
+        if self.held and repeat + 1 < self.repeats:
             self.later.append((item, repeat + 1))
 
 

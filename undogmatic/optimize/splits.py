@@ -73,7 +73,7 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         sides = deal(items, {"development": 1 - optimizer.test_share, "test": optimizer.test_share}, rng)
         test, development = sides["test"], sides["development"]
     elif split == HELD_OUT:
-        development = on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), terms.rubric)
+        development = list(on_scale(build({**chosen.dataset, "split": OWN_SPLIT}, "dataset").load(), terms.rubric))
     else:
         raise ConfigError(
             f"`dataset.split` is {split!r}: these texts are there to optimise on, and the verdict needs others. Leave "
@@ -149,7 +149,7 @@ def _demonstrations(name: str, chosen: Settings, terms: Terms) -> list[Item]:
     ]
 
 
-def _load(node: str | Mapping[str, Any], key: str, chosen: Settings, rubric: Rubric) -> list[Item]:
+def _load(node: str | Mapping[str, Any], key: str, chosen: Settings, rubric: Rubric) -> Sequence[Item]:
     settings = node_of("dataset", node, key, chosen)
     if settings.get("split") == HELD_OUT:
         settings["split"] = OWN_SPLIT

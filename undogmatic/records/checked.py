@@ -95,6 +95,12 @@ class Told:
         """Say why a check could not run."""
         self.not_examined[check] = Finding(key, values)
 
+    def beside(self, other: "Told") -> "Told":
+        """What both tell, as one; what both note is there once."""
+        notes = [*self.notes, *(noted for noted in other.notes if noted not in self.notes)]
+        figures, tables = self.figures | other.figures, self.tables | other.tables
+        return Told(self.section, figures, notes, tables, self.not_examined | other.not_examined)
+
     def ordered(self) -> list[Noted]:
         """The findings, those that change the conclusion most first."""
         return sorted(self.notes, key=lambda noted: noted.weight)

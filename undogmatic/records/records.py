@@ -8,7 +8,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -266,11 +267,17 @@ class Item(Record):
 
 
 def items_digest(items: Iterable[Item]) -> str:
-    """SHA-256 over the items in their order."""
-    return digest([item.form() for item in items])
+    """SHA-256 over the items in their order: the `digest` of the list of their forms, one after the other."""
+    hashed, between = hashlib.sha256(b"["), b""
+    for item in items:
+        form = json.dumps(item.form(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        hashed.update(between + form.encode())
+        between = b","
+    hashed.update(b"]")
+    return hashed.hexdigest()
 
 
-def turns(ids: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
+def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> list[int]:
     """Find the order in which a run asks: pair by pair, pairs and the texts of a pair in the order of a hash.
 
     Files list texts by condition, or the two texts of a pair in the same order throughout. A judge that drifts while
@@ -278,12 +285,17 @@ def turns(ids: Sequence[str], pairs: Sequence[str | None]) -> list[int]:
     An item that stands alone has None among the `pairs`. What is returned are positions, the first to be asked first.
     """
 
-    def place(what: str, name: str) -> bytes:
-        return hashlib.sha256(f"{what} {name}".encode()).digest()
+    import numpy as np
 
-    units = [item if pair is None else pair for item, pair in zip(ids, pairs, strict=True)]
-    keys = [(place("unit", unit), unit, place("item", item)) for item, unit in zip(ids, units, strict=True)]
-    return sorted(range(len(ids)), key=keys.__getitem__)
+    def place(what: str, name: str) -> int:
+        return int.from_bytes(hashlib.sha256(f"{what} {name}".encode()).digest()[:8], "big")
+
+    units, items = array("Q"), array("Q")
+    for item, pair in zip(ids, pairs, strict=True):
+        units.append(place("unit", item if pair is None else pair))
+        items.append(place("item", item))
+    order: list[int] = np.lexsort((np.asarray(items), np.asarray(units))).tolist()
+    return order
 
 
 class ScoreDistribution(Record):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.card import figure_row
-from undogmatic.records.checked import CheckResult, JudgeCheck, Told, Weight
+from undogmatic.records.checked import CheckResult, JudgeCheck, Noted, Told, Weight
 from undogmatic.records.results import STANDINGS, metric_name
 from undogmatic.report.document import (
     Answered,
@@ -67,8 +67,10 @@ def words_of(language: str, units: str | None = None) -> Words:
 def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentences:
     """What was told, in words. Of a judge, what would settle its verdict comes first, and what its rival's sentence
     says is not said again; a verdict against it is settled."""
-    ordered = told.ordered()
-    findings = [words.say(noted.finding) for noted in ordered if noted.weight < Weight.DETAIL]
+    ordered, believed = told.ordered(), of is not None and of.standing == "supported"
+    findings = [
+        _numbered(n, noted, words, believed) for n, noted in enumerate(ordered, 1) if noted.weight < Weight.DETAIL
+    ]
     details = [words.say(noted.finding) for noted in ordered if noted.weight == Weight.DETAIL]
     settle = [words.say(noted.settle) for noted in ordered if noted.settle is not None]
     lacking = dict.fromkeys(map(words.say, told.not_examined.values()))
@@ -76,6 +78,12 @@ def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentenc
         lacking.pop(words.say(of.rival), None)
         settle = [] if of.standing == "refuted" else [*([] if of.settle is None else [words.say(of.settle)]), *settle]
     return Sentences(findings, details, list(lacking), list(dict.fromkeys(settle)))
+
+
+def _numbered(n: int, noted: Noted, words: Words, believed: bool) -> str:
+    """A finding in words; the limits of a judge that is believed stand first and have a number."""
+    said = words.say(noted.finding)
+    return words.text("checked.limit", n=n, said=said) if believed and noted.weight == Weight.LIMITS else said
 
 
 def first_line(result: CheckResult, words: Words) -> str:
@@ -109,27 +117,32 @@ def _place(each: JudgeCheck) -> tuple[int, float]:
 
 def overview(result: CheckResult, words: Words, most: int | None = None) -> Table:
     """Judges with their standing, agreement and what else could explain it, those that may be believed first."""
-    rows, names = [], []
+    rows, names, uses = [], [], []
     for each in sorted(result.judges, key=_place)[:most]:
         found = headline(each.told.figures)
-        names.append("" if found is None else words.value(found[0].removeprefix("agreement."), "check"))
+        names.append("" if found is None else found[0].removeprefix("agreement."))
         counter = each.told.figures.get("surface.agreement")
         rival = words.text("checked.no_rival") if counter is None else numbers_of(counter, words)[0]
         section, _, key = each.verdict.key.partition(".verdict_")
         why = words.find(f"{section}.short.{key}")
+        if each.standing == "supported" and (limits := _limits(each, words)):
+            why = limits
         believed = ": ".join(filter(None, (words.text(f"checked.brief_{each.standing}"), why)))
         numbers = ("", "") if found is None else numbers_of(found[1], words)
         rows.append(
             [name_of(result.table, each.judge, each.criterion), believed, *numbers, words.number(each.n, "d"), rival]
         )
+        uses.append([_stands_in(each, words), _alone(each, words)])
     headers = [
         words.heading(name, "checked") for name in ("judge", "believed", "agreement", "interval", "count", "rival")
     ]
     known = list(dict.fromkeys(filter(None, names)))
+    worded = [words.value(name, "check") for name in known]
     if len(known) == 1:
-        headers[2] += f" ({known[0]})"
+        headers[2] = words.metric(f"agreement.{known[0]}") or f"{headers[2]} ({worded[0]})"
     else:
-        rows = [[*row[:2], f"{row[2]} {name}".strip(), *row[3:]] for row, name in zip(rows, names, strict=True)]
+        called = {"": ""} | dict(zip(known, worded, strict=True))
+        rows = [[*row[:2], f"{row[2]} {called[name]}".strip(), *row[3:]] for row, name in zip(rows, names, strict=True)]
     numeric: Sequence[bool] = (False, False, True, True, True, True)
     caption = None
     if len(rows) > 1 and {(row[1], row[5]) for row in rows} == {
@@ -138,7 +151,32 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         caption = words.text("checked.of_each", believed=rows[0][1], n=len(rows))
         rows = [[row[0], *row[2:5]] for row in rows]
         headers, numeric = [headers[0], *headers[2:5]], (False, True, True, True)
+    for n, name in enumerate(("stands_in", "alone")):
+        if any(use[n] for use in uses):  # what each may be used for, where it was examined
+            rows = [[*row, use[n] or words.text("checked.no_rival")] for row, use in zip(rows, uses, strict=True)]
+            headers, numeric = [*headers, words.heading(name, "checked")], (*numeric, False)
     return Table(headers, rows, numeric, caption)
+
+
+def _limits(each: JudgeCheck, words: Words) -> str:
+    """The limits of a judge that is believed, shortly; "" without any that has a short name."""
+    keys = (noted.finding.key.partition(".") for noted in each.told.ordered() if noted.weight == Weight.LIMITS)
+    return "; ".join(dict.fromkeys(filter(None, (words.find(f"{section}.short.{key}") for section, _, key in keys))))
+
+
+def _stands_in(each: JudgeCheck, words: Words) -> str:
+    """Whether a judge is shown to stand in for a person; "" where that was not examined."""
+    tested = (n.finding.key.partition(".annotator_") for n in each.told.notes)
+    return next((words.text(f"checked.stands_{key}") for _, found, key in tested if found), "")
+
+
+def _alone(each: JudgeCheck, words: Words) -> str:
+    """What share of the items a judge may decide alone; "" where that was not examined."""
+    share = each.told.figures.get("alone.share")
+    if share is None:
+        return ""
+    allowed = share.value and each.standing == "supported"
+    return words.number(share.value, ".0%") if allowed else words.text("checked.no_share")
 
 
 def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
@@ -185,9 +223,7 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     table, answer, said = None, [first_line(result, words)], sentences(result.together, words)
     if len(result.judges) == 1:  # what holds of all, such as a change over time, concerns it too
         answer.append(words.say(result.judges[0].rival))
-        each, others = result.judges[0], result.together
-        notes, lacking = [*each.told.notes, *others.notes], each.told.not_examined | others.not_examined
-        said = sentences(Told(notes=notes, not_examined=lacking), words, each)
+        said = sentences(result.judges[0].told.beside(result.together), words, result.judges[0])
     elif result.judges:
         table = overview(result, words, most)
         refuted = [each for each in sorted(result.judges, key=_place) if each.standing == "refuted"]
@@ -254,11 +290,14 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
             yield Heading(name_of(result.table, each.judge, each.criterion))
             yield _answered(each, words) or Paragraph(words.answered(each.verdict), "verdict")
             yield Paragraph(words.say(each.rival))
-        yield from _told(each.told, words, folder, f"{number}_" * several, level=3 if several else 2, of=each)
+        told = each.told if several else each.told.beside(result.together)
+        yield from _told(told, words, folder, f"{number}_" * several, level=3 if several else 2, of=each)
         yield from drawn[number]
     yield Heading(words.text("bench.title"))
     yield table
-    yield from _told(result.together, words, folder, "all_", heading=words.text("checked.together") if several else "")
+    if several or not result.judges:
+        heading = words.text("checked.together") if several else ""
+        yield from _told(result.together, words, folder, "all_", heading=heading)
     yield Fold(words.text("common.made_title"))
     yield Heading(words.text("checked.read"))
     yield Bullets([words.say(finding) for finding in result.table.read] or [words.text("checked.nothing_assumed")])

@@ -238,9 +238,11 @@ def _kind(kind: str, words: Words) -> str:
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The first MOST_FAILURES failed judgments with kind and message, and how many more there are."""
-    by_key, rows = {judgment.key: judgment for judgment in run.judgments}, []
-    failed = run.frame[run.frame["error"].notna()]
-    for row in failed.head(MOST_FAILURES).to_dict("records"):
+    failed, rows = run.frame[run.frame["error"].notna()], []
+    told = failed.head(MOST_FAILURES).to_dict("records")
+    named = {row["item_id"] for row in told}
+    by_key = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in named}
+    for row in told:
         message = getattr(getattr(by_key.get(_KEY(row)), "outcome", None), "message", "")
         rows.append((_named(row, run), _kind(str(row["error"]), words), shorten(message)))
     yield Table([words.text(f"common.failure_{key}") for key in ("item", "kind", "message")], rows)
@@ -265,14 +267,18 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.items_title"))
     intro = "items_redacted" if run.settings.redacted else "items_intro"
     yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))
-    judged, by_key = {item.id: item for item in run.items}, {judgment.key: judgment for judgment in run.judgments}
-    seen: set[str] = set()
+    seen, shown = set[str](), dict[str, list[dict[Any, Any]]]()
     for key, frame in lists.items():
-        rows = frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH).to_dict("records")
+        shown[key] = []
+        for row in frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH).to_dict("records"):
+            shown[key].append(row)
+        seen |= {row["item_id"] for row in shown[key]}
+    judged = {item.id: item for item in run.items if item.id in seen}
+    by_key = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in seen}
+    for key, rows in shown.items():
         if rows:
             yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows:
-            seen.add(row["item_id"])
             item = judged[row["item_id"]]
             text = redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)
             yield _quote(row, by_key[_KEY(row)], _named(row, run), text, words)

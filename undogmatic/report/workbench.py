@@ -11,6 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+
 from undogmatic.analyses.check import name_of
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
@@ -21,6 +24,7 @@ from undogmatic.report.words import NOTHING, Words, missing
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import redacted
+from undogmatic.safety.spool import many
 
 MOST = 10_000  # rows; of more, half are those that come first in the order, half are taken at even steps of the rest
 EXCERPT = 300  # characters of a text in its row
@@ -70,17 +74,45 @@ class View(NamedTuple):
 
 def bench_of(run: FinishedRun, words: Words) -> Bench:
     """The table of a run: first what is furthest from its label; without labels, what is doubted most."""
-    judged = {judgment.key: judgment for judgment in run.judgments}
-    frame = run.frame[run.frame["repeat"] == 0].to_dict("records")
+    whole = run.frame[run.frame["repeat"] == 0]
+    told, first = _told_first(whole, run)
+    frame, shown = told.to_dict("records"), set(told["item_id"])
+    judged = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in shown}
     repeats = range(int(run.frame["repeat"].max()) + 1)
     known = [[judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame]
-    items, opened = {item.id: item for item in run.items}, []
+    items, opened = {item.id: item for item in run.items if item.id in shown}, []
     for row, judgments in zip(frame, known, strict=True):
         item = items[row["item_id"]]
         inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
         said = _said(item, row["criterion"], [judgment for judgment in judgments if judgment], words)
         opened.append((item.id, [*inputs, *said], item.pair))
-    return _laid_out(_columns(frame, [each[0] for each in known], run, words), opened, words, "judgments.jsonl")
+    columns = _columns(frame, [each[0] for each in known], items, run, words)
+    block = _laid_out(columns, opened, words, "judgments.jsonl")
+    if len(told) < len(whole):
+        counts = {
+            "shown": len(told),
+            "total": len(whole),
+            "first": MOST // 2,
+            "order": words.text(f"bench.view_{first}"),
+        }
+        block = block._replace(notes=[words.text("bench.sampled", **counts), *block.notes])
+    return block
+
+
+def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, str]:
+    """The rows that a table of a run with many items has: half of MOST are those that come first in its order, half are
+    taken at even steps of the rest; and the name of that order. All of a run whose items are held."""
+    if not many(run.items) or len(frame) <= MOST:
+        return frame, "data"
+    by = {"furthest": (frame["score"] - frame["label"]).abs(), "doubtful": frame["doubt"]}
+    by |= {"unsure": -frame["confidence"], "highest": frame["score"]}
+    name = next((name for name, values in by.items() if values.notna().any()), "data")
+    worst = by.get(name, frame["score"])
+    order = worst.to_numpy(dtype=float)
+    order = np.argsort(-np.where(np.isnan(order), -np.inf, order), kind="stable")
+    rest = order[MOST // 2 :]
+    taken = rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]
+    return frame.iloc[np.sort(np.concatenate([order[: MOST // 2], taken]))], name
 
 
 def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
@@ -234,7 +266,10 @@ _TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "reports", 
 
 
 def names_of(items: Sequence[Item]) -> dict[str, str]:
-    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it."""
+    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it. None
+    of items that are read when they are asked for: few of them have a row."""
+    if many(items):
+        return {}
     pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
     return pairs | {item.id: item.id for item in items}
 
@@ -278,7 +313,11 @@ def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
 
 
 def _columns(
-    rows: Sequence[Mapping[Any, Any]], judgments: Sequence[Judgment | None], run: FinishedRun, words: Words
+    rows: Sequence[Mapping[Any, Any]],
+    judgments: Sequence[Judgment | None],
+    items: Mapping[str, Item],
+    run: FinishedRun,
+    words: Words,
 ) -> dict[str, list[Any]]:
     """The cells of the columns by name; None where there is nothing to say."""
 
@@ -292,7 +331,7 @@ def _columns(
         values = (row[key] for row in rows)
         return [None if missing(v) else words.find(f"common.{section}{v}") or str(v) for v in values]
 
-    hidden, texts = run.settings.redacted, {item.id: item.text for item in run.items}
+    hidden, texts = run.settings.redacted, {name: item.text for name, item in items.items()}
     shown = {name: redacted(text) if hidden else " ".join(text.split()) for name, text in texts.items()}
     score, label = scores("score"), scores("label")
     ends = zip(scores("low"), scores("high"), strict=True)

@@ -101,7 +101,8 @@ def import_labels(
     checked = labels.check(source, rows, items=by_item, rubric=rubric, before=before, revise=revise, **options)
     labels.append(folder.path, checked.new)
     standing = labels.read(folder.path)
-    lines, items = [*read, *_imported(folder, checked, standing, len(by_item))], list[Item]()
+    items: Sequence[Item] = ()
+    lines = [*read, *_imported(folder, checked, standing, len(by_item))]
     if standing:
         with_files, items = _as_dataset(folder, standing)
         lines += with_files
@@ -118,7 +119,7 @@ def import_labels(
     return "\n".join([*lines, *([_logged(folder, items, notes)] if notes else [])])
 
 
-def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str], list[Item]]:
+def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str], Sequence[Item]]:
     """Write the run's items with these labels as dataset files; what to print, and the items ([] without them)."""
     rubric = folder.rubric
     try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.files import as_written
-from undogmatic.safety.outside import Unreadable, json_value, read_lines, read_text, read_yaml
+from undogmatic.safety.outside import Unreadable, json_value, placed_lines, read_text, read_yaml
 from undogmatic.safety.secrets import scrub_words
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class RunFolder:
         """Its labels.csv by item id, or None for a run over texts without labels; otherwise as `scores`."""
         return self.by_id(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
 
-    def items(self) -> list[Item]:
+    def items(self) -> Sequence[Item]:
         """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
         Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
         from undogmatic.config.build import build
@@ -324,14 +324,19 @@ class RunFolder:
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
     """The records of a file that only grows, in its order. Raises DataError naming file and line."""
+    return (each for _, _, each in placed_records(path, record))
+
+
+def placed_records(path: Path, record: type[R]) -> Iterator[tuple[int, int, R]]:
+    """The records of `read_records`, each with the byte at which its line begins and the length of the line."""
     from pydantic import ValidationError
 
     from undogmatic.records.records import first_problem
 
     what, hint = _RECORDS[record.__name__]
-    for number, line in read_lines(path):
+    for number, start, line in placed_lines(path):
         try:
-            yield record.model_validate_json(line)
+            yield start, len(line), record.model_validate_json(line)
         except ValidationError as error:
             raise DataError(f"{path}:{number}: not {what} ({first_problem(error)}). Delete the line {hint}.") from None
 

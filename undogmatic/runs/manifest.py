@@ -187,7 +187,9 @@ class Manifest:
         """How the scores compare with the newest finished run of the same identity beside this one."""
         from undogmatic.runs.outcome import Repeatability
 
-        calls, cached = (sum(getattr(j.cost, name) for j in judgments) for name in ("calls", "cached"))
+        calls = cached = 0
+        for judgment in judgments:
+            calls, cached = calls + judgment.cost.calls, cached + judgment.cost.cached
         share = cached / (calls + cached) if calls + cached else 0.0
         root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
         finished = []

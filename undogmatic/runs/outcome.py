@@ -1,12 +1,15 @@
 """A finished run: what report and tracking read, and the tables it leaves in its folder. Nothing here computes a
 statistic."""
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
@@ -186,17 +189,20 @@ def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> Non
 
 
 def metrics(
-    frame: pd.DataFrame, costs: Sequence[Cost], made: int, seconds: float, results: Sequence[AnalysisResult]
+    frame: pd.DataFrame, costs: Iterable[Cost], made: int, seconds: float, results: Sequence[AnalysisResult]
 ) -> dict[str, float]:
     """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its steps made, and the
     results of its analyses. `made` and `seconds` are the judgments made now and the time they took: a continued run is
     as fast as these, and one with nothing left has no rate."""
-    failed = int(frame["error"].notna().sum())
+    failed, totals, prices = int(frame["error"].notna().sum()), Counter[str](), array("d")
+    for cost in costs:
+        totals.update({name: getattr(cost, name) for name in ("calls", "cached", "input_tokens", "output_tokens")})
+        prices.append(np.nan if cost.usd is None else cost.usd)
     numbers = {"judged": float(len(frame) - failed), "failed": float(failed)}
     for name in ("calls", "cached", "input_tokens", "output_tokens"):
-        numbers["calls_cached" if name == "cached" else name] = float(sum(getattr(cost, name) for cost in costs))
+        numbers["calls_cached" if name == "cached" else name] = float(totals[name])
     numbers |= {"judging_seconds": seconds} | ({"judgments_per_second": made / seconds} if made else {})
-    usd = pd.Series([cost.usd for cost in costs], dtype=float)
+    usd = pd.Series(np.array(prices), dtype=float)
     numbers |= {"usd": float(usd.sum())} if usd.notna().all() else {}
     for result in results:
         numbers |= {result.full(k): float(v) for k, v in result.metrics.items()}

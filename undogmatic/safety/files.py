@@ -88,10 +88,11 @@ class Log:
             self._file = open(self.path, "ab", buffering=0, opener=_opener(self.mode))
         return self
 
-    def add(self, line: str) -> None:
-        """Write one line without secrets. Raises StorageError; the file then ends with the last whole line."""
+    def add(self, line: str) -> tuple[int, int]:
+        """Write one line without secrets; the byte at which it begins, and its length. Raises StorageError; the file
+        then ends with the last whole line."""
         if self.path is None:
-            return
+            return 0, 0
         assert self._file is not None, "add is for use inside `with log`"
         content = scrub(line).encode("utf-8", "replace") + b"\n"
         with _writing(self.path):
@@ -103,6 +104,7 @@ class Log:
                 with contextlib.suppress(OSError):
                     os.ftruncate(self._file.fileno(), before)
                 raise
+        return before, len(content)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         file, self._file = self._file, None

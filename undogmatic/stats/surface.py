@@ -317,13 +317,28 @@ def copies(texts: tuple[str, ...]) -> tuple[int, ...]:
     cluster = np.arange(len(distinct))
     if len(shingles) > 1:
         # The smallest shingle of each text in each of several orders of all shingles.
-        pairs = _alike(np.stack([(_FACTORS * shingled).min(axis=1) for shingled in shingles.values()]))
+        pairs = _alike(np.stack([_signature(shingled) for shingled in shingles.values()]))
         places = np.array(list(shingles))[pairs]
         links = sparse.coo_matrix((np.ones(len(places)), places.T), shape=(len(distinct), len(distinct)))
         cluster = sparse.csgraph.connected_components(links, directed=False)[1]
     of_form = dict(zip(distinct, cluster.tolist(), strict=True))
     first: dict[int, int] = {}
     return tuple(first.setdefault(of_form[form], place) for place, form in enumerate(forms))
+
+
+SIGNATURE = _BAND * _BANDS
+"""How many numbers a `signature` has."""
+
+
+def signature(text: str) -> Hashes | None:
+    """What near-copies are known by, shape (SIGNATURE,): the smallest shingle in each of several orders of all. None of
+    a text that says too little (FEWEST_SHINGLES)."""
+    shingled = _shingles(letters(text))
+    return _signature(shingled) if len(shingled) >= FEWEST_SHINGLES else None
+
+
+def _signature(shingled: Hashes) -> Hashes:
+    return np.asarray((_FACTORS * shingled).min(axis=1))
 
 
 def enough(text: str) -> bool:
@@ -348,18 +363,40 @@ def _alike(signatures: Hashes) -> NDArray[np.intp]:
     """Pairs of rows that agree in ALIKE of their columns, enough of them to join all clusters; shape (n_pairs, 2)."""
     n = np.uint64(len(signatures))
     candidates = []
-    for start in range(0, signatures.shape[1], _BAND):
-        band = np.zeros(len(signatures), dtype=np.uint64)
-        for column in signatures[:, start : start + _BAND].T:
-            band = band * np.uint64(0x100000001B3) + column
-        order = np.argsort(band, kind="stable")
-        for step in range(1, 4):  # a text is compared with so many of those that fall together with it
-            together = band[order[step:]] == band[order[:-step]]
-            candidates.append(order[:-step][together].astype(np.uint64) * n + order[step:][together].astype(np.uint64))
+    for band in range(BANDS):
+        one, other = fallen_together(banded(signatures, band))
+        candidates.append(one.astype(np.uint64) * n + other.astype(np.uint64))
     found = np.unique(np.concatenate(candidates))
     pairs = np.stack([found // n, found % n], axis=1).astype(np.intp)
     kept = [
-        part[np.mean(signatures[part[:, 0]] == signatures[part[:, 1]], axis=1) >= ALIKE]
+        part[alike(signatures[part[:, 0]], signatures[part[:, 1]])]
         for part in np.array_split(pairs, len(pairs) // 2**15 + 1)
     ]
     return np.concatenate(kept)
+
+
+BANDS = _BANDS
+"""How often near-copies may fall together."""
+
+
+def banded(signatures: Hashes, band: int) -> NDArray[np.uint64]:
+    """One number for each row: rows with the same one fall together in this band."""
+    own = np.zeros(len(signatures), dtype=np.uint64)
+    for column in signatures[:, band * _BAND : (band + 1) * _BAND].T:
+        own = own * np.uint64(0x100000001B3) + column
+    return own
+
+
+def fallen_together(band: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The two places of each pair of equal numbers; each is compared with three others at most."""
+    order = np.argsort(band, kind="stable")
+    pairs = []
+    for step in range(1, 4):
+        together = band[order[step:]] == band[order[:-step]]
+        pairs.append((order[:-step][together], order[step:][together]))
+    return np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs])
+
+
+def alike(one: Hashes, other: Hashes) -> NDArray[np.bool_]:
+    """Which rows of the two are near-copies of one another, by their signatures."""
+    return np.asarray(np.mean(one == other, axis=1) >= ALIKE)

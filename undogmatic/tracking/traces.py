@@ -48,7 +48,8 @@ def log_traces(
     """
     from mlflow.tracing.client import TracingClient
 
-    by_id = {item.id: item for item in items}
+    traced = {judgment.item_id for judgment in judgments.values()}
+    by_id = {item.id: item for item in items if item.id in traced}
     spans = {mark: _trace(mark, by_id[j.item_id], j, started) for mark, j in judgments.items()}
     if not spans:
         return 0

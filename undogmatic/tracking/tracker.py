@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from undogmatic.runs.progress import doing
 from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
+from undogmatic.safety.spool import many, mapped
 from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_metrics, log_params, params, telling
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
@@ -35,6 +37,7 @@ PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
 FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS, "figures", "tables")
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as a run's description
 MOST_RECORDS = 1000  # of a dataset's page
+MOST_ROWS = 10_000  # of the table of judgments, where a run has so many items that they are not held
 QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
 LONGEST_TAG, LONGEST_DIGEST = 5000, 36  # characters, MLflow's limits
 TABLE = (
@@ -103,8 +106,8 @@ class MlflowTracker:
         """
         kept = f"The results are in {run.folder}; to log them: the same command with run.resume={run.folder}."
         if self.redact:
-            items, judgments = map(redact_item, run.items), map(redact_judgment, run.judgments)
-            run = replace(run, items=list(items), judgments=list(judgments))
+            items, judgments = mapped(redact_item, run.items), mapped(redact_judgment, run.judgments)
+            run = replace(run, items=items, judgments=judgments)
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
             started, named = int(run.started * 1000), run_name(run)
@@ -114,12 +117,15 @@ class MlflowTracker:
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             log_params(store, run_id, params(run))
             log_metrics(store, run_id, telling(run))
-            store.client.log_table(run_id, table(run), "judgments.json")
+            logged = table(run)
+            store.client.log_table(run_id, logged, "judgments.json")
+            if len(logged) < len(run.frame):
+                store.client.set_tag(run_id, "undogmatic.judgments", f"{len(logged)} of {len(run.frame)}")
             store.client.log_table(run_id, figures(telling(run) | dict(run.metrics)), "results.json")
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
             kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
             _log_folder(store, run_id, run.folder, [*kept_files, *students])
-            if self.redact:
+            if self.redact and not many(run.judgments):
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
                 store.client.log_text(run_id, lines, "judgments.jsonl")
             config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
@@ -132,8 +138,11 @@ class MlflowTracker:
             log_programs(store, run_id, run)
             with doing("logging the run: traces"):
                 # The failures first, for they are what one looks up.
-                ordered = sorted(run.judgments, key=lambda j: not isinstance(j.outcome, Failure))
-                chosen = {mark_of(store.experiment_id, j): j for j in ordered[: self.traces]}
+                failed = (j for j in run.judgments if isinstance(j.outcome, Failure))
+                others = (j for j in run.judgments if not isinstance(j.outcome, Failure))
+                first = [*islice(failed, self.traces)] if run.frame["error"].notna().any() else []
+                first += islice(others, self.traces - len(first))
+                chosen = {mark_of(store.experiment_id, j): j for j in first}
                 written = log_traces(store, run_id, run.items, chosen, run.started)
                 told = f"{written} of {len(run.judgments)}"
                 if written < len(chosen):
@@ -288,16 +297,22 @@ def run_name(run: FinishedRun) -> str:
 
 
 def table(run: FinishedRun) -> pd.DataFrame:
-    """The judgments as a table: numbers, the judged text and the reason given."""
-    texts = {item.id: item.text for item in run.items}
+    """The judgments as a table: numbers, the judged text and the reason given. Of many, some at even steps."""
+    frame = run.frame
+    if many(run.items) and len(frame) > MOST_ROWS:
+        frame = frame.iloc[:: -(-len(frame) // MOST_ROWS)]
+    shown_items = set(frame["item_id"])
+    texts = {item.id: item.text for item in run.items if item.id in shown_items}
     reasons = {
-        j.key: getattr(j.outcome, "rationale" if isinstance(j.outcome, Verdict) else "message") for j in run.judgments
+        j.key: getattr(j.outcome, "rationale" if isinstance(j.outcome, Verdict) else "message")
+        for j in run.judgments
+        if j.item_id in shown_items
     }
-    several = len(run.frame[["judge", "criterion"]].drop_duplicates()) > 1
-    shown = [column for column in TABLE if column in run.frame and (several or column not in ("judge", "criterion"))]
-    table = run.frame[shown].copy()
-    keys = run.frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
-    table["text"] = [texts[item] for item in run.frame["item_id"]]
+    several = len(frame[["judge", "criterion"]].drop_duplicates()) > 1
+    shown = [column for column in TABLE if column in frame and (several or column not in ("judge", "criterion"))]
+    table = frame[shown].copy()
+    keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
+    table["text"] = [texts[item] for item in frame["item_id"]]
     table["rationale"] = [reasons.get(key) for key in keys]
     return table.astype(object).where(table.notna(), None)
 
@@ -356,7 +371,10 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.entities import DatasetInput, InputTag
 
-    rows = [(i.id, i.condition or "", math.nan if i.label is None else float(i.label)) for i in run.items]
+    rows = [
+        (i.id, i.condition or "", math.nan if i.label is None else float(i.label))
+        for i in (run.items[:MOST_RECORDS] if many(run.items) else run.items)
+    ]
     table, name = pd.DataFrame(rows, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
     # Without a source MLflow looks for one, and imports a client of Git for it.
     source, digest = CodeDatasetSource({"mlflow.source.name": "undogmatic"}), run.dataset_digest[:LONGEST_DIGEST]

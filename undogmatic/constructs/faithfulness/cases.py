@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
@@ -89,7 +89,7 @@ class CasesDataset:
         ours = path is None and self.summaries in (None, shipped / "summaries.jsonl")
         self.licence = _LICENCE if ours else None  # none is known of the user's
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The cases, or the summaries, in file order. Raises DataError naming file and line."""
         cases: dict[str, Case] = {}
         for case in _of_folder(self.path) if self.path.is_dir() else _of_table(self.path, self.document):

@@ -95,7 +95,7 @@ class QuotesDataset:
         self.rules = QuoteClasses(rules, "dataset.rules")
         self.about = str(self.path)
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The quotes in the order of the journal. Raises DataError naming file and line."""
         return unique(self._items(), f"{self.path}: no judgment in it quotes errors or omissions, so it")
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class GatingDataset:
                 raise ConfigError(f"`dataset.{key}` is {brief(file)}; it must be JSON Lines (.jsonl).")
         self.about = "shipped predictions with planted faults" if path is None else self.path.name
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The predictions in file order. Raises DataError naming file and line."""
         cases: dict[str, TrueCase] = {}
         for number, row in json_lines(self.truth):

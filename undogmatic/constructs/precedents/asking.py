@@ -18,7 +18,7 @@ def ask(
     """Ask the judge of a composed config (`model=gpt`) one question per citation, and the passages of MEASURED, which
     say how far to believe it: where it is not better than always the same answer, nothing is taken from it."""
     config = settings(compose_config(["rubric=described", *overrides]))
-    items = TextsDataset(str(MEASURED), build(config.rubric, "rubric").inputs).load()
+    items = [*TextsDataset(str(MEASURED), build(config.rubric, "rubric").inputs).load()]
     for text, cited in found.items():
         for n, one in enumerate(cited):
             if one.decided:

@@ -68,7 +68,7 @@ class CuratedDataset:
         self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
         self.licence: Licence | None = _LICENCE if path is None else None  # none is known of a file of the user's
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The items, part after part, in file order. Raises DataError naming file and line."""
         files = ", ".join(str(self._file(part)) for part in self.parts)
         items = unique((entry for part in self.parts for entry in self._part(part)), f"{files} (split {self.split})")
@@ -110,7 +110,7 @@ class DevelopmentDataset(CuratedDataset):
     def __init__(self) -> None:
         super().__init__(parts=["labelled", "adversarial", "controls", "theses", "pairs"], split="development")
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The items, each with a label."""
         items = super().load()
         return [item if item.label is not None else item.with_label(PAIR_GOLD[str(item.condition)]) for item in items]

@@ -1,7 +1,7 @@
 """Reads responses of assistants: a user's table of questions and answers, or the labelled ones that ship."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from undogmatic.datasets.base import existing_file, make_item, unique
@@ -37,7 +37,7 @@ class ResponsesDataset(TextsDataset):
     ) -> None:
         super().__init__(path, (RESPONSE,), label_scale, optional=INPUTS[:2], columns=columns, sheet=sheet)
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The items in file order, their inputs in the order of reading. Raises DataError naming file and line."""
         kept = ((item, {name: item.inputs[name] for name in INPUTS if name in item.inputs}) for item in super().load())
         return [item.model_copy(update={"inputs": inputs | item.inputs}) for item, inputs in kept]
@@ -74,7 +74,7 @@ class LabelledResponsesDataset:
         self.name = "coherence" if trait is None else f"traits-{trait}"
         self.about = f"{trait or part}, {split} split" + (f", {language}" if language else "")
 
-    def load(self) -> list[Item]:
+    def load(self) -> Sequence[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError for a trait that has none."""
         rows = list(json_lines(self.path))
         known = sorted({str(row.get("trait")) for _, row in rows})

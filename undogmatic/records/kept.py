@@ -1,0 +1,63 @@
+"""Holds items as memory allows: few as they are, many in a file without a name, from which each is read anew."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from undogmatic.records.records import Item, LabelScale
+from undogmatic.safety import spool
+
+_FIELDS = tuple(Item.model_fields)
+
+
+def gathered(items: Iterable[Item]) -> Sequence[Item]:
+    """The items in their order; more than `spool.HELD` of them are on disk. Raises StorageError."""
+    scales: list[LabelScale] = []  # they are few, and of many items one
+
+    def write(item: Item) -> list[Any]:
+        fields = [getattr(item, name) for name in _FIELDS]
+        scale = fields.pop()
+        if scale is not None and scale not in scales:
+            scales.append(scale)
+        return [*fields, None if scale is None else scales.index(scale)]
+
+    def read(values: list[Any]) -> Item:
+        scale = values.pop()
+        fields = dict(zip(_FIELDS, values, strict=False))
+        return Item.model_construct(**fields, label_scale=None if scale is None else scales[scale])
+
+    return spool.gathered(items, write, read)
+
+
+def by_id(items: Sequence[Item], field: str) -> Mapping[str, Any]:
+    """A field of each item by its id: a dictionary of a list, else read when it is asked for."""
+    return {item.id: getattr(item, field) for item in items} if not spool.many(items) else _ById(items, field)
+
+
+class _ById(Mapping[str, Any]):
+    def __init__(self, items: Sequence[Item], field: str) -> None:
+        self._items, self._field = items, field
+        self._marks: Any = None  # of the ids, in order, and where each stands: made when something is looked up
+        self._places: Any = None
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[str]:
+        return (item.id for item in self._items)
+
+    def __getitem__(self, name: str) -> Any:
+        import numpy as np
+
+        if self._marks is None:
+            marks = np.asarray(array("q", (hash(item.id) for item in self._items)))
+            self._places = np.argsort(marks)
+            self._marks = marks[self._places]
+        first = int(np.searchsorted(self._marks, hash(name)))
+        while first < len(self._marks) and self._marks[first] == hash(name):
+            if (item := self._items[int(self._places[first])]).id == name:
+                return getattr(item, self._field)
+            first += 1
+        raise KeyError(name)
