@@ -279,9 +279,9 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
              interval=(covered.low, covered.high), n=int(known.sum()), width=width)  # fmt: skip
     of_teacher = {row["judge"]: row for row in rows if row["against"] == "teacher"}
     if {"student", "surface"} <= of_teacher.keys():
-        own, counter = of_teacher["student"], of_teacher["surface"]["spearman"]
-        if not own["spearman_interval"][0] > counter:
-            values_of_both = {"own": own["spearman"], "interval": own["spearman_interval"], "counter": counter}
+        follows, counter = of_teacher["student"], of_teacher["surface"]["spearman"]
+        if not follows["spearman_interval"][0] > counter:
+            values_of_both = {"own": follows["spearman"], "interval": follows["spearman_interval"], "counter": counter}
             tell.findings.insert(0, Finding("student.no_better", values_of_both | {"width": width, "span": span}))
     tell.tables["agreement"] = pd.DataFrame(rows)
     if (departs := _departures(fit, codes, span)) is not None:
