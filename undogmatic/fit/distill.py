@@ -277,7 +277,7 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     width = float(np.diff(fit.limits, axis=0).mean())
     tell.say(f"covered_{about.intervals_of}", nominal=about.coverage, coverage=covered.value,
              interval=(covered.low, covered.high), n=int(known.sum()), width=width)  # fmt: skip
-    of_teacher = {row["judge"]: row for row in rows if row["against"] == "teacher"}
+    of_teacher: dict[str, dict[str, Any]] = {str(row["judge"]): row for row in rows if row["against"] == "teacher"}
     if {"student", "surface"} <= of_teacher.keys():
         follows, counter = of_teacher["student"], of_teacher["surface"]["spearman"]
         if not follows["spearman_interval"][0] > counter:
