@@ -183,3 +183,12 @@ def test_failures_are_left_out_and_counted_and_two_texts_are_too_few_for_a_figur
 def test_labels_that_are_missing_or_off_the_scale() -> None:
     refuses(DataError, r"'i1': `label` is 7000.*0 to 100", "labelled", labelled([0, 7000], [1.0, 2]))
     refuses(Unsuited, "label", "labelled", labelled_run([(None, 1.0, {})]))
+
+
+def test_a_mean_bias_that_averages_out_over_the_scale_is_told() -> None:
+    labels = np.repeat([5.0, 50, 95], 12)
+    toward = labels + np.repeat([25.0, 0, -25], 12) + np.tile([-3.0, 0, 3], 12)
+    noise = np.tile([-3.0, 0, 3], 12)
+    bent, steady = (analyse(labelled(labels, list(scores))).says for scores in (toward, labels + noise))
+    assert bent["bias"]["said"] in ("bias_none", "bias_no_margin") and "bias_averages" not in steady
+    assert (bent["bias_averages"]["low"], bent["bias_averages"]["high"]) == (25, 25)

@@ -126,6 +126,14 @@ class TestOverRuns:
         assert fewer.says["runs_as_one"] == {"facets": ["model", "prompt"], "runs": 5}
         assert fewer.tables["components"]["source"].tolist() == ["item", "run", "item × run"]
 
+    def test_two_models_do_not_tell_how_many_would_be_needed(self, tmp_path: Path) -> None:
+        draw = np.random.default_rng(4)
+        scores = 50 + draw.normal(0, 10, (40, 1)) + draw.normal(0, 12, (40, 2))
+        own = repeated([[float(s)] for s in scores[:, 0]], name="own", settings={"model": "a"})
+        result = analyse(own, against=[scored_folder(tmp_path / "b", scores[:, 1], name="b", choices={"model": "b"})])
+        assert result.ruled[0] == "average_few" and result.says["verdict_average_few"]["names"] == ["a", "b"]
+        assert "needed" not in result.says and EN.say(result.says["verdict_average_few"]["few"]) == "2 models"
+
     def test_which_settings_differ(self) -> None:
         one = settings({"model": "a", "prompt": "demos"}, {"prompt": {"demo_order": 0}, "model": {"t": 1}, "seed": 0})
         other = settings({"model": "b", "prompt": "demos"}, {"prompt": {"demo_order": 3}, "model": {"t": 2}, "seed": 0})
@@ -144,7 +152,7 @@ class TestScoresOfASweep:
         assert (EN.say(needed["facet"]), needed["target"]) == ("orders of the demonstrations", 0.8)
         assert needed["n"] > 10
         source = "differences between the orders of the demonstrations on single texts, chance included"
-        assert EN.say(keys["variance.sources"]["first"]) == source
+        assert EN.say(keys["variance.sources_one"]["first"]) == source
 
     def test_what_changes_together_is_one_facet(self) -> None:
         draw = np.random.default_rng(3)

@@ -122,14 +122,14 @@ def _compare(
     said = family.table.assign(shown=[ruling.key for ruling in rulings])[kept]
     told.tables["judges.pairs"] = said.drop(columns=["measure", "needed"])
     if len(order) > 2:
-        of_best = [
-            one.key for one in rulings if one.key != "better" and best in (one.evidence.left, one.evidence.right)
-        ]
-        equal = of_best.count("equivalent") + of_best.count("identical")
-        worse = sum(one == best for one, _ in different)
-        others = len(order) - 1
-        counts = {"worse": worse, "equal": equal, "open": others - worse - equal}
-        shown = [Finding(f"judges.than_{name}", {"n": n}) for name, n in counts.items() if n]
+        than: dict[str, list[str]] = {"worse": [other for one, other in different if one == best], "equal": []}
+        for one in rulings:
+            sides = [one.evidence.left, one.evidence.right]
+            if one.key in ("equivalent", "identical") and best in sides:
+                than["equal"].append(sides[1 - sides.index(best)])
+        than["open"] = [judge for judge in order if judge not in (best, *than["worse"], *than["equal"])]
+        worse, others = len(than["worse"]), len(order) - 1
+        shown = [Finding(f"judges.than_{name}", {"n": len(of), "judges": of}) for name, of in than.items() if of]
         agrees = -means_of[best] if kind == "numeric" else means_of[best]  # of grades, the distance from the labels
         evidence = SimpleNamespace(best=best, agreement=agrees, measure=f"of_{measure}", worse=worse)
         evidence.others, evidence.shown = others, shown

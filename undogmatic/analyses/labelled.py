@@ -19,6 +19,8 @@ from undogmatic.stats import agreement, checks, limits, ranking
 FEWEST_GROUPS = 10
 """Fewest independent groups of labelled texts for a verdict and for intervals."""
 Array = NDArray[np.float64]
+FEWEST_IN_TENTH = 5
+"""Fewer labelled texts in a tenth of the scale are not spoken of."""
 _BIAS = {"within": "bias_none", "beyond": "bias_matters", "against": "bias_matters", "open": "bias_open"}
 _ERROR = {"beyond": "error_smaller", "against": "error_larger"}
 
@@ -82,6 +84,7 @@ class LabelledAnalysis(Limited):
         table = _errors(rows, np.clip(np.searchsorted(edges, label, side="right") - 1, 0, 9))
         ends = {"label_from": edges[table.index], "label_to": edges[table.index + 1]}
         tell.tables["by_label"] = pd.DataFrame(ends, table.index).join(table).reset_index(drop=True)
+        _tell_ends(tell, tell.tables["by_label"], evidence.margin.value)
         for column in ("condition", "metadata.register"):
             if column in rows and rows[column].notna().any():
                 name = "class" if column == "condition" else "register"
@@ -224,6 +227,15 @@ def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
                 tell.say("bounds_order", worst=follows.worst_low, best=follows.best_high)
     if e.rival is not None:
         rivals.tell_labelled(tell, e.rival)
+
+
+def _tell_ends(tell: Telling, table: pd.DataFrame, margin: float) -> None:
+    """Say that scores are too high where labels are low, and too low where they are high, which a mean bias hides."""
+    table = table[table["n"] >= FEWEST_IN_TENTH]
+    low, high = (0.0, 0.0) if len(table) < 2 else table["bias"].iloc[[0, -1]]
+    if low > margin and high < -margin:
+        ends = {"low_to": table["label_to"].iloc[0], "high_from": table["label_from"].iloc[-1]}
+        tell.say("bias_averages", ends, low=low, high=-high)
 
 
 def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from pydantic import NonNegativeFloat
 from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, family_level, from_cache
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.stats import agreement, checks, limits, rated
 from undogmatic.stats.agreement import back_to_back
 from undogmatic.stats.claims import claim
@@ -61,7 +61,8 @@ class ReliabilityAnalysis(Limited):
         self.check(judged)
         tell = Telling(self.name)
         repeats = self._repeats(tell, judged)
-        ruling = self._agreement(tell, judged) or repeats
+        again = Finding("reliability.again_unasked", {}) if repeats is None else repeats.finding
+        ruling = self._agreement(tell, judged, again) or repeats
         assert ruling is not None, "there are repeats or other runs"
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
         return [tell.result(*ruling.decided, headline=next((key for key in wanted if key in tell.metrics), None))]
@@ -120,7 +121,7 @@ class ReliabilityAnalysis(Limited):
         evidence.sure = all(one.worst is not None and one.worst.outcome == "within" for one in moved)
         return verdict(REPEATS, evidence)
 
-    def _agreement(self, tell: Telling, judged: LongTable) -> Ruling | None:
+    def _agreement(self, tell: Telling, judged: LongTable, again: Finding) -> Ruling | None:
         """Every pair of runs, and all runs at once."""
         others = read_runs(judged, self.against)
         if not others:
@@ -154,10 +155,12 @@ class ReliabilityAnalysis(Limited):
                 data |= {key: row[key] for key in ("bias", "lower", "upper")} | {"ids": both.index.tolist()}
                 tell.draw(name, "bland_altman", **data, y_label=f"{a} − {b}")
         tell.tables["agreement"] = pd.DataFrame(rows)
-        return self._together(tell, judged, scores, groups)
+        return self._together(tell, judged, scores, groups, again)
 
-    def _together(self, tell: Telling, judged: LongTable, scores: pd.DataFrame, groups: pd.Series) -> Ruling:
-        """All runs at once."""
+    def _together(
+        self, tell: Telling, judged: LongTable, scores: pd.DataFrame, groups: pd.Series, again: Finding
+    ) -> Ruling:
+        """All runs at once; `again` says whether the judge repeats itself."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
         n_groups, held = int(groups[rated.index].nunique()), None
@@ -171,7 +174,7 @@ class ReliabilityAnalysis(Limited):
             for end, value in zip(("low", "high"), interval, strict=True):
                 tell.number(value, f"alpha_{end}")
             tell.say("alpha", counts, alpha=alpha, interval=interval)
-        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=held)
+        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=held, repeating=again)
         if held is not None:
             evidence.reliable = limits.hold(held, RELIABLE).outcome
             evidence.tentative = limits.hold(held, TENTATIVE)

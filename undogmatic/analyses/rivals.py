@@ -449,6 +449,8 @@ def tell_labelled(tell: Telling, rival: LabelledRival) -> None:
     if rival.n_drawn < rival.n_texts:
         tell.say("labelled.surface_drawn", n=rival.n_drawn, total=rival.n_texts)
     tell.say("labelled.surface_part", rest.values("part"))
+    if rival.outcome == "surface_explains" and gain.low > 0:
+        tell.say("labelled.surface_both")
     tell.say("labelled.surface_error", saved.values("saved"))
 
 

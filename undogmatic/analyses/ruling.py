@@ -153,7 +153,6 @@ def _reason(key: str, leaves: Leaves, when: Callable[[Any], object], says: str =
 
 AB = Rules("ab.verdict_", (
     Rule("missing", "undecided", lambda e: e.otherwise is not None, f"{_SIDES} failed n=n_pairs otherwise"),
-    # What cannot be said.
     Rule("all_failed", "undecided", lambda e: 0 in e.judged.values(),
          lambda e: {"conditions": [condition for condition, n in e.judged.items() if n == 0]}),
     Rule("no_pairs", "undecided", lambda e: e.n_pairs == 0, "failed"),
@@ -195,26 +194,26 @@ AB = Rules("ab.verdict_", (
 ))  # fmt: skip
 
 _FOLLOWS = "spearman=follows.value interval=follows.interval level n"
-_MISSING = "failed n"
 
 LABELLED = Rules("labelled.verdict_", (
     Rule("scores_equal", "refuted", lambda e: e.same and not e.failed and e.enough_same, "n score=same_score order"),
-    Rule("missing", "undecided", lambda e: e.same and e.failed, _MISSING, {"otherwise": "alone_same"}),
+    Rule("missing", "undecided", lambda e: e.same and e.failed, "failed n", {"otherwise": "alone_same"}),
     Rule("scores_equal_few", "undecided", lambda e: e.same, "n score=same_score order needed=fewest_same"),
     Rule("too_few", "undecided", lambda e: e.n_groups < e.few, "n groups=n_groups needed=few"),
     Rule("labels_equal", "undecided", lambda e: e.same_label is not None, "n label=same_label"),
     Rule("no_interval", "undecided", lambda e: e.follows is None, "n"),
     Rule("reversed", "refuted", lambda e: e.follows.high < 0 and e.follows.best_high < 0, _FOLLOWS),
-    Rule("missing", "undecided", lambda e: e.follows.high < 0, _MISSING, {"otherwise": "alone_reversed"}),
-    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, _MISSING,
+    Rule("missing", "undecided", lambda e: e.follows.high < 0, "failed n", {"otherwise": "alone_reversed"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing" and e.follows.low > e.order, "failed n",
          {"otherwise": "alone_follows"}),
-    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", _MISSING, {"otherwise": "alone_too_weak"}),
+    Rule("missing", "undecided", lambda e: e.held.outcome == "missing", "failed n", {"otherwise": "alone_too_weak"}),
     Rule("too_weak", "refuted", lambda e: e.held.outcome == "below", f"{_FOLLOWS} order"),
     Rule("open_endless", "undecided", lambda e: e.held.outcome == "open" and e.held.n_needed is None,
          f"{_FOLLOWS} order error"),
     Rule("open", "undecided", lambda e: e.held.outcome == "open",
          f"{_FOLLOWS} order error groups=n_groups needed=held.n_needed"),
-    Rule("surface_explains", "refuted", _is("surface", "surface_explains"), f"{_FOLLOWS} order small"),
+    Rule("surface_explains", "refuted", _is("surface", "surface_explains"),
+         f"{_FOLLOWS} order small part=rival.beyond.value part_interval=rival.beyond.interval"),
     Rule("surface_as_good", "not_yet", _is("surface", "surface_as_good"),
          f"{_FOLLOWS} order surface=rival.correlation"),
     Rule("surface_open", "not_yet", _is("surface", "open"), f"{_FOLLOWS} order"),
@@ -301,7 +300,7 @@ REPEATS = Rules("reliability.verdict_", (
     Rule("repeats", "supported", always, _MOVED),
 ))  # fmt: skip
 
-_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level"
+_ALPHA = "runs n alpha=alpha.value interval=alpha.interval level=alpha.level repeating"
 AGREEMENT = Rules("reliability.verdict_", (
     Rule("few", "undecided", lambda e: e.groups < e.few, "runs n groups needed=few"),
     Rule("no_alpha", "undecided", lambda e: e.alpha is None, "runs n"),
@@ -318,13 +317,14 @@ VARIANCE = Rules("variance.verdict_", (
     Rule("enough", None, lambda e: e.one.phi.low >= e.target, _PHI),
     Rule("open", None, lambda e: e.one.phi.value >= e.target, f"{_PHI} groups"),
     Rule("never", None, lambda e: e.design is None, _PHI),
+    Rule("average_few", None, lambda e: e.few, f"{_PHI} few names"),
     Rule("average", None, always, f"{_PHI} design"),
 ))  # fmt: skip
 VARIANCE_OF_PEOPLE = VARIANCE._replace(prefix="variance.people_")
 
 IMPROVEMENT = Rules("improvement.verdict_", (
-    Rule("missing", "undecided", lambda e: e.turned),
-    Rule("too_few", "undecided", lambda e: e.gain is None),
+    Rule("unchanged", "refuted", lambda e: e.unchanged),
+    Rule("missing", "undecided", lambda e: e.turned), Rule("too_few", "undecided", lambda e: e.gain is None),
     Rule("identical", "undecided", lambda e: e.identical),
     Rule("better", "supported", lambda e: e.gain.outcome == "beyond" and e.gain.p < e.alpha),
     Rule("worse", "refuted", lambda e: e.gain.outcome == "against" and e.gain.p < e.alpha),

@@ -390,7 +390,9 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     if found.outcome == "as_good" and found.judge.low <= 0:
         return "nothing", values | {"interval": found.judge.interval}
     values |= {"more": more.value, "interval": more.interval}
-    values |= {"what": found.what} if found.outcome == "as_good" else left.values("left", "left_")
+    values |= left.values("left", "left_")
+    if found.outcome == "as_good":
+        values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
     accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
     return found.outcome if accuracy else f"{found.outcome}_numbers", values | accuracy
 

@@ -20,6 +20,10 @@ TARGET = 0.8
 AVERAGED = (1, 2, 3, 5, 10)
 FEW_LEVELS = 5
 """A facet with fewer values says little of the values that it might have had."""
+FEWEST_LEVELS = 3
+"""With fewer values of a facet, how many would have to be averaged is not told."""
+LEAST_SHARE = 0.005
+"""A smaller share of the variance is none."""
 NAMED = ("judge", "repeat", "rater", "model", "prompt", "readout", "run", "seed", "arm", "prompt.demo_order")
 """Facets that have a name in words; of any other setting its values are spoken of."""
 
@@ -102,7 +106,8 @@ class VarianceAnalysis(Limited):
                 numbers["phi_of_all",] = study.reliability().phi.value
                 shares = zip(table["source"].str.replace(" × ", "-"), table["share"], strict=True)
                 numbers |= {("share", source): float(share) for source, share in shares}
-                numbers |= {("needed", facet): study.needed(facet, self.target) for facet in study.facets}
+                needed = {facet: study.needed(facet, self.target) for facet in study.facets}
+                numbers |= {("needed", f): None if _few(study, {f: n or 1}) else n for f, n in needed.items()}
                 for name, value in numbers.items():
                     tell.number(value, *before, *name, *after)
                 if sentence is None:
@@ -110,6 +115,10 @@ class VarianceAnalysis(Limited):
                     evidence = SimpleNamespace(one=one, level=study.level, groups=study.n_groups)
                     evidence.target, design = self.target, study.cheapest(self.target)
                     evidence.design = None if design is None else _several(design)
+                    few = {facet: study.levels[study.facets.index(facet)] for facet in _few(study, design or {})}
+                    evidence.few = _several(few) if few else None
+                    of = scores if people is None or not whose else people
+                    evidence.names = [str(name) for facet in few if facet in of for name in of[facet].unique()]
                     sentence = verdict(VARIANCE_OF_PEOPLE if whose else VARIANCE, evidence).finding
                     data = columns(table, labels="source", estimate="variance", low="low", high="high")
                     tell.draw("components", "forest", **data, x_label="variance")
@@ -241,17 +250,21 @@ def _tell_sources(tell: Telling, study: Study, target: float) -> None:
     values: dict[str, Any] = {"n": study.n_items, "groups": study.n_groups, "item": item.share}
     for place, other in zip(("first", "second"), sorted(others, key=lambda c: -c.variance.value), strict=False):
         values |= {place: _source(other.source, other is others[-1]), f"{place}_share": other.share}
-    tell.say("sources", values)
+    if values["second_share"] < LEAST_SHARE:
+        del values["second"], values["second_share"]
+    tell.say("sources" if "second" in values else "sources_one", values)
     one, all_ = study.reliability({}), study.reliability()
-    values = one.phi.values("phi", "phi_") | one.relative.values("relative", "relative_") | {"level": study.level}
-    values |= {"phi_all": all_.phi.value, "relative_all": all_.relative.value}
-    tell.say("reliability", values, scores=math.prod(study.levels))
+    values = one.phi.values("phi", "phi_") | {"phi_all": all_.phi.value, "level": study.level}
+    same = math.isclose(one.phi.value, one.relative.value) and math.isclose(all_.phi.value, all_.relative.value)
+    if not same:
+        values |= one.relative.values("relative", "relative_") | {"relative_all": all_.relative.value}
+    tell.say("reliability_same" if same else "reliability", values, scores=math.prod(study.levels))
     for facet in study.facets:
         n, order = study.needed(facet, target), study.needed(facet, target, absolute=False)
         told = {"facet": _facet(facet), "target": target, "n": n, "order": order}
         if n is None:
             tell.say("needed_none" if order is None else "needed_order", told)
-        elif n > 1:
+        elif n > 1 and not _few(study, {facet: n}):
             tell.say("needed", told)
     design = study.cheapest(target)
     if design is None:
@@ -264,6 +277,13 @@ def _tell_sources(tell: Telling, study: Study, target: float) -> None:
     few = {f: n for f, n in zip(study.facets, study.levels, strict=True) if n < FEW_LEVELS}
     if few:
         tell.say("few_levels", facets=_several(few))
+
+
+def _few(study: Study, counts: Mapping[str, int]) -> list[str]:
+    """The facets of which several are to be averaged and only two are there, from which nobody knows how far others
+    would differ; repeats are drawn alike, so that two on many texts tell it."""
+    levels = dict(zip(study.facets, study.levels, strict=True))
+    return [facet for facet, n in counts.items() if n > 1 and facet != "repeat" and levels[facet] < FEWEST_LEVELS]
 
 
 def _facet(name: str) -> Finding:

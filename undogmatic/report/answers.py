@@ -90,6 +90,7 @@ def commands(run: FinishedRun) -> dict[str, str]:
         "again": again(run),
         "other": again(run, model=other, readout=None),
         "doubt": again(run, analysis="calibration"),
+        "labelled": again(run, analysis="labelled"),
         "alone": again(run, analysis="escalation"),
         "fresh": again(run, **{"engine.cache": "false"}),
         "margined": again(run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}),
