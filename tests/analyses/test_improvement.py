@@ -125,6 +125,13 @@ def test_shares_that_are_the_same_in_every_pair_have_a_verdict(after: float, exp
     assert low <= after <= high and high - low > 0.05
 
 
+def test_a_program_that_the_search_left_as_it_was_has_no_gain_and_no_interval() -> None:
+    result = compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True, unchanged=True, looks=2)
+    assert result.ruled == ("unchanged", "refuted") and result["gain"] == 0
+    assert np.isnan(result["gain_low"])
+    assert "improvement.looks_again" not in [finding.key for finding in result.result.findings]
+
+
 def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
     draw = np.random.default_rng(3)
     label = draw.uniform(0, 100, 80)

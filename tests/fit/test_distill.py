@@ -43,7 +43,12 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
     main(["distill", str(run), "embeddings=e5", "tracking=none", "--out", str(out)])
     said = capsys.readouterr().out
     assert "A student was fitted to 60 texts" in said and "patterns-1 (judge score)" in said
-    assert "surface judge" in said and "TF-IDF" in said and f"model=distilled model.path={out}" in said
+    assert (
+        "a word counter" in said
+        and "not shown to follow" in said
+        and "TF-IDF" in said
+        and f"model=distilled model.path={out}" in said
+    )
     about = Student.load(out, cache=False).about
     assert about.intervals_of == "people" and about.n == 60 and about.rubric == "shame"
     judged = RunFolder.open(str(made(tmp_path / "again", "model=distilled", f"model.path={out}")), "RUN")
@@ -60,7 +65,7 @@ def test_a_run_with_a_fit_holds_its_student_and_reports_it(tmp_path: Path) -> No
     figures = json.loads((folder / "metrics.json").read_text())
     assert {"student.teacher_spearman", "student.teacher_spearman_low", "student.coverage"} <= figures.keys()
     page = (folder / "report.html").read_text()
-    assert "Um aluno foi ajustado a 60 textos" in page and "Onde o aluno se afasta" in page
+    assert "Um aluno foi ajustado a 60 textos" in page and "Onde o aluno difere" in page
 
 
 def test_equal_scores_are_spread_without_changing_their_order_or_middle() -> None:

@@ -147,6 +147,14 @@ class TestComparisons:
         assert "sweep.twins" in keys(result)[: result.verdicts]
         assert "strict, good = kind, good ranks first of 2 judges" in said(result)
 
+    def test_a_judge_that_fails_on_some_texts_and_else_says_the_same_does_not_lead(self, tmp_path: Path) -> None:
+        whole, few = scored(60, 50), scored(60, 50)
+        few.loc[few["pair_id"].astype(int) < 4, "score"] = np.nan
+        result = sweep_of(tmp_path, (whole, 0.7), (few, 0.8))
+        assert keys(result)[0] == "sweep.verdict_same" and result.findings[0].answer == "undecided"
+        (told,) = [finding.values for finding in result.findings if finding.key == "sweep.uneven_pairs"]
+        assert told["n"] == builders.PAIRS - 4 and len({each.split()[1] for each in told["right"].split("; ")}) == 1
+
     def test_identical_jobs_are_called_so_and_are_no_test(self, tmp_path: Path) -> None:
         same, facts = (scored(90, 10), 1.0), {"choices": {"readout": "probe"}}
         other = (scored(60, 40, seed=1), 0.8)
@@ -280,7 +288,7 @@ def test_a_sweep_with_a_failing_job_reports_the_others_and_does_not_end_with_0(t
     settings = "model=patterns dataset=texts dataset.path=good.jsonl,bad.jsonl analysis=none hydra.sweep.dir=swept"
     first = multirun(tmp_path, *settings.split())
     assert first.returncode == 2, first.stderr
-    assert "Traceback" not in first.stderr and "bad.jsonl:1: not JSON" in first.stdout
+    assert "Traceback" not in first.stderr and "begins with 'not json'" in first.stdout
     assert (
         "\nJob 0, dataset.path=good.jsonl: No analysis" in first.stdout
         and f"{Path('swept/report.html')}\n" in first.stdout

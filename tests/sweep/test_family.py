@@ -126,7 +126,8 @@ def swept(folder: Path, *standings: dict[str, str] | None) -> SweepResult:
 @pytest.mark.parametrize("standing", ["refuted", "undecided"])
 def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, standing: str) -> None:
     result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
-    assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.verdict_clear_margin"]
+    assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.ahead_margin"]
+    assert result.findings[1].answer is None  # no tick on a judge that is not to be trusted
     assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
     assert "1 of the 2 judges can be trusted by its own report: b." in said(result)
     assert result.jobs["standing"].tolist() == [standing, "supported"]
@@ -136,7 +137,7 @@ def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_ma
     result = swept(tmp_path / "a", {"ab": "supported"}, {"ab": "refuted"})
     assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
     nobody = swept(tmp_path / "b", {"ab": "refuted"}, {"ab": "undecided"})
-    assert "None of the 2 judges can be trusted by its own report." in said(nobody)
+    assert "None of the 2 judges is shown to be trustworthy by its own report." in said(nobody)
     result = swept(tmp_path / "c", None, None)
     assert result.verdicts == 1 and "standing" not in result.jobs
     assert "verdict_clear" in keys(result)[0] and "looks better here than it is" in said(result)
@@ -181,12 +182,12 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
 
 SAID = (
     "none no_headline one identical tied untested mixed equal clear clear_margin open open_margin open_needed "
-    "best_refuted best_undecided alone_supported alone_refuted alone_undecided seen"
+    "best_refuted best_undecided alone_supported alone_refuted alone_undecided seen same"
 ).split()
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical twins other_criteria other_items tests "
     "tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk "
-    "on_trials"
+    "on_trials ahead ahead_margin uneven uneven_pairs"
 ).split()
 
 

@@ -72,7 +72,12 @@ class Gain(NamedTuple):
 
 
 def improvement(
-    earned: Measured, rng: np.random.Generator, alpha: float = 0.05, target: float = 0.8, looks: int = 1
+    earned: Measured,
+    rng: np.random.Generator,
+    alpha: float = 0.05,
+    target: float = 0.8,
+    looks: int = 1,
+    unchanged: bool = False,
 ) -> AnalysisResult:
     """The verdict on an optimised program.
 
@@ -87,10 +92,11 @@ def improvement(
         target: Power at which the detectable gain is given.
         looks: How many programs were judged on these test texts, this one included; one that is the baseline itself
             is no look.
+        unchanged: Whether the optimised program is the baseline itself, so that there is nothing to gain.
     """
     level = level_of(alpha, looks)
     complete = earned.values.dropna(subset=[BEFORE, AFTER])
-    ruling = _ruling(earned, complete, rng, level, target)
+    ruling = _ruling(earned, complete, rng, level, target, unchanged)
     if ruling.key in ("better", "worse") and len(complete) < len(earned.values):
         # Every failed judgment is set to what speaks against the difference; of a metric that ranks, to the end of the
         # scale that is farthest from where the label would put the text.
@@ -112,7 +118,8 @@ def improvement(
     table = earned.costs.rename(columns={"cost": "measure"}).assign(low=np.nan, high=np.nan, p=np.nan)
     rows = table.to_dict("records")
     if gain is not None:
-        estimate, numbers = gain.gain, {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
+        estimate = gain.gain.replace(low=math.nan, high=math.nan) if unchanged else gain.gain
+        numbers = {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
         values |= numbers | estimate.values("gain") | {"n_groups": estimate.n_groups, "level": estimate.level}
         numbers = {"before": gain.before, "after": gain.after, "gain": estimate.value, "p": gain.p, "n": estimate.n}
         numbers |= {"n_groups": estimate.n_groups, "detectable": gain.detectable} | estimate.metrics("gain")
@@ -125,8 +132,9 @@ def improvement(
     if rows:
         tell.tables["before_after"] = table = pd.DataFrame(rows)
         table.insert(3, "change", table[AFTER] - table[BEFORE])
-    tell.say("looks_again" if looks > 1 else "looks_first", values)
-    if gain is not None and gain.detectable is not None:
+    if not unchanged:
+        tell.say("looks_again" if looks > 1 else "looks_first", values)
+    if gain is not None and gain.detectable is not None and not unchanged:
         tell.say("detectable", values)
     if values["left_out"]:
         tell.say("left_out", values)
@@ -148,11 +156,19 @@ def level_of(alpha: float, looks: int) -> float:
     return alpha if looks <= 1 else alpha / (looks * (looks - 1))
 
 
-def _ruling(earned: Measured, complete: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Ruling:
+def _ruling(
+    earned: Measured,
+    complete: pd.DataFrame,
+    rng: np.random.Generator,
+    alpha: float,
+    target: float,
+    unchanged: bool = False,
+) -> Ruling:
     few = complete["group"].nunique() < claims.fewest_pairs(alpha)
     gain = None if few else (_ranked if earned.ranks else _mean)(earned, complete, rng, alpha, target)
     identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
     evidence = SimpleNamespace(gain=gain, identical=identical, margin=earned.margin, alpha=alpha, turned=False)
+    evidence.unchanged = unchanged
     return verdict(IMPROVEMENT, evidence)
 
 

@@ -323,8 +323,8 @@ VARIANCE = Rules("variance.verdict_", (
 VARIANCE_OF_PEOPLE = VARIANCE._replace(prefix="variance.people_")
 
 IMPROVEMENT = Rules("improvement.verdict_", (
-    Rule("missing", "undecided", lambda e: e.turned),
-    Rule("too_few", "undecided", lambda e: e.gain is None),
+    Rule("unchanged", "refuted", lambda e: e.unchanged),
+    Rule("missing", "undecided", lambda e: e.turned), Rule("too_few", "undecided", lambda e: e.gain is None),
     Rule("identical", "undecided", lambda e: e.identical),
     Rule("better", "supported", lambda e: e.gain.outcome == "beyond" and e.gain.p < e.alpha),
     Rule("worse", "refuted", lambda e: e.gain.outcome == "against" and e.gain.p < e.alpha),

@@ -277,6 +277,12 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     width = float(np.diff(fit.limits, axis=0).mean())
     tell.say(f"covered_{about.intervals_of}", nominal=about.coverage, coverage=covered.value,
              interval=(covered.low, covered.high), n=int(known.sum()), width=width)  # fmt: skip
+    of_teacher: dict[str, dict[str, Any]] = {str(row["judge"]): row for row in rows if row["against"] == "teacher"}
+    if {"student", "surface"} <= of_teacher.keys():
+        follows, counter = of_teacher["student"], of_teacher["surface"]["spearman"]
+        if not follows["spearman_interval"][0] > counter:
+            values_of_both = {"own": follows["spearman"], "interval": follows["spearman_interval"], "counter": counter}
+            tell.findings.insert(0, Finding("student.no_better", values_of_both | {"width": width, "span": span}))
     tell.tables["agreement"] = pd.DataFrame(rows)
     if (departs := _departures(fit, codes, span)) is not None:
         tell.tables["departs"] = departs
@@ -302,9 +308,11 @@ def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
     for name, numbers in (("score", lesson.scores), ("characters", lengths)):
         ends = np.unique(np.quantile(numbers, [0, 1 / 3, 2 / 3, 1]))
         places = np.clip(np.searchsorted(ends, numbers, side="right") - 1, 0, max(0, len(ends) - 2))
-        kinds[name] = np.array([f"{ends[k]:g} – {ends[min(k + 1, len(ends) - 1)]:g}" for k in places], dtype=object)
+        kinds[name] = np.array([f"{ends[k]:.3g} – {ends[min(k + 1, len(ends) - 1)]:.3g}" for k in places], dtype=object)
     for kind, values in kinds.items():
-        for value in sorted(set(values) - {""}):
+        by = {"score": lesson.scores, "characters": lengths}.get(kind)
+        there = sorted(set(values) - {""}) if by is None else dict.fromkeys(values[np.argsort(by, kind="stable")])
+        for value in there:
             own = values == value
             if own.sum() < FEWEST:
                 continue

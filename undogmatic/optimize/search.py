@@ -303,7 +303,9 @@ def results_of(
     programs = [program.model_dump(mode="json")["predictors"] for program in (searched.before, searched.after)]
     noted = [*programs, search.data.metric.name] if searched.kept else None
     looks = looked(folder, search.data.splits.test, f"{search.terms.rubric.name}.{search.criterion}", noted)
-    result = improvement(earned(search, first), rng, search.optimizer.alpha, search.optimizer.power, looks)
+    result = improvement(
+        earned(search, first), rng, search.optimizer.alpha, search.optimizer.power, looks, not searched.kept
+    )
     return [result, _change(search, searched)]
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pandas import DataFrame
+
 from undogmatic.report.answers import command, folders_of
 from undogmatic.report.contents import shorten
 from undogmatic.report.document import (
@@ -25,6 +27,8 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 
 MULTIRUN = "multirun.yaml"  # Hydra leaves in it what was typed
+ENDLESS = ("sweep.verdict_open_margin", "sweep.verdict_same")  # what more texts will hardly settle
+SEARCHING = ("hydra/sweeper", "hydra.sweeper.", "hydra/launcher", "hydra.launcher.")
 MOST_JOBS = 12  # on the terminal; the report has all
 
 
@@ -49,9 +53,9 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
-        endless = any(f.key == "sweep.verdict_open_margin" for f in sweep.findings[: sweep.verdicts])
+        endless = any(f.key in ENDLESS for f in sweep.findings[: sweep.verdicts])
         step = "no" if endless and first.answer == "undecided" else first.answer  # more texts will hardly settle it
-        below = words.text(f"next.sweep_{step}", other=wider(overrides), again=command(["-m", *overrides]))
+        below = words.text(f"next.sweep_{step}", other=wider(overrides), again=swept(overrides))
         place, last = [(n, each) for n, each in enumerate(said) if isinstance(each, Answered)][-1]
         said[place] = last._replace(below=below.split("\n"))
     return said or [words.text("common.no_verdict")]
@@ -66,16 +70,24 @@ def typed(sweep: SweepResult) -> list[str]:
     """What was typed to begin a sweep; empty where it was not noted."""
     noted = RunFolder(sweep.folder)
     task = noted.noted(MULTIRUN, "hydra", "overrides", "task")
-    return [*folders_of(noted, MULTIRUN), *map(str, task)] if isinstance(task, list) else []
+    hydra = noted.noted(MULTIRUN, "hydra", "overrides", "hydra")
+    how = [str(o) for o in hydra if str(o).lstrip("+").startswith(SEARCHING)] if isinstance(hydra, list) else []
+    return [*folders_of(noted, MULTIRUN), *how, *map(str, task)] if isinstance(task, list) else []
+
+
+def swept(overrides: Sequence[str]) -> str:
+    """The command of a sweep; that of a run where nothing varies any more."""
+    return command(["-m", *overrides] if any("," in each or "(" in each for each in overrides) else overrides)
 
 
 def wider(overrides: Sequence[str]) -> str:
-    """The command of a sweep with one more model to try: the embedded one, which needs no key."""
+    """The command of a sweep with one more model to try: the embedded one, which needs no key. What is set of the
+    model that was swept goes, for another model need not have it."""
     models = [each for each in overrides if each.startswith("model=")]
-    kept = [each for each in overrides if each not in models]
+    kept = [each for each in overrides if each not in models and not each.lstrip("+~").startswith("model.")]
     known = models[0].removeprefix("model=").split(",") if models else []
     more = next((model for model in ("local", "qwen", "patterns", "tfidf") if model not in known), "")
-    return command(["-m", *kept, "model=" + ",".join(filter(None, [*known, more]))])
+    return swept([*kept, "model=" + ",".join(filter(None, [*known, more]))])
 
 
 def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
@@ -84,17 +96,34 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
         return None
     jobs = sweep.jobs.head(most) if most is not None else sweep.jobs
     headline = words.metric(sweep.headline) or sweep.headline
-    names = ["number", *sweep.choices, "status", *(["standing"] if "standing" in jobs else [])]
+    counts = [c for c in ("judged", "failed") if c in jobs] if "failed" in jobs and jobs["failed"].any() else []
+    names = ["number", *sweep.choices, "status", *counts, *(["standing"] if "standing" in jobs else [])]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
     numbers = column_cells(sweep.headline, [*jobs["headline"], *jobs["low"], *jobs["high"]], words, "sweep")
     values, lows, highs = (numbers[n * len(jobs) :][: len(jobs)] for n in range(3))
     ends = zip(jobs["low"], jobs["high"], lows, highs, strict=True)
     separator = words.text("common.interval_separator")
     intervals = ["" if missing(a) and missing(b) else f"[{low}{separator}{high}]" for a, b, low, high in ends]
-    rows = list(zip(*cells, values, intervals, strict=True))
+    rows = [*_of_unseen(sweep, words, names, jobs), *zip(*cells, values, intervals, strict=True)]
     headers = [*(words.heading(c, "sweep") for c in names), headline, words.text("common.interval")]
     caption = words.text("terminal.leaderboard", headline=headline)
-    return Table(headers, rows, [True, *(False for _ in names[1:]), True, True], caption)
+    return Table(headers, rows, [True, *(name in counts for name in names[1:]), True, True], caption)
+
+
+def _of_unseen(sweep: SweepResult, words: Words, names: Sequence[str], jobs: DataFrame) -> list[tuple[str, ...]]:
+    """The row of the winner of a search on the texts that no trial has seen, which comes first; none without one."""
+    found = next((f for f in sweep.findings[: sweep.verdicts] if "test_interval" in f.values), None)
+    if found is None or sweep.headline is None:
+        return []
+    value, ends = found.values["test"], found.values["test_interval"]
+    known = {"number": "final", "status": words.text("terminal.unseen"), "judged": str(found.values["texts"])}
+    if found.answer is not None:
+        known["standing"] = words.text(f"common.answer.{found.answer}").lower()
+    best = jobs[jobs["name"] == found.values["best"]]
+    known |= {c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)}
+    told, low, high = column_cells(sweep.headline, [value, *ends], words, "sweep")
+    interval = f"[{low}{words.text('common.interval_separator')}{high}]"
+    return [(*(known.get(name, "") for name in names), told, "" if any(map(missing, ends)) else interval)]
 
 
 def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:

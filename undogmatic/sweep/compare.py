@@ -32,6 +32,7 @@ from undogmatic.sweep.family import (
     judged_both,
     uncertain,
     units_of,
+    values_of,
 )
 from undogmatic.sweep.jobs import COSTS, Job, read_jobs, read_search
 from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
@@ -40,6 +41,8 @@ OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
 MOST_AGREED = 12  # of more jobs, agreement is given between the best: nobody reads a square of forty names
 MOST_CURVES = 7  # that can be told apart
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
+FEWEST_AVERAGED = 5  # values of what varies, from which on it is said how many of them to average
+AVERAGING = ("variance.needed", "variance.needed_order", "variance.needed_none", "variance.cheapest")
 COUNTS = ("judged", "failed", "calls_cached")
 PARTS = ("judge", "criterion")
 """Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
@@ -74,7 +77,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     table = leaderboard(by_name, choices, sweep.headline, further=not merits.keys() - {"following"})
     best = set(table["name"].head(MOST_AGREED))
     agreed = agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
-    divided = variance(finished, choices)
+    divided = variance(finished, choices, sweep)
     further = merits | {"described": described(finished), "costs": costs(finished), "variance": divided.table}
     first, search = verdicts(table, sweep), read_search(folder)
     tell = Telling("sweep", findings=[*first])
@@ -82,7 +85,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         searched = Searched(folder, search, finished)
         tell.findings = [*searched.verdicts, Finding("sweep.on_trials"), *first, *searched.findings]
         first, further = searched.verdicts, {"trials": searched.table, **further}
-    _tell_of_the_best(tell, table, sweep)
+    _tell_of_the_best(tell, table, sweep, fresh=search is None)
+    _tell_uneven(tell, sweep)
     _tell_of_all(tell, sweep, choices)
     _tell_tests(tell, sweep)
     _draw(tell, table, sweep, agreed)
@@ -141,22 +145,42 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
     return by_name
 
 
-def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep) -> None:
-    """Say that the best was chosen by its score, how the others stand to it, and whom their own verdicts support."""
+def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep, fresh: bool) -> None:
+    """Say that the best was chosen by its score (`fresh`: and asks for fresh texts), how the others stand to it, and
+    whom their own verdicts support."""
     ranked = table.loc[(table["status"] == "finished") & table["headline"].notna(), "name"].tolist()
     if sweep.headline is None or len(ranked) < 2 or "criterion" in table:
         return
     best, *others = ranked
-    tell.say("winner", best=best, metric=sweep.headline, n=len(ranked))
+    if fresh:  # a search says it of its own texts
+        tell.say("winner", best=best, metric=sweep.headline, n=len(ranked))
     measure, against = against_others(sweep, best, others)
     if len(against) > 1:
         shown = Counter(against["shown"])
         counts = {word: shown[word] for word in ("better", "equal", "worse")}
+        counts |= {"same": shown["identical"]}
         tell.say("others", counts, best=best, measure=measure, n=len(against), open=len(against) - sum(counts.values()))
     supported = [name for name in ranked if sweep.jobs[name].standing == "supported"]
     if sweep.jobs[best].standing is not None:
         key = "others_supported" if supported else "none_supported"
         tell.say(key, names=named(supported), n=len(supported), total=len(ranked))
+
+
+def _tell_uneven(tell: Telling, sweep: Sweep) -> None:
+    """Say that figures are of different texts where some jobs failed on some, and how many pairs of texts each job has
+    in the right order among those that all of them judged."""
+    failed = {name: int(job.scores["score"].isna().sum()) for name, job in sweep.jobs.items()}
+    if len(set(failed.values())) < 2:
+        return
+    names = named([f"{name} ({n})" for name, n in failed.items() if n])
+    differences = {name: values_of(job, "pair_difference") for name, job in sweep.jobs.items()}
+    known = {name: values.dropna() for name, values in differences.items() if values is not None}
+    both = pd.DataFrame(known).dropna() if len(known) == len(sweep.jobs) else pd.DataFrame()
+    if len(both):
+        right = named([f"{name} {int((both[name] > 0).sum())}" for name in both])
+        tell.say("uneven_pairs", names=names, n=len(both), right=right)
+    else:
+        tell.say("uneven", names=names)
 
 
 def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
@@ -307,7 +331,8 @@ def _with_intervals(jobs: Collection[Job], names: Iterable[str], section: str = 
     for name in names:
         columns[name] = [job.metrics.get(f"{section}{name}", np.nan) for job in jobs]
         low, high = ([job.metrics.get(f"{section}{name}{end}") for job in jobs] for end in ("_low", "_high"))
-        columns[f"{name}_interval"] = [None if None in ends else ends for ends in zip(low, high, strict=True)]
+        pairs = zip(low, high, strict=True)
+        columns[f"{name}_interval"] = [None if None in ends or np.isinf(ends).any() else ends for ends in pairs]  # type: ignore[arg-type]
     return columns
 
 
@@ -416,16 +441,18 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
         table[f"{quantity}_per_item"], base = spent[quantity], float(cheapest[quantity])
         if quantity == "seconds":
             known = [job.scores.dropna(subset="seconds") for job in finished.values()]
-            table["seconds_per_item_interval"] = [mean_interval(rows["seconds"], rows["group"]) for rows in known]
+            found = [mean_interval(rows["seconds"], rows["group"]) for rows in known]
+            table["seconds_per_item_interval"] = [ends and (max(0.0, ends[0]), ends[1]) for ends in found]
         table[f"{quantity}_ratio"] = spent[quantity] / base if base > 0 else np.nan
     table["trigger_rate"] = [job.metrics.get("costs.trigger_rate", np.nan) for job in finished.values()]
     return table.dropna(axis="columns", how="all")
 
 
-def variance(finished: Mapping[str, Job], choices: Sequence[str]) -> Divided:
+def variance(finished: Mapping[str, Job], choices: Sequence[str], sweep: Sweep) -> Divided:
     """Where the variance of the scores comes from: what varies between the jobs that judged the same items, crossed
     with the items; without a table where there are none or several criteria, and with a sentence where the jobs do not
-    cross what varies in full."""
+    cross what varies in full. Where one thing varies, jobs with the same scores are one, and how many to average is
+    not said of fewer than FEWEST_AVERAGED."""
     jobs, nothing = list(finished.values()), Divided(None, pd.DataFrame(), [])
     if len(jobs) < 2 or len({(job.criterion, frozenset(job.scores.index)) for job in jobs}) > 1:
         return nothing
@@ -435,5 +462,13 @@ def variance(finished: Mapping[str, Job], choices: Sequence[str]) -> Divided:
     for job in jobs:
         settings = {key: job.judge if key in several else job.overrides.get(key, "default") for key in facets}
         frames.append(job.scores[["score", "group"]].rename_axis("item_id").reset_index().assign(**settings))
+    if len(facets) == 1:
+        copies = {pair.right for pair in sweep.pairs if pair.identical}
+        frames = [frame for name, frame in zip(finished, frames, strict=True) if name not in copies]
     table = pd.concat(frames, ignore_index=True).drop_duplicates(["item_id", *facets])
-    return of_scores(table, facets) if any(table[key].nunique() > 1 for key in facets) else nothing
+    if not any(table[key].nunique() > 1 for key in facets):
+        return nothing
+    divided = of_scores(table, facets)
+    if max(table[key].nunique() for key in facets) < FEWEST_AVERAGED:
+        divided = divided._replace(findings=[f for f in divided.findings if f.key not in AVERAGING])
+    return divided

@@ -37,11 +37,14 @@ LEAD = Rules("sweep.verdict_", (
     Rule("seen", "not_yet", lambda e: e.seen and not e.open, f"{_LEADS} seen"),
     Rule("clear_margin", "supported", lambda e: e.margin is not None and not e.open, f"{_LEADS} measure margin size"),
     Rule("clear", "supported", lambda e: not e.open, f"{_LEADS} measure size"),
+    Rule("same", "undecided", lambda e: e.shown("identical"), lambda e: e.naming(e.shown("identical"))),
     Rule("open_needed", "undecided", lambda e: e.needed and e.margin is not None, lambda e: e.naming(e.open)),
     Rule("open_margin", "undecided", lambda e: e.margin is not None, lambda e: e.naming(e.open)),
     Rule("open", "undecided", always, lambda e: e.naming(e.open)),
 ))  # fmt: skip
 """Whether the best of several judges is better than the others."""
+AHEAD = {"clear": "sweep.ahead", "clear_margin": "sweep.ahead_margin"}
+"""What is said of such a lead where the leader's own report does not support it: by the rule of LEAD that decided."""
 
 _TRIAL = "value=trial.value interval=trial.interval"
 _TESTED = f"best metric test=test.value test_interval=test.interval texts=test.n n {_TRIAL}"
@@ -74,7 +77,8 @@ def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
 
 def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
     """What the first job's own verdict says where that does not support it, what is shown of its lead, its twins."""
-    findings = [verdict(LEAD, lead).finding]
+    ruling = verdict(LEAD, lead)
+    findings = [ruling.finding]
     if lead.ranked.empty:
         return findings
     job = sweep.jobs[lead.names[0]]
@@ -86,6 +90,8 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
         twins = set(lead.ranked["name"]) - set(lead.distinct)
         counts = Counter(sweep.jobs[name].standing for name in lead.finished["name"] if name not in twins)
         values |= {each: counts[each] for each in STANDINGS}
+        if ruling.key in AHEAD:  # the better of judges that are not to be trusted: no tick
+            findings = [Finding(AHEAD[ruling.key], findings[0].values)]
         findings.insert(0, Finding(f"sweep.verdict_best_{standing}", values, ANSWERS[standing]))
     if len(lead.names) > 1 and lead.n > 1:
         findings.append(Finding("sweep.twins", {"names": named(lead.names)}))
@@ -185,7 +191,11 @@ class Searched:
         ends = [(one.value, *one.interval) for one in (self.trial, self.test) if one is not None]
         if self.test is not None and np.isfinite(ends).all():  # how it differs from what the trials said
             gap = apart(self.trial, self.test)
-            tell.say("gap_shown" if gap.low > 0 else "gap_open", gap.values("gap"), n=self.n, metric=self.metric)
+            told = gap.values("gap") | {"n": self.n, "metric": self.metric}
+            if (seen := on_trials.facts.get("seen")) and gap.low > 0:
+                tell.say("gap_fitted", told, seen=int(seen))
+            else:
+                tell.say("gap_shown" if gap.low > 0 else "gap_open", told)
         self._tell_flattery(tell, {name: job for name, job in finished.items() if job.scores["score"].notna().any()})
         states = Counter(trial.state for trial in search.trials)
         tell.say("trials", {state: states[state] for state in ("complete", "pruned", "failed")}, n=self.n_trials)
@@ -204,7 +214,9 @@ class Searched:
                 groups = pd.factorize(units_of(next(iter(jobs.values())), measure).reindex(table.index))[0]
                 effect = flattery(sign * table.to_numpy(dtype=np.float64).T, groups, np.random.default_rng(0))
                 counts = {"texts": len(table), "groups": len(set(groups))}
-                tell.say("flattery", counts, n=self.n, effect=effect, measure=measure)
+                tell.say(
+                    "flattery" if effect > 0 else "flattery_none", counts, n=self.n, effect=effect, measure=measure
+                )
                 return
 
     @property

@@ -144,12 +144,12 @@ def judged(texts: list[str]) -> LongTable:
     return labelled_run([(None, 50.0, {"text": text}) for text in texts])
 
 
-def test_the_analysis_counts_and_says_which_text_leans_on_what() -> None:
+def test_the_analysis_counts_and_says_which_text_cites_what() -> None:
     told = analysed("precedents", judged(TEXTS))
     assert told.of("texts citing citations found other_court changed not_listed") == [3, 2, 3, 1, 1, 1, 0]
-    assert told.tables["leans"].to_dict("records") == [
-        {"item_id": "i0", "leans_on": "Tema 793 (STF); Tema 69 (STF)"},
-        {"item_id": "i1", "leans_on": "Tema 1118 (STJ)"},
+    assert told.tables["cites"].to_dict("records") == [
+        {"item_id": "i0", "cites": "Tema 793 (STF); Tema 69 (STF)"},
+        {"item_id": "i1", "cites": "Tema 1118 (STJ)"},
     ]
     assert list(told.tables["doubtful"]["outcome"]) == ["changed", "other_court"]
     assert list(told.result.items["citations"]) == [2, 1, 0]

@@ -1,4 +1,4 @@
-"""Tells which precedents the judged texts lean on, and what a table of precedents knows of each; no score changes."""
+"""Tells which precedents the judged texts cite, and what a table of precedents knows of each; no score changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.constructs.precedents.describes import SAYINGS, Measured
-from undogmatic.constructs.precedents.table import OUTCOMES, LookedUp, Precedents
+from undogmatic.constructs.precedents.table import OUTCOMES, STATUSES, LookedUp, Precedents
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Telling
 
@@ -73,7 +73,10 @@ def told(
     total = {"texts": len(found), "citing": len(citing)} | counts([one for cited in citing.values() for one in cited])
     for name, n in total.items():
         tell.number(float(n), name)
-    tell.say("summary", {name: n for name, n in total.items() if name not in SAYINGS})
+    statuses = [one.told.values["status"] for cited in citing.values() for one in cited if one.outcome == "changed"]
+    summary = {name: n for name, n in total.items() if name not in (*SAYINGS, "changed")}
+    summary |= {name: statuses.count(name) for name in STATUSES[1:]}
+    tell.say("summary", summary, listed=total["found"] + total["changed"])
     tell.say(*(("table", about) if about["date"] else ("table_undated", {"n": about["n"]})))
     if known is None:
         tell.say("not_examined")
@@ -85,7 +88,7 @@ def told(
     if redact:
         tell.say("redacted")
         return tell
-    leans = [{"item_id": item, "leans_on": "; ".join(one.shown for one in cited)} for item, cited in citing.items()]
+    cites = [{"item_id": item, "cites": "; ".join(one.shown for one in cited)} for item, cited in citing.items()]
     doubtful = [
         {
             "item_id": item,
@@ -100,6 +103,6 @@ def told(
         if one.outcome != "found" or (one.described and one.described.saying == "otherwise")
     ]
     tell.tables |= {
-        name: pd.DataFrame(rows).fillna("") for name, rows in (("leans", leans), ("doubtful", doubtful)) if rows
+        name: pd.DataFrame(rows).fillna("") for name, rows in (("cites", cites), ("doubtful", doubtful)) if rows
     }
     return tell
