@@ -84,6 +84,7 @@ RUN: dict[str, Sequence[str]] = {
     'undogmatic score "Aplica-se o Tema 69 do STF."': ["model=patterns"],
     "undogmatic score --file texts.jsonl --json": ["model=patterns"],
     "undogmatic describe judge=debate model=gpt --price": [],
+    "undogmatic describe model=gpt --price": [],
     "undogmatic describe judge=devils_advocate model=gpt": [],
     "undogmatic extract FILES": [],
     "undogmatic precedents my.jsonl": [],
@@ -151,6 +152,7 @@ WHY_NOT = {
     "tests/cli/test_check.py": [
         "undogmatic check",
         "undogmatic check FILE",
+        "undogmatic check FILE --report DIR",
         "undogmatic check data/check/demo.csv --judge judge_keyword",
         "undogmatic check verdicts.csv labels.csv",
         "undogmatic check new.csv --against old.csv",

@@ -215,7 +215,7 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepR
     (swept.folder / "multirun.yaml").write_text("hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n")
     sweep.write(swept, swept.folder)
     page, shown = page_of(swept.folder)
-    assert "Uma destas 3 combinações é a melhor" in shown
+    assert "Alguma destas 3 combinações é a melhor" in shown
     assert re.search(r"1 local \w+ 97% \[90%; 100%\]", shown) and re.search(r"2 gpt \w+ — ", shown)
     assert "gpt-a model=gpt needs OPENAI_API_KEY <script>" in shown and "script" not in page.tags
     assert "local-a tfidf-a 6,5 1,0 12,0 32 0,012 0,012" in shown

@@ -114,8 +114,8 @@ class _ItemSearch(Search):
             sides = [name for name in self._free() if self.names[name][-1:] in (("1",), ("2",), ("a",), ("b",))]
             sides = [name for name in sides if name not in named and self._is_prose(name)]
             self._take("text", (*(name for name in named if self._cells(name).said), *sides))
-        if not self.known["text"]:
-            self._take("text", (self._input("text", ("text",), True) or "",))
+        if not self.known["text"]:  # what is called so is it
+            self._take("text", ("text" if "text" in self.names else self._input("text", ("text",), True) or "",))
         return Roles(self.known, self._notes([r for r, names in self.known.items() if names and not typed.get(r)]))
 
     def filled(self, typed: Mapping[str, str]) -> Roles:

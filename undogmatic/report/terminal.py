@@ -140,8 +140,9 @@ def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None
 
         look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left", "title_style": "", "pad_edge": False}
         shown = RichTable(title=table.caption, **look)
-        for header, numeric in zip(table.headers, table.numeric, strict=True):
-            shown.add_column(Text(visible(header)), justify="right" if numeric else "left")
+        for k, (header, numeric) in enumerate(zip(table.headers, table.numeric, strict=True)):
+            whole = any(row[k].startswith("[") for row in table.rows)  # an interval stays in one line
+            shown.add_column(Text(visible(header)), justify="right" if numeric else "left", no_wrap=whole)
         for row in table.rows:
             shown.add_row(*(Text(visible(cell)) for cell in row))
         console.print(shown)
