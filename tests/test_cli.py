@@ -79,7 +79,7 @@ MISTAKES = {
     "model=nope": "`model` has no option 'nope' (you typed model=nope)",
     "+typo=1 model=patterns": "`typo` is not a known key",
     "dataset=texts dataset.path=none.jsonl model=patterns": "which does not exist",
-    "dataset=texts dataset.path=broken.jsonl model=patterns": "broken.jsonl:1: not JSON",
+    "dataset=texts dataset.path=broken.jsonl model=patterns": "Every line must be one JSON object",
     "dataset=texts model=patterns": "`dataset.path` is required",
     "model=patterns hydra.job_logging.root.level=NOPE": "Unknown level: 'NOPE'",
     "model=patterns ++judge._target_=undogmatic.judges.base.Judge": "only says what such a class must",
