@@ -20,7 +20,7 @@ from undogmatic.models.base import Model
 from undogmatic.models.hosted import ChatModel, Price
 from undogmatic.models.providers import AnthropicModel
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Judgment, Provenance
+from undogmatic.records.records import Failure, Judgment, Provenance
 
 PRICE = Price(input=1000, output=0)
 
@@ -128,6 +128,21 @@ def test_a_batch_without_an_end_stops_the_run_and_is_asked_for_again(batched: Ba
     with pytest.raises(RunStopped, match=r"batch batch_0 has not ended 0\.1 s after .*\(engine\.wait\).*run\.resume="):
         batched(wait=0.1)
     batched.stub.batch_fault = ""
+    right(batched())
+    assert len(batched.stub.batches) == 1
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"), [("models.batches.OpenAIBatches._state", "transport"), ("engine.batch._Desk._ended", "fault")]
+)
+def test_a_fault_of_the_program_is_not_called_one_of_the_provider(
+    batched: Batched, broken: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is left waiting, and in both cases the batch is asked for again."""
+    with monkeypatch.context() as patched:
+        patched.setattr(f"undogmatic.{broken}", lambda *given: 1 / 0)
+        failures = [judgment.outcome for judgment in batched()]
+    assert {failure.reason for failure in failures if isinstance(failure, Failure)} == {reason}
     right(batched())
     assert len(batched.stub.batches) == 1
 

@@ -6,9 +6,10 @@ batch before and after it is sent, so that a run which was killed asks for the b
 """
 
 import asyncio
+import contextlib
 import secrets
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +19,15 @@ from pydantic import Field
 from undogmatic.engine.journal import Journals, cut_torn_line
 from undogmatic.engine.local import MAX_FAILURES, LocalEngine
 from undogmatic.engine.recipe import Recipe
-from undogmatic.errors import ConfigError, DataError, ModelError, RunStopped, TransportError, UndogmaticError
+from undogmatic.errors import (
+    ConfigError,
+    DataError,
+    ModelError,
+    RunStopped,
+    TransportError,
+    UndogmaticError,
+    UnparseableAnswer,
+)
 from undogmatic.models.base import Model
 from undogmatic.models.batches import SHARE, Answer, Batches, BatchLost, Unsettled
 from undogmatic.models.calls import (
@@ -32,6 +41,7 @@ from undogmatic.models.calls import (
     call_key,
     checked,
     note_call,
+    reading,
 )
 from undogmatic.models.hosted import HostedModel
 from undogmatic.records.records import Item, Judgment, Made
@@ -178,6 +188,18 @@ class _BatchGateway(Gateway):
         return reply
 
 
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Inside, a provider is asked about a batch; what cannot be read is asked for again when the run is resumed."""
+    try:
+        with reading(None):
+            yield
+    except UnparseableAnswer as error:
+        if error.__cause__ is None:  # the provider's reply was read, and says too little
+            raise
+        raise TransportError(f"the batch could not be read: {error}") from error
+
+
 class _Desk:
     """Gathers the questions to one model, sends them in batches, and hands out the answers."""
 
@@ -216,10 +238,8 @@ class _Desk:
             requests = {key: self.pending.pop(key) for key in keys}
             try:
                 await self._round(requests)
-            except UndogmaticError as error:
+            except Exception as error:  # as it is: whoever waits must hear of it
                 self._fail(requests, error)
-            except Exception as error:  # a provider may answer anything; whoever waits must hear of it
-                self._fail(requests, TransportError(f"the batch could not be read ({type(error).__name__}: {error})"))
 
     async def _round(self, requests: dict[str, dict[str, Any]]) -> None:
         """Answer these requests: from the batches that the run already has, then by a new one."""
@@ -243,12 +263,12 @@ class _Desk:
     def _open(self, key: str) -> bool:
         return key in self.asked and not self.asked[key][1].done()
 
-    def _fail(self, keys: Iterable[str], error: UndogmaticError) -> None:
+    def _fail(self, keys: Iterable[str], error: Exception) -> None:
         for key in keys:
             if self._open(key):
                 self._settle(key, error)
 
-    def _settle(self, key: str, outcome: Reply | UndogmaticError) -> None:
+    def _settle(self, key: str, outcome: Reply | Exception) -> None:
         future = self.asked[key][1]
         if isinstance(outcome, Reply):
             future.set_result(outcome)
@@ -268,7 +288,8 @@ class _Desk:
                 if tried and await self._found(noted):
                     break
                 async with asyncio.timeout(self.engine.timeout):
-                    noted.id = await self.batches.submit(named, mark)
+                    with _reading():
+                        noted.id = await self.batches.submit(named, mark)
                 break
             except (Retryable, TimeoutError) as error:
                 if tried == self.engine.retries:
@@ -357,7 +378,8 @@ class _Desk:
         for tried in range(UNREACHED):
             try:
                 async with asyncio.timeout(10 * self.engine.timeout):
-                    return await ask(batch)
+                    with _reading():
+                        return await ask(batch)
             except (Retryable, TimeoutError) as error:
                 why = str(error) or "no answer"
                 if tried + 1 < UNREACHED:

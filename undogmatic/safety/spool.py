@@ -25,34 +25,6 @@ HELD = 10_000  # records that may stay in memory
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
 
 
-class View(Sequence[T]):
-    """Some records of a sequence that reads them when they are asked for, in an order of its own."""
-
-    def __init__(self, whole: Sequence[T], places: Sequence[int]) -> None:
-        self._whole, self._places = whole, places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        if isinstance(place, slice):
-            return View(self._whole, self._places[place])
-        return self._whole[int(self._places[place])]
-
-    def __iter__(self) -> Iterator[T]:
-        return (self._whole[int(place)] for place in self._places)
-
-    def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Sequence) and len(other) == len(self)
-        return same and all(one == another for one, another in zip(self, other, strict=True))  # type: ignore[call-overload]
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 class _Stored(Sequence[T]):
     """What its `_read` finds at a place, for every place; a slice is a View."""
 
@@ -71,13 +43,29 @@ class _Stored(Sequence[T]):
     def __iter__(self) -> Iterator[T]:
         return map(self._read, range(len(self)))
 
-    __eq__ = View.__eq__
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Sequence) and len(other) == len(self)
+        return same and all(one == another for one, another in zip(self, other, strict=True))  # type: ignore[call-overload]
+
     __hash__ = None  # type: ignore[assignment]
+
+
+class View(_Stored[T]):
+    """Some records of a sequence that reads them when they are asked for, in an order of its own."""
+
+    def __init__(self, whole: Sequence[T], places: Sequence[int]) -> None:
+        self._whole, self._places = whole, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _read(self, place: int) -> T:
+        return self._whole[int(self._places[place])]
 
 
 def many(records: object) -> bool:
     """Whether the records are read when they are asked for, because there are so many."""
-    return isinstance(records, View | _Stored)
+    return isinstance(records, _Stored)
 
 
 class Spool(_Stored[T]):
