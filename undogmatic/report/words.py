@@ -397,9 +397,6 @@ class _Formatter(string.Formatter):
             return self.words.listed(shown)
         if format_spec == "title":
             return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
-        if format_spec.startswith("unless "):  # a part of a sentence that says nothing where two counts are the same
-            other, _, part = format_spec.removeprefix("unless ").partition("|")
-            return "" if value == self.values[other] else part.replace("#", self.words.number(value, "d"))
         if format_spec.startswith("within "):
             format_spec = _inside(list(value), self.values[format_spec.removeprefix("within ")])
         if format_spec.startswith("as "):
@@ -408,4 +405,6 @@ class _Formatter(string.Formatter):
         if format_spec.startswith("said "):
             return self.words.figure(str(self.values["metric"]), value, self.values[format_spec[5:]])
         one, both, many = format_spec.partition("|")
+        if one.startswith("unless "):  # a part of a sentence that says nothing where two counts are the same
+            one, many, value = "", many.replace("#", self.words.number(value, "d")), value == self.values[one[7:]]
         return self.words.number(value, format_spec) if not both else one if value == 1 else many
