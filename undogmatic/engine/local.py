@@ -44,6 +44,9 @@ class Engine:
     stream: Any
     findings: tuple[Finding, ...] = ()  # what it has found out about the servers that were asked
 
+    def check(self, model: Model, searching: bool = False) -> None:
+        """Raise ConfigError where it cannot ask this model (`searching`: one question after the other)."""
+
     async def arun(
         self,
         recipe: Recipe,
