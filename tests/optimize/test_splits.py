@@ -148,6 +148,8 @@ def test_what_is_sent_costs_what_was_said_and_nothing_falls_below_nought() -> No
     ],
 )
 def test_too_few_texts_are_counted_by_side_and_the_way_out_is_named(n: int, set_to: dict[str, int], said: str) -> None:
-    texts = [Item(id=f"s{k}", text=f"text {k} {k**3 * 7919:x}", labels={"overall": {"": k * 5 % 100}}) for k in range(n)]
+    texts = [
+        Item(id=f"s{k}", text=f"text {k} {k**3 * 7919:x}", labels={"overall": {"": k * 5 % 100}}) for k in range(n)
+    ]
     with pytest.raises(DataError, match=re.escape(said)):
         gather(Bootstrap(**set_to), settings(composed("bootstrap")), Terms(HUNDRED, "overall"), texts)
