@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from undogmatic.analyses import drift, judges, kinds, people, surface, systems
-from undogmatic.analyses.kinds import Agreement, label_command
+from undogmatic.analyses.kinds import Agreement, label_of
 from undogmatic.analyses.ruling import CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
@@ -173,7 +173,7 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     if key not in SETTLED:
         return None
     more = max(evidence.few - evidence.agreement.groups, 1)
-    return Finding(f"check.settle_{key}", {"label": label_command(evidence.own.table), "more": more})
+    return Finding(f"check.settle_{key}", {"label": label_of(evidence.own.table), "more": more})
 
 
 def name_of(table: VerdictTable, judge: str, criterion: str) -> str:

@@ -175,11 +175,10 @@ def _tell_headline(
     told.figure(f"agreement.{agreement.name}", estimate)
     counts = {"n": agreement.n, "groups": agreement.groups, "least": options.least, "level": options.level}
     held, settle = limits.hold(estimate, options.least), None
-    if held.outcome == "open" and estimate.value > options.least and held.n_needed is not None:
-        more, table = held.n_needed - estimate.n_groups, own.table
-        more = round(more, 1 - int(np.log10(more))) if more > 0 else 1  # no more digits than it is worth
+    if held.outcome == "open" and estimate.value > options.least and (more := held.more(estimate)) is not None:
+        table = own.table
         beyond = more > table.items["group"].nunique() - agreement.groups
-        values = {"more": more, "label": label_command(table), "beyond": beyond, "no_texts": not table.has_texts}
+        values = {"more": more, "label": label_of(table), "beyond": beyond, "no_texts": not table.has_texts}
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": options.least})
@@ -197,9 +196,13 @@ def _tell_headline(
         )
 
 
-def label_command(table: VerdictTable) -> str:
+def label_of(table: VerdictTable) -> str:
     """The command with which people label more of what the table was read from."""
-    source = next(iter(table.sources), "FILE")
+    return label_command(next(iter(table.sources), "FILE"))
+
+
+def label_command(source: str) -> str:
+    """The command with which people label more of what is in a file or a run's folder."""
     if (Path(source) / MANIFEST).is_file():
         return f"undogmatic review export {shlex.quote(source)} --all"
     return f"undogmatic label {shlex.quote(source)}"

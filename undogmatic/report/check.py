@@ -58,10 +58,11 @@ class Sentences(NamedTuple):
     settle: list[str]  # that of the most important finding first
 
 
-def words_of(language: str, units: str | None = None) -> Words:
-    """The words of a check and of a gate: those of this room, and those beside all that tell something."""
+def words_of(language: str, units: str | None = None, more: Sequence[Path] = ()) -> Words:
+    """The words of a check and of a gate: of this room, beside all that tell something, and in the files `more`."""
     rooms = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
-    return Words(language, [OWN_TEXTS, *(path for room in rooms for path in sorted(room.glob("*.texts.yaml")))], units)
+    own = (path for room in rooms for path in sorted(room.glob("*.texts.yaml")))
+    return Words(language, list(dict.fromkeys([OWN_TEXTS, *own, *more])), units)
 
 
 def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentences:
