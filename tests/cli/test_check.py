@@ -107,6 +107,10 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
         (["verdicts.csv", "--card", "c.json", "--judge-config", "model"], "KEY=VALUE"),
         (["verdicts.csv", "--card", "c.json", "--judge-config", "prompt=@gone.txt"], "gone.txt"),
         (["verdicts.csv", "--bogus"], "unrecognized arguments: --bogus"),
+        (
+            ["--judge", "judge", "other", "verdicts.csv", "--human", "human"],
+            "--judge takes one name each time. Type: undogmatic check --judge judge --judge other verdicts.csv --human",
+        ),
     ],
 )
 def test_what_was_typed_wrongly_is_named(words: list[str], named: str, tmp_path: Path) -> None:

@@ -492,3 +492,11 @@ def test_scores_of_two_policies() -> None:
     assert (table.kind, table.scale, len(table.items), len(table.labels)) == ("numeric", (0, 1), 2000, 480)
     assert (table.items["group"].nunique(), set(table.items["system"])) == (1000, {"base", "clone"})
     assert table.items["slice.response_chars"].dtype == float
+
+
+def test_several_columns_may_be_typed_with_commas_between_them() -> None:
+    text = rows("id,a,b,human", lambda n: f"{n},{n % 5},{n % 4},{n % 5}")
+    assert read(text, judge=("a,b",), human=("human",)).judges == ["a", "b"]
+    with pytest.raises(ConfigError, match=r"--judge is 'c', which is no column"):
+        read(text, judge=("a, c",))
+    assert read(text.replace(",a,", ',"a,b",', 1), judge=("a,b",), human=("human",)).judges == ["a,b"]

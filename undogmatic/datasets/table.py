@@ -27,7 +27,7 @@ from undogmatic.datasets.columns import (
     tokens,
 )
 from undogmatic.datasets.frames import Frame, aligned, read_frame
-from undogmatic.datasets.narrow import of_criterion, with_ids
+from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
@@ -87,6 +87,7 @@ class _Builder:
     def __init__(
         self, frames: Sequence[Frame], options: TableOptions, selection: Selection, probability: str | None
     ) -> None:
+        options = parted(frames, options)
         self.options, self.selection, self.probability = options, selection, probability
         frames = with_ids(frames, options.item)
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)

@@ -101,7 +101,8 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        if unsent := dict.fromkeys(way.readout for way in run.asked if part in way.without):
+        asked = [way for way in run.asked if way.judge != AFTER]  # which has found its own
+        if unsent := dict.fromkeys(way.readout for way in asked if part in way.without):
             prompt_note += f" {words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
     return [readout_note, prompt_note]
 
