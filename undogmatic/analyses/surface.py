@@ -414,12 +414,12 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
             )
         values["rest"] = Finding("surface.left" if "left" in rest else "surface.left_nothing", rest)
         return found.outcome, values
-    values |= {"judge": found.judge.value, "level": found.judge.level}
+    values |= {"judge": found.judge.value}
     assert reached is not None and more is not None and left is not None
     values |= {"agreement": reached.value}
     if found.outcome == "as_good" and found.judge.low <= 0:
-        return "nothing", values | {"interval": found.judge.interval}
-    values |= {"more": more.value, "interval": more.interval}
+        return "nothing", values
+    values |= {"more": more.value, "interval": more.interval, "level": found.judge.level}
     values |= left.values("left", "left_")
     if found.outcome == "as_good":
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
@@ -472,12 +472,14 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     keys = LENGTH.get(outcome, LENGTH_OPEN)
     if found.outcome != "beyond" and outcome in ("beyond", "against"):
         keys = LENGTH_BESIDE  # of which length may be a mere companion
-    settle = Finding("surface.settle_margin", {}) if options.margin is None else None
     times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
+    settle = Finding("surface.settle_margin", {"grades": times}) if options.margin is None else None
     values: dict[str, Any] = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
     values |= {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
-    shown = -both if keys[pair] == "surface.longer_lower_pair" else both
-    values["by"] = Finding(f"surface.by_{unit}", {"change": times * shown.value})
+    falls = both.value < 0
+    shown = -both if falls else both
+    way = f"{'less' if falls else 'more'}_{unit}{'_pair' * pair}"
+    values["by"] = Finding(f"surface.by_{way}", {"change": times * shown.value})
     values["ends"] = Finding(f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)})
     told.note(keys[pair], Weight.QUALIFIES, settle=settle, **values)
 

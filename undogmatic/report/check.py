@@ -102,8 +102,9 @@ def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
         return words.answered(result.judges[0].verdict)
-    counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS}
-    return words.text("checked.several" if result.judges else "checked.none", n=len(result.judges), **counts)
+    counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS[::-1]}
+    counted = [words.text(f"checked.several_{standing}", n=n) for standing, n in counts.items() if n]
+    return words.text("checked.several" if counted else "checked.none", n=len(result.judges), counted=counted)
 
 
 def answered(result: CheckResult, words: Words) -> Answered | None:
@@ -260,8 +261,8 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     below = below if said.not_examined else []
     own = [words.say(each.settle) for each in result.judges if each.settle is not None and table is not None]
     settle = own or said.settle or [way for each in result.judges for way in sentences(each.told, words, each).settle]
-    believed = all(each.standing == "supported" for each in result.judges)
-    below += ["", words.text("checked.settle_yes" if believed else "checked.settle", how=settle[0])] if settle else []
+    settled = all(each.standing != "undecided" for each in result.judges)
+    below += ["", words.text("checked.settle_yes" if settled else "checked.settle", how=settle[0])] if settle else []
     return Screen(recognised(result, words), answer, table, said, below)
 
 
