@@ -246,7 +246,8 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     for row in told:
         message = getattr(getattr(by_key.get(_KEY(row)), "outcome", None), "message", "")
         rows.append((_named(row, run), _kind(str(row["error"]), words), shorten(message)))
-    yield Table([words.text(f"common.failure_{key}") for key in ("item", "kind", "message")], rows)
+    headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
+    yield Table(headers, rows, named=(True, False, False))
     if len(failed) > MOST_FAILURES:
         yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
 
@@ -373,7 +374,8 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     direction = [words.text(f"common.{rubric.direction}")] if rubric.direction is not None else []
     yield Heading(words.text("common.rubric_title"))
     yield Paragraph(" ".join([wording.definition.strip(), *direction]))
-    yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
+    if run.uses_prompt:  # else nobody is asked it
+        yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
     if len(rubric.inputs) > 1:
         shown = "; ".join(wording.headings.get(name, name) for name in rubric.inputs)
         yield Paragraph(words.text("common.rubric_inputs", inputs=shown))
