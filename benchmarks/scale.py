@@ -72,7 +72,7 @@ def measured(words: list[str]) -> tuple[float, float, float]:
     return seconds, busy, peak / (1024 if sys.platform != "darwin" else 1024**2)
 
 
-def program(folder: Path, analysis: str, size: int, tracking: str) -> list[str]:
+def program(folder: Path, analysis: str, size: int, tracking: str, length: int = 100) -> list[str]:
     """The run of a user, over a file written here."""
     draw = random.Random(1)  # of so many words that no text is a copy of another by chance
     syllables = [first + last for first in "bcdfglmnprstv" for last in "aeiou"]
@@ -81,7 +81,7 @@ def program(folder: Path, analysis: str, size: int, tracking: str) -> list[str]:
         rows = csv.writer(file)
         rows.writerow(["id", "text", "label"])
         for n in range(size):
-            text = " ".join(draw.choices(words_made, k=100))
+            text = " ".join(draw.choices(words_made, k=length))
             rows.writerow([f"t{n}", f"{text} {n}.", draw.randint(0, 100)])
     words = ["-m", "undogmatic.run", "model=patterns", "dataset=texts", f"dataset.path={folder / 'texts.csv'}"]
     if tracking == "mlflow":

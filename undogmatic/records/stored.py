@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionArray, ExtensionDtype, take
 from pydantic_core import from_json, to_json
 
 from undogmatic.records.records import Item
-from undogmatic.records.texts import Texts
 from undogmatic.safety.files import refused
 from undogmatic.safety.spool import nameless
 
@@ -33,6 +33,59 @@ _MORE = "more"
 def storable() -> bool:
     """Whether a table can be kept on disk: pyarrow is installed."""
     return find_spec("pyarrow") is not None
+
+
+class _Kind(ExtensionDtype):
+    name, na_value = "texts", None
+
+    @property
+    def type(self) -> Any:
+        return str
+
+    @classmethod
+    def construct_array_type(cls) -> Any:
+        return Texts
+
+
+class Texts(ExtensionArray):
+    """The texts of the items at these places; a place below 0 is no text."""
+
+    def __init__(self, items: Sequence[Item], places: np.ndarray) -> None:
+        self._items, self._places = items, places
+
+    @property
+    def dtype(self) -> ExtensionDtype:
+        return _Kind()
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._places.nbytes)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, int | np.integer):
+            place = int(self._places[item])
+            return None if place < 0 else self._items[place].text
+        return Texts(self._items, self._places[np.asarray(item) if isinstance(item, list) else item])
+
+    def isna(self) -> np.ndarray:
+        return np.asarray(self._places < 0)
+
+    def copy(self) -> Texts:
+        return Texts(self._items, self._places.copy())
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Texts:
+        return Texts(self._items, take(self._places, indices, allow_fill=allow_fill, fill_value=-1))
+
+    @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
+        return np.array(list(scalars), dtype=object)
+
+    @classmethod
+    def _concat_same_type(cls, to_concat: Sequence[Texts]) -> Texts:
+        return cls(to_concat[0]._items, np.concatenate([each._places for each in to_concat]))
 
 
 class StoredTable:

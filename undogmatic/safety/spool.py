@@ -127,6 +127,22 @@ class Spool(_Stored[T]):
         return self._decode(from_json(self.raw(start, self._ends[place + 1] - start)))
 
 
+class Again(_Stored[T]):
+    """So many records that a source yields anew, in the same order, whenever they are gone through."""
+
+    def __init__(self, source: Callable[[], Iterable[T]], length: int) -> None:
+        self._source, self._length = source, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._source())
+
+    def _read(self, place: int) -> T:
+        return next(islice(self._source(), place, None))
+
+
 class Blocks:
     """Pieces of bytes of one size, in a file without a name."""
 
