@@ -244,11 +244,13 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         with Progress(manifest.name, total, parts, kept) as progress:
             asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
-        _, _, frame = reached()
+        mean = None
         with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
+            _, _, frame = reached()
             keep_scores(folder, frame)
+            mean = so_far(frame, parts.rubric)
         if isinstance(error, RunStopped):
-            mean, known = so_far(frame, parts.rubric), ""
+            known = ""
             if mean is not None:
                 value = mean.estimate
                 there = f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops)"

@@ -1,3 +1,7 @@
+import errno
+import io
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +12,7 @@ from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.suite import NoAnalysis
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
+from undogmatic.errors import StorageError
 from undogmatic.records.kept import gathered
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.stored import StoredTable, in_parts, whole
@@ -16,7 +21,7 @@ SOURCE = Provenance(model="m", readout="r", prompt="p", prompt_hash="", program_
 
 
 def judged(item: Item, n: int, repeat: int) -> Judgment:
-    outcome: Verdict | Failure = Failure(reason="refused", message="no")
+    outcome: Verdict | Failure = Failure(reason="refusal", message="no")
     if n % 5:
         details: dict[str, float | str] = {"steps": float(n)} if n % 2 else {"why": "x\r'y", "steps": 2.0}
         outcome = Verdict(
@@ -40,11 +45,7 @@ def tables(monkeypatch: Patch) -> tuple[pd.DataFrame, StoredTable]:
     held = tabulate(items, given, 2)
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 7)
     monkeypatch.setattr("undogmatic.analyses.base._AT_ONCE", 10)
-    return held, tabulate(gathered(iter(items)), gathered_judgments(given), 2)
-
-
-def gathered_judgments(given: list[Judgment]) -> list[Judgment]:
-    return given
+    return held, tabulate(gathered(iter(items)), given, 2)
 
 
 def test_a_table_on_disk_is_the_one_in_memory(tables: tuple[pd.DataFrame, StoredTable]) -> None:
@@ -64,6 +65,26 @@ def test_a_table_on_disk_is_the_one_in_memory(tables: tuple[pd.DataFrame, Stored
     assert len(whole(stored[stored["score"] > 999])) == 0
 
 
+@pytest.mark.parametrize("room", [0, 3, 8])
+def test_a_disk_that_fills_under_the_table_is_told(monkeypatch: Patch, room: int) -> None:
+    class Full(io.RawIOBase):
+        left = room
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, content: object) -> int:
+            self.left -= 1
+            if self.left < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return len(content)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("undogmatic.records.stored.nameless", lambda: (Full(), Path("/tmp/it")))
+    monkeypatch.setattr("undogmatic.safety.spool.HELD", 2)
+    with pytest.raises(StorageError, match=r"/tmp/it cannot be written \(No space left on device\)"):
+        tabulate(gathered(Item(id=f"t{n}", text="x") for n in range(5)), [], 1)
+
+
 def test_a_sample_has_whole_groups(tables: tuple[pd.DataFrame, StoredTable]) -> None:
     held, stored = tables
     sample = stored.sample(30)
@@ -81,6 +102,7 @@ def test_an_analysis_that_reads_a_sample_says_so(tables: tuple[pd.DataFrame, Sto
     n = len(tables[1].sample(40))
     assert result.findings[0].key == "analyses.sampled"
     assert result.findings[0].values == {"n": n, "total": 60}
+    monkeypatch.setattr("undogmatic.analyses.base.MOST_READ", 10)
     (everything,) = analyse(NoAnalysis(), table, np.random.default_rng(0))
     assert everything.metrics["none.judged"] == 24
     assert sum(everything.figures[0].data["counts"]["a"]) == 12

@@ -11,7 +11,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
 
@@ -23,19 +23,15 @@ from undogmatic.datasets.cells import number_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_number, as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety import outside, spool
+from undogmatic.safety import outside
 from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_bytes
-from undogmatic.safety.spool import gathered, mapped
+from undogmatic.safety.spool import again, gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What separates the cells of CSV
 
 ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
-_LIMITS = {
-    "thrift_string_size_limit": ROW_BYTES,
-    "thrift_container_size_limit": 1_000_000,
-}  # of what a file says of itself
 UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 
 
@@ -219,11 +215,12 @@ def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, 
     with opened(path) as file:
         most = max(20 * BATCH_BYTES, UNPACKED * os.fstat(file.fileno()).st_size)
         try:
-            about = pyarrow.parquet.ParquetFile(file, **_LIMITS).metadata
+            limits = {"thrift_string_size_limit": ROW_BYTES, "thrift_container_size_limit": 1_000_000}
+            about = pyarrow.parquet.ParquetFile(file, **limits).metadata
             # Texts stay in their dictionaries: a file of some hundred bytes may repeat one of five million in each row.
             leaves = [about.schema.column(n) for n in range(about.num_columns)]
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path == leaf.name]
-            table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts, **_LIMITS)
+            table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts, **limits)
             have(str(path), needed, table.schema_arrow.names)
             for batch in table.iter_batches(batch_size=_fitting(table.metadata)):
                 if batch.nbytes > 4 * BATCH_BYTES:
@@ -243,18 +240,6 @@ def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, 
             said = brief(str(e).splitlines()[0] if str(e) else type(e).__name__, 200).strip("'\"")
             where = f":{number + 1}" if number else ""
             raise DataError(f"{path}{where}: not a Parquet file that can be read ({said}).") from None
-
-
-def _of_parquet(path: Path, needed: Sequence[str]) -> Sequence[tuple[int, dict[str, Any]]]:
-    """The rows; of many rows each is read anew whenever they are gone through."""
-    first = list(islice(parquet_rows(path, needed), spool.HELD + 1))
-    if len(first) <= spool.HELD:
-        return first
-    import pyarrow.parquet
-
-    with opened(path) as file:
-        length = int(pyarrow.parquet.ParquetFile(file, **_LIMITS).metadata.num_rows)
-    return spool.Again(lambda: parquet_rows(path, needed), length)
 
 
 def _shared(array: Any) -> list[Any]:
@@ -339,7 +324,7 @@ def table_rows(
         head = file.read(1000)
     suffix = path.suffix.lower()
     if head.startswith(b"PAR1") or suffix == ".parquet":
-        return _of_parquet(path, needed)
+        return again(lambda: parquet_rows(path, needed))
     if sheets.is_workbook(head):
         found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, option, LARGEST)
         notes += found.notes
@@ -352,7 +337,7 @@ def table_rows(
         notes.append(Finding("table.encoding", {"file": path.name, "encoding": shown}))
     begins = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
-        return list(_of_json(path, encoding, problems))
+        return gathered(_of_json(path, encoding, problems), list, tuple)
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
         return gathered(_of_json_lines(path, encoding, problems), list, tuple)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):

@@ -103,7 +103,8 @@ class StoredTable:
         self._schema = pyarrow.schema(list(kinds.items()))
         self._file, self._path = nameless()
         weakref.finalize(self, self._file.close)
-        self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema)
+        with _stored(self._path):
+            self._writer = pyarrow.parquet.ParquetWriter(self._file, self._schema)
         self._starts, self._places = [0], None  # type: tuple[list[int], Any]
         self.columns: list[str] = []
 
@@ -117,9 +118,11 @@ class StoredTable:
             pyarrow.array(told.get(field.name, rows.get(field.name)), field.type, from_pandas=True)
             for field in self._schema
         ]
-        with _stored(self._path):
-            self._writer.write_table(pyarrow.Table.from_arrays(arrays, schema=self._schema), row_group_size=len(rows))
-        self._starts.append(self._starts[-1] + len(rows))
+        if len(rows):
+            with _stored(self._path):
+                part = pyarrow.Table.from_arrays(arrays, schema=self._schema)
+                self._writer.write_table(part, row_group_size=len(rows))
+            self._starts.append(self._starts[-1] + len(rows))
 
     def close(self) -> StoredTable:
         """End the writing; the table can be read from then on. Raises StorageError."""
@@ -163,7 +166,9 @@ class StoredTable:
         return self
 
     def parts(self, names: list[str]) -> Iterator[pd.DataFrame]:
-        """These columns of all rows, some thousands of rows at a time."""
+        """These columns of all rows, some thousands of rows at a time; of no rows one empty part."""
+        if not len(self):
+            yield self[names]
         for group, start in enumerate(self._starts[:-1]):
             frame = self._frame(self._read.read_row_group(group, self._stored(names)), names)
             if self._places is not None:

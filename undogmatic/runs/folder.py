@@ -222,7 +222,7 @@ class RunFolder:
         if (judge, criterion) not in voices:
             self._check_one(voices)
             ((judge, _),) = voices
-        own = [j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion)]
+        own = (j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion))
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
     def table(self, name: str, needs: Iterable[str] = ()) -> pd.DataFrame:

@@ -127,9 +127,7 @@ class Spool(_Stored[T]):
         return self._decode(from_json(self.raw(start, self._ends[place + 1] - start)))
 
 
-class Again(_Stored[T]):
-    """So many records that a source yields anew, in the same order, whenever they are gone through."""
-
+class _Again(_Stored[T]):
     def __init__(self, source: Callable[[], Iterable[T]], length: int) -> None:
         self._source, self._length = source, length
 
@@ -141,6 +139,17 @@ class Again(_Stored[T]):
 
     def _read(self, place: int) -> T:
         return next(islice(self._source(), place, None))
+
+
+def again(source: Callable[[], Iterable[T]]) -> Sequence[T]:
+    """What a source yields: a list where it is little (HELD), else read anew whenever it is gone through."""
+    coming = iter(source())
+    first = list(islice(coming, HELD + 1))
+    if len(first) <= HELD:
+        return first
+    length = len(first)
+    first.clear()
+    return _Again(source, length + sum(1 for _ in coming))
 
 
 class Blocks:
