@@ -182,11 +182,12 @@ class RunFolder:
 
     @cached_property
     def journal(self) -> Records[Judgment]:
-        """The judgments that count, by their keys."""
+        """The judgments that count, by their keys. Raises DataError."""
         from undogmatic.records.records import Judgment
         from undogmatic.runs.index import Records
 
-        return Records(self.path / JOURNAL, Judgment)
+        with opened(self.path / JOURNAL):  # one that is not there holds no judgments elsewhere, and is a fault here
+            return Records(self.path / JOURNAL, Judgment)
 
     @cached_property
     def judgments(self) -> Sequence[Judgment]:
