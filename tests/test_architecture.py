@@ -77,6 +77,7 @@ PAST_THE_DOORS = {
     "safety.command": "closes streams",
     "datasets.rows": "looks for keys that come twice in what was read already",
     "engine.journal": "cuts a torn line off",
+    "engine.ray": "looks at the program's own code",
     "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.hosted": "reads a file of litellm's",

@@ -175,6 +175,7 @@ WHY_NOT = {
         "undogmatic gate card.json",
         "undogmatic gate card.json model=gpt-5 prompt=@prompt.txt",
         "undogmatic gate card.json --data new.csv --junit gate.xml --markdown gate.md",
+        "undogmatic gate card.json --json",
         "undogmatic gate RUN --config undogmatic-gate.yaml",
     ],
     "needs two runs; tests/judges/test_history.py": [

@@ -254,12 +254,14 @@ def test_judging_worked_examples_or_what_a_model_was_fitted_on_is_said(tmp_path:
         (["+readout.n=3"], "`readout.n` was given with readout=auto"),
         (["model._target_=os.system"], "`model._target_` is 'os.system'"),
         (["dataset.split=tset"], "`dataset.split` is 'tset'"),
+        (["engine=batch"], "engine=batch sends questions to a provider, and patterns-1 answers here"),
     ],
 )
 def test_bad_input_gets_one_clear_message(tmp_path: Path, overrides: list[str], said: str, monkeypatch: Patch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises((ConfigError, DataError), match=re.escape(said)):
         run(tmp_path / "out", *overrides)
+    assert not (tmp_path / "out").exists()
 
 
 def test_score_text_in_a_notebook_and_outside() -> None:

@@ -122,6 +122,7 @@ class Experiment:
             self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
+        self.engine.check(parts.model, optimizer.optimizes)
         if parts.shown:
             unseen = (item for item in given if item.id not in parts.shown)
             items = gathered(itertools.islice(unseen, chosen.run.limit))

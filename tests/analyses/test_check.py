@@ -79,6 +79,12 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
         lambda: verdict_table("numeric", GRADES + RNG.normal(0, 4, N), GRADES, {"text": TEXTS}),
         "believed", "supported",
     ),
+    "grades that stand in the texts": (
+        lambda: verdict_table("numeric", GRADES + RNG.normal(0, 4, N), GRADES, {
+            "text": [f"{TEXTS[i]} Their grade was {GRADES[i]:.0f}, as in 2024." for i in range(N)],
+        }),
+        "surface", "undecided",
+    ),
     "random grades": (
         lambda: verdict_table("numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}),
         "coin", "refuted",

@@ -183,12 +183,15 @@ def test_a_column_of_models_asks_whether_they_judge_or_are_judged() -> None:
     assert read(text, system=("model",)).items["system"].tolist()[:2] == ["x", "y"]
 
 
-def test_the_same_text_is_one_group() -> None:
+def test_a_text_and_its_copies_are_one_group() -> None:
     table = read(
         rows("texto,juiz,nota", lambda i: f"Texto  {i // 2}" + (" ." if i < 2 else "") + f",{GRADE(i)},{LABEL(i)}")
     )
     assert (len(table.items), told(table)["group_text"]["groups"]) == (30, 15)
     assert read("prompt,judge,label\n,1,2\n").items["group"].tolist() == ["row 1"]
+    long = [" ".join(str((n + 2) ** power % 99991) for power in range(3, 30)) for n in range(15)]
+    near = read(rows("texto,juiz,nota", lambda i: f"{long[i // 2]}{'Again.' * (i % 2)},{GRADE(i)},{LABEL(i)}"))
+    assert near.items["group"].nunique() == 15, "a near-copy says little that its original does not"
 
 
 @pytest.mark.parametrize(
@@ -335,6 +338,7 @@ def test_cells_that_are_no_verdicts_are_missing_and_named() -> None:
     [
         ("{i},{label},{label}", "identical"),
         ("{i},{half},{label}", "affine"),
+        ("{i},{row},{label}", "counts_rows"),
         ("{i},{grade},2", "one_class"),
         ("{i},{grade},", "no_labels"),
         ("{twice},{grade},{label}", "contradicting_verdicts"),
@@ -344,7 +348,9 @@ def test_cells_that_are_no_verdicts_are_missing_and_named() -> None:
 def test_faults_between_rows_are_named(row: str, fault: str) -> None:
     def line(i: int) -> str:
         text = row if fault != "no_id" or i == 7 else "{i}" + row
-        return text.format(i=i, label=LABEL(i), grade=GRADE(i), half=LABEL(i) / 2 + 2, twice=min(i, 28) if i else 28)
+        return text.format(
+            i=i, label=LABEL(i), grade=GRADE(i), half=LABEL(i) / 2 + 2, row=1 + i / 10, twice=min(i, 28) if i else 28
+        )
 
     assert fault in problems(read(rows("id,judge,label", line)))
 
@@ -486,3 +492,11 @@ def test_scores_of_two_policies() -> None:
     assert (table.kind, table.scale, len(table.items), len(table.labels)) == ("numeric", (0, 1), 2000, 480)
     assert (table.items["group"].nunique(), set(table.items["system"])) == (1000, {"base", "clone"})
     assert table.items["slice.response_chars"].dtype == float
+
+
+def test_several_columns_may_be_typed_with_commas_between_them() -> None:
+    text = rows("id,a,b,human", lambda n: f"{n},{n % 5},{n % 4},{n % 5}")
+    assert read(text, judge=("a,b",), human=("human",)).judges == ["a", "b"]
+    with pytest.raises(ConfigError, match=r"--judge is 'c', which is no column"):
+        read(text, judge=("a, c",))
+    assert read(text.replace(",a,", ',"a,b",', 1), judge=("a,b",), human=("human",)).judges == ["a,b"]

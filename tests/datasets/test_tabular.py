@@ -188,3 +188,23 @@ def test_more_than_there_are_is_an_error_that_counts() -> None:
         SubsetDataset(Whole(), 43).load()
     with pytest.raises(ConfigError, match=r"`dataset\.n` is 0"):
         SubsetDataset(Whole(), 0)
+
+
+@pytest.mark.parametrize("columns", [None, {}])
+def test_a_folder_of_shards_is_one_table(tmp_path: Path, columns: Any) -> None:
+    for n, ids in enumerate((("a", None), ("b",))):
+        rows = [{"text": f"{n} {place}"} | ({"id": id} if id else {}) for place, id in enumerate(ids)]
+        pd.DataFrame(rows).to_parquet(tmp_path / f"part-{n}.parquet")
+    (tmp_path / "_SUCCESS").touch()
+    items = TextsDataset(str(tmp_path), columns=columns).load()
+    assert [(item.id, item.text) for item in items] == [("a", "0 0"), ("part-0:2", "0 1"), ("b", "1 0")]
+    assert [item.place for item in items][1:] == [
+        f"{tmp_path / 'part-0.parquet'}:2",
+        f"{tmp_path / 'part-1.parquet'}:1",
+    ]
+    (tmp_path / "part-1.parquet").write_text("broken")
+    with pytest.raises(DataError, match=r"part-1.parquet: not a Parquet file that can be read"):
+        TextsDataset(str(tmp_path), columns=columns).load()
+    (tmp_path / "notes.csv").touch()
+    with pytest.raises(ConfigError, match=r"tables of several kinds \(notes.csv, part-0.parquet\)"):
+        TextsDataset(str(tmp_path), columns=columns)

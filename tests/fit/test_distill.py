@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import Capture
 from tests.models.test_distilled import RUBRIC, fake_e5, lesson  # noqa: F401 (a fixture)
 from undogmatic.cli import main
 from undogmatic.config.door import composed
@@ -90,7 +91,7 @@ def test_a_student_of_a_teacher_with_five_grades_tells_apart_what_its_regression
     )
 
 
-def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_texts() -> None:
+def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_texts(capsys: Capture) -> None:
     fit = fit_student(lesson(labelled=80), E5Embeddings(), {})
     result = report(fit, np.random.default_rng(0))
     for language in ("en", "pt"):
@@ -99,7 +100,10 @@ def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_text
         assert all(words.metric(name) for name in result.metrics if not name.endswith(("_low", "_high")))
     assert result.metrics["student.teacher_spearman"] == pytest.approx(fit.student.about.figures["teacher.spearman"])
     assert set(result.tables["agreement"]["judge"]) == {"student", "teacher", "surface", "tfidf"}
-    show(result, RUBRIC)
+    assert result.findings[0].key in ("student.better", "student.no_better")
+    show(result, RUBRIC, "en", Path("mine.safetensors"))
+    told = capsys.readouterr().out.splitlines()
+    assert "counting words" in told[0] and "model=distilled model.path=mine.safetensors" in told[-1]
     blind = fit._replace(scores=np.random.default_rng(1).permutation(fit.scores))
     assert abs(report(blind, np.random.default_rng(0)).metrics["student.teacher_spearman"]) < 0.4
 

@@ -119,10 +119,13 @@ def test_the_short_way_and_that_of_dspy_send_and_give_the_same(stub: StubServer,
         with dspy.context(adapter=adapter):  # with history on
             return await predict.acall(text="x")
 
-    short = run_once(model, lambda: ask(predict, adapter, text="x"))
+    traced = run_once(model, lambda: ask(predict, adapter, text="x"))
+    with dspy.context(trace=None):  # nothing of DSPy looks on: its predictor is not called at all
+        short = run_once(model, lambda: ask(predict, adapter, text="x"))
     long = run_once(model, through_dspy)
     assert len(predict.lm.history) == 1
-    assert stub.requests[0].body == stub.requests[1].body
+    assert stub.requests[0].body == stub.requests[1].body == stub.requests[2].body
+    assert traced.toDict() == short.toDict()
     assert short.answer == long.answer
     if "logprobs" in settings:
         tops = [[(t["token"], t["logprob"]) for t in p.logprobs["content"][0]["top_logprobs"]] for p in (short, long)]

@@ -2,18 +2,21 @@
 is given for answers at the ends of the scale, for none, and for a cheaper program."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tests.optimize.conftest import composed
 from tests.rubrics import HUNDRED
 from undogmatic.analyses.independence import groups_of
+from undogmatic.config.build import settings
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import DataError
 from undogmatic.optimize.metrics import METRICS, Terms
-from undogmatic.optimize.optimizers import Known, Measure, example
-from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, some
+from undogmatic.optimize.optimizers import Bootstrap, Known, Measure, example
+from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, gather, some
 from undogmatic.records.records import Item, Verdict
 
 LONG = "the miller of the lower valley keeps his accounts in a green book that nobody else may open before easter "
@@ -134,3 +137,19 @@ def test_what_is_sent_costs_what_was_said_and_nothing_falls_below_nought() -> No
     assert Measure(TERMS, "en", Known())(one, said) == 1
     assert Measure(TERMS, "en", Known(), cost_weight=0.1)(one, said) == pytest.approx(0.8)
     assert Measure(TERMS, "en", Known(), cost_weight=1)(one, said) == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "set_to", "said"),
+    [
+        (16, {}, "of the 16 texts, of which 8 are kept to test; 4 are the fewest. Give more texts, or test fewer: op"),
+        (9, {}, "4 are the fewest. Give more texts, or optimizer.development=DATASET"),
+        (60, {"validation": 2}, "4 are the fewest. Give a larger number: optimizer.validation=4."),
+    ],
+)
+def test_too_few_texts_are_counted_by_side_and_the_way_out_is_named(n: int, set_to: dict[str, int], said: str) -> None:
+    texts = [
+        Item(id=f"s{k}", text=f"text {k} {k**3 * 7919:x}", labels={"overall": {"": k * 5 % 100}}) for k in range(n)
+    ]
+    with pytest.raises(DataError, match=re.escape(said)):
+        gather(Bootstrap(**set_to), settings(composed("bootstrap")), Terms(HUNDRED, "overall"), texts)

@@ -75,7 +75,7 @@ def test_the_outcome_of_a_test_is_that_of_its_gate(tmp_path: Path) -> None:
     for line in (
         "PASSED inner/test_it.py::test_passes",
         "PASSED inner/test_it.py::test_default_config",
-        "FAILED inner/test_it.py::test_fails - fail: Failed: judge does not meet",
+        "FAILED inner/test_it.py::test_fails - fail: Failed: judge fails",
         "FAILED inner/test_it.py::test_undecided - undecided: Undecided: the data cannot",
         "FAILED inner/test_it.py::test_runs_behind_a_gate_that_passes - AssertionError: the body ran",
         "ERROR inner/test_it.py::test_void - void: Void:",
@@ -83,7 +83,7 @@ def test_the_outcome_of_a_test_is_that_of_its_gate(tmp_path: Path) -> None:
         "ERROR inner/test_it.py::test_written_wrongly - void: write @pytest.mark.judge(card=",
     ):
         assert line in said, line
-    assert "pass       card.json (2 tests): Passed: judge meets the requirement." in said
+    assert "pass       card.json (2 tests): Passed: judge meets its only requirement." in said
     assert "edited or damaged" in said and "gpt-6 now, and was gpt-5 when it was checked" in said
 
 

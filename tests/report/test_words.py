@@ -116,6 +116,13 @@ def test_a_sentence_reads_well_whatever_a_judge_is_called(
         assert words.judge(name, "quoted") == quoted
 
 
+@pytest.mark.parametrize(("groups", "said"), [(150, "150 items, all"), (40, "150 items, 40 groups, all")])
+def test_groups_are_told_of_where_not_each_item_stands_alone(groups: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.texts.yaml").write_text("en: {mine: {a: '{n:d} items{groups:unless n|, # groups}, all'}}")
+    words = Words("en", [tmp_path / "mine.texts.yaml"], strict=True)
+    assert words.say(Finding("mine.a", {"n": 150, "groups": groups})) == said
+
+
 @pytest.mark.parametrize(
     ("column", "values", "written"),
     [

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -14,6 +15,9 @@ from tests.sweep.builders import metrics, multirun, result_of, scored, write_job
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.rubric import Rubric
+from undogmatic.report import sweep as report
+from undogmatic.report.document import Answered
+from undogmatic.report.words import Words
 from undogmatic.safety.paths import conf_folder
 from undogmatic.stats.compare import apart, flattery, front
 from undogmatic.stats.estimate import Estimate
@@ -162,3 +166,57 @@ def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> No
     (figure,) = [each for each in result_of(tmp_path).figures if each.name == "cost"]
     shown = dict(zip(figure.data["labels"], figure.data["groups"], strict=True))
     assert shown == {"0": "front", "1": "front", "2": "behind"}
+
+
+@pytest.mark.parametrize(
+    ("scores", "final", "told", "step"),
+    [
+        (scored(80, 40), ["dataset.path=t.csv"], "could not be tested, because", "a test of the winner. When that is"),
+        (scored(80, 40), [], "The winner has not been tested yet", "Name texts that no trial has seen"),
+        (None, ["dataset.path=t.csv"], "None of the 1 trials", "Below is why each failed"),
+    ],
+)
+def test_what_stopped_a_search_is_said_and_what_comes_next(
+    scores: pd.DataFrame | None, final: list[str], told: str, step: str, tmp_path: Path
+) -> None:
+    values = [0.9] if scores is not None else []
+    trial = Trial(number=0, params={}, state="complete" if values else "failed", values=values)
+    SearchState(space={}, objectives=["quality"], search=[], final=final, seed=0, trials=[trial], winner=0).write(
+        tmp_path
+    )
+    write_job(tmp_path / "0", ["prompt=a"], scores, metrics=metrics(0.9), **({} if values else {"error": "no text."}))
+    if final and values:
+        write_job(tmp_path / "final", ["prompt=a"], None, error="too few labels")
+    noted = {"hydra": {"overrides": {"task": ["prompt=a,b"], "hydra": ["hydra/sweeper=optuna"]}}}
+    (tmp_path / "multirun.yaml").write_text(json.dumps(noted))
+    result = result_of(tmp_path)
+    (first, *_) = report.answers(result, Words.of(result))
+    assert isinstance(first, Answered) and told in first.text
+    assert ("too few labels. " in first.text) == bool(final and values)
+    assert step in first.below[0] and "hydra/sweeper=optuna prompt=a,b" in first.below[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [
+        (["model=gpt", "prompt=a,b"], "-m prompt=a,b model=gpt,local"),
+        (["model=gpt", "model.api_base=http://x/v1", "prompt=a,b"], "-m prompt=a,b model=local"),
+        (["model=local,qwen", "seed=1"], "-m seed=1 model=local,qwen,patterns"),
+        (["model.kind=random,length"], "model=local"),
+    ],
+)
+def test_one_more_model_is_suggested_without_what_was_set_of_another(typed: list[str], suggested: str) -> None:
+    assert report.wider(typed) == f"python -m undogmatic.run {suggested}"
+
+
+def test_a_number_that_two_metrics_have_stands_once_with_the_wider_interval(tmp_path: Path) -> None:
+    more = {"ab.mean": 3.0, "ab.mean_low": 1.0, "ab.mean_high": 5.0, "ab.matched": 3.0, "ab.matched_low": 2.0}
+    for n in (0, 1):
+        write_job(
+            tmp_path / "x" / str(n),
+            [f"model={n}"],
+            scored(80, 40, n),
+            metrics=metrics(0.9, **more, **{"ab.matched_high": 4.0}),
+        )
+    jobs = result_of(tmp_path / "x").jobs
+    assert "ab.mean" in jobs and "ab.matched" not in jobs

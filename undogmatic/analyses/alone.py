@@ -20,6 +20,8 @@ from undogmatic.stats.proportion import proportion
 
 CLOSE = 0.1
 """Without a margin, a numeric verdict agrees with people up to this share of the scale."""
+WIDE = 2 / 3
+"""A range around the verdict that takes up more of the scale than this says next to nothing."""
 CHECK = "decides_alone"
 
 
@@ -46,6 +48,7 @@ def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     fitted = conformal.fit(verdicts, labels, rows["item"].tolist(), level, scale=scale)
     ends = conformal.intervals(fitted, every)
     values: dict[str, Any] = {"reach": next(iter(fitted.reach.values())), "width": float((ends.high - ends.low).mean())}
+    values |= {"useless": int(values["width"] > WIDE * (scale[1] - scale[0]))}
     values |= {"span": scale[1] - scale[0], "n": len(rows), "level": level}
     key = "alone.reach" if _representative(own) else "alone.reach_like_labelled"
     told.note(key, Weight.QUALIFIES, **values)
@@ -98,7 +101,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
             "tried": strictest.n,
             "wrong": wrong,
             "more": more,
-            "disagrees": _people(own, "disagrees", tolerance),
+            "disagrees": _people(own, "disagrees", tolerance, options),
         }
         if doubt.source == "nothing":
             told.note("alone.none_whole", Weight.QUALIFIES, **values)
@@ -114,7 +117,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         "n": n,
         "least": last.least,
         "default": "alpha" not in options.model_fields_set,
-        "agrees": _people(own, "agrees", tolerance),
+        "agrees": _people(own, "agrees", tolerance, options),
     }
     rest: dict[str, Any] = {"people": int((~decided).sum()), "items": len(rows)}
     if doubt.source == "nothing" and not rest["people"]:
@@ -143,10 +146,11 @@ def _more(wrong: int, tried: int, against: int, options: CheckOptions) -> Findin
     return Finding("alone.more_split_needed" if split else "alone.more_needed", values)
 
 
-def _people(own: JudgeTable, does: str, tolerance: float) -> Finding:
+def _people(own: JudgeTable, does: str, tolerance: float, options: CheckOptions) -> Finding:
     """The clause that a verdict agrees, or disagrees, with the mean of people's labels or with most of several."""
     whom = "mean" if tolerance else "most" if len(own.table.raters(own.criterion)) > 1 else "one"
-    return Finding(f"alone.people_{does}_{whom}", {"tolerance": tolerance} if tolerance else {})
+    usual = int(own.table.kind == "numeric" and options.margin is None)
+    return Finding(f"alone.people_{does}_{whom}", {"tolerance": tolerance, "usual": usual} if tolerance else {})
 
 
 def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:

@@ -4,12 +4,14 @@ No model is called. Each part reads one judge's verdicts beside the labels of pe
 figures, findings and what it could not examine; `ruling.CHECK` decides the first line of the answer.
 """
 
+import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from undogmatic.analyses import drift, judges, kinds, people, surface, systems
-from undogmatic.analyses.kinds import Agreement, label_command
+from undogmatic.analyses.alone import CHECK as ALONE
+from undogmatic.analyses.kinds import FEWEST, Agreement, label_of
 from undogmatic.analyses.ruling import CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
@@ -18,14 +20,15 @@ from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
-FEWEST = 20
-"""Fewest independent units with verdict and label for which anything is concluded."""
 TAKES_FIRST = 0.8
 """A judge that is shown to choose the output that stands first in more than this share of both orders chooses by place:
 where both orders are shown, half is what the outputs themselves can account for."""
 
 PROMISES = ("alone.share", "alone.whole", "alone.whole_all")
 """Findings that let the judge decide alone."""
+
+WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_texts")
+"""What is examined without labels, if it can be."""
 
 SETTLED = tuple(
     "no_labels nothing_common identical one_class few column surface follows missing order no_texts few_texts".split()
@@ -141,6 +144,9 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
         systems.tell(own, told, options)
     # That a judge is not as it was limits what it may be believed for, as what its own verdicts show does.
     told.notes += [n for n in changes.notes if n.weight == Weight.LIMITS and n.finding.values["judge"] == own.judge]
+    if own.labels.empty:  # one line instead of one for each part
+        told.not_examined = {k: v for k, v in told.not_examined.items() if k in WITHOUT_LABELS}
+        told.lacks("labels", "check.needs_labels")
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
     reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
     default = "least" not in options.model_fields_set
@@ -172,8 +178,16 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
         return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
         return None
-    more = max(evidence.few - evidence.agreement.groups, 1)
-    return Finding(f"check.settle_{key}", {"label": label_command(evidence.own.table), "more": more})
+    table, more = evidence.own.table, max(evidence.few - evidence.agreement.groups, 1)
+    values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}
+    if (alone := told.not_examined.get(ALONE)) is not None and alone.values["needed"] > evidence.few:
+        values["alone"] = [Finding("check.settle_few_alone", {"more": alone.values["needed"] - evidence.few})]
+    for read in table.read:
+        if read.key == "table.read_neither":
+            humans = " ".join(f"--human {shlex.quote(str(column).strip('`'))}" for column in read.values["columns"])
+            named = {"source": shlex.quote(next(iter(table.sources), "FILE")), "humans": humans}
+            values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
+    return Finding(f"check.settle_{key}", values)
 
 
 def name_of(table: VerdictTable, judge: str, criterion: str) -> str:

@@ -72,7 +72,11 @@ class _Drift:
         ruling = verdict(rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence))
         weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
         wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(ruling.key, settle)
-        self.told.notes.append(Noted(ruling.finding, weight, Finding(wanted, {}) if wanted else None))
+        self.told.notes.append(
+            Noted(
+                ruling.finding, weight, Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
+            )
+        )
         return ruling.key
 
 

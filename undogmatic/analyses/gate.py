@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import datetime
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from undogmatic.analyses.kinds import HEADLINES, label_command
 from undogmatic.analyses.ruling import AT_LEAST, AT_MOST, GATE, RUN_STANDS, STANDS, Ruling, verdict
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
@@ -25,6 +26,7 @@ from undogmatic.records.records import Record, first_problem
 from undogmatic.records.results import Finding, Standing
 from undogmatic.runs.folder import COMPOSED, MANIFEST, METRICS, RunFolder
 from undogmatic.safety.outside import read_yaml
+from undogmatic.stats import limits
 from undogmatic.stats.estimate import Estimate
 
 CONFIG = "undogmatic-gate.yaml"
@@ -113,6 +115,24 @@ class Gated:
     expires: datetime.date | None = None
     status: str = "finished"
     units: Mapping[str, str] = field(default_factory=dict)  # language -> what a point of the score is called
+    texts: tuple[Path, ...] = ()  # the files with the words of its figures
+    source: str = "FILE"  # what the card was made from: its first file, or a run's folder
+    headline: Mapping[str, str] = field(default_factory=dict)  # name of a standing -> the figure that sums it up
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is a run rather than a card, which alone expires."""
+        return self.expires is None
+
+    def counted(self, name: str) -> Finding:
+        """The clause that says from how many items the interval of a figure comes, and at which level."""
+        figure = self.figures[name]
+        assert figure is not None, "figures without an interval are not held against anything"
+        values = {"n": figure.n, "groups": figure.n_groups, "level": figure.level}
+        if self.is_run:
+            return Finding("gate.counted_run" if figure.n else "gate.counted_unknown", values)
+        whole = figure.interval == (figure.worst_low, figure.best_high)
+        return Finding("gate.counted" if whole else "gate.counted_missing", values)
 
 
 def of_card(card: TrustCard) -> Gated:
@@ -120,7 +140,9 @@ def of_card(card: TrustCard) -> Gated:
     digests = card.digests
     standings: dict[str, Standing] = {card.judge: card.standing}
     bound = (card.settings, digests.verdicts, digests.labels, digests.items, card.made, card.expires)
-    return Gated(card.judge, card.figures, standings, *bound)
+    source, headline = next(iter(card.data.files), "FILE"), f"agreement.{HEADLINES[card.data.kind]}"
+    more: dict[str, Any] = {"source": source, "headline": {card.judge: headline}}
+    return Gated(card.judge, card.figures, standings, *bound, **more)
 
 
 def of_run(path: str) -> Gated:
@@ -132,7 +154,8 @@ def of_run(path: str) -> Gated:
     for name, value in metrics.items():
         low, high = metrics.get(f"{name}_low", -math.inf), metrics.get(f"{name}_high", math.inf)
         limited = not math.isnan(value) and not {f"{name}_low", f"{name}_high"}.isdisjoint(metrics)
-        figures[name] = Estimate(value, low, high) if limited else None
+        n, groups = (_of_analysis(metrics, name, what) for what in ("judged", "groups"))
+        figures[name] = Estimate(value, low, high, n_groups=groups, n=n) if limited else None
     settings = {**facts.get("choices", {}), "model_name": facts.get("model", "")}
     made = datetime.date.fromtimestamp(facts.get("ended") or facts.get("started") or 0)
     digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))
@@ -141,15 +164,28 @@ def of_run(path: str) -> Gated:
     wordings = folder.noted(COMPOSED, "rubric", "wordings")
     units = {str(code): str(own.get("unit") or "") for code, own in (wordings or {}).items() if isinstance(own, dict)}
     bound = (known, "", digest, digest, made)
-    return Gated(str(facts.get("name", path)), figures, standings, *bound, status=status, units=units)
+    texts = tuple(text for text in map(Path, facts.get("texts", ())) if text.is_file())
+    shown = str(facts.get("headline", ""))
+    headline = {name: shown for name in standings if shown.startswith(f"{name}.")}
+    more: dict[str, Any] = {"status": status, "units": units, "texts": texts, "source": path, "headline": headline}
+    return Gated(str(facts.get("name", path)), figures, standings, *bound, **more)
+
+
+def _of_analysis(metrics: Mapping[str, float], name: str, what: str) -> int:
+    """How many texts or groups the analysis had that a metric belongs to; 0 where it does not say."""
+    parts = name.split(".")
+    beginnings = (".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1))
+    return int(next((metrics[key] for each in beginnings if (key := f"{each}.{what}") in metrics), 0))
 
 
 class Held(NamedTuple):
-    """One requirement, what came of it ("pass", "fail", "undecided", "void"), and the sentence that says so."""
+    """One requirement, what came of it ("pass", "fail", "undecided", "void"), the sentence that says so, and the
+    figure that was held against something, if it was one."""
 
     name: str
     outcome: str
     finding: Finding
+    figure: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +197,13 @@ class GateResult:
     held: Sequence[Held]
     notes: tuple[Finding, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
+    texts: tuple[Path, ...] = ()
+
+    def which(self, outcome: str) -> Finding:
+        """The clause that says which of the requirements came to this: "both requirements", "2 of 3 requirements"."""
+        n, total = self.count(outcome), self.total
+        share = "some" if n < total else {1: "only", 2: "both"}.get(total, "all")
+        return Finding(f"gate.which_{share}", {"n": n, "total": total})
 
     def count(self, outcome: str) -> int:
         """How many requirements came to this."""
@@ -217,27 +260,28 @@ def hold(
     held = [*_void(gated, config, given, digests, today or datetime.date.today())]
     if config.standing is not None:
         standings = gated.standings or {gated.name: "undecided"}
-        rules = STANDS if gated.expires is not None or not gated.standings else RUN_STANDS
-        held += [_ruled("standing", verdict(rules, _Stands(*stands))) for stands in standings.items()]
+        rules = RUN_STANDS if gated.is_run and gated.standings else STANDS
+        held += [_ruled("standing", verdict(rules, _Stands(*stands, gated))) for stands in standings.items()]
     for name, threshold in config.figures.items():
         if (figure := gated.figures.get(name)) is None:
             key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
             known = [other for other, limited in gated.figures.items() if limited is not None]
             held.append(Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"})))
             continue
+        shown = figure.replace(low=figure.worst_low, high=figure.best_high)
         for rules, bound in ((AT_LEAST, threshold.at_least), (AT_MOST, threshold.at_most)):
             if bound is not None:
-                low, high = figure.worst_low, figure.best_high
-                limit = SimpleNamespace(figure=name, bound=bound, low=low, high=high, interval=(low, high))
-                held.append(_ruled(name, verdict(rules, limit)))
-    return GateResult(gated.name, held, tuple(_notes(gated, {key for key, _ in given})), gated.units)
+                limit = _Limit(name, shown, bound, rules is AT_LEAST, gated)
+                held.append(_ruled(name, verdict(rules, limit), figure))
+    notes = tuple(_notes(gated, {key for key, _ in given}))
+    return GateResult(gated.name, held, notes, gated.units, gated.texts)
 
 
 def _notes(gated: Gated, compared: set[str]) -> Iterator[Finding]:
     """What the gate of a card did not compare. A run is its own judge."""
-    if gated.expires is not None and not gated.settings:
+    if not gated.is_run and not gated.settings:
         yield Finding("gate.note_name_only", {"judge": gated.name})
-    elif gated.expires is not None and (left := [key for key in gated.settings if key not in compared]):
+    elif not gated.is_run and (left := [key for key in gated.settings if key not in compared]):
         yield Finding("gate.note_not_compared", {"keys": ", ".join(left), "option": left[0]})
 
 
@@ -263,16 +307,68 @@ def examine(
         table = read_table([*data], TableOptions(**card.data.options))
         digests = table_digests(table, card.judge, card.criterion)
         settings = {**table.settings.get(card.judge, {}), **settings}
-    return hold(of_card(card), demanded, settings, digests), card.language
+    gated = of_card(card)
+    beside = [*data, target.parent / gated.source]  # the card knows only the file's name
+    source = next((str(path) for path in beside if path.exists()), gated.source)
+    return hold(replace(gated, source=source), demanded, settings, digests), card.language
 
 
 class _Stands(NamedTuple):
+    """How a verdict left its claim, of what is held."""
+
     name: str
     standing: Standing
+    gated: Gated
+
+    @property
+    def by(self) -> list[Finding]:
+        """The sentence that says by which figure, where one sums it up."""
+        figure = self.gated.headline.get(self.name, "")
+        if (found := self.gated.figures.get(figure)) is None:
+            return []
+        values = found.values("value") | {"figure": figure, "counted": self.gated.counted(figure)}
+        return [Finding("gate.by", values)]
+
+    @property
+    def settle(self) -> Finding:
+        """What says more of it."""
+        if self.gated.is_run:
+            return Finding("gate.settle_of_run")
+        return Finding("gate.settle_standing", {"source": shlex.quote(self.gated.source)})
 
 
-def _ruled(name: str, ruling: Ruling) -> Held:
-    return Held(name, OUTCOMES[ruling.standing], ruling.finding)
+class _Limit(NamedTuple):
+    """A figure of what is held, against the bound of a threshold."""
+
+    figure: str
+    shown: Estimate  # its limits with missing verdicts set against the judge and for it
+    bound: float
+    above: bool  # whether it is to lie above the bound
+    gated: Gated
+
+    @property
+    def counted(self) -> Finding:
+        """From how many items it comes."""
+        return self.gated.counted(self.figure)
+
+    @property
+    def settle(self) -> Finding:
+        """How many more items would settle what is undecided, and the command."""
+        e = self.gated.figures[self.figure]
+        if e is None or e.n_groups == 0 or not all(map(math.isfinite, (e.value, *e.interval))):
+            return Finding("gate.settle_unknown")
+        held = limits.hold(e, self.bound)
+        if held.outcome == "missing":
+            return Finding("gate.settle_missing")
+        if (more := held.more(e)) is None:
+            return Finding("gate.settle_close", {"bound": self.bound})
+        passes = (e.value > self.bound) == self.above
+        values = {"more": more, "passes": int(passes), "label": label_command(self.gated.source)}
+        return Finding("gate.settle_run" if self.gated.is_run else "gate.settle_labels", values)
+
+
+def _ruled(name: str, ruling: Ruling, figure: Estimate | None = None) -> Held:
+    return Held(name, OUTCOMES[ruling.standing], ruling.finding, figure)
 
 
 def _void(

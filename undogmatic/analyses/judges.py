@@ -139,7 +139,11 @@ def _compare(
         told.figure("judges.difference", paired[0].interval(options.level))
     if len(pairs) <= MOST_SENTENCES:
         for ruling in rulings:
-            settle = Finding("judges.settle_margin", {}) if ruling.key == "no_margin" else None
+            settle = (
+                Finding("judges.settle_margin", {"grades": int(kind == "numeric")})
+                if ruling.key == "no_margin"
+                else None
+            )
             weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL  # of more, the best and a table tell it
             told.notes.append(Noted(ruling.finding, weight, settle))
 

@@ -33,6 +33,8 @@ HEADLINES = {
     "pairwise": "pairwise_kappa",
 }
 """The coefficient that is held against `CheckOptions.least`, by kind."""
+FEWEST = 20
+"""Fewest independent units with verdict and label for which anything is concluded."""
 FEWEST_GROUPS = 5
 """With fewer groups no coefficient is told."""
 FEWEST_IN_SLICE, MOST_VALUES = 8, 30
@@ -151,7 +153,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
     """Tell all numbers that suit the kind of verdict."""
     pairs = own.pairs()
     if agreement.estimate is None:
-        told.lacks("agreement", agreement.why or "", groups=agreement.groups, needed=FEWEST_GROUPS)
+        told.lacks("agreement", agreement.why or "", groups=agreement.groups, needed=FEWEST)
     else:
         _tell_headline(own, told, options, agreement, agreement.estimate)
     if len(pairs):
@@ -175,11 +177,10 @@ def _tell_headline(
     told.figure(f"agreement.{agreement.name}", estimate)
     counts = {"n": agreement.n, "groups": agreement.groups, "least": options.least, "level": options.level}
     held, settle = limits.hold(estimate, options.least), None
-    if held.outcome == "open" and estimate.value > options.least and held.n_needed is not None:
-        more, table = held.n_needed - estimate.n_groups, own.table
-        more = round(more, 1 - int(np.log10(more))) if more > 0 else 1  # no more digits than it is worth
+    if held.outcome == "open" and estimate.value > options.least and (more := held.more(estimate)) is not None:
+        table = own.table
         beyond = more > table.items["group"].nunique() - agreement.groups
-        values = {"more": more, "label": label_command(table), "beyond": beyond, "no_texts": not table.has_texts}
+        values = {"more": more, "label": label_of(table), "beyond": beyond, "no_texts": not table.has_texts}
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": options.least})
@@ -197,9 +198,13 @@ def _tell_headline(
         )
 
 
-def label_command(table: VerdictTable) -> str:
+def label_of(table: VerdictTable) -> str:
     """The command with which people label more of what the table was read from."""
-    source = next(iter(table.sources), "FILE")
+    return label_command(next(iter(table.sources), "FILE"))
+
+
+def label_command(source: str) -> str:
+    """The command with which people label more of what is in a file or a run's folder."""
     if (Path(source) / MANIFEST).is_file():
         return f"undogmatic review export {shlex.quote(source)} --all"
     return f"undogmatic label {shlex.quote(source)}"
@@ -337,20 +342,22 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
         key, weight = "bias_open", Weight.QUALIFIES
     values: dict[str, Any] = {"margin": options.margin}
     off = -bias if bias.value < 0 else bias
-    ends = off.values("off") | {"level": options.level}
+    digits = 1 if span >= 20 else 2  # as scores are written
+    ends = off.values("off") | {"level": options.level, "digits": digits}
     values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends)
-    values["trend"] = _trend(bias, drift, use, _ends(own, pairs))
+    values["trend"] = _trend(bias, drift, use, _ends(own, pairs), digits)
     told.note(f"kinds.grades_{key}", weight, **values)
 
 
-def _trend(bias: Estimate, drift: Estimate | None, use: Rated, ends: tuple[float, float]) -> Finding:
-    """The clause that says how the difference changes over the scale, and whether it changes its sign on the way."""
-    drift = drift or bias.replace(value=np.nan, low=np.nan, high=np.nan)
+def _trend(bias: Estimate, drift: Estimate | None, use: Rated, ends: tuple[float, float], digits: int) -> Finding:
+    """The sentence that says how the difference changes over the scale, and whether it changes its sign on the way."""
+    if drift is None or not np.isfinite([drift.value, *drift.interval]).all():
+        return Finding("kinds.trend_none")
     middle = np.average((use.verdicts + use.labels) / 2, weights=use.weights)
     low, high = (bias.value + drift.value * (end - middle) / (ends[1] - ends[0]) for end in ends)
-    turns = (drift.low > 0 or drift.high < 0) and low * high < 0
-    key = "changes" if not turns else "falls" if drift.value < 0 else "rises"
-    return Finding(f"kinds.trend_{key}", drift.values("drift"))
+    clear = drift.low > 0 or drift.high < 0
+    key = "changes" if not clear or low * high >= 0 else "falls" if drift.value < 0 else "rises"
+    return Finding(f"kinds.trend_{key}", drift.values("drift") | {"digits": digits, "clear": int(clear)})
 
 
 _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], None]] = {

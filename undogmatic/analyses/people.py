@@ -134,7 +134,7 @@ def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOpti
     ruling = verdict(CEILING, evidence)
     settle = None
     if ruling.key == "no_margin":
-        settle = Finding("people.settle_margin", {})
+        settle = Finding("people.settle_margin", {"grades": int(kind == "numeric")})
     elif ruling.key == "open" and evidence.needed is not None:
         settle = Finding("people.settle_ceiling", {"needed": evidence.needed})
     _conclude(told, ruling, settle)

@@ -370,27 +370,27 @@ CHECK = Rules("check.verdict_", (
     Rule("believed", "supported", always, f"{_AGREES} least default in_order"),
 ))  # fmt: skip
 
-_LIMIT = "figure bound interval"
+_LIMIT = "figure value=shown.value interval=shown.interval counted bound"
 AT_LEAST = Rules("gate.at_least_", (
-    Rule("pass", "supported", lambda e: e.low >= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.high < e.bound, _LIMIT),
-    Rule("undecided", "undecided", always, _LIMIT),
+    Rule("pass", "supported", lambda e: e.shown.low >= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.shown.high < e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
 ))  # fmt: skip
 AT_MOST = Rules("gate.at_most_", (
-    Rule("pass", "supported", lambda e: e.high <= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.low > e.bound, _LIMIT),
-    Rule("undecided", "undecided", always, _LIMIT),
+    Rule("pass", "supported", lambda e: e.shown.high <= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.shown.low > e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
 ))  # fmt: skip
 STANDS = Rules("gate.standing_", (
-    Rule("pass", "supported", lambda e: e.standing == "supported", "name"),
-    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name"),
-    Rule("undecided", "undecided", always, "name"),
+    Rule("pass", "supported", lambda e: e.standing == "supported", "name by"),
+    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
+    Rule("undecided", "undecided", always, "name by settle"),
 ))  # fmt: skip
 RUN_STANDS = Rules("gate.of_run_", STANDS.rules)
 
 
 def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
-    return lambda e: {"n": e.count(outcome), "total": e.total, "name": e.name}
+    return lambda e: {"name": e.name, "which": e.which(outcome)}
 
 
 GATE = Rules("gate.verdict_", (

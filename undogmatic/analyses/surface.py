@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -50,6 +50,14 @@ QUOTED = 4
 QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
 QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
+NUMBERS: dict[str, Callable[[Sequence[float]], float]] = {
+    "first_number": lambda found: found[0],
+    "last_number": lambda found: found[-1],
+    "largest_number": max,
+}
+"""Which of the numbers in a text a program could give for its verdict."""
+LEAST_WITH_NUMBER = 0.8
+"""The share of texts that must hold a number for it to be one."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,23 @@ class _Column:
         return not left and self.foretold is not None and self.foretold.low > 0
 
 
+def _numbers(
+    texts: Sequence[str], known: Any, people: rival.Voice, agreement: Callable[..., rival.Agreement | None]
+) -> Iterable[tuple[str, rival.Agreement]]:
+    """How far the numbers in the texts agree with people, as an item's grade may stand in its text. Only texts with
+    `known` count; one without a number has the middle rank."""
+    held = [re.findall(r"\d+(?:[.,]\d+)?", texts[place]) for place in np.flatnonzero(known).tolist()]
+    if np.mean([bool(own) for own in held]) < LEAST_WITH_NUMBER:
+        return
+    values = [[float(number.replace(",", ".")) for number in own] for own in held]
+    for name, chosen in NUMBERS.items():
+        ranks = pd.Series([chosen(own) if own else np.nan for own in values]).rank()
+        by_number = ranks.fillna(ranks.median()).to_numpy(dtype=np.float64)
+        for one in (by_number, -by_number):
+            if (found := agreement(rival.voice(one), people)) is not None and found.estimate > 0:
+                yield name, found
+
+
 def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[str, Index]:
     """The columns that could be rivals, with a code per item: the maker, slices, the order shown, first and last word.
     Numbers are cut into CUTS parts; a column that is constant, or has hardly two items per value, is none."""
@@ -257,6 +282,11 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         like = agreement(counter, people)
         increment = own_agreement.nearly_mean(options.level, (-2.0, 2.0), less=like) if own_agreement and like else None
         left = rival.at_equal(judge, people, controls, sides.coefficient, options.level, codes)
+        leans: tuple[str, ...] = ()
+        for name, other in _numbers(texts[0], known, people, agreement) if sides.kind == "numeric" else ():
+            less = own_agreement and own_agreement.nearly_mean(options.level, (-2.0, 2.0), less=other)
+            if less and (increment is None or less.low < min(increment.low, 0.0)):
+                like, increment, leans = other, less, (name,)
         right = (counter.mean * people.mean).sum(axis=1)
         echo = agreement(sides.said(told[1], judge), judge)
         leaning = echo.nearly_mean(options.level, (-2.0, 2.0), less=like) if echo and like else None
@@ -270,9 +300,9 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
         told_by_words, own_low = stated(echo), found.judge.low if found.judge else 1.0
-        if told_by_words is not None and told_by_words.low <= 0 and own_low < options.least - NEAR:
-            follows = False  # a judge that agrees too little to be believed need not follow from words
-        leans = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
+        # A judge that agrees too little to be believed need not follow from words.
+        follows &= told_by_words is None or told_by_words.low > 0 or own_low >= options.least - NEAR
+        leaning_on = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
         found = replace(
             found,
             outcome="as_good" if as_good else "follows" if follows else "beyond",
@@ -281,7 +311,7 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
             increment=increment,
             at_equal=left,
             foretold=told_by_words,
-            what=tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leans)),
+            what=leans or tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on)),
         )
     if found.outcome in ("beyond", "no_texts"):
         columns = (
@@ -384,12 +414,12 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
             )
         values["rest"] = Finding("surface.left" if "left" in rest else "surface.left_nothing", rest)
         return found.outcome, values
-    values |= {"judge": found.judge.value, "level": found.judge.level}
+    values |= {"judge": found.judge.value}
     assert reached is not None and more is not None and left is not None
     values |= {"agreement": reached.value}
     if found.outcome == "as_good" and found.judge.low <= 0:
-        return "nothing", values | {"interval": found.judge.interval}
-    values |= {"more": more.value, "interval": more.interval}
+        return "nothing", values
+    values |= {"more": more.value, "interval": more.interval, "level": found.judge.level}
     values |= left.values("left", "left_")
     if found.outcome == "as_good":
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
@@ -442,12 +472,14 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     keys = LENGTH.get(outcome, LENGTH_OPEN)
     if found.outcome != "beyond" and outcome in ("beyond", "against"):
         keys = LENGTH_BESIDE  # of which length may be a mere companion
-    settle = Finding("surface.settle_margin", {}) if options.margin is None else None
     times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
+    settle = Finding("surface.settle_margin", {"grades": times}) if options.margin is None else None
     values: dict[str, Any] = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
     values |= {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
-    shown = -both if keys[pair] == "surface.longer_lower_pair" else both
-    values["by"] = Finding(f"surface.by_{unit}", {"change": times * shown.value})
+    falls = both.value < 0
+    shown = -both if falls else both
+    way = f"{'less' if falls else 'more'}_{unit}{'_pair' * pair}"
+    values["by"] = Finding(f"surface.by_{way}", {"change": times * shown.value})
     values["ends"] = Finding(f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)})
     told.note(keys[pair], Weight.QUALIFIES, settle=settle, **values)
 

@@ -60,6 +60,7 @@ class _Means:
         self.judged = Judged(verdicts, people, chance, rows["code"].to_numpy(), n_groups)
         self.systems = items["system"].reindex(names).to_numpy() if "system" in items else None
         self.what = "share_passed" if kind == "pass_fail" else "mean_level" if kind == "ordered" else "mean_label"
+        self.spec = ".0%" if kind == "pass_fail" else ""  # how a mean is written
         self.bounds = self.own.table.scale if kind == "numeric" else (0.0, len(self.own.table.categories) - 1.0)
 
     def tell(self) -> None:
@@ -71,7 +72,9 @@ class _Means:
         told.figure("systems.judge_mean", judge)
         if not known.all():
             ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
-            told.note("systems.missing", missing=int((~known).sum()), n=known.size, **ends, what=self.what)
+            told.note(
+                "systems.missing", missing=int((~known).sum()), n=known.size, **ends, what=self.what, spec=self.spec
+            )
         # That every item has a label is seen, and needs no declaration.
         design: Design | None = "all" if labelled.all() else None
         if design is None:
@@ -144,7 +147,7 @@ class _Means:
         self.told.figure("systems.mean", estimate)
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
-        values |= {"what": self.what, "estimator": design, "level": level, "n": labelled.size}
+        values |= {"what": self.what, "spec": self.spec, "estimator": design, "level": level, "n": labelled.size}
         values |= {"labels": int(labelled.sum()), "groups": estimate.n_groups}
         values |= {"scope": "like_these" if design == "all" else "these_items"}
         self.told.note(

@@ -7,6 +7,7 @@ may bring a command of its own, in the file door.py of its folder.
 import argparse
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,8 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typed.line, typed.parser = words, parser
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
         stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")]
-        if stray:
-            getattr(typed, "refuse", parser.error)(f"unrecognized arguments: {' '.join(stray)}")
+        lost = [word for word in [*stray, *getattr(typed, "files", ())] if not Path(word).exists()]
+        way = _once_each(typed, words, lost)
+        if way is not None or stray:
+            getattr(typed, "refuse", parser.error)(way or f"unrecognized arguments: {' '.join(stray)}")
         if rest:
             typed.overrides += rest
         if typed.command is None:
@@ -69,6 +72,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(interrupted())
         except Exception as error:
             _end(error, f"undogmatic {typed.command}", getattr(typed, "extra", None))
+
+
+def _once_each(typed: argparse.Namespace, words: Sequence[str], lost: Sequence[str]) -> str | None:
+    """What to type where words that are nothing else stand behind an option that is given once for each; None where
+    that is not so."""
+    line, options = list[str](), list[str]()
+    for word in words:
+        if word.startswith("-"):
+            options.append(word)
+        elif word in lost:
+            if not options or not isinstance(vars(typed).get(options[-1].lstrip("-").replace("-", "_")), list):
+                return None
+            line.append(options[-1])
+        line.append(word)
+    more = dict.fromkeys(option for option in options if line.count(option) > words.count(option))
+    if not more or not any(Path(word).exists() for word in words):  # it may be the file that is mistyped
+        return None
+    verb = "takes" if len(more) == 1 else "take"
+    return f"{' and '.join(more)} {verb} one name each time. Type: undogmatic {shlex.join(line)}"
 
 
 def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:

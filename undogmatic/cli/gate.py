@@ -1,6 +1,7 @@
 """`undogmatic gate`: whether a trust card, or a run, meets what is demanded; for continuous integration."""
 
 import argparse
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--markdown", metavar="FILE", help="write the outcome as Markdown, e.g. for a comment on a pull request"
     )
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON, each figure with its interval")
     parser.add_argument(
         "--language", choices=languages(), help="language of what is printed (default: the card's, else en)"
     )
@@ -57,8 +59,11 @@ def run(typed: argparse.Namespace) -> None:
     except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
         result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
     language = typed.language or language
-    words = words_of(language, result.units.get(language))
-    shown.show(result, words)
+    words = words_of(language, result.units.get(language), result.texts)
+    if typed.json:
+        print(json.dumps(shown.as_json(result, words), ensure_ascii=False, indent=2))
+    else:
+        shown.show(result, words)
     for path, written in ((typed.junit, shown.junit), (typed.markdown, shown.markdown)):
         if path is not None:
             write(Path(path), written(result, words), ALL)

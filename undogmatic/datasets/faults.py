@@ -108,8 +108,15 @@ def compare(
         value = float(labels["label"].iloc[0])
         shown = scales.categories[int(value)] if scales.categories else f"{value:g}"
         problems.append(Finding("table.one_class", {"label": shown, "n": len(labels)}))
-    for judge, own in verdicts[["judge", "item", "criterion", "verdict"]].groupby("judge", sort=False):
-        both = own.merge(labels[["item", "criterion", "rater", "label"]], on=["item", "criterion"]).dropna()
+    for judge, own in verdicts.groupby("judge", sort=False):
+        if _counted(own["verdict"].to_numpy(dtype=np.float64)):
+            values = [f"{value:g}" for value in own["verdict"][:EXAMPLES]]
+            problems.append(Finding("table.counts_rows", {"judge": str(judge), "values": values}))
+        both = (
+            own[["item", "criterion", "verdict"]]
+            .merge(labels[["item", "criterion", "rater", "label"]], on=["item", "criterion"])
+            .dropna()
+        )
         for rater, rows in both.groupby("rater", sort=False):
             if copied := _copied(rows["verdict"].to_numpy(), rows["label"].to_numpy(), scales.kind):
                 facts = {"judge": str(judge), "rater": str(rater), "n": len(rows)}
@@ -124,6 +131,12 @@ def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
     if sizes.nunique() != 1 or not differs.any() or len(sizes) < 2:
         return None
     return rows.assign(repeat=rows.groupby(list(keys), sort=False, dropna=False).cumcount())
+
+
+def _counted(verdicts: np.ndarray) -> bool:
+    """Whether verdicts go up or down by the same step from row to row, as the numbers of rows do."""
+    steps = np.diff(verdicts)
+    return len(verdicts) >= COPIED and bool(steps[0]) and np.allclose(steps, steps[0])
 
 
 def _copied(verdicts: np.ndarray, labels: np.ndarray, kind: str) -> str | None:

@@ -1,4 +1,5 @@
-"""Prepares tables before their columns are recognised: ids made of several columns, and one criterion of several."""
+"""Prepares tables before their columns are recognised: names typed with commas between them, ids made of several
+columns, and one criterion of several."""
 
 from __future__ import annotations
 
@@ -12,6 +13,25 @@ from undogmatic.datasets.columns import NAMES, tokens
 from undogmatic.datasets.frames import Frame
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
+
+SEVERAL = ("judge", "human", "text", "system")
+"""Options that may name several columns."""
+
+
+def parted(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
+    """The options with names that are separated by commas taken one by one, where nothing has the whole as its name:
+    neither a column nor, of judges, what stands in a column."""
+
+    def names(typed: str, option: str) -> Sequence[str]:
+        known = any(fold(typed) == fold(str(name)) for frame in frames for name in frame.cells)
+        if "," not in typed or known or (option == "judge" and any(typed in frame.cells.values for frame in frames)):
+            return (typed,)
+        return [name for part in typed.split(",") if (name := part.strip())]
+
+    given = {option: getattr(options, option) for option in SEVERAL}
+    return options.model_copy(
+        update={o: tuple(n for one in typed for n in names(one, o)) for o, typed in given.items()}
+    )
 
 
 def with_ids(frames: Sequence[Frame], item: str | None) -> list[Frame]:

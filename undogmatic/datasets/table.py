@@ -27,7 +27,7 @@ from undogmatic.datasets.columns import (
     tokens,
 )
 from undogmatic.datasets.frames import Frame, aligned, read_frame
-from undogmatic.datasets.narrow import of_criterion, with_ids
+from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
@@ -44,6 +44,7 @@ from undogmatic.records.verdict_table import (
     VerdictTable,
 )
 from undogmatic.safety.outside import brief
+from undogmatic.stats.surface import copies
 
 __all__ = ["TableOptions", "read_table"]
 DEFAULT = TableOptions()
@@ -86,6 +87,7 @@ class _Builder:
     def __init__(
         self, frames: Sequence[Frame], options: TableOptions, selection: Selection, probability: str | None
     ) -> None:
+        options = parted(frames, options)
         self.options, self.selection, self.probability = options, selection, probability
         frames = with_ids(frames, options.item)
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
@@ -478,16 +480,14 @@ def _plain(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
-    """One name per distinct text (or pair of texts), compared without case and spaces; None where there is none."""
-    keys = []
-    for column in texts:
-        codes, distinct = pd.factorize(column)
-        plain = np.array([" ".join(text.split()).casefold() for text in distinct], dtype=object)
-        keys.append(np.append(pd.factorize(plain)[0], -1)[codes])  # -1: no text
-    group = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False).ngroup().to_numpy()
+    """One name per text (or pair of texts) and its copies and near-copies; None where there is none."""
+    there = np.array([[text is not None and bool(text.strip()) for text in column] for column in texts]).any(axis=0)
+    of_each = np.array(["\n".join(text or "" for text in row) for row in zip(*texts, strict=True)], dtype=object)
+    codes, distinct = pd.factorize(of_each)
+    group = pd.factorize(np.array(copies(tuple(distinct)))[codes])[0]
     names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
     found: np.ndarray = names[group]
-    found[(np.array(keys) < 0).all(axis=0)] = None
+    found[~there] = None
     return found
 
 

@@ -94,22 +94,30 @@ class BatchEngine(LocalEngine):
         """Raises ConfigError: a search or a probe asks one question after the other."""
         raise ConfigError("engine=batch judges items alone; a search or a probe needs engine=local.")
 
-    async def stream(
-        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
-    ) -> AsyncGenerator[Judgment | Made]:
-        """See `LocalEngine.stream`. Raises ConfigError before anything is sent where a model has no batches."""
-        self.folder = journals.folder
-        models = recipe.build().model.all()
-        for model in models:
-            if isinstance(model, HostedModel) and model.batches is None:
-                what = f"engine=batch: {model.name} has no batch interface that is known here"
+    def check(self, model: Model, searching: bool = False) -> None:
+        """Raise ConfigError where a model has no batches, or where a search asks it one question after the other."""
+        if searching:
+            raise ConfigError(
+                "engine=batch judges items alone, and an optimisation asks again and again: engine=local."
+            )
+        models = model.all()
+        for each in models:
+            if isinstance(each, HostedModel) and each.batches is None:
+                what = f"engine=batch: {each.name} has no batch interface that is known here"
                 ways = "OpenAI (model=gpt), Anthropic (model=claude), and servers with OpenAI's Batch API"
                 raise ConfigError(f"{what}. They are: {ways} (++model.batch=true). Or: engine=local.")
-        if not any(isinstance(model, HostedModel) for model in models):
-            names = ", ".join(model.name for model in models)
+        if not any(isinstance(each, HostedModel) for each in models):
+            names = ", ".join(each.name for each in models)
             raise ConfigError(
                 f"engine=batch sends questions to a provider, and {names} answers here. Use engine=local."
             )
+
+    async def stream(
+        self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
+    ) -> AsyncGenerator[Judgment | Made]:
+        """See `LocalEngine.stream`."""
+        self.folder = journals.folder
+        self.check(recipe.build().model)
         async with aclosing(super().stream(recipe, items, journals, repeats)) as records:
             async for record in records:
                 yield record

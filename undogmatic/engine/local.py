@@ -44,6 +44,9 @@ class Engine:
     stream: Any
     findings: tuple[Finding, ...] = ()  # what it has found out about the servers that were asked
 
+    def check(self, model: Model, searching: bool = False) -> None:
+        """Raise ConfigError where it cannot ask this model (`searching`: one question after the other)."""
+
     async def arun(
         self,
         recipe: Recipe,
@@ -69,6 +72,24 @@ class Engine:
             async for record in records:
                 if on_record is not None:
                     on_record(record)
+
+
+class Place:
+    """Processes items in this process. `fixed` is how many may be in flight, or None where that is to be found."""
+
+    def __init__(self, gateway: Gateway, fixed: int | None) -> None:
+        self.gateway, self.fixed = gateway, fixed
+
+    def process(self, step: Processes, item: Item, repeat: int) -> Coroutine[Any, Any, Sequence[Judgment | Made]]:
+        """The records that a step makes of an item."""
+        return step.process(item, repeat)
+
+    def room(self, running: int) -> bool:
+        """Whether another item may be begun beside those that are running."""
+        if self.fixed is not None:
+            return running < self.fixed
+        paces = self.gateway.paces.values()
+        return running < (MOST if paces else START) and (not running or all(pace.room() for pace in paces))
 
 
 class LocalEngine(Engine):
@@ -151,15 +172,13 @@ class LocalEngine(Engine):
         with parts.asking():
             asking = copy_context()
         with journals:
-            async with self._connected(parts.model, running, journals.answered()) as gateway:
-                fixed = min((n for n in (self.concurrency, parts.model.max_concurrency) if n), default=None)
+            async with self._place(recipe, running, journals) as place:
+                fixed = place.fixed
                 spare = fixed or START  # later two for each that ended: the calls of those just begun are not seen yet
                 while True:
-                    while stop is None and spare and self._room(fixed, gateway, len(running)) and agenda.pending():
+                    while stop is None and spare and place.room(len(running)) and agenda.pending():
                         spare -= 1
-                        step, item, repeat = agenda.due.popleft()
-                        work: Coroutine[Any, Any, Sequence[Judgment | Made]] = step.process(item, repeat)
-                        task = asyncio.create_task(work, context=asking.copy())
+                        task = asyncio.create_task(place.process(*agenda.due.popleft()), context=asking.copy())
                         task.add_done_callback(ended.put_nowait)
                         running.add(task)
                     if not running:
@@ -182,33 +201,33 @@ class LocalEngine(Engine):
         if stop is not None:
             raise stop
 
-    def _room(self, fixed: int | None, gateway: Gateway, running: int) -> bool:
-        """Whether another item may be begun beside those that are running."""
-        if fixed is not None:
-            return running < fixed
-        paces = gateway.paces.values()
-        return running < (MOST if paces else START) and (not running or all(pace.room() for pace in paces))
-
     @asynccontextmanager
-    async def _connected(self, model: Model, running: set[_Task], answered: set[str]) -> AsyncIterator[Gateway]:
-        """The model's gateway; whatever is still running when it ends is given up."""
+    async def _place(self, recipe: Recipe, running: set[_Task], journals: Journals) -> AsyncIterator[Place]:
+        """Where items are processed, here in this process, the model connected; whatever is still running when it ends
+        is given up."""
+        model = recipe.build().model
         cache = ReplyCache(self.cache_dir) if self.cache else None
-        gateway = self._door(model, cache, answered)
+        gateway = self._door(model, cache, journals.answered())
         model.connect(gateway)
         # The libraries' hundred thousand objects outlive the run; walking them at every full collection costs a fast
         # server judgments per second (benchmarks/hosted.py).
         gc.freeze()
         try:
-            yield gateway
+            yield Place(gateway, min((n for n in (self.concurrency, model.max_concurrency) if n), default=None))
         finally:
             self.findings = tuple(found(server, pace) for server, pace in gateway.paces.items() if pace.limit)
             gc.unfreeze()
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await given_up(running)
             await model.close()
             if cache is not None:
                 cache.close()
+
+
+async def given_up(running: Collection[_Task]) -> None:
+    """Cancel the tasks, and wait until they have ended."""
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
 
 
 def found(server: str, pace: Pace) -> Finding:

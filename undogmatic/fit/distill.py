@@ -45,6 +45,8 @@ MOST_COMPARED = 1500
 """Most texts that the surface judge is fitted to; of more, whole groups are drawn at random."""
 PARAMS = "rubric teacher embeddings_name method penalty n held_out intervals_of coverage".split()
 """What the record of a run in MLflow has as parameters of the student."""
+BETTER, NO_BETTER = "student.better", "student.no_better"
+"""What is said first: whether the student follows its teacher more closely than counting words does."""
 TFIDF = 5
 """The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
 
@@ -81,8 +83,7 @@ def distil(
             put([words.say(finding) for finding in read])
     fit, result = taught(together(lessons, rubric), chosen)
     fit.student.save(out)
-    said = show(result, fit.lesson.rubric, chosen.report.language)
-    print(f"written to {out}; use it with: model=distilled model.path={out}")
+    said = show(result, fit.lesson.rubric, chosen.report.language, out)
     about = fit.student.about.model_dump(mode="json", include=set(PARAMS))
     params = about | {"sources": " ".join(sources), "criterion": criterion, "seed": chosen.seed}
     name = f"distill-{about['rubric']}-{about['embeddings_name']}"
@@ -281,9 +282,9 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     of_teacher: dict[str, dict[str, Any]] = {str(row["judge"]): row for row in rows if row["against"] == "teacher"}
     if {"student", "surface"} <= of_teacher.keys():
         follows, counter = of_teacher["student"], of_teacher["surface"]["spearman"]
-        if not follows["spearman_interval"][0] > counter:
-            values_of_both = {"own": follows["spearman"], "interval": follows["spearman_interval"], "counter": counter}
-            tell.findings.insert(0, Finding("student.no_better", values_of_both | {"width": width, "span": span}))
+        values_of_both = {"own": follows["spearman"], "interval": follows["spearman_interval"], "counter": counter}
+        first = BETTER if follows["spearman_interval"][0] > counter else NO_BETTER
+        tell.findings.insert(0, Finding(first, values_of_both | {"width": width, "span": span}))
     tell.tables["agreement"] = pd.DataFrame(rows)
     if (departs := _departures(fit, codes, span)) is not None:
         tell.tables["departs"] = departs
@@ -313,13 +314,16 @@ def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
     for kind, values in kinds.items():
         by = {"score": lesson.scores, "characters": lengths}.get(kind)
         there = sorted(set(values) - {""}) if by is None else dict.fromkeys(values[np.argsort(by, kind="stable")])
+        plain = {value: value.rpartition(":")[2].replace("_", " ") for value in there}  # "gold:half_empty": half empty
+        if len({*plain.values()}) < len(plain) or by is not None:
+            plain = {value: value for value in there}
         for value in there:
             own = values == value
             if own.sum() < FEWEST:
                 continue
             off = (fit.scores - lesson.scores)[own]
             mean = means.interval(off, groups=codes[own], bounds=(-span, span))
-            rows.append({"by": kind, "value": value, "n": int(own.sum())} | _ends(mean, "difference"))
+            rows.append({"by": kind, "value": plain[value], "n": int(own.sum())} | _ends(mean, "difference"))
             rows[-1] |= {"mae": float(np.abs(off).mean())}
     return pd.DataFrame(rows) if rows else None
 
@@ -328,8 +332,8 @@ def _ends(estimate: Estimate, name: str) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
 
 
-def show(result: AnalysisResult, rubric: Rubric, language: str = "en") -> list[str]:
-    """Print the report: sentences, then tables. Returns the sentences."""
+def show(result: AnalysisResult, rubric: Rubric, language: str = "en", out: Path | None = None) -> list[str]:
+    """Print the report: sentences, then tables, then where the student was written to. Returns the sentences."""
     from undogmatic.report.terminal import put
 
     words = Words(language, result.texts, rubric.wordings[language].unit if language in rubric.wordings else None)
@@ -338,4 +342,7 @@ def show(result: AnalysisResult, rubric: Rubric, language: str = "en") -> list[s
     for name, frame in result.tables.items():
         for block in frame_blocks(frame.head(MOST_ROWS), words, result.name, name, Path()):
             put(table=block)  # type: ignore[arg-type]
+    if out is not None:
+        gain = any(finding.key == BETTER for finding in result.findings)
+        put([words.text("student.written" if gain else "student.written_doubtful", out=str(out))])
     return said

@@ -45,16 +45,22 @@ CACHE_FILE = "replies.sqlite"
 BUSY_SECONDS = 3.0  # that a call waits for another process that writes the cache; nothing else goes on meanwhile
 
 
-@contextlib.contextmanager
-def within(variable: ContextVar[Any], value: T) -> Iterator[T]:
+class within(AbstractContextManager[T]):
     """Inside, the variable has this value, which is handed on."""
-    token = variable.set(value)
-    try:
-        yield value
-    finally:
+
+    __slots__ = ("_token", "_value", "_variable")
+
+    def __init__(self, variable: ContextVar[Any], value: T) -> None:
+        self._variable, self._value = variable, value
+
+    def __enter__(self) -> T:
+        self._token = self._variable.set(self._value)
+        return self._value
+
+    def __exit__(self, *raised: object) -> None:
         # What an interrupt leaves half done is closed later from another context, whose value is its own.
         with contextlib.suppress(ValueError):
-            variable.reset(token)
+            self._variable.reset(self._token)
 
 
 def recording() -> AbstractContextManager[list[Call]]:

@@ -51,6 +51,8 @@ _ADVICE = {
     404: "Check model.name and model.api_base: the server knows no such model or address.",
     **dict.fromkeys(range(300, 400), "The server redirects; set model.api_base to the final address."),
 }
+_brought: dict[str, str] = {}
+_noted: ContextVar[dict[str, str] | None] = ContextVar("undogmatic_noted", default=None)
 _keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
 
@@ -271,10 +273,24 @@ def is_local(url: str) -> bool:
 def setting(variable: str) -> str | None:
     """The variable's value in the environment, else in `.env`, of which nothing reaches child processes (`os.environ`
     is left as it is); None where it is unset or blank. Raises DataError where `.env` is needed and cannot be read."""
-    value = os.environ.get(variable, "").strip() or read_env(Path(".env"), variable).get(variable, "").strip()
+    value = _brought.get(variable) or os.environ.get(variable, "").strip()
+    value = value or read_env(Path(".env"), variable).get(variable, "").strip()
     if value:
         keep_environment({variable: value})
+        if (noted := _noted.get()) is not None:
+            noted[variable] = value
     return value or None
+
+
+def noting_settings() -> AbstractContextManager[dict[str, str]]:
+    """Collects the variables that are found inside: what a process elsewhere needs to build the same models."""
+    return within(_noted, {})
+
+
+def bring_settings(variables: Mapping[str, str]) -> None:
+    """Let `setting` find these in this process, where its own environment is not that of the run."""
+    keep_environment(variables)
+    _brought.update(variables)
 
 
 def without_keys() -> AbstractContextManager[bool]:

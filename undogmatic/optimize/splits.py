@@ -6,6 +6,7 @@ it is a further chance to be lucky: it is noted beside the runs, and the verdict
 
 import contextlib
 import json
+import math
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -30,6 +31,7 @@ from undogmatic.safety.outside import Unreadable, brief, json_value, read_lines
 from undogmatic.stats.claims import fewest_pairs
 
 FEWEST = 4  # examples on the side of the training and of the validation texts
+DEALT = {"train": 0.6, "validation": 0.4}  # of the development texts
 OWN_SPLIT, HELD_OUT = "development", "test"
 
 
@@ -96,7 +98,7 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         validation = part(development, measure, optimizer.validation)
         train = apart(shown, validation)
     else:
-        sides = deal(development, {"train": 0.6, "validation": 0.4}, rng)
+        sides = deal(development, DEALT, rng)
         validation = part(sides["validation"], measure, optimizer.validation)
         train = [labels.get(item.id, item) for item in sides["train"] if item.id in labels or not shown]
     train, examples = part(train, on_train, optimizer.train), []
@@ -104,7 +106,7 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
         dealt = blocks(side, BLOCK, rng) if by.of == "block" else units(side, by, terms)
         examples.append([dealt[place] for place in rng.permutation(len(dealt))])
     data = Data(Splits(train, validation, test), on_train, measure, *examples)
-    _check_sizes(data, terms, optimizer)
+    _check_sizes(data, terms, optimizer, len(items) if optimizer.development is None and split is None else 0)
     return data
 
 
@@ -162,14 +164,22 @@ def node_of(group: str, node: str | Mapping[str, Any], key: str, chosen: Setting
     return named(group, str(config.pop(group)), key, chosen) | config if group in config else config
 
 
-def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer) -> None:
-    for side, n in (("train", len(data.train)), ("validation", len(data.validation))):
-        if n < FEWEST:
-            raise DataError(
-                f"{n} {'example is' if n == 1 else 'examples are'} left to {'train' if side == 'train' else 'choose'} "
-                f"by (metric {data.metric.name}); {FEWEST} are the fewest. Give more texts: optimizer.development=..., "
-                f"optimizer.examples=..., or a larger optimizer.{side}."
-            )
+def _check_sizes(data: Data, terms: Terms, optimizer: Optimizer, total: int) -> None:
+    """Raise DataError for too few texts on a side; `total` counts those that were split, where all are of one file."""
+    sides = (("train", data.train, data.on_train), ("validation", data.validation, data.metric))
+    for side, examples, by in sides:
+        if (n := len(examples)) < FEWEST:
+            what = "train on" if side == "train" else "choose by"
+            lead = f"{n} {'example is' if n == 1 else 'examples are'} left to {what} (metric {data.metric.name})"
+            ways = ["Give more texts", "optimizer.development=DATASET", "optimizer.examples=DATASET"]
+            if getattr(optimizer, side) < FEWEST:
+                ways = [f"Give a larger number: optimizer.{side}={FEWEST}"]
+            elif total:
+                lead += f" of the {total} texts, of which {len(data.splits.test)} are kept to test"
+                needed = math.ceil(FEWEST / DEALT[side]) * {"pair": 2, "block": BLOCK}.get(by.of, 1)
+                if total - needed >= fewest_pairs(optimizer.alpha):
+                    ways.insert(1, f"test fewer: optimizer.test_share={math.floor(100 * (1 - needed / total)) / 100:g}")
+            raise DataError(f"{lead}; {FEWEST} are the fewest. {', or '.join(ways)}.")
     judged = [item for unit in units(data.splits.test, data.metric, terms) for item in unit]
     n, least = len(groups(judged)), fewest_pairs(optimizer.alpha)
     if n < least:

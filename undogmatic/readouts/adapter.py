@@ -22,7 +22,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import dspy
 from filelock import FileLock
@@ -92,6 +92,30 @@ def signature(instructions: str, *parts: Mapping[str, Any], helpers: Sequence[st
     return dspy.Signature(inputs | optional | fields, instructions or " ")
 
 
+class _Fields(NamedTuple):
+    """The fields of a signature by name, which DSPy looks for anew whenever they are named."""
+
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    defaults: dict[str, Any]  # of inputs that need not be given
+    judged: Mapping[str, Any]  # inputs that are judged
+
+
+@functools.lru_cache(256)
+def _fields(signature: Any) -> _Fields:
+    inputs = signature.input_fields
+    defaults = {name: field.default for name, field in inputs.items() if not field.is_required()}
+    judged = {name: field for name, field in inputs.items() if _mark(field, "judged")}
+    return _Fields(inputs, signature.output_fields, defaults, judged)
+
+
+def covered(signature: Any, inputs: dict[str, Any]) -> dict[str, Any] | None:
+    """All inputs of a signature, with their defaults where they are not given; None where one is missing, or is one too
+    many."""
+    given = _fields(signature).defaults | inputs
+    return given if given.keys() == _fields(signature).inputs.keys() else None
+
+
 def _field(way: str, default: Any = ..., **marks: Any) -> Any:
     # dspy.InputField and OutputField drop marks they do not know; the signature keeps those of the JSON schema.
     return Field(default, json_schema_extra={"__dspy_field_type": way, **marks})
@@ -114,7 +138,7 @@ class JudgeAdapter(dspy.Adapter):
         if self.base:
             return [{"role": "user", "content": part} for part in self._continued(signature, usable, inputs)]
         turns = [("system", self.system(signature, inputs))]
-        label = signature.output_fields.get("level")
+        label = _fields(signature).outputs.get("level")
         for demo in usable:
             plain = to_jsonable_python(_answers(signature, demo)) if label is None else None
             answer = json.dumps(plain, ensure_ascii=False) if label is None else _label(label, demo)
@@ -126,22 +150,22 @@ class JudgeAdapter(dspy.Adapter):
         return [{"role": role, "content": content} for role, content in turns]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        if "level" in signature.output_fields:
+        if "level" in _fields(signature).outputs:
             return {"level": completion}
         with reading(completion):
-            return read_fields(signature.output_fields, completion, self.exact)
+            return read_fields(_fields(signature).outputs, completion, self.exact)
 
     def system(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         fence = self.words.fences if _several(signature) else self.words.fence
-        if "level" in signature.output_fields:
-            contract = "" if "the_question" in signature.input_fields else self._labels_only(signature)
+        if "level" in _fields(signature).outputs:
+            contract = "" if "the_question" in _fields(signature).inputs else self._labels_only(signature)
         else:
-            form = ", ".join(f'"{name}": {_mark(field, "desc")}' for name, field in signature.output_fields.items())
+            form = ", ".join(f'"{name}": {_mark(field, "desc")}' for name, field in _fields(signature).outputs.items())
             contract = _joined(self.words.json_only.format(form=f"{{{form}}}"), inputs.get("the_note"))
         return _joined(signature.instructions, inputs.get("the_rubric"), fence, contract, by="\n\n")
 
     def _labels_only(self, signature: Any) -> str:
-        labels = _mark(signature.output_fields["level"], "labels")
+        labels = _mark(_fields(signature).outputs["level"], "labels")
         if len(labels[0]) > 1:  # words: their own wording asks for one of them
             return ""
         sentence = self.words.level if labels[0].isdigit() else self.words.letter
@@ -154,7 +178,7 @@ class JudgeAdapter(dspy.Adapter):
         if len(parts) != 1 or _several(signature):
             parts = [f"{heading}:\n{part}" for heading, part in zip(texts, parts, strict=True)]
         behind = inputs.get("the_context")
-        if "the_question" in signature.input_fields:
+        if "the_question" in _fields(signature).inputs:
             asked = (inputs.get(name) for name in ("the_given", "the_said", "the_question"))
             behind = _joined(*asked, choice(signature), self._labels_only(signature))
         return _joined(*parts, behind, by="\n\n")
@@ -162,9 +186,9 @@ class JudgeAdapter(dspy.Adapter):
     def _continued(self, signature: Any, demos: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> list[str]:
         """A text for a base model, in parts that many requests begin with; it ends where the label is to follow. Line
         breaks in the judged texts are folded, so that each stays on its line."""
-        answer, field = self.words.answer, signature.output_fields["level"]
+        answer, field = self.words.answer, _fields(signature).outputs["level"]
         # Without a demonstration a base model puts a space after the colon; the label is read after that space.
-        if "the_said" not in signature.input_fields:
+        if "the_said" not in _fields(signature).inputs:
             shots = [f"{self._line(signature, demo)}\n{answer}:{_label(field, demo)}" for demo in demos]
             last = self._line(signature, inputs)
             opened = last[: last.index(":") + 1]  # the line's beginning is the same for every item
@@ -189,7 +213,7 @@ def _code(texts: Collection[str], key: bytes | None = None) -> str:
     wrote the texts, and in none of them."""
     key = _fence_key(cache_folder()) if key is None else key
     judged = "\n\n".join(texts).encode("utf-8", "replace")
-    codes = (hmac.new(key, b"%d\n%s" % (n, judged), "sha256").hexdigest()[:16] for n in count())
+    codes = (hmac.digest(key, b"%d\n%s" % (n, judged), "sha256").hex()[:16] for n in count())
     return next(code for code in codes if not any(code in text for text in texts))
 
 
@@ -280,41 +304,39 @@ def _joined(*parts: str | None, by: str = "\n") -> str:
 
 def choice(signature: Any) -> str:
     """The labels of a level and what they mean, one a line."""
-    field = signature.output_fields["level"]
+    field = _fields(signature).outputs["level"]
     return lines(_mark(field, "labels"), _mark(field, "meanings"))
 
 
 def offered(signature: Any) -> tuple[Sequence[str], Sequence[float]]:
     """The labels of a level and the numbers they stand for."""
-    field = signature.output_fields["level"]
+    field = _fields(signature).outputs["level"]
     return _mark(field, "labels"), _mark(field, "values")
 
 
 def _several(signature: Any) -> bool:
     """Whether what is judged may stand in several parts."""
-    return sum(bool(_mark(field, "judged")) for field in signature.input_fields.values()) > 1
+    return len(_fields(signature).judged) > 1
 
 
 def _judged_texts(signature: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
     """What is judged, by heading."""
     return {
         str(_mark(field, "desc")): str(inputs[name])
-        for name, field in signature.input_fields.items()
-        if _mark(field, "judged") and not (_mark(field, "may_lack") and inputs.get(name) is None)
+        for name, field in _fields(signature).judged.items()
+        if not (_mark(field, "may_lack") and inputs.get(name) is None)
     }
 
 
 def lacking(signature: Any, demo: Mapping[str, Any]) -> list[str]:
     """What a demonstration lacks to be shown: inputs that are judged, or all that this signature answers."""
-    needed = [
-        n for n, field in signature.input_fields.items() if _mark(field, "judged") and not _mark(field, "may_lack")
-    ]
+    needed = [name for name, field in _fields(signature).judged.items() if not _mark(field, "may_lack")]
     missing = [name for name in needed if name not in demo]
-    return missing if _answers(signature, demo) else [*missing, *signature.output_fields]
+    return missing if _answers(signature, demo) else [*missing, *_fields(signature).outputs]
 
 
 def _answers(signature: Any, demo: Mapping[str, Any]) -> dict[str, Any]:
-    fields = signature.output_fields.items()
+    fields = _fields(signature).outputs.items()
     values = {name: demo.get(name, demo.get(SCORE) if _mark(field, "is_score") else None) for name, field in fields}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -16,6 +16,7 @@ from dspy.utils.exceptions import AdapterParseError
 from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, UnparseableAnswer, ours
 from undogmatic.models.base import Chats, Model
 from undogmatic.models.calls import attempt, current_rollout, rollout
+from undogmatic.readouts.adapter import covered
 from undogmatic.records.records import Item, Verdict
 
 if TYPE_CHECKING:
@@ -42,15 +43,16 @@ class LanguageModel(dspy.LM):
         engines["async_engine"] = SimpleNamespace(complete=self._complete)
         super().__init__(model.name, **engines, cache=False, num_retries=0, **settings)
         self._converted: tuple[dict[str, Any], Config] | None = None
+        self._chat = model if isinstance(model, Chats) else None  # to look for a protocol takes its time
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # connections, cache and budget are shared by the copies of a program
 
     async def _complete(self, request: Request) -> Response:
-        model = self.served
-        if not isinstance(model, Chats):
-            raise ConfigError(f"{model.name} does not chat; it serves the readouts {', '.join(model.readouts)}.")
-        return await model.complete(request)
+        if self._chat is None:
+            name, ways = self.served.name, ", ".join(self.served.readouts)
+            raise ConfigError(f"{name} does not chat; it serves the readouts {ways}.")
+        return await self._chat.complete(request)
 
     def _complete_alone(self, request: Request) -> Response:
         async def once() -> Response:
@@ -61,28 +63,36 @@ class LanguageModel(dspy.LM):
 
         return asyncio.run(once())
 
+    def watched(self) -> bool:
+        """Whether something of DSPy looks on at what this model is asked."""
+        settings = dspy.settings
+        return bool(settings.callbacks or self.callbacks or settings.usage_tracker or settings.send_stream is not None)
+
     async def acall(self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any) -> Any:
-        settings, roles = dspy.settings, [message.get("role") for message in messages or ()]
-        wanted = {key: value for key, value in {**self.kwargs, **kwargs}.items() if value is not None}
-        repeat = wanted.pop("rollout_id", 0)
-        with rollout(current_rollout() + int(repeat)):
-            watched = settings.callbacks or self.callbacks or settings.usage_tracker or settings.send_stream is not None
+        if messages and prompt is None and dspy.settings.disable_history and not self.watched():
+            return await self.answer(messages, kwargs)
+        with rollout(current_rollout() + int(kwargs.get("rollout_id") or 0)):
+            return await super().acall(prompt, messages=messages, **kwargs)
+
+    async def answer(self, messages: Messages, settings: dict[str, Any]) -> list[Any]:
+        """What DSPy makes of the answers to `messages`, where nothing of it looks on; no history is kept."""
+        wanted = {key: value for key, value in (self.kwargs | settings).items() if value is not None}
+        repeat = int(wanted.pop("rollout_id", 0))
+        with rollout(current_rollout() + repeat) if repeat else contextlib.nullcontext():
+            turns = messages[messages[0].get("role") == "system" :]
             plain = wanted.keys() <= _PLAIN and isinstance(wanted.get("response_format", {}), dict)
-            texts = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages or ())
-            turns = roles[1:] if roles[:1] == ["system"] else roles
-            talk = turns and {*turns} <= {"user", "assistant"}
-            if watched or not settings.disable_history or not (plain and texts and talk):
-                return await super().acall(prompt, messages=messages, **kwargs)
-            assert messages is not None
+            texts = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages)
+            if not (plain and texts and turns and {m["role"] for m in turns} <= {"user", "assistant"}):
+                with dspy.context(disable_history=True):
+                    return await super().acall(messages=messages, **settings)  # type: ignore[no-any-return]
             from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
 
             if self._converted is None or self._converted[0] != wanted:
                 whole = request_from_openai_chat({"model": self.model, "messages": messages, **wanted})
                 self._converted = (wanted, whole.config)
-            parts = [Message(role=m["role"], parts=(TextPart(m["content"]),)) for m in messages[-len(turns) :]]
+            said = tuple(Message(role=m["role"], parts=(TextPart(m["content"]),)) for m in turns)
             system = messages[0]["content"] if len(turns) < len(messages) else None
-            request = Request(model=self.model, messages=tuple(parts), system=system, config=self._converted[1])
-            response = await self._complete(request)
+            response = await self._complete(Request(self.model, said, system, config=self._converted[1]))
         if response.logprobs is None:
             return [response.text]
         content: list[dict[str, Any]] = [
@@ -106,6 +116,14 @@ def served_model() -> Model:
 
 async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
     """Call a predictor through `adapter`; our own errors come out as they went in, not wrapped by DSPy."""
+    if (lm := _alone(predict, adapter)) is not None and (given := covered(predict.signature, inputs)) is not None:
+        messages = adapter.format(predict.signature, predict.demos, given)
+        answer = (await lm.answer(messages, predict.config))[0]
+        text, logprobs = (answer["text"], answer["logprobs"]) if isinstance(answer, dict) else (answer, None)
+        if not text:
+            raise UnparseableAnswer("the answer is empty", "")
+        fields = adapter.parse(predict.signature, text)
+        return dspy.Prediction(**fields) if logprobs is None else dspy.Prediction(**fields, logprobs=logprobs)
     try:
         with dspy.context(adapter=adapter, disable_history=True):
             return await predict.acall(**inputs)
@@ -115,6 +133,18 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
         if isinstance(error, AdapterParseError):  # DSPy's own word for an answer without text
             raise UnparseableAnswer("the answer is empty", "") from None
         raise
+
+
+def _alone(predict: dspy.Predict, adapter: dspy.Adapter) -> LanguageModel | None:
+    """The model to be asked where nothing of DSPy looks on (a trace, a callback, a count of tokens, a stream), else
+    None: then a predictor does no more than format, ask and parse, and what it does around that took a sixth of the
+    time that a hosted call takes in this process (benchmarks/hosted.py)."""
+    settings = dspy.settings
+    watched = settings.trace is not None or settings.usage_tracker or settings.track_usage or predict.callbacks
+    if watched or settings.callbacks or adapter.callbacks or settings.send_stream is not None:
+        return None
+    lm = predict.lm or settings.lm
+    return lm if type(predict) is dspy.Predict and isinstance(lm, LanguageModel) and not lm.watched() else None
 
 
 async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:

@@ -6,6 +6,7 @@
 
 import itertools
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -133,8 +134,9 @@ def folders_of(folder: RunFolder, name: str) -> list[str]:
 
 
 def command(overrides: Sequence[str]) -> str:
-    """The shell command with these overrides."""
-    return " ".join(["python -m undogmatic.run", *(shlex.quote(o) for o in overrides)])
+    """The shell command with these overrides, by the door through which this one came."""
+    door = "undogmatic run" if Path(sys.argv[0]).stem == "undogmatic" else "python -m undogmatic.run"
+    return " ".join([door, *(shlex.quote(o) for o in overrides)])
 
 
 def exploratory(result: AnalysisResult, run: FinishedRun) -> bool:

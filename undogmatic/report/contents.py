@@ -100,7 +100,8 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
-        if unsent := dict.fromkeys(way.readout for way in run.asked if part in way.without):
+        asked = [way for way in run.asked if way.judge != AFTER]  # which has found its own
+        if unsent := dict.fromkeys(way.readout for way in asked if part in way.without):
             prompt_note += f" {words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
     return [readout_note, prompt_note]
 
@@ -245,7 +246,8 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     for row in told:
         message = getattr(getattr(by_key.get(_KEY(row)), "outcome", None), "message", "")
         rows.append((_named(row, run), _kind(str(row["error"]), words), shorten(message)))
-    yield Table([words.text(f"common.failure_{key}") for key in ("item", "kind", "message")], rows)
+    headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
+    yield Table(headers, rows, named=(True, False, False))
     if len(failed) > MOST_FAILURES:
         yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
 
@@ -377,7 +379,8 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     direction = [words.text(f"common.{rubric.direction}")] if rubric.direction is not None else []
     yield Heading(words.text("common.rubric_title"))
     yield Paragraph(" ".join([wording.definition.strip(), *direction]))
-    yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
+    if run.uses_prompt:  # else nobody is asked it
+        yield Paragraph(words.text("common.rubric_question", question=wording.question.strip()))
     if len(rubric.inputs) > 1:
         shown = "; ".join(wording.headings.get(name, name) for name in rubric.inputs)
         yield Paragraph(words.text("common.rubric_inputs", inputs=shown))

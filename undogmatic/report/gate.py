@@ -1,18 +1,21 @@
-"""Shows what came of a gate: on the terminal, as JUnit XML and as Markdown for a comment, all in the same sentences."""
+"""Shows what came of a gate, in the same sentences: on the terminal, as JUnit XML, JSON, and Markdown for a comment."""
 
-from undogmatic.analyses import gate
+from typing import Any
+
 from undogmatic.analyses.gate import GateResult
+from undogmatic.records.card import figure_row
 from undogmatic.report.document import Block, Bullets, Document, Paragraph, Table, rendered, xml
 from undogmatic.report.terminal import put
 from undogmatic.report.words import Words
 
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?", "void": "∅"}
+GRAVITY = ("void", "fail", "undecided", "pass")
 SUITE = "undogmatic.gate"
 
 
 def lines(result: GateResult, words: Words) -> list[tuple[str, str]]:
-    """What came of each requirement, and the sentence; what was not passed first."""
-    ordered = sorted(result.held, key=lambda held: -gate.STATUS[held.outcome])
+    """What came of each requirement, and the sentence; the gravest first."""
+    ordered = sorted(result.held, key=lambda held: GRAVITY.index(held.outcome))
     return [(held.outcome, words.say(held.finding)) for held in ordered]
 
 
@@ -33,7 +36,7 @@ def junit(result: GateResult, words: Words) -> str:
     cases = []
     for held in result.held:
         sentence = xml(words.say(held.finding))
-        inside = ""
+        inside = f"<system-out>{sentence}</system-out>"
         if held.outcome != "pass":
             kind = "error" if held.outcome == "void" else "failure"
             inside = f'<{kind} type="{held.outcome}" message="{sentence}">{sentence}</{kind}>'
@@ -47,6 +50,17 @@ def junit(result: GateResult, words: Words) -> str:
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {counts}>\n<testsuite name="{SUITE}" {counts}>\n'
         f"{body}\n</testsuite>\n</testsuites>\n"
     )
+
+
+def as_json(result: GateResult, words: Words) -> dict[str, Any]:
+    """What came of it as JSON holds it: the first line, and each requirement with its figure."""
+    requirements = [
+        {"name": held.name, "outcome": held.outcome, "said": words.say(held.finding)}
+        | ({} if held.figure is None else {"figure": figure_row(held.figure)})
+        for held in result.held
+    ]
+    told: dict[str, Any] = {"name": result.name, "outcome": result.outcome, "said": first_line(result, words)}
+    return told | {"requirements": requirements, "notes": [words.say(note) for note in result.notes]}
 
 
 def markdown(result: GateResult, words: Words) -> str:

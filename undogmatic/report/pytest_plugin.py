@@ -98,7 +98,7 @@ def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
         result, language = gate.examine(card, config, told, data)
     except (UndogmaticError, OSError) as error:
         result, language = gate.broken(card.name, error), "en"
-    words = words_of(language)
+    words = words_of(language, result.units.get(language), result.texts)
     wrong = [sentence for outcome, sentence in shown.lines(result, words) if outcome != "pass"]
     return result.outcome, " ".join([shown.first_line(result, words), *wrong])
 

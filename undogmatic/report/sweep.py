@@ -53,9 +53,12 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
+        rule = sweep.findings[0].key.replace(".verdict", "")  # what is to be done may be the rule's own
         endless = any(f.key in ENDLESS for f in sweep.findings[: sweep.verdicts])
         step = "no" if endless and first.answer == "undecided" else first.answer  # more texts will hardly settle it
-        below = words.text(f"next.sweep_{step}", other=wider(overrides), again=swept(overrides))
+        own = f"next.{rule}"
+        commands = {"other": wider(overrides), "again": swept(overrides)}
+        below = words.text(own if words.find(own) else f"next.sweep_{step}", **commands)
         place, last = [(n, each) for n, each in enumerate(said) if isinstance(each, Answered)][-1]
         said[place] = last._replace(below=below.split("\n"))
     return said or [words.text("common.no_verdict")]
@@ -81,13 +84,14 @@ def swept(overrides: Sequence[str]) -> str:
 
 
 def wider(overrides: Sequence[str]) -> str:
-    """The command of a sweep with one more model to try: the embedded one, which needs no key. What is set of the
-    model that was swept goes, for another model need not have it."""
+    """The command of a sweep with one more model to try: the embedded one, which needs no key. Where something is set
+    of the model, this one is tried alone, for it need not have that."""
     models = [each for each in overrides if each.startswith("model=")]
     kept = [each for each in overrides if each not in models and not each.lstrip("+~").startswith("model.")]
+    alone = len(kept) + len(models) < len(overrides)
     known = models[0].removeprefix("model=").split(",") if models else []
     more = next((model for model in ("local", "qwen", "patterns", "tfidf") if model not in known), "")
-    return swept([*kept, "model=" + ",".join(filter(None, [*known, more]))])
+    return swept([*kept, f"model={more if alone and more else ','.join(filter(None, [*known, more]))}"])
 
 
 def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:

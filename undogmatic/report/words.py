@@ -405,4 +405,6 @@ class _Formatter(string.Formatter):
         if format_spec.startswith("said "):
             return self.words.figure(str(self.values["metric"]), value, self.values[format_spec[5:]])
         one, both, many = format_spec.partition("|")
+        if one.startswith("unless "):  # a part of a sentence that says nothing where two counts are the same
+            one, many, value = "", many.replace("#", self.words.number(value, "d")), value == self.values[one[7:]]
         return self.words.number(value, format_spec) if not both else one if value == 1 else many

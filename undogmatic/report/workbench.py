@@ -256,7 +256,8 @@ def bench(
         written = [_written(value, column, words) for value, column in zip(row.cells, columns, strict=True)]
         plain.append([*written[:at], _cut(text, most), *written[at + 1 :]])
     numeric = [column.kind in ("number", "error", "heat") for column in columns]
-    table = Table([column.title for column in columns], plain, numeric, caption)
+    named = [column.kind == "id" for column in columns]
+    table = Table([column.title for column in columns], plain, numeric, caption, named)
     first = {row.id: n for n, (_, row) in reversed([*enumerate(kept)])}  # an id stands on the page once
     ids = [row.id if first[row.id] == n else "" for n, (_, row) in enumerate(kept)]
     return Bench(table, ids, notes, packed, words.text("bench.elsewhere"), begins)

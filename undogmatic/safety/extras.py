@@ -7,6 +7,7 @@ EXTRAS = {
     **dict.fromkeys("aiohttp dspy hydra mlflow omegaconf optuna safetensors xllamacpp".split(), "run"),
     **dict.fromkeys(("matplotlib", "PIL"), "figures"),
     "pyarrow": "parquet",
+    "ray": "scale",
     **dict.fromkeys(("openpyxl", "python_calamine"), "sheets"),
 }
 """What is imported -> the extra of pyproject.toml that brings it; each of the others has a message of its own."""

@@ -77,7 +77,7 @@ _ADDRESS = re.compile(
     (?P<host>[^\s/?\#]*) (?P<path>[^\s?\#]*) (?:\?(?P<query>[^\s\#]*))? (?:\#(?P<fragment>\S*))?""",
     re.VERBOSE,
 )
-_CREDENTIALS = re.compile(r"""(?<=://)[^/@\s?#"'\\<>]+@""")
+_CREDENTIALS = re.compile(r"""://[^/@\s?#"'\\<>]+@""")
 _REFERENCE = re.compile(r"\$\{[^${}]*\}")
 _WHOLE_REFERENCE = re.compile(r"\$\{(?:oc\.env:)?[\w.]+(?:,\s*(?:null|''|\"\")?)?\}")
 _GIVEN = re.compile(r"(?<![\w./+~-])([+~]{0,2}[\w.@/-]{1,200})=((?:\\.|[^\s,&\"'])+|\"[^\"]*\"|'[^']*')")
@@ -127,7 +127,7 @@ def scrub(text: str) -> str:
     if holds(text):
         for window in (_WINDOW, len(text)):  # the second time for what is longer, escaped, than a window
             text = _cut_out(text, window)
-    return _CREDENTIALS.sub(f"{HIDDEN}@", text) if "://" in text else text
+    return _CREDENTIALS.sub(f"://{HIDDEN}@", text) if "://" in text else text
 
 
 def holds(text: str) -> bool:

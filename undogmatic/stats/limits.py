@@ -32,6 +32,13 @@ class Held(NamedTuple):
     outcome: Outcome
     n_needed: int | None = None
 
+    def more(self, limits: Estimate) -> int | None:
+        """How many units more that is, with no more digits than the guess is worth."""
+        if self.n_needed is None:
+            return None
+        more = self.n_needed - limits.n_groups
+        return round(more, 1 - int(math.log10(more))) if more > 0 else 1
+
 
 def hold(limits: Estimate, bound: float) -> Held:
     """Hold a quantity against a bound in its units: the interval must lie wholly on one side."""

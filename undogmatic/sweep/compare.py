@@ -44,6 +44,7 @@ MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 FEWEST_AVERAGED = 5  # values of what varies, from which on it is said how many of them to average
 AVERAGING = ("variance.needed", "variance.needed_order", "variance.needed_none", "variance.cheapest")
 COUNTS = ("judged", "failed", "calls_cached")
+ENDS = ("_low", "_high")
 PARTS = ("judge", "criterion")
 """Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
 AGREEMENT = (
@@ -172,7 +173,7 @@ def _tell_uneven(tell: Telling, sweep: Sweep) -> None:
     failed = {name: int(job.scores["score"].isna().sum()) for name, job in sweep.jobs.items()}
     if len(set(failed.values())) < 2:
         return
-    names = named([f"{name} ({n})" for name, n in failed.items() if n])
+    names = named([f"{name} {n}" for name, n in failed.items() if n])
     differences = {name: values_of(job, "pair_difference") for name, job in sweep.jobs.items()}
     known = {name: values.dropna() for name, values in differences.items() if values is not None}
     both = pd.DataFrame(known).dropna() if len(known) == len(sweep.jobs) else pd.DataFrame()
@@ -304,6 +305,7 @@ def leaderboard(
     present = dict.fromkeys(m for job in jobs for m in job.metrics)
     related = [m for m in present if further and m != headline and f"{m}_low" in present]
     related = [m for m in related if headline is None or m.partition(".")[0] == headline.partition(".")[0]]
+    related = [m for m in related if not any(_repeats(m, other, jobs) for other in related)]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
     columns: dict[str, list[Any]] = {"number": [job.number for job in jobs], "name": [*by_name]}
     columns |= {"status": [job.status for job in jobs]}
@@ -325,12 +327,22 @@ def leaderboard(
     return table if places.any() else table.drop(columns="criterion", errors="ignore")
 
 
+def _repeats(metric: str, other: str, jobs: Sequence[Job]) -> bool:
+    """Whether the other metric has the same number in every job that has this one, with wider intervals: a number has
+    one interval in a report, the more careful one."""
+    both = [job.metrics for job in jobs if metric in job.metrics]
+    ends = np.array([[m.get(f"{name}{end}", np.nan) for name in (other, metric)] for m in both for end in ENDS])
+    widths = (ends[1::2] - ends[::2])[np.isfinite(ends).all(axis=1).reshape(-1, 2).all(axis=1)].sum(axis=0)
+    same = np.allclose([m[metric] for m in both], [m.get(other, np.nan) for m in both], rtol=1e-9)
+    return bool(same and widths[0] > widths[1])
+
+
 def _with_intervals(jobs: Collection[Job], names: Iterable[str], section: str = "") -> dict[str, list[Any]]:
     """Metrics of the jobs' own reports by column, each with its interval where that has both ends."""
     columns: dict[str, list[Any]] = {}
     for name in names:
         columns[name] = [job.metrics.get(f"{section}{name}", np.nan) for job in jobs]
-        low, high = ([job.metrics.get(f"{section}{name}{end}") for job in jobs] for end in ("_low", "_high"))
+        low, high = ([job.metrics.get(f"{section}{name}{end}") for job in jobs] for end in ENDS)
         pairs = zip(low, high, strict=True)
         columns[f"{name}_interval"] = [None if None in ends or np.isinf(ends).any() else ends for ends in pairs]  # type: ignore[arg-type]
     return columns

@@ -35,6 +35,7 @@ from undogmatic.sweep.launch import latest
 
 TRIES = 100  # how often Optuna is asked for a new trial, before the space counts as searched through
 MOST_CHOICES = 10_000
+SIGNS = frozenset(" ,:=(){}[]'\"")  # a path with one of these would have to be put into quotation marks
 MOST_LOOKED_AT = 20  # compositions before the first trial; a mistake beyond them ends its own trial
 STATES = dict(
     waiting=TrialState.RUNNING, complete=TrialState.COMPLETE, pruned=TrialState.PRUNED, failed=TrialState.FAIL
@@ -179,10 +180,13 @@ class OptunaSweeper(Sweeper):
         names = [str(name) for name in typing.get_args(hints.get("split"))]
         development = next((name for name in names if name.startswith("dev")), None)
         if development is None or "test" not in names:
+            dev, test = "dev.jsonl", "test.jsonl"
+            if isinstance(path := self._dataset([]).get("path"), str) and not SIGNS & set(path):
+                dev, test = (str(Path(path).with_stem(f"{Path(path).stem}-{part}")) for part in ("dev", "test"))
             raise ConfigError(
-                "`hydra.sweeper.search` is not set, and this dataset has no development split to search on. Say which "
-                "texts trials judge and which the winner: 'hydra.sweeper.search={dataset.path:dev.jsonl}' "
-                "'hydra.sweeper.final={dataset.path:test.jsonl}' ({}: the winner judges no others)."
+                "A search tries on some texts and tests its winner on others, and this dataset is not split into the "
+                f"two. Put the texts into two files and name both: 'hydra.sweeper.search={{dataset.path:{dev}}}' "
+                f"'hydra.sweeper.final={{dataset.path:{test}}}' ({{}}: the winner is not tested)."
             )
         return [f"dataset.split={development}"], ["dataset.split=test"]
 

@@ -50,6 +50,7 @@ _TRIAL = "value=trial.value interval=trial.interval"
 _TESTED = f"best metric test=test.value test_interval=test.interval texts=test.n n {_TRIAL}"
 SEARCH = Rules("search.verdict_", (
     Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
+    Rule("stopped", "not_yet", lambda e: e.test is None and e.why, f"best n metric {_TRIAL} why"),
     Rule("untested", "not_yet", lambda e: e.test is None, f"best n metric {_TRIAL}"),
     Rule("refuted", "refuted", lambda e: e.standing == "refuted", f"{_TESTED} analyses"),
     Rule("undecided", "undecided", lambda e: e.standing == "undecided", f"{_TESTED} analyses"),
@@ -183,6 +184,9 @@ class Searched:
         self.best, self.metric, self.trial = names[winner], str(on_trials.facts.get("headline")), _headline(on_trials)
         places = [folder / f"{FINAL}-{winner}", folder / FINAL]
         tested = next((RunFolder(place) for place in places if reached(place)[0]), None)
+        ends_of = (reached(place)[1] for place in places if place.is_dir())
+        why = next(filter(None, ends_of), "") if search.final and tested is None else ""
+        self.why = f"{why.rstrip('.')}." if why else None
         self.test = None if tested is None else _headline(tested)
         self.standing, self.analyses = worst(({} if tested is None else tested.facts.get("standing")) or {})
         self.verdicts = [verdict(SEARCH, self).finding]
