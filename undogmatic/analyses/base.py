@@ -268,7 +268,7 @@ def tabulate(
     return frame
 
 
-_AT_ONCE = 10_000
+_AT_ONCE = 2_000
 """Rows of the long table that are made at a time where it is kept on disk."""
 
 
