@@ -17,6 +17,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, Judgment, LabelScale
 from undogmatic.records.results import Finding
+from undogmatic.records.wordings import PACKAGE, texts_noted
 from undogmatic.report import kept
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.index import Records
@@ -39,6 +40,13 @@ def test_results_are_read_back_as_they_were() -> None:
     assert (drawn.name, drawn.kind) == (before.name, before.kind)
     assert drawn.data["pairs"] == [list(pair) for pair in before.data["pairs"]]
     assert (read.part, read.headline, read.texts) == ("x", own.headline, [Path("a.yaml")])
+
+
+def test_words_are_found_where_the_package_has_moved() -> None:
+    gone = "/elsewhere/undogmatic/site-packages/undogmatic/analyses/labelled.texts.yaml"
+    assert texts_noted(gone) == PACKAGE / "analyses" / "labelled.texts.yaml"
+    for own in ("/elsewhere/mine.texts.yaml", "/elsewhere/undogmatic/mine.texts.yaml"):
+        assert texts_noted(own) == Path(own)
 
 
 def test_what_was_assumed_of_a_file_is_read_back(finished: Build, monkeypatch: Patch, tmp_path: Path) -> None:

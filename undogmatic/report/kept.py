@@ -14,6 +14,7 @@ from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.wordings import texts_noted
 from undogmatic.report.words import missing
 from undogmatic.runs.folder import RESULTS, RunFolder
 from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
@@ -81,7 +82,7 @@ def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> Fi
         metrics=folder.metrics,
         asked=[Asked(**each | {"without": tuple(each["without"])}) for each in told["asked"]],
         repeatability=replace(compared, earlier=compared.earlier and Path(compared.earlier)),
-        texts=[*map(Path, told["texts"])],
+        texts=[*map(texts_noted, told["texts"])],
         label_scale=told["label_scale"] and LabelScale.model_validate(told["label_scale"]),
     )
 
@@ -95,7 +96,7 @@ def _of_result(result: AnalysisResult) -> dict[str, Any]:
 def _result(told: Mapping[str, Any]) -> AnalysisResult:
     whole = {name: _whole(value) for name, value in told.items()}
     figures = [FigureData(name, kind, data) for name, kind, data in whole["figures"]]
-    return AnalysisResult(**whole | {"figures": figures, "texts": [*map(Path, whole["texts"])]})
+    return AnalysisResult(**whole | {"figures": figures, "texts": [*map(texts_noted, whole["texts"])]})
 
 
 def _plain(value: Any) -> Any:
