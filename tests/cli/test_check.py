@@ -1,6 +1,7 @@
 """`undogmatic check` and `undogmatic.check`: from a file to the first line, the report, the card and back."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,16 @@ def a_file(folder: Path, **changes: Any) -> Path:
 def check(capsys: Capture, *words: str) -> str:
     main(["check", *words])
     return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("noise", "asked"), [(0.02, "--card card.json"), (0.5, "--report report")])
+def test_the_command_that_comes_next_works(noise: float, asked: str, tmp_path: Path, capsys: Capture) -> None:
+    file = put(tmp_path / "my verdicts.csv", frame(noise=noise).to_csv(index=False))
+    (found,) = [line for line in check(capsys, str(file), "--judge", "judge").splitlines() if line.startswith("Next, ")]
+    command = shlex.split(found.rpartition(": `")[2].rstrip("`"))
+    assert command[:2] == ["undogmatic", "check"] and " ".join(command).endswith(asked)
+    assert asked.startswith("--card") == ("Next, see in the report" in check(capsys, *command[2:]))
+    assert (Path.cwd() / asked.split()[1]).exists()
 
 
 def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Capture) -> None:

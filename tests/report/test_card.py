@@ -57,7 +57,16 @@ def test_all_forms_say_the_same(tmp_path: Path) -> None:
     assert "&lt;b&gt;long" in texts[1] and "&lt;b&gt;long" in texts[2]
     drawn = ElementTree.fromstring(texts[3])
     said = " ".join(node.text or "" for node in drawn.iter("{http://www.w3.org/2000/svg}text"))
-    assert "may be believed" in said and "[0.610, 0.900]" in said and str(own.expires) in said
+    assert "may be believed" in said and "[0.61, 0.90]" in said and str(own.expires) in said
+
+
+@pytest.mark.parametrize(("answer", "word"), [(None, "Yes"), ("Not yet. It may be so.", "Not yet")])
+def test_a_card_opens_with_the_answer_as_every_report(answer: str | None, word: str) -> None:
+    own = made()
+    own = own if answer is None else own.model_copy(update={"answer": answer})
+    page, text = (rendered(card.document(own), f"report.{kind}") for kind in ("html", "md"))
+    assert page.index('<div class="answer') < page.index("<table") and f"</span> {word}</p>" in page
+    assert f"{word}.** {own.answer.removeprefix('Not yet. ')}" in text
 
 
 def test_a_card_bound_to_a_name_only_says_so() -> None:

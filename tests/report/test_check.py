@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.results import Finding
 from undogmatic.report import check
 from undogmatic.report.words import Words
+from undogmatic.stats.estimate import Estimate
 
 ANSWER, RIVAL = "You may believe judge on data like these.", "A word counter reaches 70% of these labels."
 
@@ -56,9 +58,9 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
         "Of 24 judges, 2 may be believed on data like these, for 21 these data cannot tell, 1 may not be believed."
         in said
     )
-    rows = [line.split()[0] for line in said.splitlines() if "0.780" in line]
+    rows = [line.split()[0] for line in said.splitlines() if "0.78" in line]
     assert rows[:3] == ["j2", "low", "j0"] and len(rows) == check.MOST_JUDGES
-    assert "Agreement (kappa)" in said and re.search("j2 +yes +0.780", said) and re.search("j0 +not known", said)
+    assert "Agreement (kappa)" in said and re.search("j2 +yes +0.78", said) and re.search("j0 +not known", said)
     assert "9 further judges are in the report" in said and "What would change it? label 40 more items." in said
 
 
@@ -82,6 +84,23 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
     text = (tmp_path / "report.md").read_text("utf-8")
     assert text.index("## judge\n") < text.index("## judge1") < text.index("Do not believe judge1.", 400)
     assert len(list((tmp_path / "figures").iterdir())) == 2
+
+
+@pytest.mark.parametrize("kind", ["pass_fail", "numeric", "ordered", "pairwise"])
+def test_agreement_is_named_by_what_it_is_measured_by(kind: Any) -> None:
+    words, told = check.words_of("en"), checks.judge_check().told
+    of_counter, of_people = (
+        check.figure_name(f"{name}.agreement", told.figures, kind, words) for name in ("surface", "people")
+    )
+    assert of_counter.endswith("(kappa)")  # that of the headline
+    known = {"numeric": "(concordance correlation)", "ordered": "(quadratic weighted kappa)"}
+    assert of_people.endswith(known.get(kind, "(Cohen's kappa)"))
+
+
+def test_numbers_stand_as_sentences_say_them() -> None:
+    words, found = checks.words(), Estimate(0.6804, 0.6, 0.7504)
+    names = ("agreement.raw", "agreement.kappa", "systems.mean")
+    assert [check.numbers_of(name, found, words)[0] for name in names] == ["68%", "0.68", "0.680"]
 
 
 def test_a_report_without_labels_draws_nothing(tmp_path: Path) -> None:

@@ -74,9 +74,16 @@ def test_what_was_run_is_complete(finished: Build) -> None:
         "local: gemma3-270m-q4-k-m-0123456789ab", "anchored_pt, hash aaaaaaaaaaaa", "pairs, 16 items, test split",
         "e" * 16, "16 of 16", "12,880 / 16", "0.0123", "4.0 s in all, 2.5 s of it judging",
         "c" * 16, "f" * 40, "python 3.11.9",
-        "practically only authority", "With every appeal to authority deleted",
+        "practically only authority",
     ):  # fmt: skip
         assert fact in shown, fact
+
+
+def test_the_question_is_told_where_somebody_is_asked_it(finished: Build) -> None:
+    question = "Question put to the judge: With every appeal to authority deleted"
+    for asks in (True, False):
+        _, shown = written(finished(asked=[asked(uses_prompt=asks)]))
+        assert (question in shown) == asks
 
 
 EARLIER = Path("outputs/x")

@@ -22,6 +22,7 @@ from tests.report.test_document import HOSTILE, read
 from undogmatic.analyses.base import tabulate
 from undogmatic.records.records import Call, Failure, Item, LabelScale
 from undogmatic.report import contents, sweep, workbench
+from undogmatic.report.document import Document, Table, rendered
 from undogmatic.report.words import Words
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 
@@ -195,6 +196,12 @@ def test_names_lead_to_rows_that_are_there(finished: Build) -> None:
     assert {"#item-a%200%3A%C3%A9%3C", "#item-good"} <= links  # of the failures, and of the texts to read
     places = [value for name, value in page.attributes if name == "id"]
     assert "item-a 0:é<" in places and len(places) == len(set(places))
+
+
+def test_only_cells_that_name_items_lead_to_them() -> None:
+    table = Table(("Item", "n"), [("12", "12")], named=(True, False))
+    page = read(rendered(Document("en", "t", "l", [table], items={"12": "12"}), "report.html"))
+    assert [value for name, value in page.attributes if name == "href"] == ["#item-12"]
 
 
 AXE = os.environ.get("AXE_CORE")  # axe.min.js of the npm package axe-core

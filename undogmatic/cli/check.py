@@ -117,7 +117,7 @@ def run(typed: argparse.Namespace) -> None:
     if typed.json:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:
-        show(result, words, paths)
+        show(result, words, paths, typed.line)
 
 
 def pairs_of(words: Sequence[str], option: str) -> dict[str, str]:

@@ -89,7 +89,7 @@ class RayEngine(LocalEngine):
 
     @asynccontextmanager
     async def _place(self, recipe: Recipe, running: set[_Task], journals: Journals) -> AsyncIterator[Place]:
-        with _connected(self.address):
+        with connected(self.address):
             workers = _Workers(self, recipe, journals)
             try:
                 await workers.begin()
@@ -351,7 +351,7 @@ async def _same(node: str) -> None:
 
 
 @contextlib.contextmanager
-def _connected(address: str | None) -> Iterator[None]:
+def connected(address: str | None) -> Iterator[None]:
     """Ray, started here without an address, and stopped again; nothing of it is left. One that this process is already
     connected to is used and left as it is. Raises ConfigError where there is no cluster at the address."""
     import ray
@@ -384,7 +384,11 @@ def _join(address: str | None) -> None:
     options: dict[str, Any] = {"logging_level": "ERROR", "include_dashboard": False}
     if address is None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        options |= {"_temp_dir": os.environ["RAY_TMPDIR"], "object_store_memory": _STORE, "num_cpus": cores}
+        options |= {
+            "_temp_dir": os.environ["RAY_TMPDIR"],
+            "object_store_memory": _STORE,
+            "num_cpus": cores,
+        }
         options |= {"_plasma_directory": os.environ["RAY_TMPDIR"]}
     else:
         del options["include_dashboard"]

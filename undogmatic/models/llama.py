@@ -156,7 +156,7 @@ class Llama:
         """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
         many tokens the prompt has. Its `parts` (demonstrations, a text, a question about it) are divided where prompts
         begin to differ; all but the last are kept. Raises ModelError where it does not fit the context."""
-        count = self._read(parts)
+        count = self.read(parts)
         logits = self._logits().astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
@@ -168,7 +168,7 @@ class Llama:
         """The likeliest continuation of a text (divided as in `next_token`), token by token, to the text's end, `until`
         (which is left out; nothing ends it where it is empty) or `most` tokens; and how many tokens the text and the
         continuation have. Raises ModelError where both do not fit the context."""
-        count, written, raw = self._read(parts, most), 0, b""
+        count, written, raw = self.read(parts, most), 0, b""
         while written < most:
             token = int(self._logits().argmax())
             if self._c.llama_vocab_is_eog(self._vocabulary, token):
@@ -182,7 +182,7 @@ class Llama:
         text = raw.decode("utf-8", errors="replace")
         return (text.strip().partition(until)[0] if until else text), count, written
 
-    def _read(self, parts: Sequence[str], room: int = 0) -> int:
+    def read(self, parts: Sequence[str], room: int = 0) -> int:
         """Evaluate a text, all parts but the last once for all texts that begin the same; its number of tokens."""
         last = len(parts) - 1
         known = next((n for n in range(last, 0, -1) if tuple(parts[:n]) in self._kept), 0)

@@ -10,8 +10,20 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
 from undogmatic.records.checked import CheckResult, JudgeCheck, Weight
 from undogmatic.records.records import OVERALL
-from undogmatic.report.check import headline, numbers_of, sentences, slug, words_of
-from undogmatic.report.document import Block, Bullets, Document, Heading, Paragraph, Table, rendered, xml
+from undogmatic.records.results import Answer, Standing
+from undogmatic.report.check import figure_name, headline, numbers_of, sentences, slug, words_of
+from undogmatic.report.document import (
+    MARKS,
+    Answered,
+    Block,
+    Bullets,
+    Document,
+    Heading,
+    Paragraph,
+    Table,
+    rendered,
+    xml,
+)
 from undogmatic.report.words import Words
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
@@ -19,6 +31,7 @@ from undogmatic.safety.secrets import scrub
 from undogmatic.stats.estimate import Estimate
 
 DAYS = 180
+ANSWERS: Mapping[Standing, Answer] = {"supported": "yes", "undecided": "undecided", "refuted": "no"}
 COLOURS = {"supported": "#1b7f4b", "undecided": "#b35900", "refuted": "#a3262a"}
 _SHOWN = 58  # characters of a line of the SVG
 
@@ -118,8 +131,7 @@ def document(card: TrustCard) -> Document:
 
 def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     text = words.text
-    yield Paragraph(card.answer, "verdict")
-    yield Paragraph(card.rival)
+    yield _opening(card, words)
     bound = ", ".join(f"{key} {value}" for key, value in card.settings.items()) or text("card.name_only")
     facts = {
         "use": card.use,
@@ -130,7 +142,7 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     yield Table((), [(text(f"card.field.{key}"), value) for key, value in facts.items()])
     if card.figures:
         yield Heading(text("card.figures"))
-        rows = [_figure(name, figure, words) for name, figure in card.figures.items()]
+        rows = [_figure(name, figure, card, words) for name, figure in card.figures.items()]
         headers = [words.heading(name, "checked") for name in ("metric", "value", "interval", "level", "n", "groups")]
         yield Table(headers, rows, (False, *[True] * 5), text("checked.counted"))
     yield Heading(text("card.limits"))
@@ -143,11 +155,22 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     rows += [(name, f"SHA-256 {digest}") for name, digest in data.files.items()]
     rows += [(text(f"card.digest.{key}"), value) for key, value in card.digests.model_dump().items()]
     yield Table((), rows)
+    yield Paragraph(text("common.not_applicable"), "small")
 
 
-def _figure(name: str, figure: Estimate, words: Words) -> tuple[str, ...]:
+def _opening(card: TrustCard, words: Words) -> Answered:
+    """The answer as every report begins with it; a card holds it as a sentence, with its word first."""
+    known: dict[Answer, str] = {answer: words.text(f"common.answer.{answer}") for answer in MARKS}
+    found = next((answer for answer, word in known.items() if card.answer.startswith(f"{word}. ")), None)
+    sentence = card.answer.removeprefix(f"{known[found]}. ") if found is not None else card.answer
+    answer = found or ANSWERS[card.standing]
+    return Answered(answer, known[answer], sentence, [card.rival])
+
+
+def _figure(name: str, figure: Estimate, card: TrustCard, words: Words) -> tuple[str, ...]:
     counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.n_groups))
-    return (words.metric(name) or name, *numbers_of(figure, words), words.number(figure.level, ".0%"), *counts)
+    called = figure_name(name, card.figures, card.data.kind, words)
+    return (called, *numbers_of(name, figure, words), words.number(figure.level, ".0%"), *counts)
 
 
 def svg(card: TrustCard) -> str:
@@ -155,7 +178,7 @@ def svg(card: TrustCard) -> str:
     words = words_of(card.language)
     found = headline(card.figures)
     limited = len(card.limits) if card.standing == "supported" else 0
-    told = "" if found is None else ": ".join(_figure(*found, words)[:2]) + " " + _figure(*found, words)[2]
+    told = "" if found is None else "{}: {} {}".format(*_figure(*found, card, words)[:3])
     lines = (
         ("title", words.text("card.badge")),
         ("judge", card.judge),

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
+from undogmatic.analyses.people import MEASURES
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult, JudgeCheck, Noted, Told, Weight
 from undogmatic.records.results import STANDINGS, metric_name
+from undogmatic.records.verdict_table import Kind
 from undogmatic.report.document import (
     Answered,
     Block,
@@ -46,6 +50,13 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = 6, 3, 9, 15, 
 
 
 HOW = " (--report DIR)"
+SHARES = re.compile(
+    r"agreement\.(raw|sensitivity|specificity|[pn]pv(_stated)?|adjacent|ties|decided)|surface\.accuracy|"
+    r"people\.advantage|repeats\.same|alone\.(share|agreement)"
+)
+COUNTER = "surface.agreement"
+MEASURED = {f"surface.{name}" for name in ("agreement", "increment", "at_equal", "foretold")}
+MEASURED |= {f"people.{name}" for name in ("agreement", "judge", "difference")}
 HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
 
 
@@ -123,14 +134,14 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     for each in sorted(result.judges, key=_place)[:most]:
         found = headline(each.told.figures)
         names.append("" if found is None else found[0].removeprefix("agreement."))
-        counter = each.told.figures.get("surface.agreement")
-        rival = words.text("checked.no_rival") if counter is None else numbers_of(counter, words)[0]
+        counter = each.told.figures.get(COUNTER)
+        rival = words.text("checked.no_rival") if counter is None else numbers_of(COUNTER, counter, words)[0]
         section, _, key = each.verdict.key.partition(".verdict_")
         why = words.find(f"{section}.short.{key}")
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
         believed = ": ".join(filter(None, (words.text(f"checked.brief_{each.standing}"), why)))
-        numbers = ("", "") if found is None else numbers_of(found[1], words)
+        numbers = ("", "") if found is None else numbers_of(*found, words)
         rows.append(
             [name_of(result.table, each.judge, each.criterion), believed, *numbers, words.number(each.n, "d"), rival]
         )
@@ -181,19 +192,31 @@ def _alone(each: JudgeCheck, words: Words) -> str:
     return words.number(share.value, ".0%") if allowed else words.text("checked.no_share")
 
 
-def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
-    """A number and its interval in words, with as many digits as its size asks for."""
-    sizes = [abs(v) for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
-    spec = spec_for("", max(sizes, default=0.0))
+def numbers_of(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
+    """A figure and its interval in words, as exact as sentences say them: shares as such, means with three digits."""
+    sizes = [v for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
+    if name.startswith("systems."):
+        spec = spec_for("", max(map(abs, sizes), default=0.0))
+    else:
+        spec = ".0%" if SHARES.fullmatch(name) else words.metric_spec(name, *sizes)
     return words.number(estimate.value, spec), words.number(estimate.interval, spec)
 
 
-def figure_table(told: Told, words: Words) -> Table | None:
+def figure_name(name: str, figures: Mapping[str, Estimate], kind: Kind, words: Words) -> str:
+    """A figure in words; of what is called agreement, with the coefficient that it is measured by."""
+    label, measure, named = words.metric(name) or name, MEASURES.get(kind, "kappa"), "people"
+    if name.startswith("surface.") and (found := headline(figures)):
+        measure, named = found[0].partition(".")[2], "check"
+    return f"{label} ({words.value(measure, named)})" if name in MEASURED else label
+
+
+def figure_table(told: Told, kind: Kind, words: Words) -> Table | None:
     """Every number that was told, with its interval, n and groups; None without any."""
     rows = []
     for name, each in told.figures.items():
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
-        rows.append((words.metric(name) or name, *numbers_of(each, words), *counts, name))
+        called = figure_name(name, told.figures, kind, words)
+        rows.append((called, *numbers_of(name, each, words), *counts, name))
     headers = [words.heading(column, "checked") for column in ("metric", "value", "interval", "n", "groups", "name")]
     numeric = (False, True, True, True, True, False)
     return Table(headers, rows, numeric, words.text("checked.counted")) if rows else None
@@ -243,8 +266,22 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     return Screen(recognised(result, words), answer, table, said, below)
 
 
-def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] | None = None) -> None:
-    """Print what was found on one screen; `paths` are what was written, under its name in words."""
+def following(result: CheckResult, words: Words, written: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
+    """What to do next beside settling what is open: `typed`, the command of this check, with what it did not write yet;
+    of a judge that may be believed the card that a gate holds thresholds against, else the report."""
+    believed = len(result.judges) == 1 and result.judges[0].standing == "supported"
+    more = ("card", "card.json") if believed and "card" not in written else ("report", "report")
+    if not typed or more[0] in written or result.table.labels["label"].isna().all():
+        return []
+    command = shlex.join(["undogmatic", *typed, f"--{more[0]}", more[1]])
+    return [words.text(f"checked.next_{more[0]}", command=command)]
+
+
+def show(
+    result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] | None = None, typed: Sequence[str] = ()
+) -> None:
+    """Print what was found on one screen; `paths` are what was written, under its name in words, `typed` the command's
+    words, which can be repeated for more."""
     shown, paths = screen(result, words), paths or {}
     put(["", *shown.read, ""])
     answer = answered(result, words)
@@ -255,7 +292,7 @@ def show(result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] 
     left["findings"] = len(shown.said.findings) + len(shown.said.details) - len(listed)
     how = "" if "report" in paths else HOW
     listed += [words.text(f"checked.more_{what}", more=more, how=how) for what, more in left.items() if more > 0]
-    put([*listed, *shown.below[not listed :], ""])
+    put([*listed, *shown.below[not listed :], *following(result, words, paths, typed), ""])
     written = {name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()}
     put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
 
@@ -293,13 +330,15 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
             yield _answered(each, words) or Paragraph(words.answered(each.verdict), "verdict")
             yield Paragraph(words.say(each.rival))
         told = each.told if several else each.told.beside(result.together)
-        yield from _told(told, words, folder, f"{number}_" * several, level=3 if several else 2, of=each)
+        begin, level = f"{number}_" * several, 3 if several else 2
+        yield from _told(told, result.table.kind, words, folder, begin, level=level, of=each)
         yield from drawn[number]
     yield Heading(words.text("bench.title"))
     yield table
     if several or not result.judges:
         heading = words.text("checked.together") if several else ""
-        yield from _told(result.together, words, folder, "all_", heading=heading)
+        yield from _told(result.together, result.table.kind, words, folder, "all_", heading=heading)
+    yield Paragraph(words.text("common.not_applicable"), "small")
     yield Fold(words.text("common.made_title"))
     yield Heading(words.text("checked.read"))
     yield Bullets([words.say(finding) for finding in result.table.read] or [words.text("checked.nothing_assumed")])
@@ -313,11 +352,11 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
         yield Heading(words.text("common.repeat_title"))
         yield Code(command)
     yield Fold()
-    yield Paragraph(words.text("common.not_applicable"), "small")
 
 
 def _told(
     told: Told,
+    kind: Kind,
     words: Words,
     folder: Path,
     before: str,
@@ -333,7 +372,7 @@ def _told(
         if listed:
             yield Heading(words.text(f"checked.title_{name}"), level)
             yield Bullets(listed)
-    if numbers := figure_table(told, words):
+    if numbers := figure_table(told, kind, words):
         yield Heading(words.text("checked.title_figures"), level)
         yield numbers
     for name, frame in told.tables.items():

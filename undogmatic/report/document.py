@@ -78,6 +78,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
     numeric: Sequence[bool] = ()  # per column, whether it is aligned to the right
     caption: str | None = None
+    named: Sequence[bool] = ()  # per column, whether its cells name items or pairs, and lead to their rows
 
 
 class Picture(NamedTuple):

@@ -13,6 +13,7 @@ from undogmatic.report.words import Words, missing, named_spec, spec_for
 from undogmatic.safety import files
 
 MOST_ROWS = 25
+NAMING = ("item", "item_id", "pair", "pair_id")  # columns of names of items and pairs
 MOST_KEY_FIGURES = 6
 _TELLING = (
     "margin",
@@ -73,7 +74,8 @@ def frame_blocks(
             cells[column][n] = written
     headers = [words.heading(column, section) for column in columns]
     rows = list(zip(*cells.values(), strict=True))
-    blocks: list[Block] = [Table(headers, rows, [*map(_numeric, columns.values())], caption)]
+    named = [column in NAMING for column in columns]
+    blocks: list[Block] = [Table(headers, rows, [*map(_numeric, columns.values())], caption, named)]
     if len(frame) > MOST_ROWS:
         path = f"tables/{before}{section}_{name}.csv"
         files.write(folder / path, files.csv(frame))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 LINE_EVERY, LINES = 10.0, 10  # seconds between plain lines at least, and how many there are of a run at most
+KNOWN = 5  # judgments, and seconds, after which the time left is told
 
 TEXTS = Path(__file__).with_name("progress.texts.yaml")
 
@@ -120,6 +121,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         self._clock = self._line = time.perf_counter()
+        self._first = self._clock  # when the first judgment was there, for which the model may have been loaded
         self._due = 0  # judgments before the next line
         print(self.about, file=sys.stderr, flush=True)
         if sys.stderr.isatty():
@@ -147,6 +149,7 @@ class Progress:
         self.failed += isinstance(record.outcome, Failure)
         self.answered_by_cache += record.cost.calls == 0 and record.cost.cached > 0
         now = time.perf_counter()
+        self._first = now if self.done == 1 else self._first
         if self._bar is not None:
             self._bar.update(self._task, advance=1, note=self._note(now))
         elif now - self._line > LINE_EVERY and self.done >= self._due:
@@ -156,9 +159,10 @@ class Progress:
 
     def _note(self, now: float) -> str:
         """How fast it goes, how long the rest takes at that rate, and how much failed."""
-        rate = self.done / max(now - self._clock, 1e-9)
+        made, since = (self.done - 1, self._first) if now - self._first > 1 else (self.done, self._clock)
+        rate = made / max(now - since, 1e-9)
         parts = [in_words("rate", rate=rate) if rate >= 1 else in_words("each", seconds=1 / rate)]
-        if self.total is not None:
+        if self.total is not None and self.done >= KNOWN and now - self._clock >= KNOWN:
             left = round(max(0, self.total - self.kept - self.done) / rate)
             long = in_words("left_long", minutes=left // 60, seconds=f"{left % 60:02}")
             parts.append(long if left >= 60 else in_words("left", seconds=left))
