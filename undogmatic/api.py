@@ -20,6 +20,7 @@ from undogmatic.config.door import Folders, compose_config, composed
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import whole
 from undogmatic.safety.command import say
 from undogmatic.safety.files import Log
 from undogmatic.safety.paths import cache_folder
@@ -317,7 +318,7 @@ def _bar(total: int, shown: bool) -> Iterator[Callable[[Any], None]]:
 
 
 def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, parts: Parts) -> Judgments:
-    frame = tabulate(items, judgments, repeats, parts.expected())
+    frame = whole(tabulate(items, judgments, repeats, parts.expected()))
     outcomes = {j.key: j.outcome for j in judgments}
     keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
     told = [outcomes.get(key) for key in keys]

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Patch
 from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.labels import on_scale, read_labels
+from undogmatic.datasets.rows import table_rows
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
@@ -34,6 +35,21 @@ def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
     assert [item.place for item in loaded[0]] == [f"{jsonl}:1", f"{jsonl}:2"]
     assert loaded[0][1].label == 3.5
     assert loaded[0][0].metadata == {"court": "STF"}
+
+
+def test_many_rows_of_parquet_are_read_when_they_are_asked_for(tmp_path: Path, monkeypatch: Patch) -> None:
+    rows = [{"id": f"t{n}", "text": f"Tema {n}.", "label": n, "day": pd.Timestamp(2026, 1, n + 1)} for n in range(8)]
+    pd.DataFrame(rows).to_parquet(path := tmp_path / "t.parquet", row_group_size=3)
+    held = TextsDataset(str(path)).load()
+    monkeypatch.setattr("undogmatic.safety.spool.HELD", 5)
+    stored = TextsDataset(str(path)).load()
+    assert [item.model_dump() for item in stored] == [item.model_dump() for item in held]
+    read = table_rows(path)
+    assert not isinstance(read, list) and read[6][1]["id"] == "t6" and len(read[2:4]) == 2
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"Tema 7", b"\xff\xfema 7"))
+    with pytest.raises(DataError, match=r"t\.parquet:\d+: not a Parquet file that can be read"):
+        TextsDataset(str(path)).load()
 
 
 def test_options_may_be_a_list_or_stand_by_their_letters(tmp_path: Path) -> None:

@@ -124,7 +124,8 @@ def _of_unseen(sweep: SweepResult, words: Words, names: Sequence[str], jobs: Dat
     value, ends = found.values["test"], found.values["test_interval"]
     known = {"number": "final", "status": words.text("terminal.unseen"), "judged": str(found.values["texts"])}
     if found.answer is not None:
-        known["standing"] = words.text(f"common.answer.{found.answer}").lower()
+        standing = {"yes": "supported", "no": "refuted"}.get(found.answer, "undecided")
+        known["standing"] = column_cells("standing", [standing], words, "sweep")[0]
     best = jobs[jobs["name"] == found.values["best"]]
     known |= {c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)}
     spec = words.metric_spec(sweep.headline, value, *ends)

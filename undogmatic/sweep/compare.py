@@ -226,6 +226,16 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
     criteria = criteria.where(table["measure"].isin(WITH_MARGIN), "")
     for (measure, criterion), rows in table.groupby(["measure", criteria], sort=False):
         values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
+        if len(rows) == 1 and not several:  # counts of one pair are hard to read
+            one, margin = rows.iloc[0], sweep.margins[sweep.jobs[rows["left"].iloc[0]].criterion].value
+            values |= {"left": one["left"], "right": one["right"]}
+            if measure not in WITH_MARGIN:
+                tell.say("pair_apart" if values["n"] else "pair_alike", values)
+            else:
+                tell.say(
+                    f"pair_{one['shown'] if one['shown'] in ('equal', 'open') else 'beyond'}", values, margin=margin
+                )
+            continue
         if measure not in WITH_MARGIN:
             tell.say("tests" if values["n"] < len(rows) else "tests_all", values)
             continue
