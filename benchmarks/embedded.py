@@ -1,12 +1,15 @@
 """Embedded model: the whole pipeline against bare llama.cpp on the same prompts, two threads each.
 
-    python -m benchmarks.embedded [--texts 24] [--rounds 3]
+    python -m benchmarks.embedded [--texts 24] [--rounds 3] [--ray]
 
 Both sides run in this process, in turn, round by round, never at the same time. "pipeline" is dataset -> readout ->
 judge -> engine -> journal, cache off. It is compared with `xllamacpp.Server` called directly, and with the bare prefill
 of the same tokens at the same places: `llama_decode` of each text with nothing asked of it, what all prompts begin with
 evaluated once. The seconds of the processor are those that other programs on the machine distort least. Prints, judges
 nothing.
+
+With `--ray` it is `engine=ray` against `engine=local`, both from the first judgment to the last: starting Ray and
+loading the model in its worker is printed beside.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
+from undogmatic.engine.ray import RayEngine, connected
 from undogmatic.engine.recipe import Recipe
 from undogmatic.models.gguf_file import gemma_file
 from undogmatic.models.llama import Llama, library
@@ -91,15 +95,44 @@ def compare(name: str, count: int, rounds: int, ours: Callable[[], None], bare: 
         print(f"  calls a second by the {unit}: pipeline {mine:.2f}, bare {theirs:.2f}, {ratio}", flush=True)
 
 
+def by_ray(items: list[Item], rounds: int) -> None:
+    """Alternate between the two engines; the scores must be the same."""
+    recipe = Recipe(compose_config(["readout=probe"]))
+
+    def judged(engine: LocalEngine) -> tuple[float, float, list[float | None]]:
+        began, moments = time.perf_counter(), list[float]()
+        with tempfile.TemporaryDirectory() as folder:
+            journals = Journals(Path(folder))
+            noted = engine.adrain(recipe, items, journals, on_record=lambda _: moments.append(time.perf_counter()))
+            asyncio.run(noted)
+            scores = [judgment.score for judgment in journals.results(items, recipe.build().judges, 1)[1]]
+        return (len(items) - 1) / (moments[-1] - moments[0]), moments[0] - began, scores
+
+    pairs = []
+    with connected(None):
+        for _ in range(rounds):
+            (here, _, own), (there, first, theirs) = judged(LocalEngine(cache=False)), judged(RayEngine(cache=False))
+            assert own == theirs and None not in own
+            pairs.append((there, here))
+            print(f"ray {there:.2f}/s (its first after {first:.0f} s), local {here:.2f}/s", flush=True)
+    ratios = [there / here for there, here in pairs]
+    shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    print(f"{len(items)} texts, the same scores: ratio {statistics.median(ratios):.2f} (rounds: {shown})")
+
+
 def main() -> None:
     """Run the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--texts", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--ray", action="store_true", help="engine=ray against engine=local")
     given = parser.parse_args()
     items = CuratedDataset(parts=["labelled"], split="development").load()[:: 1000 // given.texts][: given.texts]
     texts = [item.text for item in items]
 
+    if given.ray:
+        by_ray(items, given.rounds)
+        return
     llama, probe = Llama(gemma_file(), threads=2), pipeline(items, ["readout=probe"])
     overrides = ["readout=logprobs", "readout.minimum_mass=0", "prompt=demos_pt"]
     readout, prompts = Recipe(compose_config(overrides)).build().readout, []

@@ -1,30 +1,39 @@
 """A run that is killed (SIGKILL) at random moments, report and MLflow included, and resumed: are its tables the same?
 
-    python -m benchmarks.kills [--kills 20] [--seed 0] [--batch gpt|claude]
+    python -m benchmarks.kills [--kills 20] [--seed 0] [--batch gpt|claude | --ray]
 
 Asks a local server that takes some time for each answer, so that most moments lie in the judging. Prints where each
 kill fell, and whether scores and metrics are those of a run that nobody disturbed. With `--batch` the run judges by
 `engine=batch` of that model: half of the kills fall within the 50 milliseconds in which a batch is noted, sent and
 noted again, the others until its answers are in the journal, and the server must have had each question once.
+
+With `--ray` the run judges by `engine=ray` on two machines (both this one). Every second kill falls on one of its
+workers, the others on the run itself. The server must have had each question once, but for those that it had not yet
+answered when the kill came: their number is printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from tests.clusters import two_machines, workers
 from tests.stub_server import KEY, StubServer
 from tests.test_faults import results
 from undogmatic.engine.batch import BATCHES
+from undogmatic.engine.journal import LEDGER, Ledger
 
 TEXTS = 40
+IN_FLIGHT = 4
 
 
 def main() -> None:
@@ -33,7 +42,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch", choices=("gpt", "claude"), help="judge by batches of this model")
+    parser.add_argument("--ray", action="store_true", help="judge by workers of Ray")
     given = parser.parse_args()
+    if given.ray:
+        by_ray(given.kills, random.Random(given.seed))
+        return
     draw = random.Random(given.seed)
     place = Path(tempfile.mkdtemp())
     try:
@@ -41,7 +54,11 @@ def main() -> None:
             version = "" if given.batch == "claude" else "/v1"
             words = [f"model={given.batch or 'gpt'}", f"model.api_base={stub.url}{version}", f"run.limit={TEXTS}"]
             words += ["analysis=none", "engine.cache=false"]
-            words += ["engine=batch", "engine.poll=0.2", "tracking=none"] if given.batch else ["engine.concurrency=4"]
+            words += (
+                ["engine=batch", "engine.poll=0.2", "tracking=none"]
+                if given.batch
+                else [f"engine.concurrency={IN_FLIGHT}"]
+            )
             began = time.perf_counter()
             assert _run(place, [*words, "hydra.run.dir=whole"]) == 0
             lasts = time.perf_counter() - began
@@ -72,26 +89,57 @@ def main() -> None:
         shutil.rmtree(place)
 
 
+def by_ray(kills: int, draw: random.Random) -> None:
+    """Kill a run by Ray, or one of its workers, as soon as the server has had so many questions."""
+    place, bad, repeated = Path(tempfile.mkdtemp()), 0, 0
+    with StubServer(latency=0.1) as stub, two_machines() as machines, contextlib.ExitStack() as at_last:
+        at_last.callback(shutil.rmtree, place)
+        words = ["model=gpt", f"model.api_base={stub.url}/v1", f"run.limit={TEXTS}", "analysis=none", "tracking=none"]
+        words += ["engine=ray", f"engine.address={machines.address}", f"engine.concurrency={IN_FLIGHT}"]
+        words += ["engine.workers=2"]
+        assert _run(place, [*words, "engine.cache=false", "hydra.run.dir=whole"]) == 0
+        expected = _comparable(place / "whole")
+        for number in range(kills):
+            stub.requests.clear()
+            folder, after, seen = place / f"cut{number}", draw.randint(1, TEXTS - 1), list[str]()
+            own = [*words, f"engine.cache_dir={place / f'cache{number}'}"]
+            status, whom = None, "a worker" if number % 2 else "the run"
+            moment = draw.uniform(0, 0.1)  # within the time that an answer takes
+            process = _started(place, [*own, f"hydra.run.dir={folder.name}"])
+            while len(stub.requests) < after and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(moment)
+            seen = [received.text for received in stub.requests]
+            if number % 2:
+                os.kill(draw.choice(workers()), signal.SIGKILL)
+                status = process.wait()
+            else:
+                process.kill()
+                process.wait()
+                status = _run(place, [*own, f"run.resume={folder.name}"])
+            again = [text for text, count in stub.texts().items() for _ in range(count - 1)]
+            same = status == 0 and _comparable(folder) == expected
+            same = same and set(again) <= set(seen[-IN_FLIGHT:]) and len(stub.texts()) == TEXTS
+            bad, repeated = bad + (not same), repeated + len(again)
+            same = same and 0 <= Ledger(folder / LEDGER, ()).calls - len(stub.requests) <= IN_FLIGHT
+            told = "same" if same else f"DIFFERS ({status})"
+            print(f"killed {whom} when {len(seen):2d} were asked: {told}, {len(again)} asked again", flush=True)
+    asked = f"{kills * TEXTS} items, {repeated} asked again of {kills * IN_FLIGHT} that may have been in flight"
+    print(f"{kills} kills, {bad} with other tables; {asked}")
+
+
 def _comparable(folder: Path) -> object:
-    """Scores, metrics but those of calls (an answer under way when the kill came is asked for again), items judged."""
+    """Scores, metrics but those of calls (an answer under way when the kill came is asked for again, or was kept in the
+    cache), items judged."""
     scores, metrics, judged = results(folder)
-    return scores, {k: v for k, v in metrics.items() if "token" not in k and "calls" not in k}, sorted(judged)
+    of_calls = ("token", "calls", "usd")
+    scores = [{k: v for k, v in row.items() if k not in of_calls} for row in scores]
+    return scores, {k: v for k, v in metrics.items() if not any(part in k for part in of_calls)}, sorted(judged)
 
 
 def _run(place: Path, words: list[str], killed_after: float | None = None, once: Path | None = None) -> int:
     """The status of a run, killed so many seconds after its start, or `once` this file is there."""
-    environment = os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[1]),
-        "OPENAI_API_KEY": KEY,
-        "ANTHROPIC_API_KEY": KEY,
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "undogmatic.run", *words],
-        cwd=place,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = _started(place, words)
     while once is not None and not once.exists() and process.poll() is None:
         time.sleep(0.001)
     try:
@@ -99,6 +147,21 @@ def _run(place: Path, words: list[str], killed_after: float | None = None, once:
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
+
+
+def _started(place: Path, words: list[str]) -> subprocess.Popen[bytes]:
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "OPENAI_API_KEY": KEY,
+        "ANTHROPIC_API_KEY": KEY,
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "undogmatic.run", *words],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 if __name__ == "__main__":

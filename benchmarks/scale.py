@@ -1,92 +1,198 @@
-"""Time and peak memory of analysing many labelled texts, with ratios to the first size. Prints, judges nothing.
+"""What a text costs as texts become more: seconds, peak memory and bytes per further text of the whole program.
 
-python -m benchmarks.scale [--analysis labelled] [--sizes 2000 5000 20000 50000] [--run] [--tracking none]
+    python -m benchmarks.scale [--models patterns student hosted] [--engines local ray] [--workers 1 2]
+        [--sizes 1000 10000] [--analysis none] [--tracking none] [--report] [--write]
+    python -m benchmarks.scale --made labelled calibration [--sizes 2000 20000]
 
-Without `--run` a process of its own per size makes a table of judgments that have everything an analysis can read
-(label, interval, confidence, entropy, doubt) and analyses it. With `--run` it is the whole program:
-`python -m undogmatic.run model=patterns dataset=texts` over a file of generated texts, whose judge has no uncertainty.
-Seconds are also given of the processor, since other work on the machine lengthens those of the clock. Neither should
-grow faster than the texts; imports (3-5 s, 240 MB) do not grow at all.
+Each row is a process of its own: `python -m undogmatic.run` over a file of generated texts, with rules (`patterns`), a
+student that was fitted to them (`student`) or a stub server that answers after a hundredth of a second (`hosted`), by
+engine=local (one process) and, where it is installed, by engine=ray with so many workers. `MB` is the peak of that
+process, `all MB` of it and all that it starts, looked at four times a second; `processor` are its seconds of a
+processor, which other work on the machine does not lengthen as it does those of the clock. `--report` then makes the
+report anew from the run's folder (`undogmatic report`) and measures that, too. `--write` keeps the rows in
+benchmarks/results.
+
+With `--made` nothing is judged: a table of judgments that have everything an analysis can read (label, interval,
+confidence, entropy, doubt) is made and analysed. Imports (3-5 s, 240 MB) do not grow with the texts.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
-SIZES = (2000, 5000, 20_000, 50_000)
-ANALYSES = ("labelled", "calibration")
+SIZES, RESULTS = (1000, 10_000), Path(__file__).with_name("results") / "scale.csv"
+MODELS = ("patterns", "student", "hosted")
+KEYS = "what model engine workers analysis tracking texts".split()
+LATENCY, FITTED = 0.01, 300
 WORDS = (
     "o tribunal decidiu que a culpa é do autor e deve pagar multa vergonha absurdo lei artigo STF Tema 69 porque prova "
     "ridículo claro evidente razão pedido recurso negado provido relator voto turma sempre nunca honra dignidade"
 ).split()
 
 
+class Used(NamedTuple):
+    """What a process took."""
+
+    seconds: float
+    processor: float
+    peak: float  # MB, of the process itself
+    whole: float  # MB, with what it started
+
+
 def main() -> None:
-    """Every analysis at every size, each in a process of its own."""
+    """Every model by every engine at every size, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--analysis", nargs="+", default=list(ANALYSES))
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
+    parser.add_argument("--engines", nargs="+", default=["local", *(["ray"] if find_spec("ray") else [])])
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2], help="of engine=ray")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
-    parser.add_argument("--run", action="store_true", help="the whole program instead of the analysis alone")
-    parser.add_argument("--tracking", default="none", help="with --run: none or mlflow")
+    parser.add_argument("--analysis", default="none")
+    parser.add_argument("--tracking", default="none")
+    parser.add_argument("--length", type=int, default=20, help="words of a text")
+    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--made", nargs="+", default=[])
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
         analyse_made_judgments(chosen.child[0], int(chosen.child[1]))
         return
-    print("analysis      texts  seconds  processor    MB    x texts  x processor  x MB  bytes per further text")
-    for analysis in chosen.analysis:
-        first: tuple[float, ...] | None = None
+    print(f"{'':9}model     engine  workers    texts  seconds  processor     MB  x MB  bytes per further text  all MB")
+    rows = []
+    ways = [(engine, n) for engine in chosen.engines for n in (chosen.workers if engine == "ray" else (1,))]
+    for model, (engine, workers) in ((m, w) for m in chosen.models for w in ways if not chosen.made):
+        first: dict[str, tuple[int, float]] = {}
         for size in chosen.sizes:
-            with tempfile.TemporaryDirectory() as folder:
-                own = ["-m", "benchmarks.scale", "--child", analysis, str(size)]
-                words = program(Path(folder), analysis, size, chosen.tracking) if chosen.run else own
-                seconds, busy, peak = measured(words)
-            first = first or (size, busy, peak)
-            ratios = f"{size / first[0]:9.1f} {busy / first[1]:12.1f} {peak / first[2]:5.2f}"
-            more = size - first[0]
-            ratios += f" {(peak - first[2]) * 2**20 / more:23.0f}" if more else ""
-            print(f"{analysis:<12} {size:>6} {seconds:>8.1f} {busy:>10.1f} {peak:>5.0f} {ratios}", flush=True)
+            with tempfile.TemporaryDirectory() as folder, judged_by(model, Path(folder)) as own:
+                words = [*own, f"engine={engine}", *([f"engine.workers={workers}"] if engine == "ray" else [])]
+                words += [f"analysis={chosen.analysis}", f"tracking={chosen.tracking}", f"hydra.run.dir={folder}/run"]
+                if chosen.tracking == "mlflow":
+                    words.append(f"tracking.uri=sqlite:///{folder}/mlflow.db")
+                words += ["dataset=texts", f"dataset.path={write(Path(folder) / 'texts.csv', size, chosen.length)}"]
+                done = {"run": ["undogmatic.run", *words]}
+                done |= {"report": ["undogmatic.cli", "report", f"{folder}/run"]} if chosen.report else {}
+                for what, each in done.items():
+                    used = measured(["-m", *each])
+                    first.setdefault(what, (size, used.peak))
+                    row = dict(
+                        zip(KEYS, (what, model, engine, workers, chosen.analysis, chosen.tracking, size), strict=True)
+                    )
+                    rows.append(row | told(used, size, *first[what]))
+                    print(shown(rows[-1]), flush=True)
+    for analysis in chosen.made:
+        least = None
+        for size in chosen.sizes:
+            used = measured(["-m", "benchmarks.scale", "--child", analysis, str(size)])
+            least = least or (size, used.peak)
+            row = dict(zip(KEYS, ("made", "-", "-", 1, analysis, "none", size), strict=True)) | told(used, size, *least)
+            print(shown(row), flush=True)
+    if chosen.write:
+        keep(rows)
 
 
-def measured(words: list[str]) -> tuple[float, float, float]:
-    """Wall seconds, processor seconds and peak MB of one Python process.
-
-    A process of its own starts it, because what is known of children is known of all of them together.
-    """
-    middle = (
-        "import resource, subprocess, sys; subprocess.run([sys.executable, *sys.argv[1:]], check=True, "
-        "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); used = resource.getrusage(resource.RUSAGE_CHILDREN); "
-        "print(used.ru_utime + used.ru_stime, used.ru_maxrss)"
-    )
-    clock = time.perf_counter()
-    found = subprocess.run([sys.executable, "-c", middle, *words], check=True, capture_output=True, text=True)
-    seconds = time.perf_counter() - clock
-    busy, peak = map(float, found.stdout.split())
-    return seconds, busy, peak / (1024 if sys.platform != "darwin" else 1024**2)
+def told(used: Used, size: int, least: int, least_peak: float) -> dict[str, float | str]:
+    """The figures of a row, beside those of the least size."""
+    per_text = f"{(used.peak - least_peak) * 2**20 / (size - least):.0f}" if size > least else ""
+    figures = {"seconds": round(used.seconds, 1), "processor": round(used.processor, 1), "mb": round(used.peak)}
+    return figures | {"times_mb": round(used.peak / least_peak, 2), "bytes": per_text, "all_mb": round(used.whole)}
 
 
-def program(folder: Path, analysis: str, size: int, tracking: str) -> list[str]:
-    """The run of a user, over a file written here."""
-    draw = random.Random(1)  # of so many words that no text is a copy of another by chance
+def shown(row: dict[str, object]) -> str:
+    """A row as it is printed."""
+    about = "{what:9}{model:9} {engine:7} {workers:>7} {texts:>8} {seconds:>8} {processor:>10}"
+    return (about + " {mb:>6} {times_mb:>5} {bytes:>23} {all_mb:>7}").format(**row)
+
+
+def keep(rows: list[dict[str, object]]) -> None:
+    """Put the rows among those of benchmarks/results/scale.csv, in place of earlier ones of the same size and way."""
+    before = list(csv.DictReader(RESULTS.open(encoding="utf-8"))) if RESULTS.exists() else []
+    kept = {tuple(str(row[key]) for key in KEYS): row for row in [*before, *rows]}
+    with RESULTS.open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
+        table.writeheader()
+        table.writerows(kept.values())
+
+
+@contextlib.contextmanager
+def judged_by(model: str, folder: Path) -> Iterator[list[str]]:
+    """The words that choose a model; a student is fitted to the patterns first, a server runs meanwhile."""
+    if model == "patterns":
+        yield ["model=patterns"]
+    elif model == "student":
+        data, run, student = write(folder / "fitted.csv", FITTED, 20), folder / "fitted", folder / "student.safetensors"
+        plain = ["model=patterns", "dataset=texts", f"dataset.path={data}", "analysis=none", "tracking=none"]
+        for each in (
+            ["undogmatic.run", *plain, f"hydra.run.dir={run}"],
+            ["undogmatic.cli", "distill", str(run), "--out", str(student), "embeddings=letters", "tracking=none"],
+        ):
+            subprocess.run([sys.executable, "-m", *each], check=True, capture_output=True)
+        yield ["model=distilled", f"model.path={student}"]
+    else:
+        command = [sys.executable, "-m", "tests.stub_server", "--latency", str(LATENCY)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+            own = [f"model.api_base={url}", "model.name=stub", "readout=structured"]
+            yield ["model=openai_compatible", *own, f"engine.cache_dir={folder / 'cache'}"]
+            server.kill()
+
+
+def measured(words: list[str]) -> Used:
+    """What one Python process takes, and all that it starts."""
+    clock, whole = time.perf_counter(), 0.0
+    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while True:
+        ended, status, used = os.wait4(process.pid, os.WNOHANG)
+        if ended:
+            break
+        whole = max(whole, memory_of(process.pid))
+        time.sleep(0.25)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        assert process.stderr is not None
+        sys.exit(f"{' '.join(words)} ended with {process.returncode}: {process.stderr.read().decode()[-2000:]}")
+    peak = used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    return Used(time.perf_counter() - clock, used.ru_utime + used.ru_stime, peak, max(whole, peak))
+
+
+def memory_of(root: int) -> float:
+    """MB that a process and those that it has started hold now, where the system tells (Linux)."""
+    parents, held = dict[int, int](), dict[int, int]()
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            parents[int(place.name)], held[int(place.name)] = int(fields[1]), int(fields[21])
+    own = {root}
+    for process in sorted(parents):
+        if parents[process] in own:
+            own.add(process)
+    return sum(held.get(process, 0) for process in own) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def write(file: Path, size: int, length: int) -> Path:
+    """A table of so many texts with labels, of so many words that no text is a copy of another by chance."""
+    draw = random.Random(1)
     syllables = [first + last for first in "bcdfglmnprstv" for last in "aeiou"]
     words_made = [*WORDS, *("".join(draw.choices(syllables, k=draw.randint(2, 5))) for _ in range(20_000))]
-    with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        rows = csv.writer(opened)
         rows.writerow(["id", "text", "label"])
         for n in range(size):
-            text = " ".join(draw.choices(words_made, k=100))
+            text = " ".join(draw.choices(words_made, k=length))
             rows.writerow([f"t{n}", f"{text} {n}.", draw.randint(0, 100)])
-    words = ["-m", "undogmatic.run", "model=patterns", "dataset=texts", f"dataset.path={folder / 'texts.csv'}"]
-    if tracking == "mlflow":
-        words.append(f"tracking.uri=sqlite:///{folder / 'mlflow.db'}")
-    return [*words, f"analysis={analysis}", f"tracking={tracking}", f"hydra.run.dir={folder / 'run'}"]
+    return file
 
 
 def analyse_made_judgments(analysis: str, size: int) -> None:

@@ -81,6 +81,7 @@ PAST_THE_DOORS = {
     "models.calls": "makes the database's file its owner's before SQLite opens it",
     "models.gguf_file": "hashes and joins files of 250 MB in pieces",
     "models.hosted": "reads a file of litellm's",
+    "records.stored": "reads the parts of a table that it has written itself",
     "readouts.adapter": "tells whether a text is JSON at all",
     "models.fitted": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",

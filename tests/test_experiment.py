@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 
 import undogmatic.run
 from tests.conftest import Capture, Patch, put, rows_in
@@ -25,6 +26,7 @@ from undogmatic.experiment import run_experiment
 from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.report import contents, kept
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
@@ -408,7 +410,7 @@ def test_quotes_of_a_run_are_classified_by_a_model_and_held_against_the_rules(tm
     assert "agree" in report(tmp_path / "second")
 
 
-@pytest.mark.parametrize("analysis", ["none", "labelled"])
+@pytest.mark.parametrize("analysis", ["none", "labelled", "suite"])
 def test_a_run_of_many_texts_leaves_what_one_of_few_does(tmp_path: Path, monkeypatch: Patch, analysis: str) -> None:
     draw = np.random.default_rng(0)
     rows: list[dict[str, object]] = [
@@ -429,9 +431,14 @@ def test_a_run_of_many_texts_leaves_what_one_of_few_does(tmp_path: Path, monkeyp
         assert [row | {"seconds": ""} for row in scores(few, name)] == [
             row | {"seconds": ""} for row in scores(many, name)
         ]
-    timed = {"judging_seconds", "judgments_per_second"}
+    timed = {"judging_seconds", "judgments_per_second", "costs.seconds"}
     assert {k: v for k, v in told(few, "metrics").items() if k not in timed} == {
         k: v for k, v in told(many, "metrics").items() if k not in timed
     }
     differ = {a for a, b in zip(report(few).splitlines(), report(many).splitlines(), strict=True) if a != b}
-    assert not [line for line in differ if not re.search(r"few|\d\d:\d\d| s |earlier", line)], differ
+    assert not [line for line in differ if not re.search(r"few|\d\d:\d\d| s |earlier|seconds", line)], differ
+    before, composed = report(many), compose_config(["model=patterns", "tracking=none", "dataset=texts", mine])
+    (many / ".hydra").mkdir()
+    OmegaConf.save(OmegaConf.create(composed), many / ".hydra" / "config.yaml")
+    contents.write(kept.remade(RunFolder(many)))
+    assert report(many) == before

@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, tabulate
+from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, readable, tabulate
 from undogmatic.analyses.independence import Failed, too_many_failed, units, withheld
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
-from undogmatic.engine.index import unanswered
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
@@ -43,9 +42,11 @@ from undogmatic.records.records import (
 )
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import whole
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
+from undogmatic.runs.index import unanswered
 from undogmatic.runs.manifest import Manifest
 from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
 from undogmatic.runs.progress import Progress, doing, speaking
@@ -145,7 +146,7 @@ class Experiment:
         table = self.table(self.items, empty, digest=self.digest)
         if not parts.steps and parts.asks:
             for part in read_by(self.analysis, table).values():
-                self.analysis.check(part)
+                self.analysis.check(readable(self.analysis, part))
         if self.plan is not None:
             check_plan(self.plan, self.analysis, table, chosen.seed)
 
@@ -244,11 +245,13 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         with Progress(manifest.name, total, parts, kept) as progress:
             asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
-        made, _, frame = reached()
+        mean = None
         with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
-            keep_scores(folder, made, frame)
+            _, _, frame = reached()
+            keep_scores(folder, frame)
+            mean = so_far(frame, parts.rubric)
         if isinstance(error, RunStopped):
-            mean, known = so_far(frame, parts.rubric), ""
+            known = ""
             if mean is not None:
                 value = mean.estimate
                 there = f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops)"
@@ -258,7 +261,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
             raise type(error)(f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}") from None
         raise
     made, judgments, frame = reached()
-    keep_scores(folder, made, frame)
+    keep_scores(folder, frame)
     if not judgments:
         raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
     failure = judgments[0].outcome
@@ -284,7 +287,7 @@ def _results(
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
     if experiment.fit is not None:
         with doing("fitting to what was judged"):
-            results.append(experiment.fit(judged.items, judged.frame, experiment.chosen, manifest.folder))
+            results.append(experiment.fit(judged.items, whole(judged.frame), experiment.chosen, manifest.folder))
     if experiment.plan is not None:
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
         results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Patch
 from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.labels import on_scale, read_labels
+from undogmatic.datasets.rows import table_rows
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Item
@@ -34,6 +35,21 @@ def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
     assert [item.place for item in loaded[0]] == [f"{jsonl}:1", f"{jsonl}:2"]
     assert loaded[0][1].label == 3.5
     assert loaded[0][0].metadata == {"court": "STF"}
+
+
+def test_many_rows_of_parquet_are_read_when_they_are_asked_for(tmp_path: Path, monkeypatch: Patch) -> None:
+    rows = [{"id": f"t{n}", "text": f"Tema {n}.", "label": n, "day": pd.Timestamp(2026, 1, n + 1)} for n in range(8)]
+    pd.DataFrame(rows).to_parquet(path := tmp_path / "t.parquet", row_group_size=3)
+    held = TextsDataset(str(path)).load()
+    monkeypatch.setattr("undogmatic.safety.spool.HELD", 5)
+    stored = TextsDataset(str(path)).load()
+    assert [item.model_dump() for item in stored] == [item.model_dump() for item in held]
+    read = table_rows(path)
+    assert not isinstance(read, list) and read[6][1]["id"] == "t6" and len(read[2:4]) == 2
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"Tema 7", b"\xff\xfema 7"))
+    with pytest.raises(DataError, match=r"t\.parquet:\d+: not a Parquet file that can be read"):
+        TextsDataset(str(path)).load()
 
 
 def test_options_may_be_a_list_or_stand_by_their_letters(tmp_path: Path) -> None:
@@ -172,3 +188,23 @@ def test_more_than_there_are_is_an_error_that_counts() -> None:
         SubsetDataset(Whole(), 43).load()
     with pytest.raises(ConfigError, match=r"`dataset\.n` is 0"):
         SubsetDataset(Whole(), 0)
+
+
+@pytest.mark.parametrize("columns", [None, {}])
+def test_a_folder_of_shards_is_one_table(tmp_path: Path, columns: Any) -> None:
+    for n, ids in enumerate((("a", None), ("b",))):
+        rows = [{"text": f"{n} {place}"} | ({"id": id} if id else {}) for place, id in enumerate(ids)]
+        pd.DataFrame(rows).to_parquet(tmp_path / f"part-{n}.parquet")
+    (tmp_path / "_SUCCESS").touch()
+    items = TextsDataset(str(tmp_path), columns=columns).load()
+    assert [(item.id, item.text) for item in items] == [("a", "0 0"), ("part-0:2", "0 1"), ("b", "1 0")]
+    assert [item.place for item in items][1:] == [
+        f"{tmp_path / 'part-0.parquet'}:2",
+        f"{tmp_path / 'part-1.parquet'}:1",
+    ]
+    (tmp_path / "part-1.parquet").write_text("broken")
+    with pytest.raises(DataError, match=r"part-1.parquet: not a Parquet file that can be read"):
+        TextsDataset(str(tmp_path), columns=columns).load()
+    (tmp_path / "notes.csv").touch()
+    with pytest.raises(ConfigError, match=r"tables of several kinds \(notes.csv, part-0.parquet\)"):
+        TextsDataset(str(tmp_path), columns=columns)

@@ -26,7 +26,8 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.readouts.structured import SamplesReadout, StructuredReadout
 from undogmatic.records.records import Item, Judgment, Provenance
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.folder import JOURNAL, read_records
+from undogmatic.runs.folder import JOURNAL
+from undogmatic.runs.index import read_records
 
 ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(12)]
 KILLED = """

@@ -21,7 +21,7 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.judges.selective import SelectiveJudge
 from undogmatic.models.calls import Gateway
 from undogmatic.records.records import Item, Judgment, Verdict
-from undogmatic.runs.folder import read_records
+from undogmatic.runs.index import read_records
 
 ONCE = ("score", "distributional", "debate", "red_blue", "single_pass")
 STYLES = dict.fromkeys(ONCE, 1) | {"devils_advocate": 2, "calibration_probe": 2, "panel": 3}

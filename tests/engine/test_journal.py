@@ -13,13 +13,12 @@ from tests.conftest import Capture, Patch
 from tests.engine.conftest import ITEMS, Run, right
 from tests.stub_server import Fault, StubServer
 from undogmatic.config.build import build
-from undogmatic.engine.index import beside
 from undogmatic.engine.journal import LEDGER, Journal, Journals, Ledger, cut_torn_line, written
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, StorageError
 from undogmatic.models.calls import Reply, ReplyCache
 from undogmatic.records.records import Call, Cost, Failure, Judgment, Provenance, Verdict
 from undogmatic.runs.claim import LOCK
-from undogmatic.runs.folder import read_records
+from undogmatic.runs.index import beside, read_records
 
 
 @pytest.mark.parametrize("concurrency", [1, 5, 100])
@@ -222,7 +221,7 @@ def test_many_records_are_found_by_an_index_and_none_is_paid_twice(
     index = beside(run.path)
     assert len(stub.requests) == 12
     with monkeypatch.context() as patch:
-        patch.setattr("undogmatic.engine.index.placed_records", None)
+        patch.setattr("undogmatic.runs.index.placed_records", None)
         assert Journals(run.folder).judgments.done.many  # the journal was not read
     for spoilt in (lambda: None, lambda: index.write_bytes(b"SQLite format 3\0" + b"x" * 5000), index.unlink):
         spoilt()
@@ -269,7 +268,7 @@ def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(run: Run, s
 def test_a_disk_that_fills_under_the_index_stops_the_run_and_keeps_what_was_judged(
     run: Run, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("undogmatic.engine.index._TABLE", "CREATE TABLE places (key BLOB)")  # nothing fits in
+    monkeypatch.setattr("undogmatic.runs.index._TABLE", "CREATE TABLE places (key BLOB)")  # nothing fits in
     with pytest.raises(StorageError, match="cannot be written"):
         run(cache=False)
     assert len(run.kept()) >= 4

@@ -1,56 +1,48 @@
 """Judging by workers of Ray: the same records as in one process, one budget for all, and nothing lost with a worker."""
 
 import asyncio
+import json
 import os
-import shutil
+import platform
 import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from tests.clusters import Machines, two_machines, workers
 from tests.engine.conftest import ITEMS, right
 from tests.stub_server import KEY, StubServer
 from undogmatic.config.door import compose_config
+from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.engine.journal import Journals, Ledger
 from undogmatic.engine.local import Engine, LocalEngine
-from undogmatic.engine.ray import RayEngine
+from undogmatic.engine.ray import RayEngine, _shares, _Workers
 from undogmatic.engine.recipe import Recipe
-from undogmatic.errors import BudgetExceeded
+from undogmatic.engine.workers import Desk, Fault, News
+from undogmatic.errors import BudgetExceeded, ConfigError, StorageError
 from undogmatic.records.records import Item, Judgment
+from undogmatic.runs.folder import read_records
 
 ray = pytest.importorskip("ray")
 HALVED = [Item(id=f"h{n}", text=f"words {n} of a text with number {n}") for n in range(6)]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Two machines on this one, with one processor each."""
-    from ray.cluster_utils import Cluster
-
-    folder = str(Path("/tmp") / tmp_path_factory.mktemp("ray").name)
-    node = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_AUTH_MODE", "disabled")
-        patch.setenv("RAY_TMPDIR", folder)
-        made = Cluster(initialize_head=True, head_node_args=node)
-        try:
-            made.add_node(num_cpus=1, object_store_memory=80 << 20)
-            made.folder = Path(folder)
-            yield made
-        finally:
-            made.shutdown()
-            shutil.rmtree(folder)
+def cluster() -> Iterator[Machines]:
+    with two_machines() as made:
+        yield made
 
 
 def hosted(stub: StubServer, *words: str) -> Recipe:
     return Recipe(compose_config(["model=gpt", f"model.api_base={stub.url}/v1", *words]))
 
 
-def judged(engine: Engine, recipe: Recipe, folder: Path, items: list[Item] = ITEMS) -> list[Judgment]:
+def judged(engine: Engine, recipe: Recipe, folder: Path, items: Sequence[Item] = ITEMS) -> list[Judgment]:
     journals = Journals(folder, recipe.build().steps)
     return list(asyncio.run(engine.arun(recipe, items, journals))[1])
 
@@ -60,23 +52,17 @@ def spent(folder: Path) -> tuple[int, float]:
     return ledger.calls, ledger.usd
 
 
-def workers() -> list[int]:
-    """The processes of workers that judge."""
-    found = subprocess.run(["pgrep", "-f", "^ray::Worker"], capture_output=True, text=True)
-    return [int(line) for line in found.stdout.split()]
-
-
 @pytest.fixture
 def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
-def by_ray(cluster: Any, folder: Path, **options: Any) -> RayEngine:
+def by_ray(cluster: Machines, folder: Path, **options: Any) -> RayEngine:
     return RayEngine(cluster.address, cache_dir=str(folder / "cache"), **options)
 
 
 def test_two_machines_judge_as_one_process_does(
-    cluster: Any, stub: StubServer, keyed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By steps of the user's own, too; and the key that servers are asked with is in no log."""
     config = hosted(stub).config | {"steps": [{"_target_": "tests.engine.parts.Halve"}]}
@@ -92,7 +78,9 @@ def test_two_machines_judge_as_one_process_does(
     assert not [path for path in logs if KEY.encode() in path.read_bytes()]
 
 
-def test_a_worker_that_is_killed_costs_no_answer(cluster: Any, stub: StubServer, keyed: None, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_costs_no_answer(
+    cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path
+) -> None:
     stub.latency = 0.2
     recipe, engine = hosted(stub), by_ray(cluster, tmp_path, concurrency=2, workers=2)
     killed: list[int] = []
@@ -108,9 +96,99 @@ def test_a_worker_that_is_killed_costs_no_answer(cluster: Any, stub: StubServer,
     assert killed and len(stub.requests) <= len(ITEMS) + 1  # what was in flight at that moment is asked again
 
 
-def test_all_workers_share_one_budget(cluster: Any, stub: StubServer, keyed: None, tmp_path: Path) -> None:
+def test_all_workers_share_one_budget(cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded, match="max_calls"):
         judged(by_ray(cluster, tmp_path, max_calls=5, workers=2), hosted(stub), tmp_path)
     assert len(stub.requests) == spent(tmp_path)[0] == 5
-    right(judged(by_ray(cluster, tmp_path, workers=2), hosted(stub), tmp_path))
+    right(judged(LocalEngine(cache=False), hosted(stub), tmp_path))  # goes on with what the workers did
     assert stub.texts() == dict.fromkeys((item.text for item in ITEMS), 1)
+
+
+def test_a_ledger_that_cannot_be_written_halts_the_desk() -> None:
+    """Nobody waits for ever, and no further call leaves."""
+    engine, full = RayEngine(), StorageError("no space left")
+    engine.budget.note = Mock(side_effect=[None, full])
+    news, halt = AsyncMock(side_effect=[News(3, 2, 0.5, 16), News(4, 1, 0.0, 16)]), AsyncMock()
+    workers = Mock(_engine=engine, _desk=Mock(**{"news.remote": news, "halt.remote": halt}))
+    asyncio.run(_Workers._listen(workers))
+    halt.assert_awaited_once_with(Fault("StorageError", "no space left"))
+    assert (engine.budget.calls, engine.budget.usd, workers._window) == (3, 0.5, 16)
+    assert [call.args for call in news.await_args_list] == [(0,), (3,)]  # the desk hears what the ledger has
+
+
+def test_other_code_on_a_machine_is_refused(cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is asked, with both versions; here the two differ in the moment at which they are looked at."""
+    monkeypatch.setattr(platform, "python_version", lambda: "3.9.1")
+    there, here = r"there is undogmatic .* on Python 3\.1\d", r"here is undogmatic .* on Python 3\.9"
+    with pytest.raises(ConfigError, match=f"{there}, and {here}.*Install the same"):
+        judged(by_ray(cluster, tmp_path), Recipe(compose_config(["model=patterns"])), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("127.0.0.1:1", "no cluster is there"), ("nowhere", "must be HOST:PORT"), ("ray://a:1", "must be HOST:PORT")],
+)
+def test_an_address_without_a_cluster_is_named(address: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"`engine.address` is '{address}'.*{said}.*ray start --head"):
+        judged(RayEngine(address), Recipe(compose_config(["model=patterns"])), tmp_path)
+
+
+def test_a_search_is_refused() -> None:
+    with pytest.raises(ConfigError, match="needs engine=local"):
+        RayEngine().gateway(None)
+
+
+@pytest.mark.parametrize(
+    ("machines", "workers", "threads", "expected"),
+    [
+        ({"a": 8.0, "b": 2.0, "c": 0.0}, None, None, {"a": 1, "b": 1}),  # servers are asked
+        ({"a": 8.0, "b": 1.0, "c": 0.0}, None, 2, {"a": 4, "b": 1}),  # a model with two threads
+        ({"a": 8.0, "b": 2.0}, 5, 2, {"a": 4, "b": 1}),
+        ({"a": 1.0, "b": 1.0}, 1, None, {"a": 1}),
+    ],
+)
+def test_workers_are_shared_out_by_processors(
+    machines: dict[str, float], workers: int | None, threads: int | None, expected: dict[str, int]
+) -> None:
+    assert _shares(machines, workers, threads) == expected
+
+
+def test_the_desk_lets_a_call_go_when_it_is_noted_and_forgets_those_of_a_worker_that_ended() -> None:
+    async def told() -> None:
+        desk = Desk((3, None), (0, 0.0), (None, None, None))
+        first = asyncio.ensure_future(desk.leave(1, "server"))
+        news = await desk.news(0)
+        assert (news.calls, news.window) == (1, 16) and not first.done()
+        second = asyncio.ensure_future(desk.leave(2, "server"))
+        await desk.news(news.number)
+        assert isinstance(await first, tuple) and not second.done()
+        await desk.gone(1)
+        await desk.over(1, "server", 10)  # too late to count
+        pace = desk._paces["server"]
+        assert (pace.in_flight, pace.answers) == (1, 0)
+        assert await desk.leave(1, "server") == Fault("RunStopped", "the worker has ended")
+        await desk.halt(Fault("StorageError", "full"))
+        assert await second == await desk.leave(2, None) == Fault("StorageError", "full")
+        assert isinstance((await desk.leave(2, None)), Fault) and pace.in_flight == 0  # type: ignore[comparison-overlap]
+
+    asyncio.run(told())
+
+
+def test_ray_is_started_here_and_leaves_nothing(tmp_path: Path) -> None:
+    """The whole command, without a cluster: the scores of engine=local, no process, no folder of a session."""
+    lines = (json.dumps({"id": f"t{n}", "text": f"O Tema {n} não se aplica ao caso."}) for n in range(30))
+    (tmp_path / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    words = ["model=patterns", "dataset=texts", f"dataset.path={tmp_path}/texts.jsonl"]
+    items = TextsDataset(f"{tmp_path}/texts.jsonl").load()
+    here = judged(LocalEngine(), Recipe(compose_config(words)), tmp_path / "here", items)
+    command = [sys.executable, "-m", "undogmatic.run", *words, "analysis=none", "tracking=none", "engine=ray"]
+    command.append("engine.workers=1")
+    environment = {**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command.append(f"hydra.run.dir={tmp_path}/there")
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    said = process.communicate()[1]
+    assert process.returncode == 0 and "on 1 machine" in said, said
+    there = {judgment.item_id: judgment for judgment in read_records(tmp_path / "there" / "judgments.jsonl", Judgment)}
+    assert [there[own.item_id].outcome for own in here] == [own.outcome for own in here]
+    assert len(here) == len(there) == 30
+    assert not list(Path("/tmp").glob(f"undogmatic-ray-{process.pid}-*"))

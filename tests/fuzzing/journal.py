@@ -9,7 +9,7 @@ from tests.fuzzing._values import folder, odd, spoiled, written
 from undogmatic.engine import journal
 from undogmatic.engine.journal import Journal, Ledger
 from undogmatic.records.records import Judgment, Made
-from undogmatic.runs.folder import read_records
+from undogmatic.runs.index import read_records
 
 PROVENANCE = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
 CALL = {"model": "m", "request": {"messages": [{"role": "user"}]}, "reply": {"choices": [1]}, "usd": 0.1, "attempts": 2}

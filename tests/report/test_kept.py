@@ -15,10 +15,12 @@ from tests.test_experiment import CHOICES
 from undogmatic.cli import main
 from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
-from undogmatic.records.records import Item, LabelScale
+from undogmatic.records.records import Item, Judgment, LabelScale
 from undogmatic.records.results import Finding
+from undogmatic.records.wordings import PACKAGE, texts_noted
 from undogmatic.report import kept
 from undogmatic.runs.folder import RunFolder
+from undogmatic.runs.index import Records
 
 
 def test_results_are_read_back_as_they_were() -> None:
@@ -40,11 +42,21 @@ def test_results_are_read_back_as_they_were() -> None:
     assert (read.part, read.headline, read.texts) == ("x", own.headline, [Path("a.yaml")])
 
 
+def test_words_are_found_where_the_package_has_moved() -> None:
+    gone = "/elsewhere/undogmatic/site-packages/undogmatic/analyses/labelled.texts.yaml"
+    assert texts_noted(gone) == PACKAGE / "analyses" / "labelled.texts.yaml"
+    for own in ("/elsewhere/mine.texts.yaml", "/elsewhere/undogmatic/mine.texts.yaml"):
+        assert texts_noted(own) == Path(own)
+
+
 def test_what_was_assumed_of_a_file_is_read_back(finished: Build, monkeypatch: Patch, tmp_path: Path) -> None:
     scale, assumed = LabelScale(ends=(1, 10)), (Finding("columns.assumed", {"column": "nota"}),)
     run = finished([(Item(id=k, text=k), verdict(50.0)) for k in "ab"], label_scale=scale, assumed=assumed, examples=3)
     kept.keep(run)
-    for name, value in {"items": lambda self: [*run.items], "rubric": run.rubric, "judgments": run.judgments}.items():
+    journal = Records(None, Judgment)
+    for judgment in run.judgments:
+        journal.note(judgment, 0, 0)
+    for name, value in {"items": lambda self: [*run.items], "rubric": run.rubric, "journal": journal}.items():
         monkeypatch.setattr(RunFolder, name, value)
     again = kept.remade(RunFolder(run.folder), "pt")
     assert (again.label_scale, [*again.assumed], again.examples, again.language) == (scale, [*assumed], 3, "pt")

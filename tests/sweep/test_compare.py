@@ -319,7 +319,7 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     assert set(result.tables["described"]["measure"]) == {"width"}
     assert "p" not in result.tables["described"]
     assert "ece" not in tests.index  # 24 independent texts; a run of its own gives no ECE below 30 either
-    tested = [finding.values["measure"] for finding in result.findings if finding.key.startswith("sweep.tests")]
+    tested = [finding.values["measure"] for finding in result.findings if finding.key.startswith("sweep.pair_")]
     assert sorted(tested) == ["aurc", "interval_score", "review_gain"]
     order = result.tables["worth_order"].set_index("name")
     assert order["review_gain_group"].to_dict() == {"knowing": "a", "guessing": "b"}

@@ -162,7 +162,7 @@ def test_conditions_may_be_named_as_lists_also_in_a_suite(tmp_path: Path, of_sev
     builders.change_config(tmp_path, analysis={"suite": {"ab": chosen}} if of_several else {"ab": chosen})
     result = result_of(tmp_path)
     assert "pair_difference" in set(result.comparisons["measure"])
-    margins = {f.values["measure"]: f.values["margin"] for f in result.findings if f.key == "sweep.tests_margin"}
+    margins = {f.values["measure"]: f.values.get("margin") for f in result.findings if f.key.startswith("sweep.pair_")}
     assert margins["pair_difference"] == 5
 
 
@@ -187,7 +187,7 @@ SAID = (
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical twins other_criteria other_items tests "
     "tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk "
-    "on_trials ahead ahead_margin uneven uneven_pairs"
+    "on_trials ahead ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal pair_open"
 ).split()
 
 

@@ -8,7 +8,7 @@ import copy
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints, runtime_checkable
 
 import numpy as np
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, create_model
 
 from undogmatic.analyses.independence import groups_of
-from undogmatic.analyses.texts import Texts
 from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Key, Label, Verdict
 from undogmatic.records.results import AnalysisResult, Finding, Telling, part_names
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import StoredTable, storable
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
 from undogmatic.safety.spool import many
@@ -41,6 +41,8 @@ MOST_GROUPS = 50
 """Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
 rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
 Letters for tests of every two end at 52 (`stats.letters`)."""
+MOST_READ = 50_000
+"""Most judgments of a run of many texts that are given to an analysis that holds all it reads."""
 Share = Annotated[float, Field(gt=0, lt=1)]
 """A level, a probability or a part, as a constructor takes it."""
 Correlation = Annotated[float, Field(ge=0, lt=1)]
@@ -128,11 +130,21 @@ class LongTable:
         names = part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
         if len(names) == 1:
             return {"": self}
-        parts = {}
+        parts, frame = {}, self.frame
+        if isinstance(frame, StoredTable):
+            own = ((pair, (frame["judge"] == pair[0]) & (frame["criterion"] == pair[1])) for pair in names)
+            return {names[pair]: replace(self, frame=frame[rows]) for pair, rows in own}
         for pair, rows in self.frame.groupby(["judge", "criterion"], sort=False):
-            others = [c for c in rows if c.startswith("details.") and rows[c].isna().all()]
-            parts[names[pair]] = replace(self, frame=rows.drop(columns=others).reset_index(drop=True))
+            parts[names[pair]] = replace(self, frame=rows.drop(columns=_empty_details(rows)).reset_index(drop=True))
         return parts
+
+    @cached_property
+    def sample(self) -> "LongTable":
+        """The table as a data frame; of one on disk at most MOST_READ rows, all of some groups by chance."""
+        if not isinstance(self.frame, StoredTable):
+            return self
+        rows = self.frame.sample(MOST_READ)
+        return replace(self, frame=rows.drop(columns=_empty_details(rows)))
 
     @property
     def sign(self) -> int:
@@ -182,16 +194,20 @@ class LongTable:
     ) -> None:
         """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn. `ids` are the
         items of the scores."""
-        drawn = {name: scores.tolist() for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
+        drawn: dict[str, Any] = {name: scores for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
         if not drawn:
             present = max((scores.size for scores in groups.values()), default=0)
             tell.findings += [too_few(kind, present) for kind in kinds]
             return
         for kind in kinds:
-            edges = {"bins": np.linspace(*self.scale, 21).tolist()}
-            axis = {"y_label": "score"} if kind == "box" else edges | {"x_label": "score"}
+            edges = np.linspace(*self.scale, 21)
+            axis = {"y_label": "score"} if kind == "box" else {"bins": edges.tolist(), "x_label": "score"}
             axis |= {"ids": [each for name in drawn for each in ids[name]]} if kind == "box" and ids else {}
-            tell.draw(kind, kind, groups=drawn, **axis, limits=self.scale)
+            shown = {name: scores.tolist() for name, scores in drawn.items() if scores.size <= MOST_READ}
+            if kind == "histogram" and len(shown) < len(drawn):  # as many as that are counted instead
+                counts = {name: np.histogram(scores, edges)[0].tolist() for name, scores in drawn.items()}
+                shown, axis = {name: edges[1:].tolist() for name in drawn}, axis | {"counts": counts}
+            tell.draw(kind, kind, groups=shown, **axis, limits=self.scale)
         if small := [name for name in groups if name not in drawn]:
             tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)
 
@@ -212,14 +228,20 @@ class LongTable:
             )
 
 
+def _empty_details(rows: pd.DataFrame) -> list[str]:
+    return [c for c in rows if c.startswith("details.") and rows[c].isna().all()]
+
+
 def tabulate(
     items: Sequence[Item],
     judgments: Sequence[Judgment],
     repeats: int,
     expected: Sequence[tuple[str | None, str]] | None = None,
     gaps: bool = True,
-) -> pd.DataFrame:
+) -> Any:
     """Items and judgments -> the frame of `LongTable`. What is not judged yet has error "not_judged".
+
+    Of many items, which are read when they are asked for, the frame is a `StoredTable`.
 
     Args:
         items, judgments, repeats: What was to be judged, and what was.
@@ -227,7 +249,8 @@ def tabulate(
         gaps: Whether a judgment that is not there has a row. One that nobody will make has none.
     """
     asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
-    parts, rows = list[pd.DataFrame](), list[dict[str, Any]]()
+    rows = list[dict[str, Any]]()
+    stored = StoredTable(items) if many(items) and storable() else None
     found = _in_order(judgments) if many(judgments) else _by_key(judgments)
     groups = groups_of(items)
     for repeat, (place, item) in itertools.product(range(repeats), enumerate(items)):
@@ -235,17 +258,24 @@ def tabulate(
             judgment = found((item.id, str(judge), criterion, repeat))
             if judgment is not None or gaps:
                 rows.append(_row(item, place, judgment, judge, criterion, repeat, groups))
-        if len(rows) >= _AT_ONCE:
-            parts.append(_frame(rows, items))
-            rows = []
-    last = _frame(rows, items) if rows or not parts else None
-    if not parts and last is not None:
-        return last
-    return pd.concat([*parts, *([] if last is None else [last])], ignore_index=True)
+        if stored is not None and len(rows) >= _AT_ONCE:
+            _store(stored, rows)
+    if stored is not None:
+        _store(stored, rows)
+        return stored.close()
+    frame = _frame(rows)
+    frame["text"] = [items[place].text for place in frame["text"]]
+    return frame
 
 
-_AT_ONCE = 20_000
-"""Rows of the long table that are made at a time."""
+_AT_ONCE = 2_000
+"""Rows of the long table that are made at a time where it is kept on disk."""
+
+
+def _store(stored: StoredTable, rows: list[dict[str, Any]]) -> None:
+    more = [{name: row.pop(name) for name in [*row] if name not in COLUMNS} for row in rows]
+    stored.add(_frame(rows), more)
+    rows.clear()
 
 
 def _by_key(judgments: Sequence[Judgment]) -> Callable[[Key], Judgment | None]:
@@ -289,13 +319,9 @@ def _row(
     return row | {f"details.{k}": v for k, v in (verdict.details.items() if verdict else ())}
 
 
-def _frame(rows: list[dict[str, Any]], items: Sequence[Item]) -> pd.DataFrame:
-    """Rows as a frame; of items that are read when they are asked for the texts are, too."""
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a frame; `text` is the place of the item."""
     frame = pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(COLUMNS))
-    if not many(items):
-        frame["text"] = [items[place].text for place in frame["text"]]
-    else:
-        frame["text"], frame["place"] = Texts(items, frame["text"].to_numpy(dtype=np.int32)), None
     rounded = ["label", "score", "revised_score"]
     numbers = [*rounded, "raw_score", "low", "high", "confidence", "entropy", "doubt", "usd"]
     # Rounded, a mean of criteria ties with what it equals.
@@ -311,7 +337,8 @@ class Analysis(Protocol):
 
     A list comes back because an analysis may consist of several (`analysis=suite`). A class that sets `long = True`
     reads all judges and criteria of a run at once; any other is given each of `LongTable.parts` by itself (`analyse`).
-    One that sets `reads_words = True` reads what judges said, which a run with `tracking.redact` does not keep.
+    One that sets `reads_words = True` reads what judges said, which a run with `tracking.redact` does not keep. One
+    that sets `reads_all = True` asks the frame for the columns that it reads, and may have a whole table on disk.
     """
 
     @property
@@ -343,11 +370,20 @@ def analyse(analysis: Analysis, judged: LongTable, rng: np.random.Generator) -> 
     texts = texts_beside(analysis)
     results = []
     for part, own in read_by(analysis, judged).items():
+        read = readable(analysis, own)
         with doing(f"analysis={analysis.name}{f' ({part})' if part else ''}"), threadpool_limits(1, "blas"):
             # Each starts from the same state, so that its intervals are those of a run with this judge alone.
-            found = analysis(own, copy.deepcopy(rng))
+            found = analysis(read, copy.deepcopy(rng))
+        if len(read.frame) < len(own.frame):
+            sampled = Finding("analyses.sampled", {"n": len(read.frame), "total": len(own.frame)})
+            found = [replace(result, findings=[sampled, *result.findings]) for result in found]
         results += [replace(result, part=part, texts=result.texts or texts) for result in found]
     return results
+
+
+def readable(analysis: Analysis, judged: LongTable) -> LongTable:
+    """What an analysis reads of a table: all of it, or its `sample`."""
+    return judged if getattr(analysis, "reads_all", False) else judged.sample
 
 
 def check_groups(analysis: str, column: str, groups: Collection[Any], instead: str) -> None:

@@ -36,6 +36,7 @@ class CostsAnalysis(Limited):
     """
 
     name: ClassVar[str] = "costs"
+    reads_all: ClassVar[bool] = True
     baseline: str | None = None
     level: Share = 0.95
 
@@ -45,7 +46,10 @@ class CostsAnalysis(Limited):
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline: what is cheap is not therefore good."""
-        rows = judged.frame[judged.frame["error"].ne("not_judged")]
+        frame = judged.frame
+        known = [name for name in (TRIGGERED, FIRED, UNKNOWN) if name in frame]
+        known += ["group"] if TRIGGERED in frame else []  # of many texts the names of the groups are long
+        rows = frame[frame["error"].ne("not_judged")][[*QUANTITIES, "cached", "error", *known]]
         costs, base = per_item(rows), self._baseline(judged)
         rows = read(rows)
         tell, cheaper = Telling(self.name), {q: costs[q] / base[q] if base[q] > 0 else np.nan for q in costs}

@@ -24,6 +24,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
 from undogmatic.records.records import Record, first_problem
 from undogmatic.records.results import Finding, Standing
+from undogmatic.records.wordings import texts_noted
 from undogmatic.runs.folder import COMPOSED, MANIFEST, METRICS, RunFolder
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import limits
@@ -164,7 +165,7 @@ def of_run(path: str) -> Gated:
     wordings = folder.noted(COMPOSED, "rubric", "wordings")
     units = {str(code): str(own.get("unit") or "") for code, own in (wordings or {}).items() if isinstance(own, dict)}
     bound = (known, "", digest, digest, made)
-    texts = tuple(text for text in map(Path, facts.get("texts", ())) if text.is_file())
+    texts = tuple(text for text in map(texts_noted, facts.get("texts", ())) if text.is_file())
     shown = str(facts.get("headline", ""))
     headline = {name: shown for name in standings if shown.startswith(f"{name}.")}
     more: dict[str, Any] = {"status": status, "units": units, "texts": texts, "source": path, "headline": headline}

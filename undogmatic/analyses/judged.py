@@ -10,6 +10,7 @@ import pandas as pd
 
 from undogmatic.analyses.base import tabulate
 from undogmatic.records.records import Item, Judgment
+from undogmatic.records.stored import whole
 from undogmatic.safety.secrets import scrub
 
 SHOWN = 20  # rows that a notebook shows of a table
@@ -56,7 +57,7 @@ def judged(
     how: Mapping[str, str],
 ) -> Judgments:
     """The table of the items' judgments by the judges and criteria that are `expected`; `how` they were judged."""
-    frame = tabulate(items, judgments, repeats, expected)
+    frame = whole(tabulate(items, judgments, repeats, expected))
     outcomes = {j.key: j.outcome for j in judgments}
     keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
     told = [outcomes.get(key) for key in keys]

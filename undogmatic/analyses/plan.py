@@ -34,7 +34,7 @@ def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> 
     What it gives is found in a rehearsal: on the table of what is to be judged, with scores drawn by chance.
     """
     rng = np.random.default_rng(seed)
-    rubric, frame = judged.rubric, judged.frame.copy()
+    rubric, frame = judged.rubric, judged.sample.frame.copy()
     frame["score"] = rng.uniform(rubric.minimum, rubric.maximum, len(frame))
     frame["confidence"] = rng.uniform(50, 100, len(frame))
     frame["error"] = pd.Series([None] * len(frame), index=frame.index, dtype=object)
@@ -142,7 +142,11 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     Returns:
         None where all is judged, nothing is, scores have no order, or no statement holds.
     """
-    first = frame[frame["repeat"] == 0]
+    if not frame["error"].isin(OPEN).any():
+        return None
+    first = frame[frame["repeat"] == 0][
+        ["item_id", "judge", "criterion", "pair_id", "group", "condition", "score", "error"]
+    ]
     asked = turns(first["item_id"].tolist(), [None if pd.isna(pair) else str(pair) for pair in first["pair_id"]])
     first = first.iloc[asked]
     waited_for = first[first["error"].isna() | first["error"].isin(OPEN)]

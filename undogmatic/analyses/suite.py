@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count
+from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count, readable
 from undogmatic.analyses.controls import AdversarialAnalysis, ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
@@ -27,13 +27,15 @@ class NoAnalysis:
     """
 
     name: ClassVar[str] = "none"
+    reads_all: ClassVar[bool] = True
 
     def check(self, judged: LongTable) -> None:
         """Any dataset will do."""
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline."""
-        tell, first = Telling(self.name), judged.first()
+        names = ["condition", "score", "error", *(() if judged.rubric.scale.ordered else ("category",))]
+        tell, first = Telling(self.name), judged.first()[names]
         # Texts without condition are one group of their own; with them alone the total says it all.
         first = first.assign(condition=first["condition"].fillna("all"))
         failed, groups = count(tell, first), {str(c): rows for c, rows in first.groupby("condition", sort=False)}
@@ -101,6 +103,7 @@ class SuiteAnalysis:
     """
 
     name: ClassVar[str] = "suite"
+    reads_all: ClassVar[bool] = True
     ab: AbAnalysis
     controls: ControlsAnalysis
     adversarial: AdversarialAnalysis
@@ -136,7 +139,7 @@ def divided(analyses: Sequence[Analysis], judged: LongTable) -> tuple[list[Analy
     left_out: dict[str, str | Finding] = {}
     for analysis in analyses:
         try:
-            analysis.check(judged)
+            analysis.check(readable(analysis, judged))
         except Unsuited as error:
             left_out[analysis.name] = error.lacks or str(error)
         else:
@@ -159,6 +162,7 @@ class SeveralAnalyses:
     """
 
     name: ClassVar[str] = "several"
+    reads_all: ClassVar[bool] = True
 
     def __init__(self, **analyses: Analysis) -> None:
         self.analyses = list(analyses.values())
@@ -172,7 +176,7 @@ class SeveralAnalyses:
     def check(self, judged: LongTable) -> None:
         """Raises what the first analysis raises that cannot read the dataset."""
         for analysis in self.analyses:
-            analysis.check(judged)
+            analysis.check(readable(analysis, judged))
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """The results of each, with the numbers of a run with it alone."""

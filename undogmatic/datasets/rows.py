@@ -25,7 +25,7 @@ from undogmatic.records.records import as_number, as_text
 from undogmatic.records.results import Finding
 from undogmatic.safety import outside
 from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_bytes
-from undogmatic.safety.spool import gathered, mapped
+from undogmatic.safety.spool import again, gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What separates the cells of CSV
@@ -324,7 +324,7 @@ def table_rows(
         head = file.read(1000)
     suffix = path.suffix.lower()
     if head.startswith(b"PAR1") or suffix == ".parquet":
-        return list(parquet_rows(path, needed))
+        return again(lambda: parquet_rows(path, needed))
     if sheets.is_workbook(head):
         found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, option, LARGEST)
         notes += found.notes
@@ -337,7 +337,7 @@ def table_rows(
         notes.append(Finding("table.encoding", {"file": path.name, "encoding": shown}))
     begins = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
-        return list(_of_json(path, encoding, problems))
+        return gathered(_of_json(path, encoding, problems), list, tuple)
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
         return gathered(_of_json_lines(path, encoding, problems), list, tuple)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):

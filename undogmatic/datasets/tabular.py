@@ -5,6 +5,7 @@ Finds labelled texts to fit something on, too: those that ship for a rubric, or 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +14,7 @@ from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import EMPTY, NOT_APPLICABLE, read_cell
 from undogmatic.datasets.frames import cells_of
 from undogmatic.datasets.roles import find_roles
-from undogmatic.datasets.rows import Names, empty, table_file, table_rows
+from undogmatic.datasets.rows import SUFFIXES, Names, empty, table_file, table_rows
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
@@ -28,12 +29,14 @@ _RATED = "label."  # `label.CRITERION` and `label.CRITERION.RATER` are columns o
 
 
 class TextsDataset:
-    """A table of items (CSV, a workbook, JSON, Parquet). Columns beyond the known ones are kept as metadata.
+    """A table of items (CSV, a workbook, JSON, Parquet), or a folder of such tables, its shards, in the order of their
+    names. Columns beyond the known ones are kept as metadata.
 
     Known are id, condition, pair, parent, maker, label (one number or category), labels (criterion -> rater -> label),
     label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them. A
-    row without `id` gets its line number. With `columns` those that are called otherwise are recognised, and decimals
-    may have a comma. Labels that look as if they were on another scale than is said are not taken as they are.
+    row without `id` gets its line number, behind the name of its shard. With `columns` those that are called otherwise
+    are recognised, and decimals may have a comma. Labels that look as if they were on another scale than is said are
+    not taken as they are.
     """
 
     name = "texts"
@@ -49,7 +52,8 @@ class TextsDataset:
         sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
     ) -> None:
         self.inputs, self.optional = tuple(name for name in inputs if name not in optional), tuple(optional)
-        self.path, self.label_scale = table_file(path, key), _scale(label_scale)
+        self.files, self.label_scale = _shards(path, key), _scale(label_scale)
+        self.path = self.files[0] if len(self.files) == 1 else self.files[0].parent
         self.columns, self.sheet, self.about = columns, sheet, self.path.name
         self.read: Sequence[Finding] = ()
 
@@ -58,27 +62,40 @@ class TextsDataset:
         column says."""
         notes: list[Finding] = []
         rows = self._plain(notes) if self.columns is None else self._recognised(notes, self.columns)
-        named = ((place, row if row.get("id") is not None else row | {"id": str(n)}) for place, n, row in rows)
+        named = ((place, row if row.get("id") is not None else row | {"id": n}) for place, n, row in rows)
         read = ((place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named)
         items = unique(read, str(self.path))
         self.read = notes
         return items
 
-    def _plain(self, notes: list[Finding]) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    def _plain(self, notes: list[Finding]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """The rows of a table whose columns have our names."""
-        for number, row in table_rows(self.path, self.inputs, sheet=self.sheet, notes=notes):
-            yield f"{self.path}:{number}", number, row
+        for file in self.files:
+            for number, row in table_rows(file, self.inputs, sheet=self.sheet, notes=notes):
+                yield f"{file}:{number}", self._id(file, number), row
+
+    def _id(self, file: Path, number: int) -> str:
+        """The id of a row that has none."""
+        return str(number) if len(self.files) == 1 else f"{file.stem}:{number}"
 
     def _recognised(
         self, notes: list[Finding], typed: Mapping[str, Names | None]
-    ) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """The rows with their columns under our names; rows that only differ in rater and label are one."""
-        rows = table_rows(self.path, filled=False, sheet=self.sheet, notes=notes)
+        single = table_rows(self.path, filled=False, sheet=self.sheet, notes=notes) if len(self.files) == 1 else None
+
+        def rows(noted: list[Finding] | None = None) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+            for file in self.files:  # shards are read twice, and one at a time
+                of_file = table_rows(file, filled=False, sheet=self.sheet, notes=noted) if single is None else single
+                yield from ((file, number, row) for number, row in of_file)
+
         # Some thousands of rows show which column is what: some at even steps, and the first in which each is filled.
-        step, known_by, filled_once = max(1, len(rows) // spool.HELD), list[dict[str, Any]](), set[str]()
-        for n, (_, row) in enumerate(rows):
+        step = 1 if single is None else max(1, len(single) // spool.HELD)
+        known_by, filled_once = list[dict[str, Any]](), set[str]()
+        for n, (_, _, row) in enumerate(rows(notes)):
             new = {name for name, cell in row.items() if not empty(cell)} - filled_once
             filled_once |= new
+            step = step if single is not None else max(1, n // spool.HELD)
             if new or n % step == 0:
                 known_by.append(row)
         cells = cells_of(known_by, flat=False)
@@ -87,7 +104,7 @@ class TextsDataset:
         notes += found.notes
         raters = found.columns.get("rater", ())
         roles = {role: names for role, names in found.columns.items() if role not in ("label", "rater")}
-        merged: dict[Any, tuple[str, int, dict[str, Any]]] = {}
+        merged: dict[Any, tuple[str, str, dict[str, Any]]] = {}
         lacking, example, total = 0, "", 0
 
         def without_group(place: str, row: Mapping[str, Any]) -> None:
@@ -96,8 +113,8 @@ class TextsDataset:
             if "group" in found.columns and "group" not in row:
                 lacking, example = lacking + 1, example or place
 
-        for number, row in rows:
-            place, known = f"{self.path}:{number}", {k: v for k, v in row.items() if not empty(v)}
+        for file, number, row in rows():
+            place, known = f"{file}:{number}", {k: v for k, v in row.items() if not empty(v)}
             own: dict[str, Any] = {}
             for role, columns in roles.items():
                 if filled := [name for name in columns if name in known]:
@@ -109,20 +126,37 @@ class TextsDataset:
                 own["labels"] = {OVERALL: said}
             if not raters:
                 without_group(place, known | own)
-                yield place, number, known | own
+                yield place, self._id(file, number), known | own
                 continue
             key = (own.get("id"), *(own.get(name) for name in self.inputs))
-            before = merged.get(key, ("", 0, {}))[2].get("labels", {}).get(OVERALL)
+            before = merged.get(key, ("", "", {}))[2].get("labels", {}).get(OVERALL)
             if before is not None and said and not said.keys() & before.keys():
                 before |= said
             else:
-                merged[key if key not in merged else place] = place, number, known | own
+                merged[key if key not in merged else place] = place, self._id(file, number), known | own
         for place, _, row in merged.values():
             without_group(place, row)
         yield from merged.values()
         if 0 < lacking < total:
             facts = {"column": found.columns["group"][0], "n": lacking, "example": example}
             notes.append(Finding("table.empty_group", facts))
+
+
+def _shards(path: str, key: str) -> list[Path]:
+    """The table at the path, or the tables of the folder there. Raises ConfigError where there is none, or where they
+    are of several kinds."""
+    try:
+        folder = Path(path).expanduser()
+        beside = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
+    except (OSError, RuntimeError, ValueError):  # said by table_file
+        beside = []
+    shards = [file for file in beside if file.suffix.lower() in SUFFIXES and file.name[:1] not in "._"]
+    if not shards:
+        return [table_file(path, key)]
+    if other := [file.name for file in shards if file.suffix.lower() != shards[0].suffix.lower()]:
+        what = f"`{key}` is {brief(path)}, a folder with tables of several kinds ({shards[0].name}, {other[0]})"
+        raise ConfigError(f"{what}. Name one of them, or keep the shards of one table in a folder of their own.")
+    return shards
 
 
 def _label(place: str, column: str, cell: Any) -> Any:

@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from pydantic_core import PydanticSerializationError
 
-from undogmatic.engine.index import Records, without_exchange
 from undogmatic.errors import DataError
 from undogmatic.records.kept import gathered
-from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Made, Verdict
+from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Key, Made, Verdict
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL
+from undogmatic.runs.index import Records, without_exchange
 from undogmatic.safety import files
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import LINE_BYTES, Unreadable, json_value, read_lines, without_halves
 from undogmatic.safety.secrets import redacted
-from undogmatic.safety.spool import Placed
 
 if TYPE_CHECKING:
     from undogmatic.engine.step import JudgeStep, Processes, Step
@@ -130,22 +129,17 @@ class Journals:
                 yield item
 
         made = gathered(reached() if self.steps else items)
-        done, held = self.judgments.done, list[Judgment]()
-        placed = Placed(done.at) if done.many else None
-        for repeat, place in itertools.product(range(repeats), range(len(made))):
-            item = made[place]
-            for judge in judges:
-                if failures and (failure := failures.get(place)) is not None:
-                    for judgment in judge.judgments(item, repeat, failure):
-                        held.append(judgment) if placed is None else placed.hold(judgment)
-                    continue
-                for criterion in judge.criteria:
-                    key = item.id, judge.name, criterion, repeat
-                    if placed is None:
-                        held += [done[key]] if key in done else []
-                    elif (line := done.place(key)) is not None:
-                        placed.append(line.start, line.length)
-        return made, held if placed is None else placed
+
+        def wanted() -> Iterator[Key | Judgment]:
+            for repeat, place in itertools.product(range(repeats), range(len(made))):
+                item, failure = made[place], failures.get(place)
+                for judge in judges:
+                    if failure is not None:
+                        yield from judge.judgments(item, repeat, failure)
+                    else:
+                        yield from ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
+
+        return made, self.judgments.done.of(wanted())
 
     def __enter__(self) -> Journals:
         with contextlib.ExitStack() as opened:

@@ -16,7 +16,6 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from undogmatic.engine.index import unanswered
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep, Processes
@@ -30,6 +29,7 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, Items, Judgment, Made
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
+from undogmatic.runs.index import unanswered
 from undogmatic.safety.paths import cache_folder
 from undogmatic.safety.secrets import shown_address
 

@@ -262,7 +262,8 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
             if np.ptp(said[both]) == 0:
                 continue
             order = spearman_interval(said[both], values[both], rng, groups=codes[both])
-            error = mean_absolute_error(values[both], said[both], groups=codes[both], span=span)
+            within = np.clip(said[both], lesson.rubric.minimum, lesson.rubric.maximum)  # a regression may go beyond
+            error = mean_absolute_error(values[both], within, groups=codes[both], span=span)
             rows.append({"judge": name, "against": truth, "n": int(both.sum())} | _ends(order, "spearman"))
             rows[-1] |= _ends(error, "mae")
             if name == "student":

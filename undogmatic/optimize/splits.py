@@ -31,6 +31,7 @@ from undogmatic.safety.outside import Unreadable, brief, json_value, read_lines
 from undogmatic.stats.claims import fewest_pairs
 
 FEWEST = 4  # examples on the side of the training and of the validation texts
+TIES = {"copies": "copies or near-copies, perhaps by way of other texts"}
 DEALT = {"train": 0.6, "validation": 0.4}  # of the development texts
 OWN_SPLIT, HELD_OUT = "development", "test"
 
@@ -86,7 +87,8 @@ def gather(optimizer: Optimizer, chosen: Settings, terms: Terms, items: Sequence
     inputs = {item.id: item.inputs for item in development}
     # Another text may have an id of a development text.
     labels = {item.id: item for item in shown if inputs.get(item.id) == item.inputs}
-    check_leaks([*development, *(item for item in shown if item.id not in labels)], test)
+    seen = [*development, *(item for item in shown if item.id not in labels)]
+    check_leaks(seen, test, "An optimisation of one file without a split of its own splits it by groups.")
     on_train = METRICS["error"] if shown else measure
 
     def part(texts: Sequence[Item], by: Metric, most: int) -> list[Item]:
@@ -262,19 +264,20 @@ def apart(items: Sequence[Item], kept: Sequence[Item]) -> list[Item]:
     return [item for item, name in zip(items, named, strict=True) if name not in taken]
 
 
-def check_leaks(development: Sequence[Item], test: Sequence[Item]) -> None:
+def check_leaks(development: Sequence[Item], test: Sequence[Item], way: str = "") -> None:
     """Raise DataError where texts that are tested belong together with texts that were seen before: the same pair,
-    precedent or source, a copy, or a near-copy."""
+    precedent or source, a copy, or a near-copy. `way` is a further one out of it."""
     named, leaks = _ties(development, test)
     if leaks:
         one = next(id_ for id_ in leaks[0].ids if id_ not in named)
         other = next(item.id for item, name in zip(development, named, strict=True) if name in leaks[0].ids)
-        raise DataError(
+        ties = ", ".join(TIES.get(tie, tie) for tie in leaks[0].ties)
+        said = (
             f"{len(leaks)} {'groups of texts lie' if len(leaks) > 1 else 'group of texts lies'} on both sides of the "
             f"split, so the test would be of what was seen before: test text {brief(one)} and development text "
-            f"{brief(other)} ({', '.join(leaks[0].ties)}). Take these out of one side. An optimisation of one file "
-            "without a split of its own splits it by groups."
+            f"{brief(other)} ({ties}). Take these out of one side. {way}"
         )
+        raise DataError(said.strip())
 
 
 def _ties(items: Sequence[Item], others: Sequence[Item]) -> tuple[dict[str, Item], list[Group]]:

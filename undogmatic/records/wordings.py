@@ -15,7 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import read_yaml
 
-REPORT_TEXTS = Path(__file__).resolve().parents[1] / "report" / "texts"  # The report's own words, one file per language
+PACKAGE = Path(__file__).resolve().parents[1]
+REPORT_TEXTS = PACKAGE / "report" / "texts"  # The report's own words, one file per language
 FALLBACK = "en"
 
 Licence = Mapping[str, str]  # Language -> the sentence that says under which licence something is used
@@ -46,6 +47,16 @@ class Wraps(Protocol):
 def languages() -> list[str]:
     """The languages that a report can be written in."""
     return sorted(path.stem for path in REPORT_TEXTS.glob("*.yaml"))
+
+
+def texts_noted(path: str) -> Path:
+    """The file of words that a run noted under this path; that of this package where the run's has moved or is gone."""
+    noted = Path(path)
+    if noted.is_file() or PACKAGE.name not in noted.parts:
+        return noted
+    within = len(noted.parts) - noted.parts[::-1].index(PACKAGE.name)
+    here = PACKAGE.joinpath(*noted.parts[within:])
+    return here if here.is_file() else noted
 
 
 def texts_beside(owner: object) -> tuple[Path, ...]:

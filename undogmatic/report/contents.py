@@ -8,7 +8,6 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.records.records import Item, Judgment, Verdict
@@ -126,6 +125,7 @@ def order_notes(run: FinishedRun, words: Words) -> list[str]:
     """Say of each judge that chose between outputs in both orders how often the two orders disagree."""
     shown = run.frame[run.frame["criterion"].isin((AS_GIVEN, SWAPPED)) & run.frame["error"].isna()]
     notes = []
+    shown = shown[["item_id", "judge", "criterion", "repeat", "category"]]
     for judge, rows in shown.groupby("judge", sort=False):
         both = rows.pivot(index=["item_id", "repeat"], columns="criterion", values="category")
         both = both.reindex(columns=[AS_GIVEN, SWAPPED]).dropna()
@@ -220,7 +220,7 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield Heading(words.text("common.scores_title"))
         scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
         conditions = scored["condition"].fillna("all").astype(str)
-        groups = {str(name): scores.tolist() for name, scores in scored["score"].groupby(conditions, sort=False)}
+        groups = {str(name): scores.to_numpy() for name, scores in scored["score"].groupby(conditions, sort=False)}
         drawn = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
         yield from pictures([drawn] if groups else [], words, "common", run.rubric, run.folder)
 
@@ -257,15 +257,20 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     review; of an optimisation by the program that it came to, as in all analyses."""
     first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
     first = first[first["judge"] == AFTER] if run.programs else first
-    unsure = first.sort_values("confidence", kind="stable")
-    gaps = (first["score"] - first["label"]).abs().dropna().sort_values(ascending=False, kind="stable")
-    lists: dict[str, pd.DataFrame] = {
-        "furthest": first.loc[gaps.index],
-        "highest": first.sort_values("score", ascending=False, kind="stable"),
-        "lowest": first.sort_values("score", kind="stable"),
-        "uncertain": unsure[unsure["confidence"].notna()],
-        "review": first[first["review"].astype(bool)],
+    score, confidence = first["score"].to_numpy(dtype=float), first["confidence"].to_numpy(dtype=float)
+    gaps = np.abs(score - first["label"].to_numpy(dtype=float))
+    orders = {
+        "furthest": np.argsort(-gaps, kind="stable")[: np.isfinite(gaps).sum()],
+        "highest": np.argsort(-score, kind="stable"),
+        "lowest": np.argsort(score, kind="stable"),
+        "uncertain": np.argsort(confidence, kind="stable")[: np.isfinite(confidence).sum()],
+        "review": np.flatnonzero(first["review"].to_numpy(dtype=bool)),
     }
+    most = ITEMS_EACH * (1 + len(orders) * len(run.parts))  # a list lacks the items of those before it
+    orders = {key: order[:most] for key, order in orders.items()}
+    known = first.iloc[np.concatenate([*orders.values()])]
+    ends = np.cumsum([len(order) for order in orders.values()])
+    lists = {key: known.iloc[end - len(orders[key]) : end] for key, end in zip(orders, ends, strict=True)}
     yield Heading(words.text("common.items_title"))
     intro = "items_redacted" if run.settings.redacted else "items_intro"
     yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))

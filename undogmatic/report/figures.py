@@ -309,7 +309,8 @@ def slope(data: Data, pen: Pen) -> None:
 
 def histogram(data: Data, pen: Pen) -> None:
     """One histogram per group, below one another on the same axes.
-    data: groups: dict[str, list[float]], bins: int | list[float], x_label"""
+    data: groups: dict[str, list[float]], bins: int | list[float], x_label; counts: dict[str, list[int]], of the bins,
+    where there are too many values to be given"""
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
     axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
@@ -319,12 +320,13 @@ def histogram(data: Data, pen: Pen) -> None:
         low, high = ends if ends is not None else (everything.min(), everything.max())
         edges = np.linspace(float(low), float(high), data["bins"] + 1)
     for n, (ax, (name, values)) in enumerate(zip(axes[:, 0], groups.items(), strict=True)):
-        counts = np.histogram(values, edges)[0]
+        counts = np.asarray(data["counts"][name] if "counts" in data else np.histogram(values, edges)[0])
         ax.stairs(counts, edges, fill=True, color=PALETTE[n % len(PALETTE)])
         ax.vlines(edges[1:-1], 0, np.maximum(counts[1:], counts[:-1]), color="white", linewidth=0.8)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.grid(axis="y", color="#e3e3e3", linewidth=0.8)
-        title = f"{plain(pen.words.value(str(name), pen.section))} ({pen.text('n', n=len(values))})"
+        n_shown = int(counts.sum()) if "counts" in data else len(values)
+        title = f"{plain(pen.words.value(str(name), pen.section))} ({pen.text('n', n=n_shown)})"
         ax.set_title(title, fontsize=10.5, color=INK, loc="left")
     pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
     axes[-1, 0].grid(visible=False, axis="x")

@@ -14,10 +14,12 @@ from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.wordings import texts_noted
 from undogmatic.report.words import missing
 from undogmatic.runs.folder import RESULTS, RunFolder
 from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
 from undogmatic.safety import files
+from undogmatic.safety.spool import many
 
 _ELSEWHERE = "folder rubric judgments frame metrics items results config asked repeatability texts label_scale".split()
 _AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
@@ -31,7 +33,11 @@ def keep(run: FinishedRun) -> None:
     told: dict[str, Any] = {name: _plain(getattr(run, name)) for name in _AS_THEY_ARE}
     told |= {"asked": [asdict(each) for each in run.asked]}
     told |= {"repeatability": _plain(asdict(run.repeatability)), "texts": [*map(str, run.texts)]}
-    told |= {"items": [item.id for item in run.items], "judged_by": judged_by, "repeats": repeats}
+    told |= {
+        "items": None if many(run.items) else [item.id for item in run.items],
+        "judged_by": judged_by,
+        "repeats": repeats,
+    }
     told |= {"gaps": len(run.frame) == len(run.items) * repeats * len(judged_by)}
     told |= {"config": {name: _plain(run.config.get(name)) for name in SETTINGS}}
     told |= {"results": [_of_result(result) for result in run.results]}
@@ -53,17 +59,16 @@ def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
 
 
 def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> FinishedRun:
-    known = {item.id: item for item in folder.items()}
-    items = [known[name] for name in told["items"]]
-    pairs = [(judge, criterion) for judge, criterion in told["judged_by"]]
-    judgments = {judgment.key: judgment for judgment in folder.judgments}
-    ordered = [
-        judgments[key]
+    items, pairs = folder.items(), [(judge, criterion) for judge, criterion in told["judged_by"]]
+    if told["items"] is not None:
+        known = {item.id: item for item in items}
+        items = [known[name] for name in told["items"]]
+    ordered = folder.journal.of(
+        (item.id, judge, criterion, repeat)
         for repeat in range(told["repeats"])
         for item in items
-        for pair in pairs
-        if (key := (item.id, *pair, repeat)) in judgments
-    ]
+        for judge, criterion in pairs
+    )
     compared = Repeatability(**told["repeatability"])
     return FinishedRun(
         **{name: _whole(told[name]) for name in _AS_THEY_ARE} | {"language": language or told["language"]},
@@ -77,7 +82,7 @@ def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> Fi
         metrics=folder.metrics,
         asked=[Asked(**each | {"without": tuple(each["without"])}) for each in told["asked"]],
         repeatability=replace(compared, earlier=compared.earlier and Path(compared.earlier)),
-        texts=[*map(Path, told["texts"])],
+        texts=[*map(texts_noted, told["texts"])],
         label_scale=told["label_scale"] and LabelScale.model_validate(told["label_scale"]),
     )
 
@@ -91,7 +96,7 @@ def _of_result(result: AnalysisResult) -> dict[str, Any]:
 def _result(told: Mapping[str, Any]) -> AnalysisResult:
     whole = {name: _whole(value) for name, value in told.items()}
     figures = [FigureData(name, kind, data) for name, kind, data in whole["figures"]]
-    return AnalysisResult(**whole | {"figures": figures, "texts": [*map(Path, whole["texts"])]})
+    return AnalysisResult(**whole | {"figures": figures, "texts": [*map(texts_noted, whole["texts"])]})
 
 
 def _plain(value: Any) -> Any:

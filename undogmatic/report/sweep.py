@@ -103,7 +103,9 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
     counts = [c for c in ("judged", "failed") if c in jobs] if "failed" in jobs and jobs["failed"].any() else []
     names = ["number", *sweep.choices, "status", *counts, *(["standing"] if "standing" in jobs else [])]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
-    numbers = column_cells(sweep.headline, [*jobs["headline"], *jobs["low"], *jobs["high"]], words, "sweep")
+    figures = [*jobs["headline"], *jobs["low"], *jobs["high"]]
+    spec = words.metric_spec(sweep.headline, *figures)  # as sentences say it
+    numbers = [words.number(figure, spec) for figure in figures]
     values, lows, highs = (numbers[n * len(jobs) :][: len(jobs)] for n in range(3))
     ends = zip(jobs["low"], jobs["high"], lows, highs, strict=True)
     separator = words.text("common.interval_separator")
@@ -122,10 +124,12 @@ def _of_unseen(sweep: SweepResult, words: Words, names: Sequence[str], jobs: Dat
     value, ends = found.values["test"], found.values["test_interval"]
     known = {"number": "final", "status": words.text("terminal.unseen"), "judged": str(found.values["texts"])}
     if found.answer is not None:
-        known["standing"] = words.text(f"common.answer.{found.answer}").lower()
+        standing = {"yes": "supported", "no": "refuted"}.get(found.answer, "undecided")
+        known["standing"] = column_cells("standing", [standing], words, "sweep")[0]
     best = jobs[jobs["name"] == found.values["best"]]
     known |= {c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)}
-    told, low, high = column_cells(sweep.headline, [value, *ends], words, "sweep")
+    spec = words.metric_spec(sweep.headline, value, *ends)
+    told, low, high = (words.number(figure, spec) for figure in (value, *ends))
     interval = f"[{low}{words.text('common.interval_separator')}{high}]"
     return [(*(known.get(name, "") for name in names), told, "" if any(map(missing, ends)) else interval)]
 

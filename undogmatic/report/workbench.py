@@ -18,6 +18,7 @@ from undogmatic.analyses.check import name_of
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import whole
 from undogmatic.records.verdict_table import SLICE, VerdictTable
 from undogmatic.report.document import Bench, Table, place
 from undogmatic.report.words import NOTHING, Words, missing
@@ -103,7 +104,7 @@ def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, st
     """The rows that a table of a run with many items has: half of MOST are those that come first in its order, half are
     taken at even steps of the rest; and the name of that order. All of a run whose items are held."""
     if not many(run.items) or len(frame) <= MOST:
-        return frame, "data"
+        return whole(frame), "data"
     by = {"furthest": (frame["score"] - frame["label"]).abs(), "doubtful": frame["doubt"]}
     by |= {"unsure": -frame["confidence"], "highest": frame["score"]}
     name = next((name for name, values in by.items() if values.notna().any()), "data")

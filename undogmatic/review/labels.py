@@ -21,7 +21,7 @@ from undogmatic.records.labels import Filled, Label
 from undogmatic.records.records import OVERALL, Item, LabelScale, first_problem
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.runs.folder import read_records
+from undogmatic.runs.index import read_records
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief, opened
 

@@ -17,6 +17,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.records.stored import whole
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
 
@@ -121,7 +122,7 @@ def ranked(
 ) -> tuple[Measure | None, Mapping[tuple[Any, ...], float]]:
     """Choose the measure that speaks for the judge as `analysis=calibration` does, on the verdicts of the first repeat.
     Returns it, None if the judge gives no uncertainty, and its value by item, judge, criterion and repeat."""
-    table = tabulate(items, judgments, 1 + max((j.repeat for j in judgments), default=0))
+    table = whole(tabulate(items, judgments, 1 + max((j.repeat for j in judgments), default=0)))
     verdicts = table[table["error"].isna()].set_index(["item_id", "judge", "criterion", "repeat"], drop=False)
     first = verdicts[verdicts["repeat"] == 0]
     measure = None if first.empty else choose(uncertainties(first), "auto")

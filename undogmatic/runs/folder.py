@@ -11,21 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.files import as_written
-from undogmatic.safety.outside import Unreadable, json_value, placed_lines, read_text, read_yaml
+from undogmatic.safety.outside import Unreadable, json_value, opened, read_text, read_yaml
 from undogmatic.safety.secrets import scrub_words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from undogmatic.records.labels import Label
-    from undogmatic.records.records import Item, Judgment, Made
+    from undogmatic.records.records import Item, Judgment
     from undogmatic.records.rubric import Rubric
+    from undogmatic.runs.index import Records
 
-R = TypeVar("R", "Judgment", "Made", "Label")
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 RESULTS = "results.json"  # what the report tells beyond these
@@ -38,11 +37,6 @@ _NUMBERS = tuple("score revised_score label confidence calls seconds truth right
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
 TABLE_BYTES = 1_000_000_000
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
-_RECORDS = {
-    "Judgment": ("a judgment", "to have its item judged again"),
-    "Made": ("what a step made", "to have it made again"),
-    "Label": ("a label", "and import the label again"),
-}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
@@ -187,15 +181,21 @@ class RunFolder:
         return build(self.section("rubric"), "rubric")  # type: ignore[no-any-return]
 
     @cached_property
-    def judgments(self) -> list[Judgment]:
-        """The judgments that count, in the journal's order. Raises DataError if there are none."""
+    def journal(self) -> Records[Judgment]:
+        """The judgments that count, by their keys. Raises DataError."""
         from undogmatic.records.records import Judgment
+        from undogmatic.runs.index import Records
 
-        # Of several with one key the last counts: a resumed run asks again what got no answer.
-        by_key = {each.key: each for each in read_records(self.path / JOURNAL, Judgment)}
-        if not by_key:
+        with opened(self.path / JOURNAL):  # one that is not there holds no judgments elsewhere, and is a fault here
+            return Records(self.path / JOURNAL, Judgment)
+
+    @cached_property
+    def judgments(self) -> Sequence[Judgment]:
+        """The judgments that count, in the journal's order; many are read when they are asked for. Raises DataError if
+        there are none."""
+        if not self.journal:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
-        return list(by_key.values())
+        return self.journal.in_order()
 
     def by_item(self) -> dict[str, list[Judgment]]:
         """The judgments of each item, repeats in order."""
@@ -223,30 +223,42 @@ class RunFolder:
         if (judge, criterion) not in voices:
             self._check_one(voices)
             ((judge, _),) = voices
-        own = [j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion)]
+        own = (j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion))
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
     def table(self, name: str, needs: Iterable[str] = ()) -> pd.DataFrame:
         """A CSV file with item_id and the columns it `needs`. "NA" is an id like any; only an empty cell is missing."""
+        return next(self.tables(name, None, needs))
+
+    def tables(self, name: str, rows: int | None, needs: Iterable[str] = ()) -> Iterator[pd.DataFrame]:
+        """A `table` so many rows at a time; None: all at once."""
         import numpy as np
-        import pandas as pd
 
         numbers = (*_NUMBERS, *(() if name in _NEEDED else _WORDS_OF_SCORES))
         kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
+        for frame in self._frames(name, rows, kinds):
+            if lacking := [column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in frame]:
+                raise self._damaged(name, f"no column {lacking[0]}")
+            if frame["item_id"].isna().any():
+                raise self._damaged(name, "a row without item_id")
+            if infinite := [each for each in frame.columns.intersection(numbers) if np.isinf(frame[each]).any()]:
+                raise self._damaged(name, f"`{infinite[0]}` is infinite")
+            for column in frame.columns.intersection(_TEXTS):
+                frame[column] = frame[column].map(as_written, na_action="ignore")
+            yield frame
+
+    def _frames(self, name: str, rows: int | None, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
+        read: dict[str, Any] = {"dtype": kinds, "keep_default_na": False, "na_values": [""], "index_col": False}
         try:
-            text = StringIO(read_text(self.path / name, TABLE_BYTES))
-            frame = pd.read_csv(text, dtype=kinds, keep_default_na=False, na_values=[""], index_col=False)
+            if rows is None:
+                yield pd.read_csv(StringIO(read_text(self.path / name, TABLE_BYTES)), **read)
+                return
+            with opened(self.path / name) as file:
+                yield from pd.read_csv(file, chunksize=rows, **read)
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
-        if lacking := [column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in frame]:
-            raise self._damaged(name, f"no column {lacking[0]}")
-        if frame["item_id"].isna().any():
-            raise self._damaged(name, "a row without item_id")
-        if infinite := [column for column in frame.columns.intersection(numbers) if np.isinf(frame[column]).any()]:
-            raise self._damaged(name, f"`{infinite[0]}` is infinite")
-        for column in frame.columns.intersection(_TEXTS):
-            frame[column] = frame[column].map(as_written, na_action="ignore")
-        return frame
 
     def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
         """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises DataError where it cannot
@@ -262,7 +274,9 @@ class RunFolder:
         Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
         from undogmatic.config.build import build
         from undogmatic.datasets.labels import on_scale
-        from undogmatic.records.records import Failure, Made, items_digest
+        from undogmatic.records.kept import gathered
+        from undogmatic.records.records import OVERALL, Failure, Made, items_digest
+        from undogmatic.runs.index import Records
 
         node, limit = self.section("dataset"), self.section("run").get("limit")
         # The folder from which the run was started, to which its relative paths refer; here, if that one is gone.
@@ -277,20 +291,20 @@ class RunFolder:
             what = f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed"
             why = "since it was judged, so its texts may not be what the judge saw"
             raise DataError(f"{what} {why}. Put the earlier file back, or judge it again.")
-        stopped: list[str] = []  # an item at which a step failed, or never came, stands for itself
+        stopped: set[str] = set()  # an item at which a step failed, or never came, stands for itself
         for name in self.facts.get("steps", ()):
-            path = self.path / "steps" / f"{name}.jsonl"
-            records = read_records(path, Made) if path.is_file() else ()
-            outcomes = {record.item_id: record.outcome for record in records if record.repeat == 0}
-            reached: list[Item] = []
-            for item in items:
-                outcome = None if item.id in stopped else outcomes.get(item.id)
-                if outcome is None or isinstance(outcome, Failure):
-                    stopped.append(item.id)
-                    reached.append(item)
-                else:
-                    reached += outcome.items
-            items = reached
+            made = Records(self.path / "steps" / f"{name}.jsonl", Made)
+
+            def reached(before: Sequence[Item], made: Records[Made], name: str) -> Iterator[Item]:
+                for item in before:
+                    record = None if item.id in stopped else made.get((item.id, name, OVERALL, 0))
+                    if record is None or isinstance(record.outcome, Failure):
+                        stopped.add(item.id)
+                        yield item
+                    else:
+                        yield from record.outcome.items
+
+            items = gathered(reached(items, made, name))
         return items
 
     @cached_property
@@ -320,25 +334,6 @@ class RunFolder:
     def _damaged(self, name: str, why: object) -> DataError:
         what = f"its {name} cannot be read ({str(why).splitlines()[0]})"
         return DataError(f"{self.named}: {what}. Put back a whole copy, or repeat that run.")
-
-
-def read_records(path: Path, record: type[R]) -> Iterator[R]:
-    """The records of a file that only grows, in its order. Raises DataError naming file and line."""
-    return (each for _, _, each in placed_records(path, record))
-
-
-def placed_records(path: Path, record: type[R]) -> Iterator[tuple[int, int, R]]:
-    """The records of `read_records`, each with the byte at which its line begins and the length of the line."""
-    from pydantic import ValidationError
-
-    from undogmatic.records.records import first_problem
-
-    what, hint = _RECORDS[record.__name__]
-    for number, start, line in placed_lines(path):
-        try:
-            yield start, len(line), record.model_validate_json(line)
-        except ValidationError as error:
-            raise DataError(f"{path}:{number}: not {what} ({first_problem(error)}). Delete the line {hint}.") from None
 
 
 def _beside(path: Path) -> str:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,6 @@ from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import without_secrets
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from undogmatic.records.records import Judgment
     from undogmatic.runs.outcome import Repeatability
 
@@ -183,7 +181,7 @@ class Manifest:
             with suppress(StorageError):  # it may be why the run ended
                 self.close("stopped", error=str(error))
 
-    def compare(self, frame: pd.DataFrame, judgments: Sequence[Judgment], deterministic: bool) -> Repeatability:
+    def compare(self, frame: Any, judgments: Sequence[Judgment], deterministic: bool) -> Repeatability:
         """How the scores compare with the newest finished run of the same identity beside this one."""
         from undogmatic.runs.outcome import Repeatability
 
@@ -201,17 +199,41 @@ class Manifest:
                     finished.append((facts.get("ended") or 0, path))
         for _, path in sorted(finished, reverse=True):
             with suppress(DataError):  # what is wrong with another run is no fault of this one
-                kept = RunFolder(path).table(SCORES)
-                keys = [key for key in ("item_id", "judge", "criterion") if key in kept]
-                if kept.duplicated(keys).any():
-                    continue
-                now = frame[frame["repeat"] == 0].set_index(keys)["score"].round(6)  # of the first repeat
-                before = kept.set_index(keys)["score"].reindex(now.index)
-                gap = (now - before).abs()
-                same_missing = bool((now.isna() == before.isna()).all())
-                largest = float(gap.max()) if gap.notna().any() else 0.0
-                return Repeatability(path, same_missing and largest == 0.0, largest, share, deterministic)
+                if (found := _differences(frame, RunFolder(path))) is not None:
+                    return Repeatability(path, *found, share, deterministic)
         return Repeatability(None, None, None, share, deterministic)
 
     def _write(self) -> None:
         files.write(self.folder / MANIFEST, json.dumps(self.data, indent=2) + "\n")
+
+
+def _differences(frame: Any, earlier: RunFolder) -> tuple[bool, float] | None:
+    """Whether an earlier run has the same scores in the first repeat, and the largest difference; None where its rows
+    cannot be told apart. Of a row only a hash of its names and the score are held."""
+    import numpy as np
+    import pandas as pd
+
+    from undogmatic.records.stored import in_parts
+
+    def marked(parts: Iterable[pd.DataFrame], keys: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        marks, scores = [np.empty(0, np.uint64)], [np.empty(0)]
+        for rows in parts:
+            own = rows[rows["repeat"] == 0] if "repeat" in rows else rows
+            names = own[keys].astype(str).astype(object)
+            marks.append(pd.util.hash_pandas_object(names, index=False).to_numpy())
+            scores.append(own["score"].to_numpy(dtype=float))
+        return np.concatenate(marks), np.concatenate(scores)
+
+    first = next(earlier.tables(SCORES, 1))
+    keys = [key for key in ("item_id", "judge", "criterion") if key in first]
+    there, before = marked(earlier.tables(SCORES, 10_000), keys)
+    order = np.argsort(there)
+    there, before = there[order], before[order]
+    if (there[1:] == there[:-1]).any():
+        return None
+    here, now = marked(in_parts(frame, [*keys, "score", "repeat"]), keys)
+    place = np.minimum(np.searchsorted(there, here), len(there) - 1)
+    before = np.where(there[place] == here, before[place], np.nan)
+    gap = np.abs(now.round(6) - before)
+    largest = float(np.nanmax(gap)) if np.isfinite(gap).any() else 0.0
+    return bool((np.isnan(now) == np.isnan(before)).all()) and largest == 0.0, largest

@@ -3,7 +3,7 @@ statistic."""
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ import pandas as pd
 from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import in_parts
 from undogmatic.records.wordings import Licence
 from undogmatic.safety import files
 
@@ -173,19 +174,24 @@ class SweepResult:
         return int(self.jobs["number"].nunique())
 
 
-def keep_scores(folder: Path, items: Sequence[Item], frame: pd.DataFrame) -> None:
+def keep_scores(folder: Path, frame: Any) -> None:
     """Write scores.csv: one row per item, judge and criterion (the first repeat), in input order; labels.csv beside it
     where there are labels, with the `text_mark` that tells of which texts they are, for what is later fitted on them.
     Judge and criterion are named where there are several."""
     parts = ["judge", "criterion"]
     keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
-    first = frame[frame["repeat"] == 0]
-    scores = first[keys + _SCORES].round({"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4})
-    files.write(folder / "scores.csv", files.csv(scores))
-    if first["label"].notna().any():
-        marks = {item.id: text_mark(item.text) for item in items}
-        labels = first[[*keys, "label"]].assign(text_mark=[marks[each] for each in first["item_id"]])
-        files.write(folder / "labels.csv", files.csv(labels))
+    digits = {"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4}
+
+    def kept(names: list[str], change: Callable[[pd.DataFrame], pd.DataFrame]) -> Iterator[str]:
+        for n, rows in enumerate(in_parts(frame, [*names, "repeat"])):
+            yield files.csv(change(rows.loc[rows["repeat"] == 0, names]), header=n == 0)
+
+    def marked(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.drop(columns="text").assign(text_mark=[text_mark(text) for text in rows["text"]])
+
+    files.write(folder / "scores.csv", kept(keys + _SCORES, lambda rows: rows.round(digits)))
+    if frame["label"].notna().any():
+        files.write(folder / "labels.csv", kept([*keys, "label", "text"], marked))
 
 
 def metrics(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
@@ -28,26 +28,28 @@ _QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def write(path: Path, text: str, mode: int = OWN) -> None:
-    """Write a text file without secrets in one step; its folder is made. `mode` is OWN or ALL. Raises StorageError."""
-    write_bytes(path, scrub(text).encode("utf-8", "replace"), mode)
+def write(path: Path, text: str | Iterable[str], mode: int = OWN) -> None:
+    """Write a text file without secrets in one step; its folder is made. A text that is too long for memory comes in
+    parts of whole lines. `mode` is OWN or ALL. Raises StorageError."""
+    parts = (text,) if isinstance(text, str) else text
+    write_bytes(path, (scrub(part).encode("utf-8", "replace") for part in parts), mode)
 
 
-def write_bytes(path: Path, content: bytes, mode: int = OWN) -> None:
+def write_bytes(path: Path, content: bytes | Iterable[bytes], mode: int = OWN) -> None:
     """Write a file that is no text, in one step. Raises StorageError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with open(temporary, "wb", opener=_opener(mode)) as file:
-                file.write(content)
+                file.writelines((content,) if isinstance(content, bytes) else content)
             temporary.replace(path)
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
 
-def csv(frame: pd.DataFrame) -> str:
+def csv(frame: pd.DataFrame, header: bool = True) -> str:
     """A table as CSV. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
     shown, end = frame.copy(deep=False), "\n"
     for n, kind in enumerate(shown.dtypes):
@@ -56,7 +58,7 @@ def csv(frame: pd.DataFrame) -> str:
             if any(isinstance(cell, str) and "\r" in cell for cell in cells):
                 end = "\r\n"  # else the csv module leaves a lone \r unquoted, and the row breaks there
             shown.isetitem(n, cells)
-    return str(shown.to_csv(index=False, lineterminator=end))
+    return str(shown.to_csv(index=False, lineterminator=end, header=header))
 
 
 def harmless(cell: str) -> str:

@@ -68,6 +68,15 @@ def many(records: object) -> bool:
     return isinstance(records, _Stored)
 
 
+def nameless() -> tuple[Any, Path]:
+    """A file that ends with the process (whoever uses it closes it), and how messages call it. Raises StorageError."""
+    try:
+        file: Any = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        return file, Path(tempfile.gettempdir()) / "(a file of this run)"
+    except OSError as error:
+        raise refused(Path(tempfile.gettempdir()), error) from None
+
+
 class Spool(_Stored[T]):
     """Records in a file without a name; `write` and `read` turn one into a value of JSON and back. Raises
     StorageError."""
@@ -76,10 +85,7 @@ class Spool(_Stored[T]):
         self._write, self._decode = write, read
         self._ends = array("Q", [0])
         self._waiting, self._written = bytearray(), 0
-        try:
-            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed with this)
-        except OSError as error:
-            raise refused(Path(tempfile.gettempdir()), error) from None
+        self._file, self._path = nameless()
         weakref.finalize(self, self._file.close)
 
     def append(self, record: T) -> None:
@@ -111,7 +117,7 @@ class Spool(_Stored[T]):
                 self._written += done
                 del self._waiting[:done]
         except OSError as error:
-            raise refused(Path(tempfile.gettempdir()) / "(a file of this run)", error) from None
+            raise refused(self._path, error) from None
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -119,6 +125,31 @@ class Spool(_Stored[T]):
     def _read(self, place: int) -> T:
         start = self._ends[place]
         return self._decode(from_json(self.raw(start, self._ends[place + 1] - start)))
+
+
+class _Again(_Stored[T]):
+    def __init__(self, source: Callable[[], Iterable[T]], length: int) -> None:
+        self._source, self._length = source, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._source())
+
+    def _read(self, place: int) -> T:
+        return next(islice(self._source(), place, None))
+
+
+def again(source: Callable[[], Iterable[T]]) -> Sequence[T]:
+    """What a source yields: a list where it is little (HELD), else read anew whenever it is gone through."""
+    coming = iter(source())
+    first = list(islice(coming, HELD + 1))
+    if len(first) <= HELD:
+        return first
+    length = len(first)
+    first.clear()
+    return _Again(source, length + sum(1 for _ in coming))
 
 
 class Blocks:

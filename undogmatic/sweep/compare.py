@@ -16,7 +16,7 @@ from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.records import Item
 from undogmatic.records.results import Finding, Telling
-from undogmatic.records.wordings import texts_beside
+from undogmatic.records.wordings import texts_beside, texts_noted
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import agreement, means, review
@@ -115,7 +115,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
-        texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(Path, of_jobs)],
+        texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(texts_noted, of_jobs)],
     )
 
 
@@ -226,6 +226,16 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
     criteria = criteria.where(table["measure"].isin(WITH_MARGIN), "")
     for (measure, criterion), rows in table.groupby(["measure", criteria], sort=False):
         values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
+        if len(rows) == 1 and not several:  # counts of one pair are hard to read
+            one, margin = rows.iloc[0], sweep.margins[sweep.jobs[rows["left"].iloc[0]].criterion].value
+            values |= {"left": one["left"], "right": one["right"]}
+            if measure not in WITH_MARGIN:
+                tell.say("pair_apart" if values["n"] else "pair_alike", values)
+            else:
+                tell.say(
+                    f"pair_{one['shown'] if one['shown'] in ('equal', 'open') else 'beyond'}", values, margin=margin
+                )
+            continue
         if measure not in WITH_MARGIN:
             tell.say("tests" if values["n"] < len(rows) else "tests_all", values)
             continue

@@ -136,7 +136,7 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
     (judge, criterion), part = voice, names[voice]
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
-    costs = spent([j for j in folder.judgments if (j.judge, j.criterion) == payer])
+    costs = spent(j for j in folder.judgments if (j.judge, j.criterion) == payer)
     scores, labels = folder.scores(*voice), folder.labels(*voice)
     cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
     seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
@@ -152,11 +152,11 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
         fronts = tuple(f"{name}." for name in names.values() if name)
         if whose := next(filter(headline.startswith, fronts), None):
             facts = {**facts, "headline": headline.removeprefix(whose)}
-        judged = [j for j in folder.judgments if (j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict)]
+        judged = sum((j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict) for j in folder.judgments)
         asked = len(scores) * (1 + max((j.repeat for j in folder.judgments), default=0))
         of_part = {key.removeprefix(f"{part}."): value for key, value in metrics.items() if key.startswith(f"{part}.")}
         metrics = {key: value for key, value in metrics.items() if "." in key and not key.startswith(fronts)} | of_part
-        metrics |= {"judged": len(judged), "failed": asked - len(judged), "calls_cached": int(costs["cached"].sum())}
+        metrics |= {"judged": judged, "failed": asked - judged, "calls_cached": int(costs["cached"].sum())}
         metrics |= {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
     job = replace(job, judge=judge, criterion=criterion, part=part, facts=facts, metrics=metrics)
     return replace(job, scores=scores, items=items, costs=costs)

@@ -24,7 +24,7 @@ from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.records import Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.runs.folder import read_records
+from undogmatic.runs.index import read_records
 from undogmatic.safety.paths import conf_folder
 
 REFERENCE = (

@@ -32,7 +32,7 @@ from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.folder import read_records
+from undogmatic.runs.index import read_records
 from undogmatic.safety.paths import conf_folder
 
 CHOICES = {"model": "m", "prompt": "gating_en", "judge": "gating", "dataset": "gating", "analysis": "gating"}

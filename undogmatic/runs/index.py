@@ -14,20 +14,28 @@ import os
 import sqlite3
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from pydantic import ValidationError
+
 from undogmatic.errors import DataError, StorageError
-from undogmatic.records.records import RETRIED_ON_RESUME, Failure, Judgment, Key, Made
-from undogmatic.runs.folder import placed_records
+from undogmatic.records.labels import Label
+from undogmatic.records.records import RETRIED_ON_RESUME, Failure, Judgment, Key, Made, first_problem
 from undogmatic.safety import spool
 from undogmatic.safety.files import refused
-from undogmatic.safety.outside import Unreadable, json_value
+from undogmatic.safety.outside import Unreadable, json_value, placed_lines
 
 R = TypeVar("R", Judgment, Made)
+L = TypeVar("L", Judgment, Made, Label)
 LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory; parsed, it takes nine times its length
+_RECORDS = {
+    "Judgment": ("a judgment", "to have its item judged again"),
+    "Made": ("what a step made", "to have it made again"),
+    "Label": ("a label", "and import the label again"),
+}
 _CACHE = 8_000  # kilobytes of the index that SQLite may keep in memory
 _TABLE = "CREATE TABLE places (key BLOB PRIMARY KEY, start INTEGER, length INTEGER, open INTEGER) WITHOUT ROWID"
 
@@ -135,6 +143,28 @@ class Records(Mapping[Key, R], Generic[R]):
             return self._held.values()
         return (self.at(start, length) for start, length in self._index.in_order())
 
+    def in_order(self) -> Sequence[R]:
+        """The records in the journal's order; many are read when they are asked for."""
+        if self._index is None:
+            return list(self._held.values())
+        placed = spool.Placed(self.at)
+        for start, length in self._index.in_order():
+            placed.append(start, length)
+        return placed
+
+    def of(self, keys: Iterable[Key | R]) -> Sequence[R]:
+        """The records of these keys that there are, in their order, and with them those that are given themselves; many
+        are read when they are asked for."""
+        held, placed = list[R](), spool.Placed(self.at) if self.many else None
+        for key in keys:
+            if not isinstance(key, tuple):
+                held.append(key) if placed is None else placed.hold(key)
+            elif placed is None:
+                held += [self._held[key]] if key in self._held else []
+            elif (line := self.place(key)) is not None:
+                placed.append(line.start, line.length)
+        return held if placed is None else placed
+
     def keep(self) -> None:
         """Leave a copy of the index beside the journal, where there is one; without room for it there is none."""
         if self._index is not None and self._index.whole and self.path is not None:
@@ -234,3 +264,18 @@ def _mark(key: object) -> bytes:
 
 def _refused(error: Exception) -> StorageError:
     return refused(Path(tempfile.gettempdir()) / "(the index of the journal)", error)
+
+
+def read_records(path: Path, record: type[L]) -> Iterator[L]:
+    """The records of a file that only grows, in its order. Raises DataError naming file and line."""
+    return (each for _, _, each in placed_records(path, record))
+
+
+def placed_records(path: Path, record: type[L]) -> Iterator[tuple[int, int, L]]:
+    """The records of `read_records`, each with the byte at which its line begins and the length of the line."""
+    what, hint = _RECORDS[record.__name__]
+    for number, start, line in placed_lines(path):
+        try:
+            yield start, len(line), record.model_validate_json(line)
+        except ValidationError as error:
+            raise DataError(f"{path}:{number}: not {what} ({first_problem(error)}). Delete the line {hint}.") from None
