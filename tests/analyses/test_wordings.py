@@ -1,18 +1,28 @@
 """Every finding that an analysis can make has words, and no wording is left over."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import undogmatic.analyses
 from undogmatic.analyses import ruling
-from undogmatic.records.wordings import read
+from undogmatic.records.wordings import REPORT_TEXTS, read
 
 FOLDER = Path(undogmatic.analyses.__path__[0])
 NOT_FINDINGS = ("question", "question_sides", "title", "names", "metrics", "said", "short")
 SAYING = ("Finding", "tell.say", "self.tell.say")
 TELLS_FOR = {"independence": "units"}
 """Of a module that tells for an analysis of another name: whose."""
+CODE = re.compile(r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+")
+HOLE = re.compile(r"\{\w+:[^{}|]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
+BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier chance chatbot cite classes cohen commit
+compare continue crps data decide declare drift euros for gate gates git grave gwet hash hodges holm idf ids install
+item judge kappa kendall krippendorff lehmann lin mail manual material matplotlib min mondrian nli normal order ordinal
+original pareto pearson phi pip pratt prompt prompts real ridge roc rouge sha spearman system súmula tau terry tokens
+true undogmatic untied usd use usual utf wilcoxon zsplit"""
+"""Words that Portuguese has too, names, and the terms of the trade that it takes from English (prompt, tokens)."""
 
 
 def trees() -> Iterator[tuple[str, ast.AST]]:
@@ -79,3 +89,23 @@ def test_no_wording_is_left_over() -> None:
     whole, beginnings = keys_in_code()
     unused = {k for k in wordings() if k not in whole | ruled() and not k.startswith(tuple(beginnings))}
     assert not unused, sorted(unused)
+
+
+def words_in(tree: Any) -> Iterator[str]:
+    """The words of all wordings in a tree; no code, and of a placeholder only what it may write."""
+    if isinstance(tree, dict):
+        for each in tree.values():
+            yield from words_in(each)
+    elif isinstance(tree, str):
+        bare = CODE.sub(" ", HOLE.sub(lambda hole: " " + (hole[1] or ""), tree))
+        yield from (word.lower() for word in re.findall(r"[^\W\d_]{3,}", bare))
+
+
+def test_the_portuguese_wordings_have_no_english_words() -> None:
+    paths = [
+        path for path in FOLDER.parent.rglob("*.texts.yaml") if path.name != "init.texts.yaml"
+    ]  # which holds files
+    trees = [(read(path)["en"], read(path)["pt"]) for path in paths]
+    trees.append((read(REPORT_TEXTS / "en.yaml"), read(REPORT_TEXTS / "pt.yaml")))
+    english, portuguese = (set(words_in(dict(enumerate(each)))) for each in zip(*trees, strict=True))
+    assert len(english) > 1000 and (english & portuguese) - set(BOTH.split()) == set()

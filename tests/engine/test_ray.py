@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -20,9 +21,9 @@ from undogmatic.config.door import compose_config
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.engine.journal import Journals, Ledger
 from undogmatic.engine.local import Engine, LocalEngine
-from undogmatic.engine.ray import RayEngine, _shares
+from undogmatic.engine.ray import RayEngine, _shares, _Workers
 from undogmatic.engine.recipe import Recipe
-from undogmatic.engine.workers import Desk, Fault
+from undogmatic.engine.workers import Desk, Fault, News
 from undogmatic.errors import BudgetExceeded, ConfigError, StorageError
 from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.folder import read_records
@@ -103,22 +104,16 @@ def test_all_workers_share_one_budget(cluster: Machines, stub: StubServer, keyed
     assert stub.texts() == dict.fromkeys((item.text for item in ITEMS), 1)
 
 
-def test_a_disk_that_fills_lets_no_further_call_leave(
-    cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The ledger cannot be written any more: what was judged by then is kept, and nobody waits for ever."""
-    note, engine = Ledger.note, by_ray(cluster, tmp_path, workers=1, concurrency=1)
-
-    def full(self: Ledger, calls: int, usd: float) -> None:
-        if self.calls >= 3:
-            raise StorageError("no space left")
-        note(self, calls, usd)
-
-    monkeypatch.setattr(Ledger, "note", full)
-    with pytest.raises(StorageError, match="no space left"):
-        judged(engine, hosted(stub), tmp_path)
-    assert len(stub.requests) == 3  # of the last the price could not be noted any more
-    assert len(list(read_records(tmp_path / "judgments.jsonl", Judgment))) == 2
+def test_a_ledger_that_cannot_be_written_halts_the_desk() -> None:
+    """Nobody waits for ever, and no further call leaves."""
+    engine, full = RayEngine(), StorageError("no space left")
+    engine.budget.note = Mock(side_effect=[None, full])
+    news, halt = AsyncMock(side_effect=[News(3, 2, 0.5, 16), News(4, 1, 0.0, 16)]), AsyncMock()
+    workers = Mock(_engine=engine, _desk=Mock(**{"news.remote": news, "halt.remote": halt}))
+    asyncio.run(_Workers._listen(workers))
+    halt.assert_awaited_once_with(Fault("StorageError", "no space left"))
+    assert (engine.budget.calls, engine.budget.usd, workers._window) == (3, 0.5, 16)
+    assert [call.args for call in news.await_args_list] == [(0,), (3,)]  # the desk hears what the ledger has
 
 
 def test_other_code_on_a_machine_is_refused(cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +182,7 @@ def test_ray_is_started_here_and_leaves_nothing(tmp_path: Path) -> None:
     items = TextsDataset(f"{tmp_path}/texts.jsonl").load()
     here = judged(LocalEngine(), Recipe(compose_config(words)), tmp_path / "here", items)
     command = [sys.executable, "-m", "undogmatic.run", *words, "analysis=none", "tracking=none", "engine=ray"]
+    command.append("engine.workers=1")
     environment = {**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(Path(__file__).parents[2])}
     command.append(f"hydra.run.dir={tmp_path}/there")
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)

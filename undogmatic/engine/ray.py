@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -119,6 +120,7 @@ class _Workers(Place):
         self._started = self._window = 0
         self._fault: UndogmaticError | None = None
         self._changed = asyncio.Event()  # a worker has begun, or none will
+        self._alone = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         budget = engine.budget
         here = _on(ray.get_runtime_context().get_node_id())
@@ -224,20 +226,22 @@ class _Workers(Place):
         import ray
 
         said = ""
-        for _ in range(TRIES):
-            one = await self._free()
-            one.busy += 1
-            try:
-                records = await one.actor.process.remote(self._places[id(step)], item, repeat)
-            except ray.exceptions.RayActorError as error:
-                said = _last(error)
-                self._lost(one)
-                continue
-            except ray.exceptions.RayError as error:  # what was made cannot be sent
-                said = _last(error)
-                break
-            finally:
-                one.busy -= 1
+        for tried in range(TRIES):
+            # At last one at a time, or an item that ends its worker would take those beside it along.
+            async with self._alone if tried == TRIES - 1 else contextlib.nullcontext():
+                one = await self._free()
+                one.busy += 1
+                try:
+                    records = await one.actor.process.remote(self._places[id(step)], item, repeat)
+                except ray.exceptions.RayActorError as error:
+                    said = _last(error)
+                    self._lost(one)
+                    continue
+                except ray.exceptions.RayError as error:  # what was made cannot be sent
+                    said = _last(error)
+                    break
+                finally:
+                    one.busy -= 1
             if isinstance(records, Fault):
                 raise records.error
             return records  # type: ignore[no-any-return]
@@ -417,13 +421,14 @@ def _started() -> Iterator[None]:
     above = above if len(above) <= 40 else "/tmp"  # the name of a socket may have 107 characters
     _sweep(Path(above))
     folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=above))
-    files.write(folder / "token", _TOKEN)
     own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
     own |= {"RAY_TMPDIR": str(folder), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
     before = {name: os.environ.get(name) for name in (*own, "RAY_AUTH_MODE")}  # which Ray sets
     os.environ.update(own)
     try:
-        yield
+        with _holding(folder):
+            files.write(folder / "token", _TOKEN)
+            yield
     finally:
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
@@ -431,12 +436,18 @@ def _started() -> Iterator[None]:
 
 
 def _sweep(above: Path) -> None:
-    """Remove the folders of processes that were killed."""
+    """Remove the folders of processes that were killed: nobody holds them any more."""
     for folder in above.glob(f"{_FOLDER}*"):
-        number = folder.name.removeprefix(_FOLDER).partition("-")[0]
-        with contextlib.suppress(OSError):
-            if number.isdigit() and folder.stat().st_uid == os.getuid():
-                try:
-                    os.kill(int(number), 0)
-                except ProcessLookupError:
-                    shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError), _holding(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _holding(folder: Path) -> Iterator[None]:
+    """Hold a folder against `_sweep`. Raises OSError where another process does, or it is another user's."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(place)
