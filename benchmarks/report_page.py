@@ -6,7 +6,8 @@
 Frames per second are those of the page's own clock: while nothing moves, and while the table is scrolled by a third of
 its height with every frame. How fast that can be on a machine as busy as this one is now, is measured just before and
 just after on a bare table of as many rows of that height, which has one cell in a row and no script; `share of bare`
-is the report's rate as a share of the mean of both.
+is the report's rate as a share of the mean of both. The milliseconds that the page takes of the processor for a frame
+depend on its speed alone; 16.7 are to be had for 60 frames a second.
 axe-core (npm pack axe-core) is not part of the project; without it there are no lines `axe`. It looks at the page with
 all that can be folded open.
 """
@@ -30,7 +31,7 @@ new Promise(done => {
     times.push(now);
     pane.scrollTop = (pane.scrollTop + pane.clientHeight / 3) % (pane.scrollHeight - pane.clientHeight);
     if (now - began < 2000) requestAnimationFrame(step);
-    else done({ rate: 1000 * (times.length - 1) / (times.at(-1) - times[0]),
+    else done({ frames: times.length, rate: 1000 * (times.length - 1) / (times.at(-1) - times[0]),
                 worst: Math.max(...times.slice(1).map((t, n) => t - times[n])) });
   };
   requestAnimationFrame(step);
@@ -53,6 +54,7 @@ BARE = """
 """
 WINDOW = "[...document.querySelectorAll('.window')].find(each => each.clientHeight)"
 SHOWN = "document.getElementById('bare').remove(); document.querySelector('.window').style.display = ''; 0"
+TRACED = "devtools.timeline,disabled-by-default-devtools.timeline"
 OPENED = "for (const folded of document.querySelectorAll('details')) folded.open = true; 0"
 AXE = "axe.run().then(told => told.violations.map(v => `${v.id} (${v.nodes.length}: ${v.nodes[0].html.slice(0, 90)})`))"
 
@@ -79,17 +81,31 @@ async def measure(page: Path, axe: str | None) -> dict[str, Any]:
 
 async def scrolled(browser: Browser) -> dict[str, Any]:
     """Frames per second while nothing moves, while a bare table is scrolled, and while the report's own is."""
-    told = []
-    for pane in ("document.body", "bare", WINDOW, "bare"):
-        if pane == "bare":
-            await browser.js(BARE)
-        told.append(await browser.js(SCROLL.replace("PANE", WINDOW if pane == "bare" else pane)))
-        if pane == "bare":
-            await browser.js(SHOWN)
-    still, before, own, after = (each["rate"] for each in told)
-    bare = (before + after) / 2
-    named = {"frames still": still, "frames of a bare table": bare, "frames scrolled": own, "share of bare": own / bare}
-    return named | {"frames scrolled, longest ms": told[2]["worst"]}
+    still, before, own, after = [await paced(browser, pane) for pane in ("document.body", "bare", WINDOW, "bare")]
+    bare = {key: (before[key] + after[key]) / 2 for key in own}
+    return {"frames still": still["rate"], "frames of a bare table": bare["rate"], "frames scrolled": own["rate"]} | {
+        "share of bare": own["rate"] / bare["rate"], "frames scrolled, longest ms": own["worst"],
+        "ms of the processor for a frame": own["busy"], "of a bare table": bare["busy"],
+    }  # fmt: skip
+
+
+async def paced(browser: Browser, pane: str) -> dict[str, float]:
+    """Frames per second while an element is scrolled, the longest frame, and milliseconds of the processor for each."""
+    if pane == "bare":
+        await browser.js(BARE)
+    browser.events.clear()
+    await browser.call("Tracing.start", categories=TRACED, transferMode="ReportEvents")
+    told = await browser.js(SCROLL.replace("PANE", WINDOW if pane == "bare" else pane))
+    await browser.call("Tracing.end")
+    while not any(each.get("method") == "Tracing.tracingComplete" for each in browser.events):
+        await browser.js("0")
+    if pane == "bare":
+        await browser.js(SHOWN)
+    sent = (each["params"]["value"] for each in browser.events if each.get("method") == "Tracing.dataCollected")
+    spans = [span for several in sent for span in several]
+    page = {span["tid"] for span in spans if span["name"] == "FireAnimationFrame"}
+    busy = sum(span.get("tdur", 0) for span in spans if span["name"] == "RunTask" and span["tid"] in page) / 1000
+    return told | {"busy": busy / told["frames"]}
 
 
 def made_run(folder: Path, n: int) -> Path:

@@ -241,6 +241,6 @@ def test_two_commands_lead_from_nothing_to_a_verdict_of_a_rubric_of_two_inputs_a
         printed.append(done.stdout)
     assert "0.356" in printed[0] or "0.36" in printed[0]
     pages = sorted((tmp_path / "outputs").glob("*/*/report.html"))
-    assert len(pages) == 2 and "16 were judged" in printed[2]
+    assert len(pages) == 2 and "16 judged" in printed[2]
     report = Report(pages[0], printed[2])
     assert all(said(" ".join(report.verdict), screen) for screen in report.first_screens())

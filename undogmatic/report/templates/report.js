@@ -185,8 +185,8 @@
     return low;
   };
   const draw = anew => {
-    const begin = Math.max(0, Math.floor(at(pane.scrollTop) / 10) * 10 - 10);
-    const end = Math.min(shown.length, Math.ceil(at(pane.scrollTop + pane.clientHeight) / 10) * 10 + 10);
+    const begin = Math.max(0, Math.floor(at(pane.scrollTop) / 6) * 6 - 6);
+    const end = Math.min(shown.length, Math.ceil(at(pane.scrollTop + pane.clientHeight) / 6) * 6 + 6);
     if (!anew && drawn === `${begin} ${end}`) return;
     drawn = `${begin} ${end}`;
     const focused = document.activeElement;
