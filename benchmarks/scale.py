@@ -213,6 +213,8 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
     frame = pd.DataFrame({column: None for column in COLUMNS}, index=range(size)).assign(
         item_id=[f"t{n}" for n in range(size)],
         judge="made",
+        group=[f"item t{n}" for n in range(size)],
+        text=[f"text {n}" for n in range(size)],
         criterion="overall",
         label=label,
         repeat=0,

@@ -26,7 +26,7 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.workers import Desk, Fault, News
 from undogmatic.errors import BudgetExceeded, ConfigError, StorageError
 from undogmatic.records.records import Item, Judgment
-from undogmatic.runs.folder import read_records
+from undogmatic.runs.index import read_records
 
 ray = pytest.importorskip("ray")
 HALVED = [Item(id=f"h{n}", text=f"words {n} of a text with number {n}") for n in range(6)]

@@ -5,7 +5,6 @@ figure data. `report/` gives them words and pictures.
 """
 
 import copy
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -253,7 +252,8 @@ def tabulate(
     stored = StoredTable(items) if many(items) and storable() else None
     found = _in_order(judgments) if many(judgments) else _by_key(judgments)
     groups = groups_of(items)
-    for repeat, (place, item) in itertools.product(range(repeats), enumerate(items)):
+    every = ((repeat, place, item) for repeat in range(repeats) for place, item in enumerate(items))
+    for repeat, place, item in every:  # `product` would hold them all
         for judge, criterion in asked:
             judgment = found((item.id, str(judge), criterion, repeat))
             if judgment is not None or gaps:

@@ -5,9 +5,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build
-from undogmatic.datasets.labels import on_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
@@ -34,6 +32,9 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
     if prompt.demonstrations or prompt.brings_program:
         what = f"`prompt.examples` is {prompt.examples}, and prompt={prompt.id} brings examples of its own"
         raise ConfigError(f"{what}. Leave one of them out, e.g. ++prompt.examples=null.")
+    from undogmatic.analyses.independence import groups_of
+    from undogmatic.datasets.labels import on_scale
+
     dataset = build({**chosen.dataset, **prompt.examples_from}, "dataset")
     items = on_scale(dataset.load(), rubric)
     fit = [item for item in items if item.label is not None and set(rubric.inputs) <= item.inputs.keys()]

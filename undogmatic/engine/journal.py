@@ -7,7 +7,6 @@ of items that were under way: a call is noted before it is sent, a price as soon
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import mmap
 from array import array
@@ -131,7 +130,7 @@ class Journals:
         made = gathered(reached() if self.steps else items)
 
         def wanted() -> Iterator[Key | Judgment]:
-            for repeat, place in itertools.product(range(repeats), range(len(made))):
+            for repeat, place in ((n, place) for n in range(repeats) for place in range(len(made))):
                 item, failure = made[place], failures.get(place)
                 for judge in judges:
                     if failure is not None:
