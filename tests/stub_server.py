@@ -156,7 +156,7 @@ class StubServer:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())
-        text = _judged_text(body)
+        text = judged_text(body)
         self.requests.append(Received(request.path_qs, dict(request.headers), body, text))
         sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
         sent = request.headers.get("x-api-key", request.headers.get("api-key", sent))
@@ -193,7 +193,7 @@ class StubServer:
             lines = map(json.loads, self.files[sent["input_file_id"]].splitlines())
             rows, path = [(line["custom_id"], line["body"]) for line in lines], sent["endpoint"]
         for _, body in rows:
-            self.requests.append(Received(path, dict(request.headers), body, _judged_text(body)))
+            self.requests.append(Received(path, dict(request.headers), body, judged_text(body)))
         name = f"batch_{len(self.batches)}"
         self.batches[name] = Batch(
             name, dict(rows), path, datetime.now(UTC), anthropic, sent.get("metadata"), self.batch_fault
@@ -233,7 +233,7 @@ class StubServer:
             return batch.results
         lines = []
         for number, (key, body) in enumerate(batch.requests.items()):
-            text = _judged_text(body)
+            text = judged_text(body)
             answer = self._answer(batch.path, body, text, self._due(text))
             said: dict[str, Any] = {"response": {"status_code": 200, "body": answer}, "error": None}
             if batch.anthropic:
@@ -435,7 +435,7 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
     return ["Stub."] * field.get("minItems", 1) if field.get("type") == "array" else "Stub."
 
 
-def _judged_text(body: dict[str, Any]) -> str:
+def judged_text(body: dict[str, Any]) -> str:
     """What is judged: the first user message after the system prompt that the fences enclose, or the decision state."""
     if "state" in body:
         state = body["state"]

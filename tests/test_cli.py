@@ -300,3 +300,13 @@ def answers(url: str, server: subprocess.Popen[bytes]) -> bytes:
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     raise AssertionError(f"no answer within {PATIENCE:g} s")
+
+
+def test_to_score_a_text_imports_neither_tables_nor_optimisers() -> None:
+    heavy = "pandas pyarrow scipy.optimize scipy.stats mlflow sklearn matplotlib".split()
+    code = (
+        "import sys, undogmatic.cli.score, undogmatic.api, undogmatic.engine.recipe, undogmatic.readouts.probe; "
+        f"import undogmatic.engine.local; print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

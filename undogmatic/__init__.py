@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from undogmatic.api import Judgments, ScoreResult, ajudge, judge, score_text, score_texts
+    from undogmatic.analyses.judged import Judgments
+    from undogmatic.api import ScoreResult, ajudge, judge, score_text, score_texts
     from undogmatic.cli.checked import check
 
 __version__ = "0.1.0"
@@ -21,8 +22,9 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from importlib import import_module
 
-        # What checks needs none of what judges.
-        module = "undogmatic.cli.checked" if name == "check" else "undogmatic.api"
+        # What checks needs none of what judges, and scoring a text needs no table.
+        own = {"check": "undogmatic.cli.checked", "Judgments": "undogmatic.analyses.judged"}
+        module = own.get(name, "undogmatic.api")
         try:
             return getattr(import_module(module), name)
         except ModuleNotFoundError as error:

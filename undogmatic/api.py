@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import json
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -12,23 +11,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias
 
-import pandas as pd
 from pydantic import Field, computed_field, model_validator
 
-from undogmatic.analyses.base import tabulate
 from undogmatic.config.door import Folders, compose_config, composed
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.rubric import Rubric
-from undogmatic.records.stored import whole
 from undogmatic.safety.command import say
 from undogmatic.safety.files import Log
 from undogmatic.safety.paths import cache_folder
-from undogmatic.safety.secrets import scrub, scrub_words
+from undogmatic.safety.secrets import scrub_words
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from undogmatic.analyses.judged import Judgments
     from undogmatic.config.build import Settings
-    from undogmatic.engine.recipe import Parts
 
 LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
 _unlogged: list[str] = []
@@ -36,12 +34,6 @@ _unlogged: list[str] = []
 Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
 Asked = ParamSpec("Asked")
 Choice: TypeAlias = str | Mapping[str, Any] | None
-SHOWN = 20  # rows that a notebook shows of a table
-_HTML = "<p><b>{judged} of {total}</b> judged by {model}, readout {readout}, rubric {rubric} ({scale}).{failed}</p>"
-COLUMNS = (
-    "item_id judge criterion repeat score category low high confidence uncertainty is_uncertain revised_score doubt "
-    "review rationale issues error message calls cached input_tokens output_tokens usd seconds pair_id condition label"
-).split()
 
 
 class ScoreResult(Verdict):
@@ -168,34 +160,6 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
     return make_item(f"text {number}", {"id": str(number), "inputs": {name: text[name] for name in rubric.inputs}})
 
 
-class Judgments(pd.DataFrame):
-    """What `judge` returns: an ordinary DataFrame that says in a notebook what was judged, how, and what failed.
-
-    Columns: item_id, judge, criterion, repeat, then score, category, low and high (of the interval), confidence,
-    uncertainty, is_uncertain, revised_score (what a second look came to), doubt, review, rationale, issues, error and
-    message (both None where there is a verdict), calls, cached, input_tokens, output_tokens, usd, seconds; pair_id,
-    condition and label of the item.
-    """
-
-    _metadata = ["how"]  # noqa: RUF012  pandas' own protocol: attributes that a slice keeps
-
-    @property
-    def _constructor(self) -> type[Judgments]:
-        return Judgments
-
-    def _repr_html_(self) -> str:
-        how = getattr(self, "how", None)
-        shown = pd.DataFrame(self).head(SHOWN).to_html(max_cols=14, escape=True, notebook=True, na_rep="")
-        if how is None or "error" not in self:
-            return scrub(str(shown))
-        errors = self["error"].dropna().value_counts()
-        failed = ", ".join(f"{n} {html.escape(str(kind))}" for kind, n in errors.items())
-        facts: dict[str, Any] = {name: html.escape(str(value)) for name, value in how.items()}
-        facts["failed"] = failed and f" <b>Not judged: {failed}.</b> They have no score; `message` says why."
-        about = _HTML.format(**facts, judged=len(self) - int(errors.sum()), total=len(self))
-        return scrub(f"<div>{about}{shown}</div>")
-
-
 async def ajudge(
     items: Items,
     judge: Choice = None,
@@ -227,6 +191,7 @@ async def ajudge(
         DataError: An item lacks an input, or a label is off the scale.
         RunStopped: A budget is full or the server is gone; answers that came are in the cache.
     """
+    from undogmatic.analyses.judged import judged
     from undogmatic.config.build import build, settings
     from undogmatic.datasets.labels import on_scale
     from undogmatic.engine.journal import Journals
@@ -244,7 +209,9 @@ async def ajudge(
     read = on_scale(_items(items, parts.rubric), parts.rubric)
     with _bar(len(read) * repeats * len(parts.expected()), progress) as step:
         found, judgments = await engine.arun(recipe, read, Journals(None, parts.steps), repeats, step)
-    return _table(found, judgments, repeats, parts)
+    how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": parts.rubric.name}
+    how["scale"] = parts.rubric.scale.span()
+    return judged(found, judgments, repeats, parts.expected(), how)
 
 
 def _without_await(ask: Callable[Asked, Coroutine[Any, Any, Judgments]], name: str) -> Callable[Asked, Judgments]:
@@ -280,6 +247,8 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
 
 
 def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
+    import pandas as pd
+
     from undogmatic.datasets.base import unique
     from undogmatic.datasets.tabular import item_of
 
@@ -315,16 +284,3 @@ def _bar(total: int, shown: bool) -> Iterator[Callable[[Any], None]]:
                 bar.update(task, advance=1, description=f"judging ({failed} failed)" if failed else "judging")
 
         yield step
-
-
-def _table(items: Sequence[Item], judgments: Sequence[Judgment], repeats: int, parts: Parts) -> Judgments:
-    frame = whole(tabulate(items, judgments, repeats, parts.expected()))
-    outcomes = {j.key: j.outcome for j in judgments}
-    keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
-    told = [outcomes.get(key) for key in keys]
-    words = {name: [getattr(outcome, name, None) for outcome in told] for name in ("rationale", "message")}
-    issues = [list(getattr(outcome, "issues", ())) for outcome in told]
-    table, rubric = Judgments(frame.assign(**words, issues=issues)[COLUMNS]), parts.rubric
-    table.how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": rubric.name}
-    table.how["scale"] = rubric.scale.span()
-    return table

@@ -38,10 +38,10 @@ def table(path: Path, rows: int = 16, **columns: list[Any]) -> Path:
     return path
 
 
-def take(path: Path, examples: int | None = 6, rubric: Rubric | None = None) -> Taken:
+def take(path: Path, examples: int | None = 6, rubric: Rubric | None = None, **keys: Any) -> Taken:
     dataset = {"_target_": "undogmatic.datasets.tabular.TextsDataset", "path": str(path)}
     dataset |= {"inputs": ["question", "answer"]}
-    prompt = Prompt(id="polite_en", language="en", examples=examples)
+    prompt = Prompt(id="polite_en", language="en", examples=examples, **keys)
     return taken(prompt, rubric or polite(), SimpleNamespace(dataset=dataset))  # type: ignore[arg-type]
 
 
@@ -54,6 +54,14 @@ def test_examples_cover_the_scale_and_follow_no_order_of_the_file(tmp_path: Path
     lines = (tmp_path / "a.csv").read_text().splitlines()
     (tmp_path / "b.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")
     assert take(tmp_path / "b.csv").prompt == first.prompt
+
+
+def test_examples_may_come_from_other_data_than_are_judged(tmp_path: Path) -> None:
+    """As in the test of a search's winner, which must ask as the trials did and judge every test text."""
+    first = take(table(tmp_path / "dev.csv"))
+    tested = take(table(tmp_path / "test.csv", 10), examples_from={"path": str(tmp_path / "dev.csv")})
+    assert (tested.prompt.demonstrations, tested.ids) == (first.prompt.demonstrations, frozenset())
+    assert tested.prompt.hash(polite()) == first.prompt.hash(polite())
 
 
 def test_what_belongs_together_with_an_example_is_not_judged_either(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.fuzzing import watched
 from tests.fuzzing._values import ODD_TEXTS, folder, odd, spoiled, written
-from tests.stub_server import StubServer, _judged_text
+from tests.stub_server import StubServer, judged_text
 from undogmatic.config.door import compose_config
 from undogmatic.engine import journal
 from undogmatic.engine.recipe import Parts, Recipe
@@ -90,7 +90,7 @@ def judged(way: str, text: str, answer: Callable[[bytes], Any], gateway: Gateway
 
     async def post(payload: dict[str, Any]) -> Any:
         path = urlsplit(model.client.url).path
-        return answer(json.dumps(stub._answer(path, payload, _judged_text(payload), None)).encode())
+        return answer(json.dumps(stub._answer(path, payload, judged_text(payload), None)).encode())
 
     async def ask() -> list[Judgment]:
         with built.asking():

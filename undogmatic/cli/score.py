@@ -77,8 +77,6 @@ _NAMES_A_FILE = re.compile(r"(?i)[^\s\"'<>|]+\.(csv|docx?|html?|jsonl?|md|odt|pa
 
 def _check_text(text: str) -> None:
     """Raise ConfigError where the text is the name of a file, or an override: then a name would get the score."""
-    from undogmatic.datasets.rows import SUFFIXES
-
     shown, word = brief(text), text.strip()
     anyway = f"To score these very words, send them on standard input: printf '%s' {shown} | undogmatic score -"
     if re.fullmatch(r"[+~]{0,2}[a-z_]+([./@][\w./@-]+)*=\S*", word):
@@ -86,6 +84,8 @@ def _check_text(text: str) -> None:
         raise ConfigError(f"the text to score is {shown}, which looks like a setting. {way}")
     exists = bool(word) and "\n" not in word and os.path.exists(word)
     if exists or _NAMES_A_FILE.fullmatch(word):
+        from undogmatic.datasets.rows import SUFFIXES
+
         kind, what = Path(word).suffix.lower(), "looks like a file's name"
         way = f"save it as {', '.join(SUFFIXES)} or .txt first."
         if kind in SUFFIXES or kind in (".txt", ".md"):
@@ -100,9 +100,10 @@ def _read(
 ) -> tuple[Sequence[str], Sequence[str | Mapping[str, str]]]:
     """The names and the texts to score. What else a file holds, labels among it, is left aside."""
     from undogmatic.datasets.base import existing_file
-    from undogmatic.datasets.tabular import TextsDataset
 
     if typed.file is not None:
+        from undogmatic.datasets.tabular import TextsDataset
+
         items = TextsDataset(typed.file, rubric.inputs, key="--file").load()
         return [item.id for item in items], [{name: item.inputs[name] for name in rubric.inputs} for item in items]
     if text is not None:

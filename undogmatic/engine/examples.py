@@ -5,9 +5,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build
-from undogmatic.datasets.labels import on_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
@@ -25,15 +23,19 @@ class Taken(NamedTuple):
 
 
 def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
-    """Fill the prompt with `prompt.examples` rows of the run's dataset; without that key it stays as it is. The same
-    rows give the same examples, wherever they stand in the file. Raises ConfigError and DataError with the way out."""
+    """Fill the prompt with `prompt.examples` rows of the run's dataset; without that key it stays as it is. With
+    `prompt.examples_from` they are of another file or split, as of that on which a search chose. The same rows give the
+    same examples, wherever they stand in the file. Raises ConfigError and DataError with the way out."""
     fits = prompt.language in rubric.wordings and prompt.rubric in (None, rubric.name)
     if prompt.examples is None or not fits:  # `Prompt.check` says what does not fit
         return Taken(prompt)
     if prompt.demonstrations or prompt.brings_program:
         what = f"`prompt.examples` is {prompt.examples}, and prompt={prompt.id} brings examples of its own"
         raise ConfigError(f"{what}. Leave one of them out, e.g. ++prompt.examples=null.")
-    dataset = build(chosen.dataset, "dataset")
+    from undogmatic.analyses.independence import groups_of
+    from undogmatic.datasets.labels import on_scale
+
+    dataset = build({**chosen.dataset, **prompt.examples_from}, "dataset")
     items = on_scale(dataset.load(), rubric)
     fit = [item for item in items if item.label is not None and set(rubric.inputs) <= item.inputs.keys()]
     group = groups_of(items)
@@ -51,7 +53,7 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
             f"all labels of {dataset.about} are equal, so examples cannot show the scale. Label more, {way}."
         )
     demonstrations = tuple(_demonstration(item, rubric, prompt.language) for item in shown)
-    used = {group[item.id] for item in shown}
+    used = set() if prompt.examples_from else {group[item.id] for item in shown}  # other data are judged
     ids = frozenset(item.id for item in items if group[item.id] in used)
     return Taken(prompt.model_copy(update={"demonstrations": demonstrations}), ids)
 

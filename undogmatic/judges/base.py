@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dspy
 
@@ -15,8 +15,10 @@ from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_mark
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.runs.outcome import Asked
 from undogmatic.stats.uncertainty import Level
+
+if TYPE_CHECKING:
+    from undogmatic.runs.outcome import Asked
 
 
 class Source(Protocol):
@@ -133,8 +135,10 @@ def _sources(value: Any) -> Iterator[Source]:
             yield from _sources(part)
 
 
-def ways(sources: Iterable[Source], judge: str = "") -> tuple[Asked, ...]:
+def ways(sources: Iterable[Source], judge: str = "") -> "tuple[Asked, ...]":
     """The ways in which a judge's readouts and askers ask, each once; `judge` is its name where the run has several."""
+    from undogmatic.runs.outcome import Asked
+
     asked = []
     marks = re.compile(r"\\[nrt\"]|\W")  # without them a text is the same however it is escaped or folded
     for source in sources:

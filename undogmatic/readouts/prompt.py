@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, model_validator
@@ -76,6 +77,7 @@ class Prompt(Record):
     demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)  # else the number of a fixed shuffle
     demo_count: int | None = Field(default=None, ge=0, le=1000)  # how many of them are shown; None: all
     examples: int | None = Field(default=None, ge=2, le=100)  # so many labelled rows of the run's data become such
+    examples_from: Mapping[str, Any] = {}  # keys of that dataset which differ where the rows are taken
     follows_item: bool = True
 
     brings_program: ClassVar[bool] = False
@@ -143,7 +145,7 @@ class Prompt(Record):
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
         unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
-        own = self.model_dump(mode="json", exclude={"id", "examples"} | unset)
+        own = self.model_dump(mode="json", exclude={"id", "examples", "examples_from"} | unset)
         judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         judged_by["rivals"] = [earlier_name(name) for name in rubric.rivals]
         return digest([own, judged_by, self.words.model_dump(mode="json")])

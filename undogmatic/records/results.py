@@ -3,15 +3,18 @@
 The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does not import analyses.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal
 
 from undogmatic.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Standing = Literal["supported", "refuted", "undecided"]
 """The claim holds, it is shown not to hold (or not to hold by itself), or these data cannot tell."""

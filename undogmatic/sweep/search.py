@@ -273,7 +273,8 @@ class OptunaSweeper(Sweeper):
             return
         try:
             if not done:
-                self._launch([best], [folder], [*state.final, "run.limit=null"], first=len(state.trials))
+                more = [*state.final, *self._examples(best), "run.limit=null"]
+                self._launch([best], [folder], more, first=len(state.trials))
         except Exception as error:
             message, status = tell(error)
             say(f"error: the winner's run on {' '.join(state.final)}: {message}")
@@ -284,6 +285,16 @@ class OptunaSweeper(Sweeper):
             claim = [run.facts["identity"], run.facts["headline"]]
             state.looks = looked(self.folder, self._items(state.final), f"{run.rubric.name}.{OVERALL}", claim)
         state.write(self.folder)
+
+    def _examples(self, best: Trial) -> list[str]:
+        """Overrides by which the winner's prompt shows the examples that it was chosen with, and none of its test."""
+        chosen = [*self.space.fixed, *_words(best.params), *self.state.search]
+        prompt = self.context.config_loader.load_sweep_config(self.config, chosen)["prompt"]
+        if prompt.get("examples") is None:
+            return []
+        before, after = self._dataset(self.state.search), self._dataset(self.state.final)
+        differs = {key: before.get(key) for key in before | after if before.get(key) != after.get(key)}
+        return [f"++{word}" for word in _words({"prompt.examples_from": differs})]
 
     def _frozen(self, trial: Trial, last: float = math.inf) -> FrozenTrial:
         """A trial as Optuna holds it, up to the `last` of its rungs."""
