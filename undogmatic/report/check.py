@@ -103,7 +103,8 @@ def first_line(result: CheckResult, words: Words) -> str:
     if len(result.judges) == 1:
         return words.answered(result.judges[0].verdict)
     counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS[::-1]}
-    counted = [words.text(f"checked.several_{standing}", n=n) for standing, n in counts.items() if n]
+    order = int(any(each.verdict.values.get("in_order") for each in result.judges))  # nothing is said of their grades
+    counted = [words.text(f"checked.several_{standing}", n=n, order=order) for standing, n in counts.items() if n]
     return words.text("checked.several" if counted else "checked.none", n=len(result.judges), counted=counted)
 
 
@@ -270,6 +271,7 @@ def following(result: CheckResult, words: Words, written: Mapping[str, Any], typ
     """What to do next beside settling what is open: `typed`, the command of this check, with what it did not write yet;
     of a judge that may be believed the card that a gate holds thresholds against, else the report."""
     believed = len(result.judges) == 1 and result.judges[0].standing == "supported"
+    believed &= not any(noted.weight == Weight.LIMITS for noted in result.together.notes)  # nor has it changed
     more = ("card", "card.json") if believed and "card" not in written else ("report", "report")
     if not typed or more[0] in written or result.table.labels["label"].isna().all():
         return []

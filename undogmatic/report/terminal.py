@@ -58,8 +58,8 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     notes = [" ".join([judged, *asking_notes(run, words)])]
     notes += [words.say(finding) for finding in run.assumed if finding.key == "labels.reversed"]
     notes += [*scale_notes(run, words), *order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
-    if run.fitted:
-        notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
+    if run.fitted:  # what takes all figures back comes before them
+        said = [words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), *said]
     paths = {"report": run.folder / "report.html", "scores": run.folder / SCORES, "metrics": run.folder / METRICS}
     _print(
         words,
