@@ -308,7 +308,7 @@ def _finished(
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
     assumed = list(experiment.assumed)
-    if assumed and any(r.verdict is not None and r.verdict.key.endswith("verdict_reversed") for r in results):
+    if assumed and any(r.verdict is not None and r.verdict.inner.key.endswith("verdict_reversed") for r in results):
         told = {
             "high": f"{parts.rubric.maximum:g}",
             "back": f"{OPTION}[{parts.rubric.maximum:g},{parts.rubric.minimum:g}]",

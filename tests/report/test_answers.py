@@ -7,7 +7,7 @@ from tests.report.conftest import Build, trial_result
 from undogmatic.config.door import compose_config
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import GRAVITY, Answer, Finding
-from undogmatic.report.answers import answers, commands
+from undogmatic.report.answers import answers, commands, following
 from undogmatic.report.contents import write
 from undogmatic.report.document import MARKS, Answered
 from undogmatic.report.words import Words
@@ -42,6 +42,17 @@ def test_of_several_checks_the_gravest_counts_and_says_what_is_next(finished: Bu
     assert isinstance(together, Answered) and together.answer == "not_yet" and together.below
     assert "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest counts: labelled." in together.text
     assert [each.below for each in others if isinstance(each, Answered)] == [(), (), ()]
+
+
+def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(finished: Build) -> None:
+    values = {"spearman": -0.9, "interval": (-1.0, -0.8), "level": 0.95, "n": 30}
+    reversed_ = Finding("labelled.verdict_reversed", values, "no")
+    kept = Finding("labelled.verdict_promise", values | {"verdict": reversed_}, "no")
+    told = Finding("labels.reversed", {"high": "10", "back": "dataset.label_scale=[10,1]"})
+    for verdict in (reversed_, kept):
+        run = finished(results=[dataclasses.replace(trial_result(), name="labelled", verdict=verdict)], assumed=[told])
+        first, second = following(run, verdict, Words.of(run))
+        assert "if 10 is your good end: " in first and "'dataset.label_scale=[10,1]'" in first and "model=" in second
 
 
 def test_the_next_commands_are_accepted_as_they_stand(finished: Build) -> None:

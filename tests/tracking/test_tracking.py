@@ -170,6 +170,18 @@ class TestTraces:
         assert failed.info.tags["error"] == "unparseable"
         assert traces["item-0"].info.tags["cached"] == "True"
 
+    def test_tokens_of_a_call_without_a_price_are_counted_and_no_price_is_looked_for(
+        self, finished: Make, client: Any, monkeypatch: Patch
+    ) -> None:
+        run, priced = finished(1), list[Any]()
+        (judgment,) = run.judgments
+        call = judgment.calls[0].model_copy(update={"usd": None})
+        name = "mlflow.tracing.otel.translation.calculate_cost_by_model_and_token_usage"
+        monkeypatch.setattr(name, lambda *asked: priced.append(asked))
+        MlflowTracker().log(dataclasses.replace(run, judgments=[judgment.model_copy(update={"calls": (call, call)})]))
+        (trace,) = traces_of(client, only_run(client).info.run_id)
+        assert trace.info.token_usage["total_tokens"] == 30 and not trace.info.cost and not priced
+
     @pytest.mark.parametrize(("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())])
     def test_failures_are_traced_before_others(self, finished: Make, client: Any, most: int, traced: set[str]) -> None:
         MlflowTracker(traces=most).log(finished(5))

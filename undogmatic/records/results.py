@@ -39,6 +39,12 @@ class Finding:
     values: Mapping[str, Any] = field(default_factory=dict)
     answer: Answer | None = None
 
+    @property
+    def inner(self) -> Finding:
+        """The verdict that this sentence holds beside something else; else the finding itself."""
+        held = self.values.get("verdict")
+        return held if isinstance(held, Finding) else self
+
 
 @dataclass(frozen=True)
 class FigureData:

@@ -69,7 +69,9 @@ def verdicts(run: FinishedRun, words: Words) -> list[str]:
 
 def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     """What would change a verdict and what to do next, in words: one line each."""
+    finding, turned = finding.inner, next((each for each in run.assumed if each.key == "labels.reversed"), None)
     section, _, key = finding.key.partition(".verdict_")
+    key = "turned" if key == "reversed" and turned is not None else key
     wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
     if run.settings.limit is not None and finding.answer in ("undecided", "not_yet"):
         wanted = ["next.limited"]  # all of the texts come before more of them
@@ -78,7 +80,11 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
         return []
     try:
         settings = {"prompted": 1 if run.uses_prompt else 0, "limit": run.settings.limit}
-        return words.text(found, **{**finding.values, **settings, **commands(run)}).split("\n")
+        known = {**finding.values, **settings, **commands(run), **(turned.values if turned else {})}
+        if turned is not None:
+            option, _, ends = turned.values["back"].partition("=")
+            known["turned"] = again(run, **{option: ends})
+        return words.text(found, **known).split("\n")
     except MissingWording:
         return []
 

@@ -206,8 +206,8 @@ def defined(written: str, terms: Mapping[str, str]) -> str:
     what is a link, code or markup stays as it is."""
     if not terms:
         return written
-    longest = "|".join(re.escape(html(term)) for term in sorted(terms, key=len, reverse=True))
-    meanings, seen = {html(term).casefold(): html(meaning) for term, meaning in terms.items()}, set[str]()
+    pattern, meanings = _sought(tuple(terms.items()))
+    seen = set[str]()
 
     def mark(found: re.Match[str]) -> str:
         term = found[2]
@@ -216,7 +216,15 @@ def defined(written: str, terms: Mapping[str, str]) -> str:
         seen.add(term.casefold())
         return f'<abbr tabindex="0" title="{meanings[term.casefold()]}">{term}</abbr>'
 
-    return re.sub(rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<![\w=])({longest})(?![\w=])", mark, written)
+    return pattern.sub(mark, written)
+
+
+@functools.lru_cache(16)
+def _sought(terms: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], dict[str, str]]:
+    """What finds terms in HTML, and their meanings; made once for the thousands of cells of a report."""
+    longest = "|".join(re.escape(html(term)) for term in sorted(dict(terms), key=len, reverse=True))
+    pattern = rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<![\w=])({longest})(?![\w=])"
+    return re.compile(pattern), {html(term).casefold(): html(meaning) for term, meaning in terms}
 
 
 def about(text: str, name: str, items: Mapping[str, str]) -> str:

@@ -8,10 +8,10 @@ judgment, so that logging a continued run again updates its traces and keeps wha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.records.records import OVERALL, Failure, Item, Judgment, digest
+from undogmatic.records.records import OVERALL, Call, Failure, Item, Judgment, digest
 from undogmatic.tracking.notes import of_dataset, of_judge, shown
 from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LONGEST_VECTOR = 64  # numbers; a longer list (hidden states) is shown by its length
 LONGEST_WORD = 1000  # characters without white space; beyond that it is data, not text
 _NANO = 1_000_000_000
+_USAGE = "mlflow.chat.tokenUsage"
 
 
 def mark_of(experiment_id: str, judgment: Judgment) -> str:
@@ -140,21 +141,30 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
     about: dict[str, Any] = {f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None}
     judged = outcome.model_dump(mode="json", exclude_defaults=True)
     about |= _shown("EVALUATOR", {"item": item.id, "text": item.text}, judged)
+    # For a call with tokens and without a price MLflow imports litellm, which takes seconds, and finds none either; so
+    # these tokens are noted at the judgment.
+    priced = all(call.usd is not None for call in calls)
+    about |= {} if priced else {_USAGE: _used(calls)}
     name = item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})"
     error = None if failure is None else f"{failure.reason}: {failure.message}"
     spans = [_span(mark, 0, name, (begin, end), error, about)]
     for number, (call, seconds) in enumerate(zip(calls, times, strict=True), 1):
-        usage = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
+        used = _used([call])
         about = _shown("CHAT_MODEL", _brief(call.request), _brief(call.reply)) | {
             "mlflow.llm.model": call.model,
-            "mlflow.chat.tokenUsage": usage | {"total_tokens": call.input_tokens + call.output_tokens},
             "cached": call.cached,
             "attempts": call.attempts,
         }
-        about |= {} if call.usd is None else {"mlflow.llm.cost": {"total_cost": call.usd}}
+        about |= used if call.usd is None else {_USAGE: used, "mlflow.llm.cost": {"total_cost": call.usd}}
         name = f"{call.model} (from the cache)" if call.cached else call.model
         spans.append(_span(mark, number, name, seconds, call.error, about))
     return spans
+
+
+def _used(calls: Sequence[Call]) -> dict[str, int]:
+    """Tokens in MLflow's words."""
+    sent, written = (sum(getattr(call, name) for call in calls) for name in ("input_tokens", "output_tokens"))
+    return {"input_tokens": sent, "output_tokens": written, "total_tokens": sent + written}
 
 
 def _shown(kind: str, inputs: Any, outputs: Any) -> dict[str, Any]:
