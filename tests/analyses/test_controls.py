@@ -160,7 +160,7 @@ def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
         (NAKED, "withstood", "supported"),
         (HONEST, "succeeds", "refuted"),
         (KIND, "succeeds", "refuted"),  # told apart, but all on the good side
-        (NAKED[:11] + KIND[:9], "open", "undecided"),
+        (NAKED[:12] + KIND[:8], "open", "undecided"),
         (NAKED[:10] + KIND[:10], "open_endless", "undecided"),
         (NAKED[:15] + ["refusal"] * 5, "missing", "undecided"),
         ([*NAKED[:19], "refusal"], "withstood", "supported"),

@@ -16,7 +16,7 @@ SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
 MOST_UNITS = 10**6
 """More than these are as good as no number of units."""
-MOST_TIMES = 20
+MOST_TIMES = 50
 """A number of further items is named up to so many times as there were; nobody labels more to settle one question."""
 
 
