@@ -326,7 +326,8 @@ def _finished(
     )
     asked = [way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")]
     known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
-    known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")} | {"asked": asked}
+    known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
+    known |= {"asked": asked, "fitted_on": len(parts.fitted_on())}
     return FinishedRun(
         **known,
         language=experiment.chosen.report.language,

@@ -94,8 +94,12 @@ class Parts(NamedTuple):
 
     def fitted(self, items: Sequence[Item]) -> int:
         """How many of the items something in a judge was fitted on."""
-        seen = frozenset().union(*(step.judge.fitted_on() for step in self.judges))
+        seen = self.fitted_on()
         return sum(text_mark(item.text) in seen for item in items)
+
+    def fitted_on(self) -> frozenset[str]:
+        """Marks (`records.text_mark`) of the texts that something in a judge was fitted on."""
+        return frozenset().union(*(step.judge.fitted_on() for step in self.judges))
 
 
 class Recipe:

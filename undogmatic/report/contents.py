@@ -96,7 +96,8 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
         readout_note += " " + words.text(f"common.note.{key}", held=run.examples, judged=len(run.items))
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
-        return [readout_note, words.text("common.note.prompt_unused", readout=blind)]
+        unseen = [words.text("common.note.unseen", n=run.fitted_on)] if run.fitted_on and not run.fitted else []
+        return [readout_note, *unseen, words.text("common.note.prompt_unused", readout=blind)]
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):

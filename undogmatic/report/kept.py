@@ -71,7 +71,8 @@ def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> Fi
     )
     compared = Repeatability(**told["repeatability"])
     return FinishedRun(
-        **{name: _whole(told[name]) for name in _AS_THEY_ARE} | {"language": language or told["language"]},
+        **{name: _whole(told[name]) for name in _AS_THEY_ARE if name in told}
+        | {"language": language or told["language"]},
         folder=folder.path,
         config=told["config"],
         rubric=folder.rubric,

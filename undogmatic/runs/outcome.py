@@ -90,6 +90,7 @@ class FinishedRun:
     seconds: float
     repeatability: Repeatability
     assumed: Sequence[Finding] = ()  # of the dataset's file: what was recognised and assumed
+    fitted_on: int = 0  # how many texts something in a judge was fitted on
     label_scale: LabelScale | None = None  # on which people gave the labels, where it is not the rubric's
     texts: Sequence[Path] = ()  # files with the words of its dataset and analyses
     model_licences: Sequence[Licence | None] = (None,)  # of its models, each once; None for one that says nothing
