@@ -67,5 +67,6 @@ def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> N
     words = Words.of(finished(label_scale=LabelScale(ends=(1.0, 10.0))))
     shown = [words.number(value, spec) for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))]
     assert shown == ["5.50", "0.90", "0.9", "1"] and words.text("common.own_units") == words.units
+    assert words.text("figures.score_axis", score="Score") == "Score (points)", "pictures keep the rubric's scale"
     turned = Words.of(finished(label_scale=LabelScale(ends=(10.0, 1.0))))
     assert turned.own is None and turned.number(50.0, "s") == "50.0"

@@ -160,6 +160,8 @@ def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
 def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
     for said in answers(run, words) or [words.text("common.no_verdict")]:
         yield Paragraph(said, "verdict") if isinstance(said, str) else said
+    if run.fitted:
+        yield Paragraph(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), "alert")
     if (counts := counted(run, words))["failed"]:
         yield Paragraph(words.text("common.failures_alert", **counts), "alert")
     if first := _first_figure(run):
@@ -190,8 +192,6 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
         *review_notes(run, words),
         *repeatability_notes(run, words),
     ]
-    if run.fitted:
-        notes.append(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)))
     if run.settings.limit is not None:
         notes.append(words.text("common.note.few_items", limit=run.settings.limit))
     counts = counted(run, words)

@@ -105,6 +105,7 @@ class Words:
         ]
         # Braces would make it a value that nobody gives.
         self.units = re.sub("[{}]", "", units) if units is not None else self.text("common.units")
+        self.drawn_units = self.units
         self._marks = {ord(","): self.text("common.thousands_mark"), ord("."): self.text("common.decimal_mark")}
 
     @classmethod
@@ -117,14 +118,18 @@ class Words:
         own = OwnScale.of(outcome) if isinstance(outcome, FinishedRun) else None
         if own is not None and own.speaks:
             unit, span = cls(language).text("common.own_units"), own.top - own.bottom
-        return cls(language, outcome.texts, unit, decimals=decimals_of(span), own=own)
+        made = cls(language, outcome.texts, unit, decimals=decimals_of(span), own=own)
+        if own is not None and own.speaks:  # pictures keep the rubric's scale
+            made.drawn_units = cls(language, units=None if wording is None else wording.unit).units
+        return made
 
     def find(self, key: str) -> str | None:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""
         found = self._found(key)
         if found is None or "{units}" not in found:
             return found
-        return (found if self.units else found.replace(" {units}", "")).replace("{units}", self.units)
+        units = self.drawn_units if key.startswith("figures.") else self.units
+        return (found if units else found.replace(" {units}", "")).replace("{units}", units)
 
     def _found(self, key: str) -> str | None:
         return next((text for source in self._sources if (text := _lookup(source, key)) is not None), None)

@@ -3,7 +3,9 @@
 "use strict";
 (async () => {
   const contents = document.querySelector(".toc details");
-  if (contents) contents.open = matchMedia("(min-width: 64rem)").matches;
+  const wide = matchMedia("(min-width: 64rem)"), unfold = () => { if (contents) contents.open = wide.matches; };
+  unfold();
+  wide.addEventListener("change", unfold);
   const place = document.getElementById("bench"), packed = document.getElementById("bench-data");
   if (!place) return;
   const make = (tag, attributes = {}, ...inside) => {
