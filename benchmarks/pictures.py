@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -216,7 +217,9 @@ def called(folder: Path, *words: str) -> None:
 
 def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
     """Write every report in both languages, and take its pictures."""
-    demo = Path(__file__).resolve().parents[1] / "data" / "check" / "demo.csv"
+    shutil.copy(
+        Path(__file__).resolve().parents[1] / "data" / "check" / "demo.csv", folder
+    )  # to be named without a path
     for language in ("en", "pt"):
         for name in RUNS:
             if (folder / name).exists() and (not only or name in only):
@@ -226,7 +229,7 @@ def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
             if not only or name in only:
                 chosen = [word for judge in judges for word in ("--judge", judge)]
                 written = ["--report", name, "--card", f"{name}.html", "--language", language]
-                called(folder, "undogmatic.cli", "check", str(demo), *chosen, *written)
+                called(folder, "undogmatic.cli", "check", "demo.csv", *chosen, *written)
                 asyncio.run(looked_at(folder / name / "report.html", out, f"{name}_{language}"))
                 if judges:
                     asyncio.run(looked_at(folder / f"{name}.html", out, f"card_{language}"))
