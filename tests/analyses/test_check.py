@@ -1,6 +1,7 @@
 """The first line of a check: what each judge without merit, and each judge with some, is called."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.analyses.builders import verdict_table
 from undogmatic.analyses.check import check, digests
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import CheckOptions, JudgeCheck
+from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import words_of
 
@@ -84,6 +86,13 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
             "text": [f"{TEXTS[i]} Their grade was {GRADES[i]:.0f}, as in 2024." for i in range(N)],
         }),
         "surface", "undecided",
+    ),
+    "numbers of rows": (
+        lambda: replace(
+            verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + RNG.normal(0, 9, N), {"text": TEXTS}),
+            problems=(Finding("table.counts_rows", {"judge": "judge", "values": ["0", "1"]}),),
+        ),
+        "reason", "undecided",
     ),
     "random grades": (
         lambda: verdict_table("numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}),

@@ -134,6 +134,9 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
     agreement = kinds.agreement(own, options)
     rival = surface.surface_rival(own, options)
     kinds.tell(own, told, options, agreement)
+    for problem in own.table.problems:  # rows may have been sorted by anything, the labels too
+        if problem.key == "table.counts_rows" and problem.values["judge"] == own.judge:
+            told.note(problem.key, Weight.REVERSES, **problem.values)
     copied = agreement.identical and len(own.table.raters(own.criterion)) == 1
     found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
     if copied:  # labels that are the judge's own show nothing of what it may be used for
