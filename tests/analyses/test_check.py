@@ -89,7 +89,7 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     ),
     "numbers of rows": (
         lambda: replace(
-            verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + RNG.normal(0, 9, N), {"text": TEXTS}),
+            verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + RNG.normal(0, 9, N), {"text": SHUFFLED}),
             problems=(Finding("table.counts_rows", {"judge": "judge", "values": ["0", "1"]}),),
         ),
         "reason", "undecided",
@@ -99,6 +99,7 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
         "coin", "refuted",
     ),
 }  # fmt: skip
+SHUFFLED = np.random.default_rng(5).permutation(TEXTS).tolist()
 LABELS_OF_A_WORD = np.array([float("river" in text) for text in TEXTS])
 LABELS_OF_A_WORD_AND_LUCK = noisy(LABELS_OF_A_WORD, 0.08, 2)
 SYSTEM = (np.arange(N) % 2).astype(float)
