@@ -78,28 +78,33 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     "one order": (lambda: verdict_table("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
     "both orders": (lambda: verdict_table("pairwise", CHOICES, LABELS, PAIR), "believed", "supported"),
     "grades": (
-        lambda: verdict_table("numeric", GRADES + RNG.normal(0, 4, N), GRADES, {"text": TEXTS}),
+        lambda: verdict_table("numeric", GRADES + NOISE / 2, GRADES, {"text": TEXTS}),
         "believed", "supported",
     ),
     "grades that stand in the texts": (
-        lambda: verdict_table("numeric", GRADES + RNG.normal(0, 4, N), GRADES, {
+        lambda: verdict_table("numeric", GRADES + NOISE / 2, GRADES, {
             "text": [f"{TEXTS[i]} Their grade was {GRADES[i]:.0f}, as in 2024." for i in range(N)],
         }),
         "surface", "undecided",
     ),
     "numbers of rows": (
         lambda: replace(
-            verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + RNG.normal(0, 9, N), {"text": SHUFFLED}),
+            verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": TEXTS}),
             problems=(Finding("table.counts_rows", {"judge": "judge", "values": ["0", "1"]}),),
         ),
         "reason", "undecided",
+    ),
+    "grades in the order of the labels": (
+        lambda: verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": SHUFFLED}),
+        "believed", "supported",
     ),
     "random grades": (
         lambda: verdict_table("numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}),
         "coin", "refuted",
     ),
 }  # fmt: skip
-SHUFFLED = np.random.default_rng(5).permutation(TEXTS).tolist()
+SHUFFLED = np.random.default_rng(102).permutation(TEXTS).tolist()  # nothing foretells these labels from these texts
+NOISE = np.random.default_rng(6).normal(0, 9, N)
 LABELS_OF_A_WORD = np.array([float("river" in text) for text in TEXTS])
 LABELS_OF_A_WORD_AND_LUCK = noisy(LABELS_OF_A_WORD, 0.08, 2)
 SYSTEM = (np.arange(N) % 2).astype(float)

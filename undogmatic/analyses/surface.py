@@ -92,8 +92,8 @@ class SurfaceRival:
 class _Sides:
     """Verdicts and labels by item as voices, and how what is foretold becomes a voice."""
 
-    def __init__(self, own: JudgeTable, items: pd.Index) -> None:
-        self.kind = own.table.kind
+    def __init__(self, own: JudgeTable, items: pd.Index, seed: int) -> None:
+        self.kind, self.seed = own.table.kind, seed
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
         self.coefficient: rival.Coefficient = (
             "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
@@ -140,13 +140,15 @@ class _Sides:
         return np.asarray(told.T)
 
     def said(self, told: Array, like: rival.Voice) -> rival.Voice:
-        """The verdicts of who foretells so: categories, or values as often as those of `like` occur."""
+        """The verdicts of who foretells so: categories, or values as often as those of `like` occur. Among items of
+        which the same is foretold chance decides: their order in the file may be that of the labels."""
         if self.kind == "unordered":
             chosen = np.argmax(told, axis=0)
         elif self.kind == "pairwise":
             chosen = np.where(told[0] > 0.5, 0, 1)
         else:
-            place = np.argsort(np.argsort(told[0], kind="stable"), kind="stable")
+            by_chance = np.random.default_rng(self.seed).random(told.shape[1])
+            place = np.argsort(np.lexsort((by_chance, told[0].round(9))))
             column = np.sort(like.mean[:, -1])
             if not self.nominal:
                 return rival.voice(column[place])
@@ -242,7 +244,7 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
     table = own.table.items
     labelled = own.labels.loc[own.labels["label"].notna(), "item"].unique()
     items, n_labelled = _chosen(table, labelled, options)
-    sides = _Sides(own, items)
+    sides = _Sides(own, items, options.seed)
     known = ~np.isnan(sides.judge.mean[:, 0]) & (np.arange(items.size) < n_labelled)
     groups = pd.factorize(table["group"].reindex(items))[0].astype(np.intp)
     codes = pd.factorize(groups[known])[0].astype(np.intp)
