@@ -174,4 +174,4 @@ def test_no_expected_figure_is_left_out() -> None:
     known = "n rankings agreement length_bias baseline_vs_composite_gemini pillar_spearman taxonomy self_consistency"
     assert set(expected()) == set(known.split())
     about = judged().frame.drop_duplicates("item_id")
-    assert expected()["n"] == {"cases": about["metadata.case"].nunique(), "summaries": len(about)}
+    assert expected()["n"] == {"cases": about["pair_id"].nunique(), "summaries": len(about)}

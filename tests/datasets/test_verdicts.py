@@ -10,10 +10,12 @@ import pytest
 from tests.conftest import put
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
+from undogmatic.datasets.labels import TEXTS
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Judgment, Verdict
 from undogmatic.records.rubric import Rubric
+from undogmatic.report.words import Words
 
 WIDE = """case,system,judge,factual_accuracy,completeness,nli,coverage,word_count,parse_error
 a,x,j1,5,4,0.9,0.8,100,false
@@ -23,14 +25,27 @@ a,y,j2,9,n/a,0.5,1,50,
 """
 
 
-def dataset(path: Path | list[str], **changes: Any) -> VerdictsDataset:
-    node = compose_config(["dataset=verdicts", "dataset.path=x"])["dataset"]
+FAITH = "faithfulness_meta"
+
+
+def dataset(path: Path | list[str], experiment: str | None = None, **changes: Any) -> VerdictsDataset:
+    chosen = ["dataset=verdicts"] if experiment is None else [f"experiment={experiment}"]
+    node = compose_config([*chosen, "dataset.path=x"])["dataset"]
     given = path if isinstance(path, list) else str(path)
     return build(node | changes | {"path": given}, "dataset")  # type: ignore[no-any-return]
 
 
 def rubric() -> Rubric:
     return build(compose_config(["rubric=faithfulness"])["rubric"], "rubric")  # type: ignore[no-any-return]
+
+
+def shame() -> Rubric:
+    return build(compose_config(["rubric=shame"])["rubric"], "rubric")  # type: ignore[no-any-return]
+
+
+def scored(found: VerdictsDataset) -> list[float | None]:
+    """The scores on a rubric from 0 to 100."""
+    return [each.outcome.score for each in found.judgments(shame()) if isinstance(each.outcome, Verdict)]
 
 
 def outcomes(found: VerdictsDataset) -> dict[tuple[str, str, str, int], float | str]:
@@ -51,10 +66,10 @@ def table(*rows: dict[str, Any], **changes: Any) -> VerdictsDataset:
 
 def test_a_wide_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(WIDE)
-    found = dataset(tmp_path / "t.csv")
+    found = dataset(tmp_path / "t.csv", FAITH)
     items = found.load()
     assert [(item.id, item.pair) for item in items] == [("a/x", "a"), ("a/y", "a")]
-    assert items[0].metadata == {"case": "a", "system": "x", "word_count": 100.0}
+    assert items[0].metadata == {"system": "x", "word_count": 100.0}
     assert outcomes(found) == {
         ("a/x", "j1", "factual_accuracy", 0): 1.0,
         ("a/x", "j1", "completeness", 0): 0.8,
@@ -71,11 +86,11 @@ def test_a_wide_table(tmp_path: Path) -> None:
     }
 
 
-def test_the_bucket_is_kept_beside_the_score() -> None:
+def test_details_and_what_was_given_are_kept_beside_the_score() -> None:
     row = {"case": "a", "model": "x", "judge": "j", "factual_accuracy": 4, "factual_errors": [{"issue": "no"}]}
-    (judgment,) = table(row).judgments(rubric())
+    (judgment,) = table(row, experiment=FAITH).judgments(rubric())
     assert isinstance(judgment.outcome, Verdict)
-    assert judgment.outcome.details == {"bucket": 4.0, "errors": '[{"issue": "no"}]'}
+    assert judgment.outcome.details == {"errors": '[{"issue": "no"}]'}
     assert (judgment.outcome.raw_score, judgment.provenance.model) == (4.0, "j")
 
 
@@ -83,11 +98,11 @@ def test_a_long_table_with_repeats_counted_from_one_and_parquet() -> None:
     rows = [
         {"item": "t", "judge": "j", "criterion": "nli", "score": 0.25 * n, "repeat": n, "system": "s"} for n in (1, 2)
     ]
-    found = table(*rows, judges={})
+    found = table(*rows)
     assert outcomes(found) == {("t", "j", "nli", 0): 0.25, ("t", "j", "nli", 1): 0.5}
     assert found.load()[0].inputs == {"item": "t"}
     pd.DataFrame({"case": ["a"], "system": ["x"], "nli": [0.5]}).to_parquet("t.parquet")
-    assert outcomes(dataset(Path("t.parquet"))) == {("a/x", "nli", "nli", 0): 0.5}
+    assert outcomes(dataset(Path("t.parquet"), FAITH)) == {("a", "nli", "nli", 0): 0.5}
 
 
 def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
@@ -100,10 +115,10 @@ def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
     quotes = [{"case": "a", "model": "x", "judge": "j", "omission": each} for each in ("dissent", "vote")]
     put(tmp_path / "taxonomy_omissions.jsonl", quotes)
     for given in (tmp_path, [str(path) for path in sorted(tmp_path.iterdir())]):
-        found = dataset(given)
+        found = dataset(given, FAITH)
         (item,) = found.load()
         assert item.inputs == {"summary": "Two words", "reference": "What was held."}
-        assert item.metadata == {"case": "a", "system": "x", "rouge1_f": 0.3, "word_count": 2}
+        assert item.metadata == {"system": "x", "rouge1_f": 0.3}
         assert {key[2:]: score for key, score in outcomes(found).items()} == {
             ("factual_accuracy", 0): 1.0,
             ("completeness", 0): 1.0,
@@ -118,22 +133,30 @@ def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([{"judge": "j", "nli": 1}], r"t\.jsonl:1: no `item`, `item_id`, `case`.*dataset\.columns\.item=COLUMN"),
-        ([{"case": "a", "words": 3}], r"no scores.*nli_score.*dataset\.scores="),
-        # a score of the text that differs between judges' rows
-        ([{"case": "a", "judge": judge, "nli": score} for judge, score in (("j", 0.1), ("k", 0.2))], "second time"),
-        ([{"case": "a", "judge": "j", "completeness": 1}] * 2, "jsonl:2: completeness of 'a' by 'j' .* second time"),
-        ([{"case": "a", "nli": 1, "failed": "perhaps"}], r"t\.jsonl:1: `failed` is 'perhaps'.*true or false"),
-        ([{"case": "a", "judge": "j", "score": 1, "repeat": 1.5}], r"the repeat is 1\.5; it must be a whole number"),
-        (
-            [{"case": "a", "judge": j, "nli": 1, "word_count": n} for n, j in enumerate("jk")],
-            r"t\.jsonl:2: `word_count` is 1, and 0 elsewhere",
-        ),
+        ([{"judge": "j", "nli": 1}], r"no column with the ids.*dataset\.columns\.id=COLUMN"),
+        ([{"case": "a", "words": 3}], r"which column holds the verdicts.*dataset\.columns\.judge=words"),
+        ([{"case": "a", "completeness": 1, "failed": "perhaps"}], r"t\.jsonl:1: `failed` is 'perhaps'.*true or false"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(rows: list[dict[str, Any]], said: str) -> None:
-    with pytest.raises(DataError, match=said):
-        table(*rows).load()
+def test_what_cannot_be_read_is_named_with_the_setting(rows: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises((ConfigError, DataError), match=said):
+        table(*rows, experiment=FAITH).load()
+
+
+@pytest.mark.parametrize(
+    ("rows", "key"),
+    [
+        # a score of the text that differs between judges' rows
+        ([{"case": "a", "judge": judge, "nli": score} for judge, score in (("j", 0.1), ("k", 0.2))], "verdicts"),
+        ([{"case": "a", "judge": "j", "completeness": n} for n in (1, 2)], "verdicts"),
+        ([{"case": "a", "judge": j, "nli": 1, "label": n} for n, j in enumerate("jk")], "labels"),
+    ],
+)
+def test_what_contradicts_itself_does_not_count_and_is_said(rows: list[dict[str, Any]], key: str) -> None:
+    found = table(*rows, experiment=FAITH)
+    said = {note.values["note"].key: note.values["note"].values for note in (found.load(), found.read)[1]}
+    assert said[f"table.contradicting_{key}"]["places"] == [f"t.jsonl:{n}" for n in (1, 2)]
+    assert set(outcomes(found).values()) == {"unparseable"} if key == "verdicts" else not found.load()[0].labels
 
 
 def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
@@ -146,51 +169,59 @@ def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
         dataset(tmp_path / "t.csv", scales={"nli": {"ends": [1, 0]}})
 
 
-@pytest.mark.parametrize(
-    ("values", "other"), [((1, 2, 3, 4, 5), r"\[1,5\]"), ((0, 1), r"\[0,1\]"), ((1, 4, 7), r"\[1,7\]")]
-)
-def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[int, ...], other: str) -> None:
-    """Taken for points of 0 to 100, five stars would be five points."""
+@pytest.mark.parametrize("values", [(1, 2, 4, 5), (1, 4, 7), (0, 1), (0, 1, 5, 10)])
+def test_scores_that_reach_the_ends_of_another_scale_are_mapped(values: tuple[int, ...]) -> None:
+    """Taken for points of 0 to 100, five stars would be five points; labels of a dataset are read like this, too."""
     rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
-    shame = build(compose_config(["rubric=shame"])["rubric"], "rubric")
-    said = rf"t\.jsonl: all 20 scores lie between .*scales\.overall=\{{ends: {other}\}}"
-    with pytest.raises(DataError, match=said) as caught:
-        table(*rows).judgments(shame)
-    assert "{ends: [0,100]}" in str(caught.value)
-    for ends, last in (([min(values), max(values)], 100.0), ([0, 100], float(values[19 % len(values)]))):
-        scales = compose_config(["dataset=verdicts", "dataset.path=x"])["dataset"]["scales"]
-        judged = table(*rows, scales=scales | {"overall": {"ends": ends}}).judgments(shame)
-        scores = [each.outcome.score for each in judged if isinstance(each.outcome, Verdict)]
-        assert len(scores) == 20 and (max(scores) == 100.0 if last == 100.0 else scores[19] == last)
+    assert {0.0, 100.0} < set(scored(table(*rows))) | {50.0}
+    meant = table(*rows, scales={"overall": {"ends": [0, 100]}})
+    assert scored(meant) == [float(row["score"]) for row in rows]
+
+
+@pytest.mark.parametrize("values", [(2, 3), (1, 2, 3, 6)])
+def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[int, ...]) -> None:
+    rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
+    said = r"t\.jsonl: all 20 scores lie between .*scales\.overall=\{ends: \[1,(5|7)\]\}.*\{ends: \[0,100\]\}"
+    with pytest.raises(DataError, match=said):
+        table(*rows).judgments(shame())
+    assert scored(table(*rows, scale="1-11"))[0] == 10.0 * (values[0] - 1)
+
+
+def test_a_score_off_the_scale_of_the_others_fails() -> None:
+    rows = [{"item": f"i{n}", "judge": "j", "score": 250 if n == 3 else 5 * n} for n in range(20)]
+    assert [each.outcome.reason for each in table(*rows).judgments(shame()) if isinstance(each.outcome, Failure)] == [
+        "off_scale"
+    ]
 
 
 def test_good_scores_are_taken_as_they_are() -> None:
-    shame = build(compose_config(["rubric=shame"])["rubric"], "rubric")
     for values in ((0, 0), (0, 100), (3, 11), (1, 60)):
         rows = [{"item": f"i{n}", "judge": "j", "score": values[n % 2]} for n in range(20)]
-        assert len(table(*rows).judgments(shame)) == 20
+        assert scored(table(*rows)) == [float(row["score"]) for row in rows]
 
 
 def test_labels_of_people_become_those_of_the_items() -> None:
     rows = [{"item": "a", "judge": "j", "criterion": "completeness", "score": 4, "label": 3, "rater": r} for r in "xy"]
     found = table(rows[0], {**rows[1], "judge": "k", "label": 5}, {"item": "b", "judge": "j", "score": 2, "label": 1})
     labels = {item.id: item.labels for item in found.load()}
-    assert labels == {"a": {"completeness": {"x": 3, "y": 5}}, "b": {"overall": {"unnamed": 1}}}
-    with pytest.raises(DataError, match=r"t\.jsonl:2: the label is 5, and 3 elsewhere"):
-        table(rows[0], {**rows[0], "judge": "k", "label": 5}).load()
+    assert labels == {"a": {"completeness": {"x": 3, "y": 5}}, "b": {"overall": {"label": 1}}}
 
 
 def test_columns_with_other_names_and_decimal_commas_are_read_and_said() -> None:
     Path("t.csv").write_bytes("exemplo;juíza;critério;nota\na;j;tom;0,5\nb;j;tom;1\n".encode("cp1252"))
     found = dataset(Path("t.csv"))
     assert outcomes(found) == {("a", "j", "tom", 0): 0.5, ("b", "j", "tom", 0): 1.0}
-    assert [finding.key for finding in found.read] == ["table.encoding", "items.columns"]
-    assert found.read[1].values["roles"] == ["judge = `juíza`", "item = `exemplo`", "criterion = `critério`"]
+    words = Words("en", [TEXTS])
+    said = " ".join(map(words.say, found.read))
+    assert "t.csv is not UTF-8" in said and "read as judges (`dataset.columns.judge`)" in said
+    assert "`dataset.columns.id=exemplo`" in said and "`dataset.columns.criterion=criterio`" in said
+    columns = {"id": "exemplo", "criterion": "criterio", "judge": "juiza"}  # as it says that they are typed
+    assert outcomes(dataset(Path("t.csv"), columns=columns)) == outcomes(found)
 
 
 def test_columns_are_recognised_where_none_are_named() -> None:
     rows = [{"texto": f"texto {n}", "nota": n % 5 + 1, "juiz": (n + 1) % 5 + 1 if n else None} for n in range(10)]
-    found = table(*rows, columns=None)
+    found = table(*rows)
     items = found.load()
     assert [item.inputs["text"] for item in items] == [row["texto"] for row in rows]
     assert [item.labels["overall"]["nota"] for item in items] == [row["nota"] for row in rows]
@@ -198,4 +229,4 @@ def test_columns_are_recognised_where_none_are_named() -> None:
     assert said[items[0].id, "juiz", "overall", 0] == "unparseable"
     assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(0.5)  # 3 of 1 to 5, on a rubric from 0 to 1
     with pytest.raises(DataError, match="unordered"):
-        table(*({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9)), columns=None).load()
+        table(*({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9))).load()

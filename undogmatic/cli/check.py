@@ -23,6 +23,7 @@ READING = {
     "order": "the column of the order in which two outputs were shown",
     "confidence": "the column of the judge's confidence",
     "rater": "the column of who gave the label, where a row is one label",
+    "failed": "the column that says where the judge failed, so that no verdict of the row counts",
     "verdict": "the column of the verdict, where a row is one verdict",
     "kind": "numeric, ordered, unordered, pass_fail or pairwise",
     "scale": "the scale of the verdicts, e.g. 1-5, or the categories: 'poor<fair<good'",

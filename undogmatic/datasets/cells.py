@@ -186,6 +186,15 @@ def fold(text: str) -> str:
     return " ".join(re.sub(r"(?<=\w)[_-](?=\w)", " ", bare).split())
 
 
+def as_slice(held: pd.Series) -> np.ndarray:
+    """A column as a slice: numbers where all that it says are numbers, else texts."""
+    filled = held.notna().to_numpy(dtype=bool)
+    numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(dtype=float)
+    if filled.any() and not np.isnan(numbers[filled]).any():
+        return numbers
+    return held.astype(str).astype(object).where(filled, None).to_numpy(dtype=object)
+
+
 def unread(cells: pd.DataFrame, said: Iterable[str], used: Collection[str]) -> list[Finding]:
     """Name the columns that were not used and hold nothing but values of the columns `said`: verdicts or labels that
     were not recognised, perhaps."""

@@ -13,7 +13,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import FORMULA, LEXICON, Cells, alternatives, fold, number_of, read_cells, unread
+from undogmatic.datasets.cells import (
+    EMPTY,
+    FORMULA,
+    LEXICON,
+    NOT_APPLICABLE,
+    Cells,
+    alternatives,
+    fold,
+    number_of,
+    read_cells,
+    unread,
+)
 from undogmatic.datasets.orders import order_words
 from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES, TableOptions
 from undogmatic.errors import ConfigError
@@ -28,7 +39,7 @@ _PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()
 """Words in the names of columns."""
 _MODEL = re.compile(r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)")
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
-_SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group")
+_SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group", "failed")
 LONGEST_ID = 3
 """Words that an id may have; what has more is a text."""
 LONGEST_NAME = 25
@@ -52,6 +63,7 @@ class Columns:
     repeat: str | None = None
     order: str | None = None
     confidence: str | None = None
+    failed: str | None = None
     rater: str | None = None
     context: str | None = None
     judges: str | None = None
@@ -67,7 +79,7 @@ class Columns:
 
     def used(self) -> set[str]:
         """The columns with a role."""
-        single = (self.item, self.group, self.criterion, self.repeat, self.order, self.confidence, self.rater)
+        single = (getattr(self, role) for role in _SINGLE)
         many = (*self.texts, *self.systems, *self.verdicts, *self.labels, *self.settings, *self.remarks, *self.others)
         return {name for name in (*single, self.judges, *many) if name is not None}
 
@@ -150,10 +162,10 @@ class Search:
 
     def silent(self) -> list[Finding]:
         """Name the columns that say nothing: those that are empty, and those that hold formulas alone."""
-        unsaid = [name for name in self.names if len(self.cells) and not self._cells(name).said]
         told = {False: list[str](), True: list[str]()}
-        for name in unsaid:
-            told[FORMULA in self._cells(name).reasons].append(f"`{name}`")
+        for name in self.names if len(self.cells) else ():
+            if (reasons := set(self._cells(name).reasons)) <= {EMPTY, NOT_APPLICABLE, FORMULA}:
+                told[FORMULA in reasons].append(f"`{name}`")
         keys = {False: "items.empty_columns", True: "items.formulas"}
         return [Finding(keys[of], {"columns": names[:8], "n": len(names)}) for of, names in told.items() if names]
 
@@ -184,11 +196,12 @@ class Search:
             "order": self._is_order,
             "rater": lambda name: self._is_names(name) or self._has_labels_beside(name),
             "confidence": lambda name: self._cells(name).numeric > 0.5,
+            "failed": lambda name: self._cells(name).distinct_words().keys() <= PASSES | FAILS | {"0", "1"},
             "group": lambda name: name != self.found.item,
             "criterion": self._is_names,
             "item": lambda name: self._cells(name).said > 0 and not self._is_prose(name),
         }.get(role, lambda name: True)
-        name = self._named(typed, f"--{role}") if typed is not None else self._first(role, fits)
+        name = self._named(typed, f"--{role}") if typed else self._first(role, fits) if typed is None else None
         if name is not None:
             setattr(self.found, role, name)
             self.taken.add(name)

@@ -9,9 +9,11 @@ import pandas as pd
 
 from undogmatic.datasets.cells import CONTRADICTION, read_cells
 from undogmatic.datasets.columns import quoted
-from undogmatic.datasets.scales import NUMBERS, Scales, TableOptions, is_two
+from undogmatic.datasets.scales import FAILS, NUMBERS, PASSES, Scales, TableOptions, is_two
+from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
+from undogmatic.safety.outside import brief
 
 EXAMPLES = 3
 COPIED = 10
@@ -47,6 +49,16 @@ def unique(
     # A verdict stands before an empty cell of the same key.
     ordered = rows.assign(_none=rows[value].isna()).sort_values("_none", kind="stable")
     return ordered[~ordered.duplicated(keys)].sort_index().drop(columns="_none")
+
+
+def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
+    """In which rows the judge failed, by the column of this name. Raises DataError for what is neither yes nor no."""
+    held = read_cells(cells[name].to_numpy())
+    known = {None: False} | dict.fromkeys(FAILS | {"0"}, False) | dict.fromkeys(PASSES | {"1"}, True)
+    if odd := [code for code, word in enumerate(held.words) if word not in known]:
+        place, cell = places[int(np.argmax(held.codes == odd[0]))], brief(held.written[odd[0]])
+        raise DataError(f"{place}: `{name}` is {cell}; it must be true or false.")
+    return np.array([known[word] for word in held.words], dtype=bool)[held.codes]
 
 
 def of_one_kind(

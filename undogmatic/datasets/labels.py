@@ -10,15 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from undogmatic.config.build import Settings, build
 from undogmatic.datasets.base import Dataset
 from undogmatic.datasets.cells import fold
-from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, order_of
+from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, far_inside, order_of
 from undogmatic.errors import DataError
 from undogmatic.records.kept import gathered
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.safety.outside import brief
 
 FEWEST_LABELS = 5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
@@ -196,6 +199,38 @@ def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels")
         return None
     whole = f"rubric={rubric.name} runs from {low:g} to {high:g}"
     return f"all {len(values)} {what} lie between {min(values):g} and {max(values):g}, while {whole}."
+
+
+def ends_of(table: VerdictTable, criterion: str = OVERALL) -> tuple[float, float]:
+    """The lowest and highest value of a table's verdicts on a criterion; of categories their places."""
+    ends = table.criterion_scales.get(criterion, table.scale)
+    return ends if ends is not None else (0.0, len(table.categories) - 1.0)
+
+
+def scale_for(
+    table: VerdictTable, criterion: str, rubric: Rubric, place: str, option: str, declared: bool
+) -> tuple[float, float]:
+    """The ends of the scale of a table's verdicts on a criterion: what is `declared`, or else the rubric's own where
+    they may all be on it, or the usual scale that they show. Raises DataError with the `option` that says which, where
+    they show none; a few numbers that are off the rubric's scale are just that."""
+    own, theirs = ends_of(table, criterion), (rubric.minimum, rubric.maximum)
+    held = table.verdicts.loc[table.verdicts["criterion"] == criterion, "verdict"].dropna()
+    numbers = sorted(float(number) for number in held)
+    if declared or table.kind != "numeric" or not numbers or not isinstance(rubric.scale, NumericScale):
+        return own
+    fitting = [rubric.contains(number) for number in numbers]
+    odd = len(numbers) >= FEWEST_LABELS and seem_rescaled(numbers, rubric) is not None
+    if all(fitting) and not odd:
+        return theirs
+    shown = _of_numbers(numbers, rubric) is not None and own in ROUND_ENDS
+    if shown or (not odd and sum(fitting) < len(fitting) / 2 and not far_inside(np.array(numbers), own)):
+        return own
+    if not odd and any(fitting):
+        return theirs
+    check_scale(place, numbers, rubric, criterion, "scores", option)
+    span = f"{numbers[0]:g} to {numbers[-1]:g}, and rubric={rubric.name} runs from {theirs[0]:g} to {theirs[1]:g}"
+    way = f"Give the ends of their scale, e.g. {option.format(*(f'{end:g}' for end in own))}"
+    raise DataError(f"{place}: the scores of {criterion} run from {span}. {way}.")
 
 
 def check_scale(place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:

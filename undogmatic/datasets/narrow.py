@@ -1,21 +1,26 @@
 """Prepares tables before their columns are recognised: names typed with commas between them, ids made of several
-columns, and one criterion of several."""
+columns, one criterion of several; files that are joined, and columns of criteria made rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.columns import NAMES, tokens
-from undogmatic.datasets.frames import Frame
+from undogmatic.datasets.frames import Frame, column_of
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
+from undogmatic.records.records import as_text
+from undogmatic.stats.surface import copies
 
 SEVERAL = ("judge", "human", "text", "system")
 """Options that may name several columns."""
+VERDICT = "verdict"
+"""The column of verdicts in a table whose criteria were made rows."""
 
 
 def parted(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
@@ -74,3 +79,130 @@ def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray
         what = f"--criterion is {typed!r}, which is neither a column nor a criterion"
         raise ConfigError(f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of criteria.")
     return np.array([name is None or name == typed for name in own]), options.model_copy(update={"criterion": column})
+
+
+def of_texts(texts: Sequence[np.ndarray]) -> np.ndarray:
+    """One name per text (or pair of texts) and its copies and near-copies; None where there is none."""
+    there = np.array([[text is not None and bool(text.strip()) for text in column] for column in texts]).any(axis=0)
+    of_each = np.array(["\n".join(text or "" for text in row) for row in zip(*texts, strict=True)], dtype=object)
+    codes, distinct = pd.factorize(of_each)
+    group = pd.factorize(np.array(copies(tuple(distinct)))[codes])[0]
+    names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
+    found: np.ndarray = names[group]
+    found[~there] = None
+    return found
+
+
+class Keys(NamedTuple):
+    """The columns that say which verdict it is, of files whose columns are to become rows."""
+
+    item: str | None
+    system: str | None
+    judge: str
+    criterion: str
+    repeat: str
+    failed: str
+
+    @classmethod
+    def of(cls, frames: Sequence[Frame], typed: Mapping[str, Any]) -> Keys:
+        """The columns that are typed, or else recognised by their names."""
+
+        def named(role: str, known: str = "") -> str | None:
+            given = typed.get(role)
+            if not given and given != "":
+                return next((name for frame in frames if (name := column_of(frame.cells, known or role))), None)
+            return str(given if isinstance(given, str) else given[0])
+
+        own = (named("judge", "judges"), named("criterion"), named("repeat"), named("failed"))
+        apart = (name or role for name, role in zip(own, ("judge", "criterion", "repeat", "judge failed"), strict=True))
+        return cls(named("item"), named("system"), *apart)
+
+    def there(self, frame: Frame) -> list[str]:
+        """The columns by which rows of this frame and of another can be put together."""
+        return [name for name in (self.item, self.system, self.judge) if name is not None and name in frame.cells]
+
+
+def has(frames: Sequence[Frame], *names: str) -> bool:
+    """Whether a column of any of these names is in any of the frames."""
+    return any(name in frame.cells for frame in frames for name in names)
+
+
+def one_name(frames: Sequence[Frame], names: Sequence[str]) -> tuple[list[Frame], str | None]:
+    """The frames with one column in place of those with these names, whose cells are the first that a row fills, and
+    its name: the first of them that is there (None: none is)."""
+    there = [name for name in names if has(frames, name)]
+    if len(there) < 2:
+        return list(frames), there[0] if there else None
+    found = []
+    for frame in frames:
+        first, *others = [name for name in there if name in frame.cells] or [there[0]]
+        cells = frame.cells
+        for name in others:
+            cells = cells.assign(**{first: cells[first].where(cells[first].notna(), cells[name])})
+        found.append(frame._replace(cells=cells.drop(columns=others).rename(columns={first: there[0]})))
+    return found, there[0]
+
+
+def of_cases(frames: Sequence[Frame], keys: Keys) -> list[Frame]:
+    """The frames without those that tell of cases, what several systems worked on: what they tell stands in each row
+    about the case, as long as any other frame names a system."""
+    if keys.system is None or not has(frames, keys.system):
+        return list(frames)
+    about = [frame for frame in frames if keys.there(frame) == [keys.item]]
+    found = [frame for frame in frames if keys.there(frame) != [keys.item]]
+    for facts in about:
+        once = facts.cells.groupby(keys.item, sort=False).first()
+        found = [f._replace(cells=_beside(f.cells, once, [str(keys.item)])) for f in found]
+    return found
+
+
+def with_quotes(frame: Frame, quotes: Frame, keys: Keys, name: str) -> Frame:
+    """The frame with a column `name` of the quotes of each row's judgment, as JSON text."""
+    by = keys.there(quotes)
+    if not by or not set(by) <= set(keys.there(frame)):
+        return frame
+    rows = quotes.cells.drop(columns=by).to_dict("records")
+    each = pd.Series([{k: v for k, v in row.items() if v is not None} for row in rows], dtype=object)
+    once = each.groupby([quotes.cells[key] for key in by], sort=False).agg(lambda own: as_text(list(own)))
+    return frame._replace(cells=_beside(frame.cells, once.rename(name).to_frame(), by))
+
+
+def _beside(cells: pd.DataFrame, once: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The cells with the columns of a table that has one row for each key, where they are no columns yet."""
+    joined = cells.merge(once[[name for name in once if name not in cells]], "left", left_on=by, right_index=True)
+    return joined.astype(object).where(joined.notna(), None)
+
+
+class Wide(NamedTuple):
+    """How a wide table tells its verdicts: the columns of each criterion, those of each time that it was judged again
+    (and `failed`), and the judge of a criterion, where that is not the judge of the row."""
+
+    scores: Mapping[str, Sequence[str]]
+    again: Sequence[Mapping[str, Sequence[str]]]
+    judges: Mapping[str, str]
+
+    def rows(self, frame: Frame, keys: Keys) -> Frame:
+        """The frame with a row for each verdict; one without a column of verdicts as it is."""
+        cells, every = frame.cells, [self.scores, *self.again]
+        nothing = pd.Series([None] * len(cells), dtype=object)
+        parts, at, used = [], list[int](), {name for time in every for names in time.values() for name in names}
+        facts = cells.drop(columns=[name for name in (*used, VERDICT, keys.failed) if name in cells])
+        for n, time in enumerate(every):
+            failed = next((cells[name] for name in time.get("failed", ()) if name in cells), nothing)
+            failed = cells[keys.failed] if n == 0 and keys.failed in cells else failed
+            for criterion, names in time.items():
+                column = next((name for name in names if name in cells and criterion != "failed"), None)
+                if column is None:
+                    continue
+                judge = cells.get(keys.judge, nothing).where(lambda own: own.notna(), criterion)
+                told = {keys.criterion: criterion, keys.judge: self.judges.get(criterion, judge)}
+                told |= {VERDICT: cells[column], keys.failed: None if criterion in self.judges else failed}
+                told |= {keys.repeat: n} if n or keys.repeat not in cells else {}
+                made = facts.assign(**told)
+                kept = made[VERDICT].notna() | made[keys.failed].notna() if n else pd.Series(True, index=made.index)
+                parts.append(made[kept])
+                at += np.flatnonzero(kept).tolist()
+        if not parts:
+            return frame
+        whole = pd.concat(parts, ignore_index=True).astype(object)
+        return frame._replace(cells=whole.where(whole.notna(), None), places=[frame.places[n] for n in at])

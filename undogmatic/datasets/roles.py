@@ -7,6 +7,7 @@ taken: it is shown with the option that settles it.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,13 @@ FIELDS = ("id", "label", "rater", "group", "condition", "pair", "parent", "maker
 _SOUGHT = {"rater": "rater", "id": "item", "group": "group", "condition": "condition", "pair": "pair"}
 """Fields that are recognised, and the names under which the lexicon has them."""
 Typed = Mapping[str, Sequence[str] | None]
+_KEYS = {"item": "id", "human": "label", "human_scale": "label_scale"}
+_OF_FILES = ("kind", "scale", "human_scale", "passes", "sheet")
+_OPTION = re.compile(
+    rf"--({'|'.join(TableOptions.model_fields).replace('_', '-')})(?![\w-])"
+    r"(?: (?!and\b|or\b)('[^']*'|[\w:-]+(?:\.[\w:-]+)*))?"
+)
+"""An option of a command that reads tables, and what is typed behind it."""
 
 
 class Roles(NamedTuple):
@@ -65,6 +73,24 @@ def find_labels(cells: pd.DataFrame, file: str, typed: Mapping[str, str]) -> Rol
         raise ConfigError(f"{file}: {error}") from None
 
 
+def check_fields(typed: Typed, fields: Sequence[str]) -> None:
+    """Raise ConfigError for a key of `dataset.columns` that is none."""
+    if unknown := [name for name, given in typed.items() if given and name not in fields]:
+        raise ConfigError(f"`dataset.columns` names {brief(unknown[0])}. It may name: {', '.join(fields)}.")
+
+
+def as_settings(sentence: str) -> str:
+    """A sentence with the options of a command as settings of the dataset: `--judge X` as `dataset.columns.judge=X`."""
+
+    def setting(found: re.Match[str]) -> str:
+        option, value = found[1].replace("-", "_"), (found[2] or "").strip("'")
+        key = _KEYS.get(option, option)
+        key = f"dataset.{key}" if option in _OF_FILES else f"dataset.columns.{key}"
+        return key + ("" if not value else f"={value}" if option in _OF_FILES else f"={typed_as(value)}")
+
+    return re.sub(_OPTION, setting, sentence)
+
+
 def typed_as(name: str) -> str:
     """A column's name as it can be typed in an option: without accents, spaces and signs."""
     return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
@@ -79,7 +105,7 @@ class _ItemSearch(Search):
 
     def roles(self, inputs: Sequence[str], optional: Sequence[str], typed: Typed, nested: bool) -> Roles:
         fields = [*inputs, *(name for name in optional if name not in inputs), *FIELDS]
-        self._check(typed, fields)
+        check_fields(typed, fields)
         self.check_header()
         for role, names in typed.items():
             if names is not None and (found := self._typed(role, names)) is not None:
@@ -147,11 +173,6 @@ class _ItemSearch(Search):
             if option
             else self.option.format(role, typed_as(name))
         )
-
-    def _check(self, typed: Typed, fields: Sequence[str]) -> None:
-        """Raise ConfigError for a key of `dataset.columns` that is none, and where the first line names no columns."""
-        if unknown := [name for name, given in typed.items() if given and name not in fields]:
-            raise ConfigError(f"`dataset.columns` names {brief(unknown[0])}. It may name: {', '.join(fields)}.")
 
     def _notes(self, recognised: Sequence[str]) -> list[Finding]:
         notes = []

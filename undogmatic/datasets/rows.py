@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
@@ -21,7 +21,6 @@ from undogmatic.datasets import sheets
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.cells import number_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import as_number, as_text
 from undogmatic.records.results import Finding
 from undogmatic.safety import outside
 from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_bytes
@@ -280,7 +279,6 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 
 SUFFIXES = (".csv", ".tsv", *sheets.KINDS, ".jsonl", ".json", ".parquet")
-TRUE, FALSE = ("true", "yes", "1", "1.0"), ("false", "no", "0", "0.0", "", "none", "nan")
 Names = Annotated[
     tuple[str, ...],
     BeforeValidator(
@@ -296,6 +294,16 @@ def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
     if file.suffix.lower() not in kinds:
         raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}.")
     return file
+
+
+def tables_in(path: str) -> list[Path]:
+    """The tables in a folder, in the order of their names; none where it is no folder."""
+    try:
+        folder = Path(path).expanduser()
+        beside = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
+    except (OSError, RuntimeError, ValueError):  # said by table_file
+        return []
+    return [file for file in beside if file.suffix.lower() in SUFFIXES and file.name[:1] not in "._"]
 
 
 def table_rows(
@@ -439,57 +447,6 @@ def _of_csv(
         return row[0], {name: cell for name, cell, own in of_row if own and (cell or not filled or name in needed)}
 
     return mapped(named, rows)
-
-
-class Row(NamedTuple):
-    """A row of a table: where it stands, the name of its file, and its cells by column; an object in a cell is its
-    fields, `retest.score`."""
-
-    place: str
-    stem: str
-    cells: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, path: Path, line: int, row: Mapping[str, Any]) -> Row:
-        """From what `table_rows` yields."""
-        cells: dict[str, Any] = {}
-        for name, value in row.items():
-            cells |= {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, Mapping) else {name: value}
-        return cls(f"{path}:{line}", path.stem, cells)
-
-    def get(self, names: Sequence[str]) -> Any:
-        return next((self.cells[name] for name in names if name in self.cells), None)
-
-    def has(self, names: Sequence[str]) -> bool:
-        return any(name in self.cells for name in names)
-
-    def failure(self, names: Sequence[str]) -> str | None:
-        """Why none of the row's scores is one, if so. Raises DataError for what says neither yes nor no."""
-        value = self.get(names)
-        if empty(value) or str(value).strip().lower() in FALSE:
-            return None
-        column = next(name for name in names if name in self.cells)
-        if str(value).strip().lower() not in TRUE:
-            raise DataError(f"{self.place}: `{column}` is {brief(value)}; it must be true or false.")
-        return f"the table says that the judge failed (`{column}` is {value})"
-
-    def repeat(self, names: Sequence[str]) -> int:
-        """The repeat that it names; 0 where it names none. Raises DataError."""
-        value = as_number(self.get(names))
-        if empty(value):
-            return 0
-        if type(value) not in (int, float) or not 0 <= value < 10_000 or value != int(value):
-            raise DataError(f"{self.place}: the repeat is {brief(value)}; it must be a whole number, 0 for the first.")
-        return int(value)
-
-    def detail(self, names: Sequence[str]) -> float | str | None:
-        """A cell as a detail of a judgment, a number or text; None for one that says nothing."""
-        value = self.get(names)
-        if empty(value) or value == []:
-            return None
-        if isinstance(value, bool | list | dict):
-            return as_text(value)
-        return float(value) if isinstance(value, int | float) else str(value)
 
 
 def empty(value: Any) -> bool:

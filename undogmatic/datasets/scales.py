@@ -39,8 +39,9 @@ class TableOptions(Record):
     Attributes:
         judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
             what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
-        item, text, group, system, criterion, repeat, order, confidence, rater: Columns; of texts (and systems) two
-            where two outputs are compared; of items several, separated by commas; or the name of one criterion.
+        item, text, group, system, criterion, repeat, order, confidence, rater, failed: Columns ("": none); of texts
+            (and systems) two where two outputs are compared; of items several, separated by commas; or the name of one
+            criterion.
         kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
         labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
         sheet: Of a workbook: the sheet, a range or both.
@@ -60,6 +61,7 @@ class TableOptions(Record):
     order: str | None = None
     confidence: str | None = None
     rater: str | None = None
+    failed: str | None = None
     kind: Kind | None = None
     scale: str | None = None
     human_scale: str | None = None
@@ -202,11 +204,16 @@ def _numeric(
 def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Finding:
     """What is said of the scale: whether it was declared, is shown by the values, or cannot be told from them."""
     told = {"low": ends[0], "high": ends[1]}
-    near = (ends[1] - ends[0]) / 4
-    if guessed and len(numbers) and ends[0] + near <= numbers[0] and numbers[-1] <= ends[1] - near:
+    if guessed and len(numbers) and far_inside(numbers, ends):
         more = {"least": float(numbers[0]), "most": float(numbers[-1]), "option": f"--scale {_typed_as(ends)}"}
         return Finding("table.numeric_guess", told | more)
     return Finding("table.numeric" if guessed else "table.numeric_declared", told)
+
+
+def far_inside(numbers: np.ndarray, ends: tuple[float, float]) -> bool:
+    """Whether numbers in their order are all far from both ends of a scale, so that they may be on another."""
+    near = (ends[1] - ends[0]) / 4
+    return bool(ends[0] + near <= numbers[0] and numbers[-1] <= ends[1] - near)
 
 
 def _ends(numbers: np.ndarray) -> tuple[float, float]:

@@ -7,7 +7,7 @@ and what is wrong is told in findings.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
-from undogmatic.datasets.cells import Cells, read_cells
+from undogmatic.datasets.cells import Cells, as_slice, read_cells
 from undogmatic.datasets.columns import (
     SETTING,
     SETTINGS,
@@ -27,7 +27,7 @@ from undogmatic.datasets.columns import (
     tokens,
 )
 from undogmatic.datasets.frames import Frame, aligned, read_frame
-from undogmatic.datasets.narrow import of_criterion, parted, with_ids
+from undogmatic.datasets.narrow import of_criterion, of_texts, parted, with_ids
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
@@ -44,9 +44,8 @@ from undogmatic.records.verdict_table import (
     VerdictTable,
 )
 from undogmatic.safety.outside import brief
-from undogmatic.stats.surface import copies
 
-__all__ = ["TableOptions", "read_table"]
+__all__ = ["TableOptions", "read_table", "table_of"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
     *("choices_given", "rows_are_repeats", "read_files", "read_people", "mapped", "words_as_numbers", "item_is_text"),
@@ -65,8 +64,18 @@ def read_table(
     given = [sources] if isinstance(sources, str | Path | pd.DataFrame) else list(sources)
     if not given:
         raise ConfigError("no file is named; name a table of verdicts.")
-    selection, probability = _selection(options.labels)
-    return _Builder([read_frame(source, options.sheet) for source in given], options, selection, probability).table()
+    return table_of([read_frame(source, options.sheet) for source in given], options)
+
+
+def table_of(
+    frames: Sequence[Frame],
+    options: TableOptions,
+    scales: Mapping[str, tuple[float, float]] = {},
+    facts: Collection[str] = (),
+) -> VerdictTable:
+    """The verdict table of frames that were read, as `read_table` returns it; `scales` are those that are declared for
+    single criteria, `facts` columns that hold neither verdicts nor labels."""
+    return _Builder(frames, options, scales, facts).table()
 
 
 def _selection(labels: str) -> tuple[Selection, str | None]:
@@ -85,10 +94,15 @@ class _Builder:
     """Puts a verdict table together, step by step."""
 
     def __init__(
-        self, frames: Sequence[Frame], options: TableOptions, selection: Selection, probability: str | None
+        self,
+        frames: Sequence[Frame],
+        options: TableOptions,
+        scales: Mapping[str, tuple[float, float]],
+        facts: Collection[str],
     ) -> None:
         options = parted(frames, options)
-        self.options, self.selection, self.probability = options, selection, probability
+        self.options, self.declared = options, scales
+        self.selection, self.probability = _selection(options.labels)
         frames = with_ids(frames, options.item)
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
@@ -101,7 +115,7 @@ class _Builder:
         kept, options = of_criterion(self.cells, options)
         self.cells, self.file, self.places = self.cells[kept].reset_index(drop=True), self.file[kept], self.places[kept]
         try:
-            self.columns: Columns = find_columns(self.cells, self._of_log(options), self._facts())
+            self.columns: Columns = find_columns(self.cells, self._of_log(options), {*facts, *self._facts()})
         except ConfigError as error:
             raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}: {error}") from None
         if self.joined and self.columns.item is None:
@@ -247,6 +261,7 @@ class _Builder:
         repeat = self._repeats()
         order = self._orders()
         confidence = self._confidence()
+        failed = faults.failures(self.cells, own.failed, self.places) if who == "judge" and own.failed else None
         by_file = who == "judge" and self._judges_are_files(item)
         parts = []
         for column in columns:
@@ -264,7 +279,7 @@ class _Builder:
                         "repeat": repeat[rows],
                         "order": order[rows],
                         "confidence": confidence[rows],
-                        "raw": self._raw(column)[rows],
+                        "raw": self._raw(column, failed)[rows],
                         "row": rows,
                     }
                 )
@@ -286,9 +301,12 @@ class _Builder:
             self.notes.append(Finding("table.read_files"))
         return same
 
-    def _raw(self, column: str) -> np.ndarray:
-        """The cells of a column of verdicts or labels; the name of a system that was chosen is its number."""
+    def _raw(self, column: str, failed: np.ndarray | None) -> np.ndarray:
+        """The cells of a column of verdicts or labels; where the judge failed, an error; the name of a system that was
+        chosen is its number."""
         raw = self.cells[column].to_numpy(dtype=object)
+        if failed is not None:
+            raw = np.where(failed, f"error: {self.columns.failed}", raw)
         if self.columns.pairwise and len(self.systems) > 1:
             raw = np.where(raw == self.systems[0], FIRST, np.where(raw == self.systems[1], SECOND, raw))
         return raw
@@ -315,9 +333,8 @@ class _Builder:
         if self.columns.repeat is None:
             return np.zeros(len(self.cells), dtype=int)
         held = read_cells(self.cells[self.columns.repeat].to_numpy())
-        whole = held.numeric == 1 and held.said == len(held)
-        keys = held.numbers[held.codes] if whole else self._named(self.columns.repeat, "")
-        return np.asarray(pd.factorize(keys, sort=True)[0])
+        keys = held.numbers[held.codes] if held.numeric == 1 else self._text(self.columns.repeat)
+        return np.maximum(pd.factorize(keys, sort=True)[0], 0)
 
     def _orders(self) -> np.ndarray:
         name = self.columns.order
@@ -343,14 +360,18 @@ class _Builder:
     def _by_criterion(self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales) -> dict[str, Scales]:
         """The scale of each criterion, where there are several with numbers and none was declared."""
         criteria = list(verdicts["criterion"].unique())
-        if scales.kind != "numeric" or len(criteria) < 2 or self.options.scale is not None:
+        several = len(criteria) > 1 or self.declared
+        if scales.kind != "numeric" or not several or self.options.scale is not None:
             return {}
         own: dict[str, Scales] = {}
         numeric = self.options.model_copy(update={"kind": "numeric"})
         for name in criteria:
+            if name in self.declared:
+                own[name] = Scales("numeric", self.declared[name])
+                continue
             raw = [rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)]
             own[name] = find_scales(read_cells(raw[0]), read_cells(raw[1]), numeric, False)
-        if len({each.ends for each in own.values()}) == 1:
+        if not self.declared and len({each.ends for each in own.values()}) == 1:
             return {}
         shown = [f"{name} {each.ends[0]:g}-{each.ends[1]:g}" for name, each in own.items() if each.ends is not None]
         self.notes.append(Finding("table.criteria", {"scales": shown}))
@@ -393,7 +414,7 @@ class _Builder:
         facts |= dict(zip(names, self.systems, strict=False)) if self.systems else {}
         for name in map(str, self.cells.columns):
             if name not in columns.used():
-                facts[SLICE + name] = _slice(self.cells[name])
+                facts[SLICE + name] = as_slice(self.cells[name])
         if self.probability is not None:
             if self.probability not in self.cells:
                 listed = ", ".join(map(str, self.cells.columns))
@@ -404,7 +425,11 @@ class _Builder:
         facts["group"] = group
         table = pd.DataFrame(facts)
         table = table[table["item"].notna()]
-        items = table.groupby("item", sort=False).first()
+        by_item = table.groupby("item", sort=False)
+        items = by_item.first()
+        if len(items) < len(table):  # what most items have several of is of their verdicts, and none of the items
+            differing = by_item[[name for name in table if name.startswith(SLICE)]].nunique()
+            items = items.drop(columns=[n for n, own in differing.items() if (own > 1).sum() > (own == 1).sum()])
         if columns.group is not None and 0 < (lacking := items["group"].isna()).sum() < len(items):
             facts = {"column": columns.group, "n": int(lacking.sum()), "example": lacking.idxmax()}
             self.problems.append(Finding("table.empty_group", facts))
@@ -423,9 +448,9 @@ class _Builder:
             return self.case, columns.item
         if columns.context is not None:
             same = self._text(columns.context)
-            return _by_text([same]), columns.context
+            return of_texts([same]), columns.context
         if self.texts:
-            return _by_text(self.texts), ""
+            return of_texts(self.texts), ""
         return item, None
 
     def _probabilities(self, column: str) -> np.ndarray:
@@ -477,24 +502,3 @@ def _plain(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
             held = rows[name].astype(object)
             rows[name] = held.where(held.notna(), None)
     return rows
-
-
-def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
-    """One name per text (or pair of texts) and its copies and near-copies; None where there is none."""
-    there = np.array([[text is not None and bool(text.strip()) for text in column] for column in texts]).any(axis=0)
-    of_each = np.array(["\n".join(text or "" for text in row) for row in zip(*texts, strict=True)], dtype=object)
-    codes, distinct = pd.factorize(of_each)
-    group = pd.factorize(np.array(copies(tuple(distinct)))[codes])[0]
-    names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
-    found: np.ndarray = names[group]
-    found[~there] = None
-    return found
-
-
-def _slice(held: pd.Series) -> np.ndarray:
-    """A column as a slice: numbers where all that it says are numbers, else texts."""
-    filled = held.notna().to_numpy(dtype=bool)
-    numbers = pd.to_numeric(held.where(filled, None), errors="coerce").to_numpy(dtype=float)
-    if filled.any() and not np.isnan(numbers[filled]).any():
-        return numbers
-    return held.astype(str).astype(object).where(filled, None).to_numpy(dtype=object)

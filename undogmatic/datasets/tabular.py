@@ -14,7 +14,7 @@ from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import EMPTY, NOT_APPLICABLE, read_cell
 from undogmatic.datasets.frames import cells_of
 from undogmatic.datasets.roles import find_roles
-from undogmatic.datasets.rows import SUFFIXES, Names, empty, table_file, table_rows
+from undogmatic.datasets.rows import Names, empty, table_file, table_rows, tables_in
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
@@ -145,13 +145,7 @@ class TextsDataset:
 def _shards(path: str, key: str) -> list[Path]:
     """The table at the path, or the tables of the folder there. Raises ConfigError where there is none, or where they
     are of several kinds."""
-    try:
-        folder = Path(path).expanduser()
-        beside = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
-    except (OSError, RuntimeError, ValueError):  # said by table_file
-        beside = []
-    shards = [file for file in beside if file.suffix.lower() in SUFFIXES and file.name[:1] not in "._"]
-    if not shards:
+    if not (shards := tables_in(path)):
         return [table_file(path, key)]
     if other := [file.name for file in shards if file.suffix.lower() != shards[0].suffix.lower()]:
         what = f"`{key}` is {brief(path)}, a folder with tables of several kinds ({shards[0].name}, {other[0]})"

@@ -392,7 +392,10 @@ class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         said = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Finding)]
         if said:  # sentences within a sentence
-            return "; ".join(map(self.words.say, said))
+            from undogmatic.datasets.roles import as_settings
+
+            sentence = "; ".join(map(self.words.say, said))
+            return as_settings(sentence) if format_spec == "settings" else sentence
         if format_spec in ("name", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"
