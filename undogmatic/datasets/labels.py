@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from undogmatic.config.build import Settings, build
 from undogmatic.datasets.base import Dataset
 from undogmatic.datasets.cells import fold
@@ -222,8 +220,10 @@ def scale_for(
     odd = len(numbers) >= FEWEST_LABELS and seem_rescaled(numbers, rubric) is not None
     if all(fitting) and not odd:
         return theirs
-    shown = _of_numbers(numbers, rubric) is not None and own in ROUND_ENDS
-    if shown or (not odd and sum(fitting) < len(fitting) / 2 and not far_inside(np.array(numbers), own)):
+    shown = _of_numbers(numbers, rubric) or (
+        not odd and 2 * sum(fitting) < len(fitting) and not far_inside(numbers, own)
+    )
+    if shown and own in ROUND_ENDS:
         return own
     if not odd and any(fitting):
         return theirs

@@ -210,7 +210,7 @@ def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Find
     return Finding("table.numeric" if guessed else "table.numeric_declared", told)
 
 
-def far_inside(numbers: np.ndarray, ends: tuple[float, float]) -> bool:
+def far_inside(numbers: Sequence[float] | np.ndarray, ends: tuple[float, float]) -> bool:
     """Whether numbers in their order are all far from both ends of a scale, so that they may be on another."""
     near = (ends[1] - ends[0]) / 4
     return bool(ends[0] + near <= numbers[0] and numbers[-1] <= ends[1] - near)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.datasets.labels import TEXTS, check_scale
+from undogmatic.datasets.labels import TEXTS, scale_for
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.student import Fit, Lesson, fit_student
@@ -164,8 +164,8 @@ def _lesson(
 def of_table(
     source: str, rubric: Rubric, judge: str | None, criterion: str, reading: TableOptions
 ) -> tuple[Lesson, Sequence[Finding]]:
-    """What a judge said in a table of verdicts, and how that was read. Its numbers are on the rubric's scale, unless
-    `--scale` declares another, from which they are mapped. Raises ConfigError or DataError."""
+    """What a judge said in a table of verdicts, and how that was read. Its numbers are on the rubric's scale, or
+    mapped to it from the one that `--scale` declares or they show. Raises ConfigError or DataError."""
     table = read_table(source, reading)
     if unclear := next((note for note in table.read if note.key == "table.read_text"), None):
         ways = " or ".join(f"--text {name.strip('`')}" for name in (unclear.values["text"], *unclear.values["others"]))
@@ -181,10 +181,9 @@ def of_table(
     criterion = criterion if criterion in table.criteria else table.criteria[0]
     own = table.of(judges[0], criterion)
     verdicts, people = own.first().dropna(subset=["verdict"]), own.consensus()
-    if reading.scale is None:
-        check_scale(source, list(verdicts["verdict"]), rubric, criterion, "verdicts", "--scale {}-{}")
-    elif table.scale is not None:
-        (low, high), span = table.scale, rubric.maximum - rubric.minimum
+    low, high = scale_for(table, criterion, rubric, source, "--scale {}-{}", reading.scale is not None)
+    if (low, high) != (rubric.minimum, rubric.maximum):
+        span = rubric.maximum - rubric.minimum
         verdicts = verdicts.assign(verdict=rubric.minimum + span * (verdicts["verdict"] - low) / (high - low))
         people = rubric.minimum + span * (people - low) / (high - low)
     for what, values in (("verdict", verdicts["verdict"]), ("label", people)):

@@ -17,7 +17,6 @@ class Filled(NamedTuple):
     place: str  # where it is, for messages: "queue.csv:7"
     cells: Mapping[str, Any]  # by column: item_id, label, and what there is of labeller, comment, QUEUE, PROBABILITY
     origin: Mapping[str, Any]  # where it is, as fields of a Label
-    comma: bool = False  # whether decimals may be written with a comma
     quoted: bool = False  # whether a quote may stand before an item's id, as written to CSV
 
 

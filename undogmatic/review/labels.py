@@ -5,7 +5,7 @@ dataset.path=RUN/with_labels.jsonl`."""
 import contextlib
 import hashlib
 import json
-import re
+import math
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from undogmatic.datasets.cells import number_of
 from undogmatic.datasets.labels import seem_rescaled
 from undogmatic.datasets.rows import empty, listed, table_file, table_rows
+from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import Filled, Label
 from undogmatic.records.records import OVERALL, Item, LabelScale, first_problem
@@ -29,8 +31,6 @@ FILE, ALL, LABELLED = "labels.jsonl", "with_labels.jsonl", "labelled.jsonl"
 NAMELESS = "anonymous"
 SHOWN, LONGEST_PROBLEM = 30, 600  # problems listed at once, and the characters of each
 NEEDED = ("item_id", "label")
-_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
-_SCALE = re.compile(r"(-?\d+(?:\.\d+)?)(?:-|:|\.\.)(-?\d+(?:\.\d+)?)", re.ASCII)
 
 
 class Checked(NamedTuple):
@@ -65,7 +65,7 @@ def read_sheet(
         if missing := [column for column in NEEDED if column not in cells]:
             fields = listed(list(cells)) or "none"
             raise DataError(f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")
-        filled.append(Filled(f"{file}:{line}", cells, about | {"line": line}, loose, quoted=loose))
+        filled.append(Filled(f"{file}:{line}", cells, about | {"line": line}, quoted=loose))
     return file, filled, [*notes, *found.notes]
 
 
@@ -80,22 +80,18 @@ def item_of(row: Filled, known: Container[str]) -> str:
     return next((one for one in meant if one in known), cell)
 
 
-def number(value: Any, comma: bool) -> float | None:
-    """The finite number that a cell holds, or None. In a sheet with semicolons "72,5" is a number too."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    text = value.strip() if isinstance(value, str) else repr(value)
-    if comma and re.fullmatch(r"[+-]?\d+,\d+", text, re.ASCII):
-        text = text.replace(",", ".")
-    return float(text) if _DECIMAL.fullmatch(text) is not None and abs(float(text)) != float("inf") else None
+def number(value: Any) -> float | None:
+    """The finite number that a cell holds, or None."""
+    if isinstance(value, str):
+        return number_of(value.strip())
+    return float(value) if type(value) in (int, float) and math.isfinite(value) else None
 
 
 def parse_scale(text: str) -> tuple[float, float]:
     """The ends of the scale on which labels were given: "0-10" -> (0, 10). Raises ConfigError."""
-    found = _SCALE.fullmatch(text.strip())
-    if found is None or not 0 < float(found[2]) - float(found[1]) < float("inf"):
+    if (ends := typed_scale(text, "--scale")[0]) is None:
         raise ConfigError(f"--scale is {brief(text)}; give the lowest and the highest label, e.g. --scale 0-10.")
-    return float(found[1]), float(found[2])
+    return ends
 
 
 def check(
@@ -135,7 +131,7 @@ def check(
     drawn: dict[str, bool] = {}  # items drawn at random: whether labelled
     for row in rows:
         item = item_of(row, items)
-        probability = number(row.cells.get("inclusion_probability"), row.comma)
+        probability = number(row.cells.get("inclusion_probability"))
         if probability is not None and probability < 1:
             drawn.setdefault(item, item in labelled)
         if empty(row.cells["label"]):
@@ -201,7 +197,7 @@ def _given(row: Filled, rubric: Rubric) -> Any:
     cell = row.cells["label"]
     if not isinstance(rubric.scale, NumericScale) and cell in rubric.scale.categories:
         return cell  # a category may be called "1"
-    as_number = number(cell, row.comma)
+    as_number = number(cell)
     return cell if as_number is None else as_number
 
 
@@ -224,7 +220,7 @@ def _label(
         hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
         wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(value, float) else ''}")
     if not empty(cell := cells.get("inclusion_probability")):
-        probability = number(cell, row.comma)
+        probability = number(cell)
         if probability is None or not 0 < probability <= 1:
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
     texts = {name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}

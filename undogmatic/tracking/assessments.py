@@ -150,7 +150,7 @@ def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequenc
             # A later export's probability is not the one with which the item came before the person who labelled it.
             if export is not None and (first.create_time_ms or 0) >= (export.last_update_time_ms or 0):
                 cells |= _about(export)
-            labels.append(Filled(on_trace(trace, item), cells, origin, comma=True))
+            labels.append(Filled(on_trace(trace, item), cells, origin))
     labelled = {row.cells["item_id"] for row in labels}
     waiting = [
         Filled(item, {"item_id": item, "label": None} | _about(export), {})
