@@ -173,14 +173,16 @@ class Search:
 
     def _named(self, typed: str, option: str) -> str:
         """The column that an option names."""
-        if typed in self.names:
-            return typed
-        same = [name for name in self.names if fold(name) == fold(typed)]
-        if len(same) == 1:
-            return same[0]
+        if (column := self._meant(typed)) is not None:
+            return column
         close = difflib.get_close_matches(typed, self.names, 1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise ConfigError(f"{option} is {typed!r}, which is no column.{hint} Columns: {', '.join(self.names)}.")
+        hint = f" Did you mean {typed_as(close[0])}?" if close else ""
+        raise ConfigError(f"{option} is {brief(typed)}, which is no column.{hint} Columns: {', '.join(self.names)}.")
+
+    def _meant(self, name: str) -> str | None:
+        """The column that is called so; accents, capitals and signs do not count where only one is left."""
+        same = [column for column in self.names if fold(column) == fold(name) or self.names[column] == tokens(name)]
+        return name if name in self.names else same[0] if len(same) == 1 else None
 
     def _free(self) -> list[str]:
         return [name for name in self.names if name not in self.taken]
@@ -469,6 +471,11 @@ def side_of(name: str) -> int | None:
             return None
         return 1 if judge >= human else -1
     return 0 if has["neutral"] and not has["no_value"] else None
+
+
+def typed_as(name: str) -> str:
+    """A column's name as it can be typed in an option: without accents, spaces and signs."""
+    return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
 
 
 def quoted(name: str) -> str:

@@ -94,10 +94,10 @@ def of_texts(texts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Keys(NamedTuple):
-    """The columns that say which verdict it is, of files whose columns are to become rows."""
+    """The columns that say which verdict it is, of files whose columns are to become rows ("": there is none)."""
 
-    item: str | None
-    system: str | None
+    item: str
+    system: str
     judge: str
     criterion: str
     repeat: str
@@ -105,21 +105,18 @@ class Keys(NamedTuple):
 
     @classmethod
     def of(cls, frames: Sequence[Frame], typed: Mapping[str, Any]) -> Keys:
-        """The columns that are typed, or else recognised by their names."""
-
-        def named(role: str, known: str = "") -> str | None:
-            given = typed.get(role)
+        """The columns that are typed, or else recognised by their names; those that tell verdicts apart are made."""
+        found = {"item": "", "system": "", "judge": "judge", "criterion": "criterion", "repeat": "repeat"}
+        for role, made in (found | {"failed": "judge failed"}).items():
+            given, known = typed.get(role), "judges" if role == "judge" else role
             if not given and given != "":
-                return next((name for frame in frames if (name := column_of(frame.cells, known or role))), None)
-            return str(given if isinstance(given, str) else given[0])
-
-        own = (named("judge", "judges"), named("criterion"), named("repeat"), named("failed"))
-        apart = (name or role for name, role in zip(own, ("judge", "criterion", "repeat", "judge failed"), strict=True))
-        return cls(named("item"), named("system"), *apart)
+                given = next((name for frame in frames if (name := column_of(frame.cells, known))), None)
+            found[role] = (given if isinstance(given, str) else given[0] if given else None) or made
+        return cls(**found)
 
     def there(self, frame: Frame) -> list[str]:
         """The columns by which rows of this frame and of another can be put together."""
-        return [name for name in (self.item, self.system, self.judge) if name is not None and name in frame.cells]
+        return [name for name in (self.item, self.system, self.judge) if name in frame.cells]
 
 
 def has(frames: Sequence[Frame], *names: str) -> bool:
@@ -146,13 +143,11 @@ def one_name(frames: Sequence[Frame], names: Sequence[str]) -> tuple[list[Frame]
 def of_cases(frames: Sequence[Frame], keys: Keys) -> list[Frame]:
     """The frames without those that tell of cases, what several systems worked on: what they tell stands in each row
     about the case, as long as any other frame names a system."""
-    if keys.system is None or not has(frames, keys.system):
-        return list(frames)
-    about = [frame for frame in frames if keys.there(frame) == [keys.item]]
-    found = [frame for frame in frames if keys.there(frame) != [keys.item]]
+    about = [f for f in frames if keys.there(f) == [keys.item]] if has(frames, keys.system) else []
+    found = [frame for frame in frames if not any(frame is each for each in about)]
     for facts in about:
         once = facts.cells.groupby(keys.item, sort=False).first()
-        found = [f._replace(cells=_beside(f.cells, once, [str(keys.item)])) for f in found]
+        found = [frame._replace(cells=_beside(frame.cells, once, [keys.item])) for frame in found]
     return found
 
 
@@ -185,8 +180,8 @@ class Wide(NamedTuple):
         """The frame with a row for each verdict; one without a column of verdicts as it is."""
         cells, every = frame.cells, [self.scores, *self.again]
         nothing = pd.Series([None] * len(cells), dtype=object)
-        parts, at, used = [], list[int](), {name for time in every for names in time.values() for name in names}
-        facts = cells.drop(columns=[name for name in (*used, VERDICT, keys.failed) if name in cells])
+        used = {VERDICT, keys.failed, *(name for time in every for names in time.values() for name in names)}
+        parts, at, facts = [], list[int](), cells.drop(columns=[name for name in used if name in cells])
         for n, time in enumerate(every):
             failed = next((cells[name] for name in time.get("failed", ()) if name in cells), nothing)
             failed = cells[keys.failed] if n == 0 and keys.failed in cells else failed

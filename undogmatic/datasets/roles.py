@@ -6,15 +6,13 @@ taken: it is shown with the option that settles it.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
-from undogmatic.datasets.cells import fold
-from undogmatic.datasets.columns import NAMES, Search, quoted, side_of, tokens
+from undogmatic.datasets.columns import NAMES, Search, quoted, side_of, typed_as
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
@@ -89,11 +87,6 @@ def as_settings(sentence: str) -> str:
         return key + ("" if not value else f"={value}" if option in _OF_FILES else f"={typed_as(value)}")
 
     return re.sub(_OPTION, setting, sentence)
-
-
-def typed_as(name: str) -> str:
-    """A column's name as it can be typed in an option: without accents, spaces and signs."""
-    return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
 
 
 class _ItemSearch(Search):
@@ -192,18 +185,9 @@ class _ItemSearch(Search):
         """The columns that the user names; None where several are named, and none of them is there."""
         found = [column for name in names if (column := self._meant(name)) is not None]
         if len(names) == 1 and not found:
-            close = difflib.get_close_matches(names[0], self.names, 1)
-            hint = f" Did you mean {typed_as(close[0])}?" if close else ""
             option = self.option.format(role, "").rstrip("= ")
-            option = option if option.startswith("--") else f"`{option}`"
-            there = f"Columns: {', '.join(self.names)}"
-            raise ConfigError(f"{option} is {brief(names[0])}, which is no column.{hint} {there}.")
+            self._named(names[0], option if option.startswith("--") else f"`{option}`")  # which says that it is none
         return tuple(found) if found or not names else None
-
-    def _meant(self, name: str) -> str | None:
-        """The column that is called so; accents, capitals and signs do not count where only one is left."""
-        same = [column for column in self.names if fold(column) == fold(name) or self.names[column] == tokens(name)]
-        return name if name in self.names else same[0] if len(same) == 1 else None
 
     def _input(self, role: str, inputs: Sequence[str], required: bool) -> str | None:
         """The column of something that is judged."""

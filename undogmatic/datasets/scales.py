@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, number_of
 from undogmatic.errors import ConfigError
@@ -46,7 +47,8 @@ class TableOptions(Record):
         labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
         sheet: Of a workbook: the sheet, a range or both.
         choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
-        passes: Which category is "pass".
+        passes: Which category is "pass". scales: The ends of single criteria. facts: Columns of neither verdicts nor
+            labels.
     """
 
     judge: tuple[str, ...] = ()
@@ -69,6 +71,8 @@ class TableOptions(Record):
     sheet: str | None = None
     choices: Literal["given", "shown"] | None = None
     passes: str | None = None
+    scales: Mapping[str, tuple[float, float]] = Field(default_factory=dict)
+    facts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ and what is wrong is told in findings.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +67,9 @@ def read_table(
     return table_of([read_frame(source, options.sheet) for source in given], options)
 
 
-def table_of(
-    frames: Sequence[Frame],
-    options: TableOptions,
-    scales: Mapping[str, tuple[float, float]] = {},
-    facts: Collection[str] = (),
-) -> VerdictTable:
-    """The verdict table of frames that were read, as `read_table` returns it; `scales` are those that are declared for
-    single criteria, `facts` columns that hold neither verdicts nor labels."""
-    return _Builder(frames, options, scales, facts).table()
+def table_of(frames: Sequence[Frame], options: TableOptions) -> VerdictTable:
+    """The verdict table of frames that were read, as `read_table` returns it."""
+    return _Builder(frames, options).table()
 
 
 def _selection(labels: str) -> tuple[Selection, str | None]:
@@ -93,16 +87,9 @@ def _selection(labels: str) -> tuple[Selection, str | None]:
 class _Builder:
     """Puts a verdict table together, step by step."""
 
-    def __init__(
-        self,
-        frames: Sequence[Frame],
-        options: TableOptions,
-        scales: Mapping[str, tuple[float, float]],
-        facts: Collection[str],
-    ) -> None:
+    def __init__(self, frames: Sequence[Frame], options: TableOptions) -> None:
         options = parted(frames, options)
-        self.options, self.declared = options, scales
-        self.selection, self.probability = _selection(options.labels)
+        self.options, (self.selection, self.probability) = options, _selection(options.labels)
         frames = with_ids(frames, options.item)
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
@@ -115,7 +102,7 @@ class _Builder:
         kept, options = of_criterion(self.cells, options)
         self.cells, self.file, self.places = self.cells[kept].reset_index(drop=True), self.file[kept], self.places[kept]
         try:
-            self.columns: Columns = find_columns(self.cells, self._of_log(options), {*facts, *self._facts()})
+            self.columns: Columns = find_columns(self.cells, self._of_log(options), {*options.facts, *self._facts()})
         except ConfigError as error:
             raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}: {error}") from None
         if self.joined and self.columns.item is None:
@@ -360,18 +347,18 @@ class _Builder:
     def _by_criterion(self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales) -> dict[str, Scales]:
         """The scale of each criterion, where there are several with numbers and none was declared."""
         criteria = list(verdicts["criterion"].unique())
-        several = len(criteria) > 1 or self.declared
-        if scales.kind != "numeric" or not several or self.options.scale is not None:
+        several, declared = len(criteria) > 1, self.options.scales
+        if scales.kind != "numeric" or not (several or declared) or self.options.scale is not None:
             return {}
         own: dict[str, Scales] = {}
         numeric = self.options.model_copy(update={"kind": "numeric"})
         for name in criteria:
-            if name in self.declared:
-                own[name] = Scales("numeric", self.declared[name])
+            if name in declared:
+                own[name] = Scales("numeric", declared[name])
                 continue
             raw = [rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)]
             own[name] = find_scales(read_cells(raw[0]), read_cells(raw[1]), numeric, False)
-        if not self.declared and len({each.ends for each in own.values()}) == 1:
+        if not declared and len({each.ends for each in own.values()}) == 1:
             return {}
         shown = [f"{name} {each.ends[0]:g}-{each.ends[1]:g}" for name, each in own.items() if each.ends is not None]
         self.notes.append(Finding("table.criteria", {"scales": shown}))

@@ -5,6 +5,7 @@ meets the same analyses as our own; what they say is no score (a failed row, an 
 becomes a `Failure`.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -100,9 +101,8 @@ class VerdictsDataset:
         where it is not clear what a column says."""
         table, shown = self._table, self._shown
         judged = table.verdicts["item"].unique()
-        metadata = [
-            name for name in table.items if name.startswith(SLICE) and name.removeprefix(SLICE) not in self._facts
-        ]
+        known = {SLICE + name for name in self._frames[1].facts}
+        metadata = [name for name in table.items if name.startswith(SLICE) and name not in known]
         # A column of numbers that nobody gave a scale is read like that of any other dataset.
         undeclared = table.kind == "numeric" and self.options.scale is None and self.options.human_scale is None
         rated: dict[str, dict[str, dict[str, Any]]] = {}
@@ -177,6 +177,8 @@ class VerdictsDataset:
             shown |= {} if found is None else {role: SLICE + found if shown else "text"}
             chosen |= {"text": (found,)} if shown.get(role) == "text" else {}
         self._shown = shown or {self.inputs[0] if len(self.inputs) == 1 else "text": "text"}
+        facts = {*(column.removeprefix(SLICE) for column in shown.values()), *itertools.chain(*self.details.values())}
+        chosen |= {"facts": frozenset(facts), "scales": {name: given.ends for name, given in self.scales.items()}}
         keys = Keys.of(frames, chosen)
         quoted = {stem: frame for frame in frames if (stem := Path(frame.name).stem) in self.quotes}
         frames = of_cases([frame for frame in frames if Path(frame.name).stem not in quoted], keys)
@@ -192,14 +194,12 @@ class VerdictsDataset:
 
     @cached_property
     def _table(self) -> VerdictTable:
-        scales = {criterion: given.ends for criterion, given in self.scales.items()}
         try:
             frames, options = self._frames
-            facts = self._facts
-            table = table_of(frames, options, scales, facts)
+            table = table_of(frames, options)
             if table.kind == "pass_fail" and options.kind is None:  # 0 and 1 may be numbers of a scale that has more
                 with suppress(ConfigError):
-                    numbers = table_of(frames, options.model_copy(update={"kind": "numeric"}), scales, facts)
+                    numbers = table_of(frames, options.model_copy(update={"kind": "numeric"}))
                     same = numbers.verdicts["verdict"].notna().sum() == table.verdicts["verdict"].notna().sum()
                     table = numbers if same else table
         except (ConfigError, DataError) as error:
@@ -209,11 +209,6 @@ class VerdictsDataset:
             way = "undogmatic check reads them"
             raise DataError(f"{self.about}: the verdicts are {table.kind}, which are no scores of a rubric; {way}.")
         return table
-
-    @property
-    def _facts(self) -> set[str]:
-        """The columns that are neither verdicts nor labels and are no metadata: other inputs and details."""
-        return {c.removeprefix(SLICE) for c in self._shown.values()} | {n for of in self.details.values() for n in of}
 
     @cached_property
     def _kept(self) -> dict[str, dict[str, float | str]]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, first_of, joined, number, records, snake
+from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, first_of, joined, records, snake
+from undogmatic.records.records import as_number
 
 _JUDGES = {"EVAL": "langfuse evaluator", "API": "langfuse api"}
 _NEEDED = {"name", "value", "source", "data_type"}
@@ -47,7 +48,7 @@ def _value(score: Mapping[str, Any]) -> Any:
     if score.get("data_type") == "BOOLEAN":
         said = str(words if words not in (None, "") else value).lower()
         return {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}.get(said, said)
-    return cell(number(value))
+    return cell(as_number(value))
 
 
 def _item(score: Mapping[str, Any]) -> str:

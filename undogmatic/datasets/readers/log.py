@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import DataError
-from undogmatic.records.records import OVERALL
+from undogmatic.records.records import OVERALL, as_number
 from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, opened, read_bytes, read_lines
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _with_people(rows: list[Row], source: str, problems: list[str]) -> list[Row]
     for row in rows:
         told = {n: v for n in people if (v := row.get(n)) not in (None, "") and row.get("criterion") in people[n]}
         bare = {key: value for key, value in row.items() if key not in people}
-        found += [bare | {"label": number(value), "rater": name} for name, value in told.items()] or [bare]
+        found += [bare | {"label": as_number(value), "rater": name} for name, value in told.items()] or [bare]
     return found
 
 
@@ -340,14 +340,6 @@ def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:
             yield number, json_value(raw, infinite=True)
         except Unreadable as error:
             problems.append(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out.")
-
-
-def number(value: Any) -> Any:
-    """The number that a text is; anything else as it is."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def snake(name: Any) -> str:

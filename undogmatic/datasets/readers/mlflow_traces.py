@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from undogmatic.datasets.readers import log
 from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
 from undogmatic.records.labels import HUMAN
+from undogmatic.records.records import as_number
 from undogmatic.safety.outside import Unreadable, json_value
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _noted(one: Mapping[str, Any]) -> Row:
     """What is noted of the judge, and of this verdict."""
     noted = one.get("metadata") or {}
     own: Row = {"order": noted["order"]} if noted.get("order") else {}
-    own |= {"confidence": cell(log.number(noted["confidence"]))} if noted.get("confidence") else {}
+    own |= {"confidence": cell(as_number(noted["confidence"]))} if noted.get("confidence") else {}
     known = ("model", "prompt", "temperature", "mlflow.assessment.judgeModel")
     return own | {f"settings.{key.rpartition('.')[2]}": str(noted[key]) for key in known if noted.get(key)}
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.datasets.readers.log import COLUMNS, Given, Head, Reader, Row, cell, number, records
+from undogmatic.datasets.readers.log import COLUMNS, Given, Head, Reader, Row, cell, records
+from undogmatic.records.records import as_number
 from undogmatic.safety.files import as_written
 
 FIRST = ("item", "judge", "criterion", "repeat", "verdict")
@@ -19,7 +20,7 @@ def _claims(head: Head) -> bool:
 def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     for place, given in records:
         row = {name: as_written(value) if isinstance(value, str) else value for name, value in given.items()}
-        row = {name: cell(number(value) if name in _NUMBERS else value) for name, value in row.items() if name}
+        row = {name: cell(as_number(value) if name in _NUMBERS else value) for name, value in row.items() if name}
         row["repeat"] = int(row.get("repeat") or 0)
         yield row | {"place": row.get("place") or place}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from undogmatic.datasets.readers import log
 from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, text_of
+from undogmatic.records.records import as_number
 
 JUDGE = "ragas"
 _INPUTS = (
@@ -38,13 +39,13 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         about |= {"text": text_of(row.get("response")), "input": asked, "context": text_of(row.get("reference"))}
         about |= {"place": place}
         for metric in metrics:
-            value = cell(log.number(row.get(metric)))
+            value = cell(as_number(row.get(metric)))
             said = {"reason": "the metric has no value"} if value is None else {"verdict": value}
             yield about | {"judge": JUDGE, "criterion": metric} | said
 
 
 def _is_metric(cells: Iterator[Any]) -> bool:
-    values = [value for raw in cells if (value := cell(log.number(raw))) is not None]
+    values = [value for raw in cells if (value := cell(as_number(raw))) is not None]
     return bool(values) and all(isinstance(value, int | float) for value in values)
 
 
