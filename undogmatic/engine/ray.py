@@ -29,6 +29,7 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.step import FREE, JudgeStep, Processes
 from undogmatic.engine.workers import Desk, Fault, Order, Worker
 from undogmatic.errors import ConfigError, JudgeFault, RunStopped, UndogmaticError
+from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.models.hosted import HostedModel
 from undogmatic.models.http import noting_settings
@@ -42,7 +43,12 @@ TRIES = 3  # workers that may end over one item; then it is the item that could 
 STARTING = 300.0  # seconds in which all workers must have begun
 _MOST_CALLS = 20_000  # that may wait for the desk at once
 _FOLDER = "undogmatic-ray-"
+_LONGEST = 107 - len(
+    "/session_2026-11-26_14-58-47_156569_1234567/sockets/plasma_store"
+)  # so long may a socket's name be
 _TOKEN = secrets.token_hex(32)  # Ray reads it once in a process
+_WAY = "Give engine.address=HOST:PORT of its head (ray start --head prints it), or null to start Ray here."
+_JOINING = "RAY_gcs_server_port_wait_time_s"  # how often Ray tries to join, a line on stderr and a second each
 _STORE = 80 << 20  # bytes of Ray's store of objects, through which nothing large goes
 
 
@@ -78,7 +84,7 @@ class RayEngine(LocalEngine):
         limits = (timeout, retries, backoff, max_calls, max_usd, cache, cache_dir, stop_after, max_failures)
         super().__init__(concurrency, *limits, calls_per_minute, tokens_per_minute)
         needs("ray")
-        self.address, self.workers = address, workers
+        self.address, self.workers = _address(address), workers
         self.folder_of_cache = cache_dir
         self.rates = (concurrency, calls_per_minute, tokens_per_minute)
 
@@ -87,6 +93,11 @@ class RayEngine(LocalEngine):
     ) -> Gateway:
         """Raises ConfigError: a search or a probe asks in this process."""
         raise ConfigError("engine=ray judges items alone; a search or a probe needs engine=local.")
+
+    def check(self, model: Model, searching: bool = False) -> None:
+        """Raise ConfigError for a search, which asks in this process."""
+        if searching:
+            raise ConfigError("engine=ray judges items alone, and an optimisation asks in this process: engine=local.")
 
     @asynccontextmanager
     async def _place(self, recipe: Recipe, running: set[_Task], journals: Journals) -> AsyncIterator[Place]:
@@ -292,6 +303,22 @@ class _Workers(Place):
             ray.kill(actor)
 
 
+def _address(typed: str | None) -> str | None:
+    """The address of a cluster, as it was typed. Raises ConfigError for what can be none."""
+    if typed is None or typed == "auto":
+        return typed
+    host, _, port = typed.rpartition(":")
+    if typed.startswith("ray://"):
+        why = "that is Ray's client, from outside a cluster. A run is part of the cluster, on one of its machines"
+        raise ConfigError(
+            f"`engine.address` is {typed!r}; {why}: there give engine.address=auto, or HOST:6379 of the head (its port "
+            "without ray start --port=)."
+        )
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigError(f"`engine.address` is {typed!r}; it must be HOST:PORT, auto or null. {_WAY}")
+    return typed
+
+
 def _shares(nodes: Mapping[str, float], workers: int | None, threads: int | None) -> dict[str, int]:
     """How many workers begin on each machine, given its processors: one for each that has any where servers are asked
     (`threads` is None), else as many as fit; or so many in all, on the machines with the most room."""
@@ -365,7 +392,7 @@ def connected(address: str | None) -> Iterator[None]:
         return
     handled = signal.getsignal(signal.SIGTERM)
     try:
-        with _started() if address is None else contextlib.nullcontext():
+        with _started() if address is None else _environment({_JOINING: os.environ.get(_JOINING, "3")}):
             _join(address)
             _give_back(handled)
             try:
@@ -396,21 +423,33 @@ def _join(address: str | None) -> None:
         options |= {"_plasma_directory": os.environ["RAY_TMPDIR"]}
     else:
         del options["include_dashboard"]
-        host, mark, port = address.rpartition(":")
         if address != "auto":
-            way = "Give engine.address=HOST:PORT of its head (ray start --head prints it), or null to start Ray here"
-            if not (host and mark and port.isdigit()) or "/" in host:
-                raise ConfigError(f"`engine.address` is {address!r}; it must be HOST:PORT, auto or null. {way}.")
             try:
-                socket.create_connection((host, int(port)), 10).close()
+                _greet(address)
             except OSError as error:
                 why = error.strerror or error
-                raise ConfigError(f"`engine.address` is {address!r}, and no cluster is there ({why}). {way}.") from None
+                raise ConfigError(f"`engine.address` is {address!r}, and no cluster is there ({why}). {_WAY}") from None
     try:
         ray.init(address or "local", **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        what = "Ray could not be started here" if address is None else f"`engine.address` is {address!r}, and Ray"
-        raise ConfigError(f"{what} {'' if address is None else 'cannot join that cluster '}({_last(error)}).") from None
+        if address is None:
+            raise ConfigError(f"Ray could not be started here ({_last(error)}).") from None
+        what = f"`engine.address` is {address!r}, and Ray"
+        if address == "auto" and isinstance(error, ConnectionError):
+            raise ConfigError(f"{what} runs nowhere on this machine. {_WAY}") from None
+        way = "Give the port that ray start --head prints; and if the cluster asks for a token, as one does that was "
+        way += "started where ~/.ray/auth_token is: RAY_AUTH_MODE=token, and that token in RAY_AUTH_TOKEN"
+        raise ConfigError(f"{what} cannot join that cluster ({_last(error)}). {way}.") from None
+
+
+def _greet(address: str) -> None:
+    """Raises OSError where no server of HTTP/2 answers, as a cluster's does: Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), 10) as there:
+        if os.environ.get("RAY_USE_TLS", "0") != "1":
+            there.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)))
+            if there.recv(9)[3:4] != b"\x04":  # the kind of the settings with which it must begin
+                raise OSError("what answers there is not Ray")
 
 
 @contextlib.contextmanager
@@ -418,21 +457,30 @@ def _started() -> Iterator[None]:
     """The environment for a Ray of our own: it tells nobody that it is used, and all its files, the token without
     which nobody may ask it anything included, are in a folder that is removed in the end."""
     above = tempfile.gettempdir()
-    above = above if len(above) <= 40 else "/tmp"  # the name of a socket may have 107 characters
+    name = f"{_FOLDER}{os.getpid()}-"
+    above = above if len(above) + len(name) + 9 <= _LONGEST else "/tmp"
     _sweep(Path(above))
-    folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=above))
+    folder = Path(tempfile.mkdtemp(prefix=name, dir=above))
     own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
     own |= {"RAY_TMPDIR": str(folder), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
-    before = {name: os.environ.get(name) for name in (*own, "RAY_AUTH_MODE")}  # which Ray sets
-    os.environ.update(own)
     try:
-        with _holding(folder):
+        with _environment(own), _holding(folder):
             files.write(folder / "token", _TOKEN)
             yield
     finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _environment(own: Mapping[str, str]) -> Iterator[None]:
+    """Inside, these variables are set; then all is as before, what Ray sets included."""
+    before = {name: os.environ.get(name) for name in (*own, "RAY_AUTH_MODE")}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep(above: Path) -> None:
