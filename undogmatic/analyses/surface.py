@@ -254,7 +254,7 @@ class _Look:
         groups: Index,
         codes: Index,
     ) -> None:
-        """Keep them: `known` and `groups` of all items that are looked at, labelled ones first; `codes` of the known."""
+        """Keep them: `known` and `groups` of all items looked at, labelled ones first; `codes` of the known."""
         self.sides, self.options, self.n_labelled, self.known = sides, options, n_labelled, known
         self.groups, self.codes = groups, codes
         self.judge, self.people = sides.judge.of(known), sides.people.of(known)
