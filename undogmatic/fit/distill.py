@@ -27,7 +27,7 @@ from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report.tables import MOST_ROWS, frame_blocks
-from undogmatic.report.terminal import put
+from undogmatic.report.terminal import put, put_paths
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
 from undogmatic.safety import files
@@ -93,7 +93,7 @@ def distil(
     name = f"distill-{about['rubric']}-{about['embeddings_name']}"
     where = tracker.log_found("distill", name, params, result.metrics, said, result.tables, [out])
     if where is not None:
-        print(f"Tracking  {where}")
+        put_paths({Words(chosen.report.language).text("terminal.tracking"): where})
 
 
 def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, AnalysisResult]:
@@ -352,7 +352,7 @@ def show(result: AnalysisResult, rubric: Rubric, language: str = "en", out: Path
     """Print the report: sentences, then tables, then where the student was written to. Returns the sentences."""
     from undogmatic.report.terminal import put
 
-    words = Words(language, result.texts, rubric.wordings[language].unit if language in rubric.wordings else None)
+    words = Words.about(rubric, language, result.texts)
     said = [words.say(finding) for finding in result.findings]
     put(said)
     for name, frame in result.tables.items():
