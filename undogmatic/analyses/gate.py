@@ -395,7 +395,8 @@ class _Limit(NamedTuple):
         if held.outcome == "missing":
             return Finding("gate.settle_missing")
         if (more := held.more(e)) is None:
-            return Finding("gate.settle_close", {"bound": self.bound})
+            shown = self.shown.low if self.above else self.shown.high
+            return Finding("gate.settle_close", {"bound": self.bound, "above": int(self.above), "shown": shown})
         passes = (e.value > self.bound) == self.above
         values = {"more": more, "passes": int(passes), "label": label_command(self.gated.source)}
         return Finding("gate.settle_run" if self.gated.is_run else "gate.settle_labels", values)

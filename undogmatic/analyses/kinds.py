@@ -6,7 +6,7 @@ the item. Intervals are over groups of items.
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTabl
 from undogmatic.stats import calibration, limits, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
-from undogmatic.stats.rated import Parts, Rated
+from undogmatic.stats.rated import Conversion, Parts, Rated
 from undogmatic.stats.variance import Study
 
 HEADLINES = {
@@ -346,7 +346,30 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     ends = off.values("off") | {"level": options.level, "digits": digits}
     values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends)
     values["trend"] = _trend(bias, drift, use, _ends(own, pairs), digits)
-    told.note(f"kinds.grades_{key}", weight, **values)
+    settle = None
+    if key == "grades":
+        steep = drift is not None and (drift.low > 0 or drift.high < 0) and abs(drift.value) > 2 * matters
+        line = rated.conversion(use, drift.value if drift is not None and steep else 0.0, span).rounded(digits)
+        values |= {"convert": _formula(line, digits, own), "line": line, "since": []}
+        settle = Finding("kinds.settle_convert")
+    told.note(f"kinds.grades_{key}", weight, settle, **values)
+
+
+def _formula(line: Conversion, digits: int, own: JudgeTable) -> Finding:
+    """The sentence that says how a grade is converted."""
+    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits}
+    values |= {"adds": int(line.shift > 0), "ends": []}
+    cut, grades = converted(own, line).verdicts["verdict"], line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
+    if own.table.scale is not None and not np.allclose(cut, grades, equal_nan=True):
+        values["ends"] = Finding("kinds.convert_ends", dict(zip(("low", "high"), own.table.scale, strict=True)))
+    return Finding("kinds.convert_shift" if line.slope == 1 else "kinds.convert_line", values)
+
+
+def converted(own: JudgeTable, line: Conversion) -> JudgeTable:
+    """The judge with its grades converted, cut off at the ends of the scale."""
+    grades = line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
+    low, high = own.table.scale or (-np.inf, np.inf)
+    return replace(own, verdicts=own.verdicts.assign(verdict=grades.clip(low, high)))
 
 
 def _trend(bias: Estimate, drift: Estimate | None, use: Rated, ends: tuple[float, float], digits: int) -> Finding:

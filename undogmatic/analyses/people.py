@@ -47,8 +47,7 @@ class CeilingEvidence:
         if margin is None or difference.value <= -margin:
             return None
         reach = (difference.value - difference.low) / (difference.value + margin)
-        wanted = int(np.ceil(self.groups * reach**2))
-        return wanted if wanted <= checks.MOST_TIMES * self.groups else None
+        return checks.worth_naming(self.groups * reach**2, self.groups)
 
 
 @dataclass(frozen=True)
