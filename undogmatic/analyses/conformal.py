@@ -254,10 +254,8 @@ class EscalationAnalysis(AgainstTruth):
         promised the same for all of them, and the judge, where it decides, is not shown to agree more often."""
         labels = rows["truth"].to_numpy(dtype=np.float64)
         ordered, scores = np.sort(labels), np.unique(labels)
-        low, high = (
-            np.searchsorted(ordered, scores + end, side=side)
-            for end, side in ((-tolerance - 1e-9, "left"), (tolerance + 1e-9, "right"))
-        )
+        low = np.searchsorted(ordered, scores - tolerance - 1e-9, side="left")
+        high = np.searchsorted(ordered, scores + tolerance + 1e-9, side="right")
         score = float(scores[np.argmax(high - low)])
         always = np.abs(labels - score) <= tolerance + 1e-9
         promised = find_threshold(np.zeros(len(rows)), always, self.rate, self.confidence, groups=units(rows))
