@@ -11,7 +11,7 @@ import pytest
 from tests.analyses.builders import verdict_table
 from undogmatic.analyses.check import check, digests
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.records.checked import CheckOptions, JudgeCheck
+from undogmatic.records.checked import CheckOptions, JudgeCheck, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import words_of
@@ -180,3 +180,26 @@ def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothin
     for table, waits in ((new, False), (verdict_table("pass_fail", GOOD, LABELS), True)):  # the second has no texts
         said = {noted.finding.key for noted in answer(table, alpha=0.2).told.notes}
         assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(language: str) -> None:
+    people = {rater: GRADES + np.random.default_rng(n).normal(0, 4, N) for n, rater in enumerate(("ana", "ben", "eva"))}
+    table = verdict_table("numeric", GRADES + NOISE / 3 + 20, people, {"text": TEXTS}, scale=(-50, 150))
+    off = answer(replace(table, selection="all"))
+    limits = [noted.finding for noted in off.told.notes if noted.weight is Weight.LIMITS]
+    assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values["limits"] == 1
+    line = limits[0].values["line"]
+    assert line.slope == 1 and line.shift == pytest.approx(-20, abs=1)
+    faces = next(n.finding for n in off.told.notes if n.finding.key == "check.faces").values["faces"]
+    assert {"people.face_ceiling", "systems.face_mean", "alone.face_reach"} <= {face.key for face in faces}
+    ceiling = next(face.values for face in faces if face.key == "people.face_ceiling")
+    assert ceiling["converted"] > ceiling["judge"] + 0.1
+    words = words_of(language)
+    words.strict = True
+    assert f"− {-line.shift:.1f}".replace(".", "," if language == "pt" else ".") in words.say(limits[0])
+    assert all(map(words.say, faces))
+    # What is wrong for another reason than the grades' level stays a limit of its own.
+    loose = np.where(np.arange(N) % 4, 20, 45) + GRADES
+    stays = answer(replace(table, verdicts=table.verdicts.assign(verdict=loose)))
+    assert "people.ceiling_worse" in {n.finding.key for n in stays.told.notes if n.weight is Weight.LIMITS}

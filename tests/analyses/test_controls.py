@@ -41,7 +41,7 @@ def test_shares_and_separation_by_hand() -> None:
         ({"humble": [30.0] * 20, "neutral": [32.0] * 20, "hubristic": [60.0] * 20}, "outside", "refuted"),
         ({"humble": [95.0] * 20}, "reversed", "refuted"),
         ({"humble": [10.0, 90] * 10, "hubristic": [90.0, 10] * 10}, "open_endless", "undecided"),
-        ({"neutral": [10.0] * 12 + [30.0] * 8}, "open", "undecided"),
+        ({"neutral": [10.0] * 13 + [30.0] * 7}, "open", "undecided"),
         ({"neutral": [10.0] * 14 + ["refusal"] * 6}, "missing", "undecided"),
         ({"neutral": [10.0] * 19 + ["refusal"]}, "hold", "supported"),
     ],
@@ -160,7 +160,7 @@ def test_where_high_is_good_everything_is_mirrored(success: str) -> None:
         (NAKED, "withstood", "supported"),
         (HONEST, "succeeds", "refuted"),
         (KIND, "succeeds", "refuted"),  # told apart, but all on the good side
-        (NAKED[:12] + KIND[:8], "open", "undecided"),
+        (NAKED[:13] + KIND[:7], "open", "undecided"),
         (NAKED[:10] + KIND[:10], "open_endless", "undecided"),
         (NAKED[:15] + ["refusal"] * 5, "missing", "undecided"),
         ([*NAKED[:19], "refusal"], "withstood", "supported"),

@@ -187,3 +187,12 @@ def test_what_does_not_fit_is_named(
 def test_ranks_are_scipys(axis: int | None) -> None:
     values = np.random.default_rng(0).integers(0, 5, size=(6, 9)).astype(float)
     assert np.array_equal(checks.ranks(values, axis=axis), stats.rankdata(values, axis=axis))
+
+
+@pytest.mark.parametrize(
+    ("needed", "there", "named"),
+    [(90.2, 20, 91), (200, 8, 200), (201, 8, None), (900, 100, 900), (1001, 100, None), (5, 9, 10),
+     (3400, 1500, 3400), (3600, 1500, None), (20_000, 10_000, 20_000), (20_001, 10_000, None)],
+)  # fmt: skip
+def test_a_number_is_named_that_somebody_would_gather(needed: float, there: int, named: int | None) -> None:
+    assert checks.worth_naming(needed, there) == named

@@ -69,6 +69,21 @@ def test_peers(rng: Rng) -> None:
     assert sure(rated.drift(numbers, 4.0)).value == pytest.approx(4 * sure(trend))
 
 
+@pytest.mark.parametrize(("slope", "shift"), [(1.0, -1.7), (0.6, 2.0), (1.8, -3.0)])
+def test_grades_become_labels_by_the_line_that_they_came_from(slope: float, shift: float, rng: Rng) -> None:
+    verdicts = rng.uniform(1, 10, size=40)
+    exact = alone(verdicts, slope * verdicts + shift)
+    assert rated.conversion(exact, sure(rated.drift(exact, 9.0)).value, 9.0) == pytest.approx((slope, shift))
+    noisy = alone(verdicts, exact.labels + rng.normal(size=40))
+    line = rated.conversion(noisy, 0.0, 9.0)  # the mean difference alone
+    assert line.slope == 1 and line.of(verdicts).mean() == pytest.approx(noisy.labels.mean())
+    line = rated.conversion(noisy, sure(rated.drift(noisy, 9.0)).value, 9.0)
+    again = alone(line.of(verdicts), noisy.labels)
+    assert sure(rated.drift(again, 9.0)).value == pytest.approx(0, abs=0.8) and line.of(verdicts).mean() == (
+        pytest.approx(noisy.labels.mean())
+    )
+
+
 @pytest.mark.parametrize("parts", [QUADRATIC, rated.ac1, rated.ordinal_alpha(60)])
 def test_a_second_rater_who_says_the_same_adds_nothing(parts: rated.Parts, rng: Rng) -> None:
     one, both = grades(rng), twice(grades(np.random.default_rng(0)))

@@ -103,7 +103,7 @@ class TestVerdict:
             ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b ranks first"),
             ([WEAK, STRONG], {"seen": [0, 12]}, "seen", None, ""),  # the leader was fitted to the texts
             ([WEAK, STRONG], {"seen": [12, 0]}, "clear_margin", None, ""),
-            (ALIKE, {}, "equal", None, "is too small to matter: less than 10 "),
+            (ALIKE, {}, "equal", None, "its lead is too small to matter: "),
             ([RIGHT, WRONG], {}, "mixed", "absolute_error", ""),
             ([(scored(90, 10, seed=n), 1.0) for n in range(2)], {}, "tied", None, ""),
             ([WEAK, STRONG], {"headline": None}, "no_headline", None, ""),
@@ -122,7 +122,7 @@ class TestVerdict:
     def test_a_lead_that_may_be_chance_says_how_many_texts_would_decide_and_without_a_margin_nothing_is_equal(
         self, tmp_path: Path
     ) -> None:
-        result = sweep_of(tmp_path / "open", ALIKE[0], (scored(67, 48, seed=1), 0.92))
+        result = sweep_of(tmp_path / "open", ALIKE[0], (scored(69, 48, seed=1), 0.92))
         assert keys(result)[0] == "sweep.verdict_open_needed"
         values = result.findings[0].values
         assert values["needed"] > values["units_n"] == builders.PAIRS

@@ -94,7 +94,7 @@ def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_
         (30, 5, TEN, "absolute_error", "worse"),
         (30, 5, TEN, "score", "higher"),
         (-30, 5, TEN, "score", "lower"),
-        (10.5, 5, TEN, "score", "open"),
+        (11, 5, TEN, "score", "open"),
         (4.5, 6, TEN, "score", "equal"),  # another than 0 beyond doubt, and too small to matter
         (0.5, 5, TEN, "score", "equal"),
         (0.5, 60, TEN, "score", "open"),
@@ -187,7 +187,8 @@ SAID = (
 OTHERS = (
     "winner others others_supported none_supported many prompt_unused identical twins other_criteria other_items tests "
     "tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk "
-    "on_trials ahead ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal pair_open"
+    "on_trials ahead ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal pair_open "
+    "lead lead_units lead_more"
 ).split()
 
 

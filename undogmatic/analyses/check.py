@@ -5,6 +5,7 @@ figures, findings and what it could not examine; `ruling.CHECK` decides the firs
 """
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from undogmatic.analyses.kinds import FEWEST, Agreement, label_of
 from undogmatic.analyses.ruling import CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
-from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told, Weight
+from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Noted, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 from undogmatic.stats.estimate import Estimate
@@ -31,7 +32,10 @@ WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_
 """What is examined without labels, if it can be."""
 
 SETTLED = tuple(
-    "no_labels nothing_common identical one_class few column surface follows missing order no_texts few_texts".split()
+    (
+        "no_labels nothing_common identical in_step consensus one_class few column surface follows missing order "
+        "texts_lack no_texts few_texts"
+    ).split()
 )
 """Verdicts that a sentence of their own says how to settle."""
 
@@ -76,6 +80,11 @@ class Evidence:
     def estimate(self) -> Estimate | None:
         """Agreement with people beyond chance."""
         return self.agreement.estimate
+
+    @property
+    def copied(self) -> str | None:
+        """How its verdicts may have been made from the labels."""
+        return self.agreement.copied
 
     @property
     def takes_first(self) -> bool:
@@ -137,7 +146,7 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
     for problem in own.table.problems:  # rows may have been sorted by anything, the labels too
         if problem.key == "table.counts_rows" and problem.values["judge"] == own.judge:
             told.note(problem.key, Weight.REVERSES, **problem.values)
-    copied = agreement.identical and len(own.table.raters(own.criterion)) == 1
+    copied = agreement.copied or (agreement.identical and len(own.table.raters(own.criterion)) == 1)
     found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
     if copied:  # labels that are the judge's own show nothing of what it may be used for
         told.lacks("surface", found.key)
@@ -145,6 +154,7 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
         surface.tell(own, told, options, rival)
         people.tell(own, told, options)
         systems.tell(own, told, options)
+        _join_faces(own, told, options, changes)
     # That a judge is not as it was limits what it may be believed for, as what its own verdicts show does.
     told.notes += [n for n in changes.notes if n.weight == Weight.LIMITS and n.finding.values["judge"] == own.judge]
     if own.labels.empty:  # one line instead of one for each part
@@ -152,8 +162,8 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
         told.lacks("labels", "check.needs_labels")
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
     reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
-    default = "least" not in options.model_fields_set
-    evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None), default=default)
+    default, least = options.least is None, options.least_of(own.table.kind)
+    evidence = Evidence(own, agreement, rival, least, limits, next(iter(reasons), None), default=default)
     ruling = verdict(CHECK, evidence)
     if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
         told.notes = [
@@ -173,6 +183,51 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
         agreement.groups,
         _settle(ruling.key, evidence, told),
     )
+
+
+FACES: Mapping[str, tuple[str, str, str]] = {
+    "systems.mean": ("systems.mean", "judge", "systems.face_mean"),
+    "systems.mean_off": ("systems.mean", "judge", "systems.face_mean"),
+    "people.ceiling_worse": ("people.ceiling_", "judge", "people.face_ceiling"),
+    "people.annotator_fails": ("people.annotator_passes", "won", "people.face_annotator"),
+    "alone.none": ("alone.share", "share", "alone.face_none"),
+    "alone.reach": ("alone.reach", "reach", "alone.face_reach"),
+    "alone.reach_like_labelled": ("alone.reach_like_labelled", "reach", "alone.face_reach"),
+}
+"""What grades that are off may show in besides: the finding, what is found of converted grades where they are why,
+which of its values is told, and by which sentence."""
+
+
+def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Told) -> None:
+    """Say together what grades that are off account for: findings that are no longer made once the grades are converted
+    count as no limits of their own. Where the judge has changed by as much, say that, too."""
+    at = next((n for n, noted in enumerate(told.notes) if noted.finding.key == "kinds.grades_grades"), None)
+    if at is None:
+        return
+    grades, again, faces = told.notes[at].finding, Told("check"), []
+    other = kinds.converted(own, grades.values["line"])
+    people.tell(other, again, options)
+    systems.tell(other, again, options)
+    for n, noted in enumerate(told.notes):
+        key, told_values = noted.finding.key, noted.finding.values
+        if key == "alone.none" and (still := next((e.finding for e in again.notes if e.finding.key == key), None)):
+            more = Finding("alone.more_converted", {each: still.values[each] for each in ("wrong", "tried", "more")})
+            told.notes[n] = replace(noted, finding=Finding(key, {**told_values, "more": more}))
+        begins, name, face = FACES.get(key, ("", "", ""))
+        of_converted = (each.finding for each in again.notes if begins and each.finding.key.startswith(begins))
+        found = next((each for each in of_converted if each.key not in set(FACES) - {begins}), None)
+        if found is None or (name == "reach" and found.values[name] >= told_values[name]):
+            continue
+        faces.append(Finding(face, {**told_values, "converted": found.values[name]}))
+        told.notes[n] = replace(noted, weight=Weight.DETAIL)
+    off = grades.values["off"]
+    for each in (noted.finding for noted in changes.notes if noted.finding.values.get("judge") == own.judge):
+        if each.key == f"drift.verdicts_{off.key.rpartition('_')[2]}":
+            low, high = each.values["interval"]
+            since: Any = Finding("check.since_change") if low <= off.values["off"] <= high else []
+            told.notes[at] = replace(told.notes[at], finding=replace(grades, values={**grades.values, "since": since}))
+    if faces:
+        told.notes.insert(at + 1, Noted(Finding("check.faces", {"faces": faces}), Weight.QUALIFIES))
 
 
 def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:

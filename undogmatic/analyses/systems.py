@@ -226,10 +226,9 @@ class _Means:
         first, second = np.argsort(values)[::-1][:2].tolist()
         one = apart[min(first, second), max(first, second)]
         if one.low <= 0 <= one.high and one.value != 0:
-            times = ((one.high - one.low) / 2 / abs(one.value)) ** 2
-            if times <= checks.MOST_TIMES:
-                labels = {"labels": n[first] + n[second], "needed": int(np.ceil(times * (n[first] + n[second])))}
-                self.told.note("systems.closest", a=names[first], b=names[second], **labels)
+            there, times = n[first] + n[second], ((one.high - one.low) / 2 / abs(one.value)) ** 2
+            if needed := checks.worth_naming(times * there, there):
+                self.told.note("systems.closest", a=names[first], b=names[second], labels=there, needed=needed)
 
 
 def _present(systems: Any) -> list[str]:

@@ -15,7 +15,6 @@ from undogmatic.datasets.frames import Frame, column_of
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import as_text
-from undogmatic.stats.surface import copies
 
 SEVERAL = ("judge", "human", "text", "system")
 """Options that may name several columns."""
@@ -79,18 +78,6 @@ def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray
         what = f"--criterion is {typed!r}, which is neither a column nor a criterion"
         raise ConfigError(f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of criteria.")
     return np.array([name is None or name == typed for name in own]), options.model_copy(update={"criterion": column})
-
-
-def of_texts(texts: Sequence[np.ndarray]) -> np.ndarray:
-    """One name per text (or pair of texts) and its copies and near-copies; None where there is none."""
-    there = np.array([[text is not None and bool(text.strip()) for text in column] for column in texts]).any(axis=0)
-    of_each = np.array(["\n".join(text or "" for text in row) for row in zip(*texts, strict=True)], dtype=object)
-    codes, distinct = pd.factorize(of_each)
-    group = pd.factorize(np.array(copies(tuple(distinct)))[codes])[0]
-    names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
-    found: np.ndarray = names[group]
-    found[~there] = None
-    return found
 
 
 class Keys(NamedTuple):

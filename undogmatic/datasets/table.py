@@ -17,18 +17,11 @@ import pandas as pd
 from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
 from undogmatic.datasets.cells import Cells, as_slice, read_cells
-from undogmatic.datasets.columns import (
-    SETTING,
-    SETTINGS,
-    Columns,
-    find_columns,
-    quoted,
-    side_of,
-    tokens,
-)
+from undogmatic.datasets.columns import SETTING, SETTINGS, Columns, find_columns, quoted, side_of, tokens
 from undogmatic.datasets.frames import Frame, aligned, read_frame
-from undogmatic.datasets.narrow import of_criterion, of_texts, parted, with_ids
+from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
+from undogmatic.datasets.together import groups_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
@@ -175,7 +168,7 @@ class _Builder:
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
-        faults.compare(verdicts, labels, scales, self.joined, self.problems)
+        faults.compare(verdicts, labels, items, scales, self.joined, self.problems)
         settings = self._settings()
         table = VerdictTable(
             kind=scales.kind,
@@ -408,8 +401,10 @@ class _Builder:
                 raise ConfigError(f"--labels probabilities:{self.probability}: no such column. Columns: {listed}.")
             facts["probability"] = self._probabilities(self.probability)
             facts.pop(SLICE + self.probability, None)
-        group, how = self._group(item)
-        facts["group"] = group
+        named, how = self._named_groups(item)
+        context = None if columns.context is None else self._text(columns.context)
+        found = groups_of(item, named, context, self.texts)
+        facts["group"] = found.names
         table = pd.DataFrame(facts)
         table = table[table["item"].notna()]
         by_item = table.groupby("item", sort=False)
@@ -417,28 +412,28 @@ class _Builder:
         if len(items) < len(table):  # what most items have several of is of their verdicts, and none of the items
             differing = by_item[[name for name in table if name.startswith(SLICE)]].nunique()
             items = items.drop(columns=[n for n, own in differing.items() if (own > 1).sum() > (own == 1).sum()])
-        if columns.group is not None and 0 < (lacking := items["group"].isna()).sum() < len(items):
+        without = (
+            pd.Series(named).groupby(item).first().reindex(items.index).isna() if columns.group is not None else None
+        )
+        if without is not None and 0 < (lacking := without).sum() < len(items):
             facts = {"column": columns.group, "n": int(lacking.sum()), "example": lacking.idxmax()}
             self.problems.append(Finding("table.empty_group", facts))
         items["group"] = items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
         if how is not None and items["group"].nunique() < len(items):
             facts_of = {"column": how, "groups": int(items["group"].nunique()), "n": len(items)}
             self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts_of))
+        if found.by_copies:
+            self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))
         return items
 
-    def _group(self, item: np.ndarray) -> tuple[np.ndarray, str | None]:
-        """What belongs together, and from which column that is known ("": from the texts; None: nothing is)."""
+    def _named_groups(self, item: np.ndarray) -> tuple[np.ndarray | None, str | None]:
+        """What a column says belongs together, and which column that is ("": the texts say it; None: nothing does)."""
         columns = self.columns
         if columns.group is not None:
             return self._text(columns.group), columns.group
         if columns.item is not None and self.systems and (self.case != item).any():
             return self.case, columns.item
-        if columns.context is not None:
-            same = self._text(columns.context)
-            return of_texts([same]), columns.context
-        if self.texts:
-            return of_texts(self.texts), ""
-        return item, None
+        return None, columns.context or ("" if self.texts else None)
 
     def _probabilities(self, column: str) -> np.ndarray:
         values = read_cells(self.cells[column].to_numpy()).values()[0]

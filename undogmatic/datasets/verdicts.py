@@ -25,17 +25,7 @@ from undogmatic.datasets.rows import SUFFIXES, Names, empty, table_file, tables_
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import (
-    Cost,
-    Failure,
-    FailureKind,
-    Item,
-    Judgment,
-    Provenance,
-    Record,
-    Verdict,
-    digest,
-)
+from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Record, Verdict, digest
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.verdict_table import SLICE, Kind, VerdictTable

@@ -55,7 +55,7 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
         rule = sweep.findings[0].key.replace(".verdict", "")  # what is to be done may be the rule's own
         endless = any(f.key in ENDLESS for f in sweep.findings[: sweep.verdicts])
-        step = "no" if endless and first.answer == "undecided" else first.answer  # more texts will hardly settle it
+        step = "endless" if endless and first.answer == "undecided" else first.answer
         own = f"next.{rule}"
         commands = {"other": wider(overrides), "again": swept(overrides)}
         below = words.text(own if words.find(own) else f"next.sweep_{step}", **commands)
@@ -90,7 +90,7 @@ def wider(overrides: Sequence[str]) -> str:
     kept = [each for each in overrides if each not in models and not each.lstrip("+~").startswith("model.")]
     alone = len(kept) + len(models) < len(overrides)
     known = models[0].removeprefix("model=").split(",") if models else []
-    more = next((model for model in ("local", "qwen", "patterns", "tfidf") if model not in known), "")
+    more = next((model for model in ("local", "qwen", "gpt", "claude") if model not in known), "")
     return swept([*kept, f"model={more if alone and more else ','.join(filter(None, [*known, more]))}"])
 
 

@@ -1,5 +1,6 @@
 """Checks array arguments once where they enter, in one wording that names the argument."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,8 +17,15 @@ SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
 MOST_UNITS = 10**6
 """More than these are as good as no number of units."""
-MOST_TIMES = 50
-"""A number of further items is named up to so many times as there were; nobody labels more to settle one question."""
+FEW_ENOUGH, MOST_TIMES, MOST_MORE = 200, 10, 2000
+"""How many units anybody gathers to settle one question: so many in any case; else at most so many times as there
+were, and at most so many more, or twice as many where there are many already."""
+
+
+def worth_naming(needed: float, there: int) -> int | None:
+    """A number of units that would settle something, where `there` were so many; None where nobody gathers so many."""
+    most = max(FEW_ENOUGH, min(MOST_TIMES * there, there + max(MOST_MORE, there)))
+    return max(there + 1, math.ceil(needed)) if needed <= most else None
 
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:

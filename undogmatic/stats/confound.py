@@ -235,7 +235,7 @@ def against(
     outcome = outer.against(margin, sign, inner=inner)
     gap = min(abs(estimate - margin), abs(estimate + margin))
     wanted = ((-special.ndtri(alpha / 2) + -special.ndtri(1 - power)) * error / gap) ** 2 * n if gap > 0 else math.inf
-    needed = None if outcome != "open" or wanted > checks.MOST_TIMES * n else max(n + 1, math.ceil(wanted))
+    needed = checks.worth_naming(wanted, n) if outcome == "open" else None
     return Claim(outcome, outer, inner.interval, margin, needed)
 
 

@@ -49,8 +49,7 @@ def hold(limits: Estimate, bound: float) -> Held:
         return Held("open")
     reach = limits.value - limits.low if room > 0 else limits.high - limits.value
     widened = reach * (1 + special.ndtri(0.8) / special.ndtri((1 + limits.level) / 2))
-    needed = max(limits.n_groups + 1, math.ceil(limits.n_groups * (widened / room) ** 2))
-    return Held("open", needed if needed <= checks.MOST_TIMES * limits.n_groups else None)
+    return Held("open", checks.worth_naming(limits.n_groups * (widened / room) ** 2, limits.n_groups))
 
 
 def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:

@@ -285,6 +285,33 @@ def drift(use: Rated, span: float) -> Estimate | None:
     return None if values is None else use.mean(values, (-np.inf, np.inf))
 
 
+class Conversion(NamedTuple):
+    """How grades of a judge become people's: `slope` times the grade plus `shift`."""
+
+    slope: float
+    shift: float
+
+    def of(self, grades: Array) -> Array:
+        """Grades, converted."""
+        return self.slope * grades + self.shift
+
+    def rounded(self, digits: int) -> "Conversion":
+        """As it is written: the slope with two decimals, the shift with so many."""
+        return Conversion(round(self.slope, 2), round(self.shift, digits))
+
+
+def conversion(use: Rated, drift: float, span: float) -> Conversion:
+    """The line that takes verdicts to labels where both err: that of Bland and Altman's trend, solved for the label.
+
+    Args:
+        drift: How much verdict minus label changes over the span; with 0 the mean difference alone is taken out.
+    """
+    middle = float(np.average((use.verdicts + use.labels) / 2, weights=use.weights))
+    apart = float(np.average(use.verdicts - use.labels, weights=use.weights))
+    half = drift / span / 2
+    return Conversion((1 - half) / (1 + half), (2 * half * middle - apart) / (1 + half))
+
+
 class Slice(NamedTuple):
     """Mean of some pairs (`inside`) against that of the others, with the p-value of "no difference" (two-sided)."""
 

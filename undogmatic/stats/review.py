@@ -287,8 +287,8 @@ def beyond_score(
     reach = float(special.stdtrit(free, (1 + level) / 2)) * deviation
     needed = None
     if t > 0 and np.isfinite(t):
-        needed = int(np.ceil(n_units * ((special.ndtri((1 + level) / 2) + special.ndtri(0.8)) / t) ** 2))
-        needed = needed if needed <= checks.MOST_TIMES * n_units else None
+        times = ((special.ndtri((1 + level) / 2) + special.ndtri(0.8)) / t) ** 2
+        needed = checks.worth_naming(n_units * times, n_units)
     correlation, low, high = map(float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1))
     p = float(2 * special.stdtr(free, -abs(t)))
     return Beyond(Estimate(correlation, low, high, level, n_units), p, share, False, needed)

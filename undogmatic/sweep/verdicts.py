@@ -15,7 +15,7 @@ from undogmatic.records.results import ANSWERS, Finding, Telling
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate
-from undogmatic.sweep.family import FOLLOWING, MERITS, WITH_MARGIN, Sweep, units_of, values_of
+from undogmatic.sweep.family import BETTER, FOLLOWING, MERITS, WITH_MARGIN, Sweep, units_of, values_of
 from undogmatic.sweep.jobs import FINAL, STANDINGS, Job, SearchState, reached, worst
 
 QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
@@ -145,8 +145,19 @@ class Lead:
     def naming(self, names: Sequence[str]) -> dict[str, Any]:
         """The values of a sentence that names jobs."""
         values = {field: getattr(self, field) for field in [*_LEADS.split(), "measure", "margin", "size", "needed"]}
-        units = int(max(self.against.loc[self.against.index.isin(names), "n"], default=0))
-        return values | {"units_n": units, "names": named(names), "names_n": len(names)}
+        tests, sign = self.against[self.against.index.isin(names)], BETTER.get(self.measure, 1) or 1
+        leads = [self._lead(str(name), row, sign) for name, row in tests.head(MOST_NAMED).iterrows()]
+        if (more := len(tests) - MOST_NAMED) > 0:
+            leads.append(Finding("sweep.lead_more", {"more": more}))
+        values |= {"units_n": int(max(tests["n"], default=0)), "leads": leads}
+        return values | {"names": named(names), "names_n": len(names)}
+
+    def _lead(self, name: str, test: pd.Series, sign: int) -> Finding:
+        """By how much it leads another job, more being better, with the interval of that."""
+        ends = sorted(sign * test[["low", "high"]].to_numpy(dtype=np.float64))
+        values = {"name": name, "lead": sign * float(test["difference"]), "interval": tuple(map(float, ends))}
+        key = "sweep.lead" if self.margin is None else "sweep.lead_units"
+        return Finding(key, values | {"measure": self.measure})
 
 
 def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, pd.DataFrame]:
@@ -154,8 +165,9 @@ def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str,
     table, headline = sweep.family.table, str(sweep.headline).rpartition(".")[2]
     ahead = table[(table["left"] == best) & table["right"].isin(others)].set_index("right")
     behind = table[(table["right"] == best) & table["left"].isin(others)].set_index("left")
-    mirrored = behind["shown"].replace({"better": "worse", "worse": "better"})
-    tests = pd.concat([ahead, behind.assign(shown=mirrored)])
+    turned = {"shown": behind["shown"].replace({"better": "worse", "worse": "better"})}
+    turned |= {name: -behind[of] for name, of in (("difference", "difference"), ("low", "high"), ("high", "low"))}
+    tests = pd.concat([ahead, behind.assign(**turned)])
     itself = headline in table["measure"].values and headline in (*MERITS, *FOLLOWING)
     measure = next((name for name in ([headline] if itself else QUALITY) if name in tests["measure"].values), "")
     return measure, tests[tests["measure"] == measure]
