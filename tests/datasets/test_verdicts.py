@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import put
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
-from undogmatic.datasets.labels import TEXTS
+from undogmatic.datasets.labels import TEXTS, read_labels
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Judgment, Verdict
@@ -185,6 +185,14 @@ def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[i
     with pytest.raises(DataError, match=said):
         table(*rows).judgments(shame())
     assert scored(table(*rows, scale="1-11"))[0] == 10.0 * (values[0] - 1)
+
+
+def test_labels_are_on_the_scale_of_the_verdicts_and_may_be_turned() -> None:
+    rows = [{"id": n, "score": n % 10 + 1, "target": 3 + n % 7} for n in range(40)]
+    for scale, wanted in ((None, 200 / 9), ([1, 10], 200 / 9), ([10, 1], 700 / 9), ("1-10", 200 / 9)):
+        found = table(*rows, label_scale=scale)
+        assert read_labels(found.load(shame()), shame()).items[0].label == pytest.approx(wanted)
+        assert scored(found)[:10] == pytest.approx([n * 100 / 9 for n in range(10)])
 
 
 def test_a_score_off_the_scale_of_the_others_fails() -> None:

@@ -33,7 +33,10 @@ class Dataset(Protocol):
 
 @runtime_checkable
 class Judged(Protocol):
-    """A dataset that brings the judgments of its items with it: nobody is asked."""
+    """A dataset that brings the judgments of its items with it: nobody is asked. Its labels are on one scale with them,
+    which may hang on the rubric."""
+
+    def load(self, rubric: Rubric | None = None) -> Sequence[Item]: ...
 
     def judgments(self, rubric: Rubric) -> list[Judgment]: ...
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from undogmatic.config.build import Settings, build
-from undogmatic.datasets.base import Dataset
+from undogmatic.datasets.base import Dataset, Judged
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, far_inside, order_of
 from undogmatic.errors import DataError
@@ -53,7 +53,8 @@ class Loaded(NamedTuple):
 def load(chosen: Settings) -> Loaded:
     """Read the dataset of a config, with its labels on the scale of the rubric. Raises ConfigError, DataError."""
     dataset: Dataset = build(chosen.dataset, "dataset")
-    return Loaded(dataset, read_labels(dataset.load(), build(chosen.rubric, "rubric")))
+    rubric: Rubric = build(chosen.rubric, "rubric")
+    return Loaded(dataset, read_labels(dataset.load(rubric) if isinstance(dataset, Judged) else dataset.load(), rubric))
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> Sequence[Item]:

@@ -25,7 +25,18 @@ from undogmatic.datasets.rows import SUFFIXES, Names, empty, table_file, tables_
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Cost, Failure, FailureKind, Item, Judgment, Provenance, Record, Verdict, digest
+from undogmatic.records.records import (
+    OVERALL,
+    Cost,
+    Failure,
+    FailureKind,
+    Item,
+    Judgment,
+    Provenance,
+    Record,
+    Verdict,
+    digest,
+)
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.verdict_table import SLICE, Kind, VerdictTable
@@ -67,7 +78,7 @@ class VerdictsDataset:
         quotes: Mapping[str, str] = {},  # file (without suffix) of single quotes -> the detail that they make up
         kind: Kind | None = None,  # of verdict
         scale: str | None = None,  # of all verdicts: 1-5, or categories: bad<ok<good
-        label_scale: str | None = None,  # of the labels, where it is another
+        label_scale: str | tuple[float | str, ...] | None = None,  # of the labels, where it is another: [1,10], [10,1]
         passes: str | None = None,  # the category that passes
         sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
     ) -> None:
@@ -81,20 +92,20 @@ class VerdictsDataset:
                 ends = f"[{given.ends[0]:g},{given.ends[1]:g}]"
                 raise ConfigError(f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first.")
         kind = "numeric" if self.scales and kind is None else kind
-        self.options = TableOptions(kind=kind, scale=scale, human_scale=label_scale, passes=passes, sheet=sheet)
+        theirs, self.turned = _written(label_scale)
+        self.options = TableOptions(kind=kind, scale=scale, human_scale=theirs, passes=passes, sheet=sheet)
         self.read: list[Finding] = []
         self.files = _table_files([path] if isinstance(path, str) else path)
         self.about = ", ".join(file.name for file in self.files)
 
-    def load(self) -> list[Item]:
+    def load(self, rubric: Rubric | None = None) -> list[Item]:
         """The items that have a verdict, in the order of the tables. Raises DataError naming file and line, ConfigError
         where it is not clear what a column says."""
         table, shown = self._table, self._shown
         judged = table.verdicts["item"].unique()
         known = {SLICE + name for name in self._frames[1].facts}
         metadata = [name for name in table.items if name.startswith(SLICE) and name not in known]
-        # A column of numbers that nobody gave a scale is read like that of any other dataset.
-        undeclared = table.kind == "numeric" and self.options.scale is None and self.options.human_scale is None
+        scale = self._label_scale(rubric)
         rated: dict[str, dict[str, dict[str, Any]]] = {}
         for one in table.labels.itertuples():
             rated.setdefault(one.item, {}).setdefault(one.criterion, {})[one.rater] = one.label
@@ -105,7 +116,7 @@ class VerdictsDataset:
             own = {name.removeprefix(SLICE): facts[name] for name in metadata if not empty(facts[name])}
             own |= {"system": facts["system"]} if not empty(facts.get("system")) else {}
             fields: dict[str, Any] = {"id": item_id, "inputs": texts or {"item": item_id}, "metadata": own}
-            fields |= {"labels": rated.get(item_id, {}), "label_scale": None if undeclared else ends_of(table)}
+            fields |= {"labels": rated.get(item_id, {}), "label_scale": scale}
             fields |= {"pair": facts["group"]} if facts["group"] != item_id else {}
             items.append(make_item(self.about, fields))
         return items
@@ -138,12 +149,20 @@ class VerdictsDataset:
             judgments.append(Judgment(**key, outcome=outcome, cost=Cost(usd=0.0), provenance=where_from))
         return judgments
 
+    def _label_scale(self, rubric: Rubric | None) -> tuple[float, float] | None:
+        """The ends of the scale of the labels: that of the verdicts, on which the table has them."""
+        if self._table.kind == "numeric" and self.options.scale is None and self.options.human_scale is None:
+            return self._ends(OVERALL, rubric) if rubric is not None and OVERALL in self._table.criteria else None
+        ends = ends_of(self._table)
+        return ends[::-1] if self.turned else ends
+
     def _ends(self, criterion: str, rubric: Rubric) -> tuple[float, float]:
         """The ends of the scale of the verdicts on a criterion."""
         if criterion in self.scales:
             return self.scales[criterion].ends
         option = f"'+dataset.scales.{criterion}={{{{ends: [{{}},{{}}]}}}}'"
-        return scale_for(self._table, criterion, rubric, self.about, option, self.options.scale is not None)
+        declared = self.options.scale is not None or self.options.human_scale is not None
+        return scale_for(self._table, criterion, rubric, self.about, option, declared)
 
     # The tables
 
@@ -212,6 +231,16 @@ class VerdictsDataset:
                             value = float(cell) if isinstance(cell, int | float) else str(cell)
                             kept.setdefault(place, {}).setdefault(detail, value)
         return kept
+
+
+def _written(given: str | tuple[float | str, ...] | None) -> tuple[str | None, bool]:
+    """A scale as a table's options write it, and whether its first end is the higher one."""
+    if given is None or isinstance(given, str):
+        return given, False
+    if words := [end for end in given if isinstance(end, str)]:
+        return "<".join(words), False
+    ends = [float(end) for end in given]
+    return ":".join(f"{end:g}" for end in sorted(ends)), ends[0] > ends[-1]
 
 
 def _table_files(paths: Sequence[str]) -> list[Path]:
