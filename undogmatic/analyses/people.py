@@ -115,8 +115,8 @@ def _chosen(own: JudgeTable, labelled: set[Any], rest: bool, told: Told) -> None
             certain = int((known == 1).sum())
             told.note("people.chosen", Weight.REVERSES, certain=certain, labels=int(known.notna().sum()))
     elif own.table.selection == "probabilities" and rest and "probability" in items:
-        if items.loc[items.index.isin(labelled), "probability"].nunique() > 1:
-            told.note("people.unequal", Weight.LIMITS)
+        told_of = items.loc[items.index.isin(labelled), "probability"]
+        told.notes += [Noted(Finding("people.unequal", {}), Weight.LIMITS)] if told_of.nunique() > 1 else []
 
 
 def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
