@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeFloat
 
 from undogmatic.analyses import rivals, scored
-from undogmatic.analyses.base import FEWEST_DRAWN, Correlation, Limited, LongTable, Share, columns, count, too_few
+from undogmatic.analyses.base import (
+    FEWEST_DRAWN,
+    Correlation,
+    Limited,
+    LongTable,
+    Share,
+    columns,
+    count,
+    texts_of,
+    too_few,
+)
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
@@ -201,7 +211,7 @@ class LabelledAnalysis(Limited):
         e.held = limits.hold(e.follows, self.order)
         if e.held.outcome == "above":
             e.reason = scored.against(judged, rows, self.level, self.order)
-            texts = ["" if text == item else text for text, item in zip(done["text"], done["item_id"], strict=True)]
+            texts = texts_of(done)
             seen, of_texts = rivals.seen_of(judged, texts), (texts, score[there], label[there], units(done))
             e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
             e.surface, e.counts = e.rival.outcome, len(seen.columns)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import people, rivals, surface
-from undogmatic.analyses.base import LongTable
+from undogmatic.analyses.base import LongTable, texts_of
 from undogmatic.analyses.independence import TOGETHER
 from undogmatic.analyses.truth import units
 from undogmatic.datasets.faults import counts_rows
@@ -59,9 +59,7 @@ def as_verdicts(judged: LongTable, rows: pd.DataFrame) -> JudgeTable:
         said = judged.said.get(item, {}).get(criterion, {})
         numbers = {rater: label for rater, label in said.items() if not isinstance(label, str)} or {"": mean}
         labels += [(item, OVERALL, rater, float(label)) for rater, label in numbers.items()]
-    # An item that only has an id has no text.
-    texts = ["" if text == item else str(text) for item, text in zip(items, rows["text"], strict=True)]
-    known = {"group": rows["group"].astype(str).to_numpy(), "text": texts}
+    known = {"group": rows["group"].astype(str).to_numpy(), "text": texts_of(rows)}
     for name in map(str, rows.columns):
         key = name.removeprefix(_METADATA)
         if name.startswith(_METADATA) and "label" not in key and key not in TOGETHER and rows[name].notna().any():
