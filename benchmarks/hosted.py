@@ -1,7 +1,7 @@
 """How fast a hosted model is judged, against a bare HTTP client on the same machine in the same run.
 
     python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1] [--limit N]
-        [--profile FILE]
+        [--profile FILE] [--whole]
 
 A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an aiohttp client that
 posts the same payloads and reads the JSON back, and (b) the whole pipeline: items -> structured readout (DSPy) -> score
@@ -10,6 +10,10 @@ judge -> local engine -> journal with the raw calls, cache on, in a fresh folder
 
 With `--limit 50` the server takes 50 calls a second and answers 429 beyond. Nothing is set, neither calls in flight nor
 a rate; printed is the rate that the pipeline reaches against the server's own.
+
+With `--whole` the command itself is measured, `undogmatic run` with `tracking=mlflow` into a new store, over a file of
+`--items` texts, two thirds of which are labelled. Printed are its seconds by the clock and of a processor, those of
+judging, and what lies outside, by phase. A phase ends when a file of it appears in the run's folder (needs /proc).
 """
 
 from __future__ import annotations
@@ -17,6 +21,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import cProfile
+import csv
+import json
+import os
 import statistics
 import subprocess
 import sys
@@ -110,10 +117,59 @@ def pipeline(url: str, todo: list[Item], in_flight: int | None, folder: Path) ->
 
 def payloads_of(todo: list[Item], folder: Path) -> list[dict[str, Any]]:
     """What the pipeline posts for these items, so that the bare client posts the same."""
-    import json
-
     lines = (folder / "judgments.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line)["calls"][0]["request"] for line in lines[: len(todo)]]
+
+
+PHASES = {
+    "start, until the config is composed": ".hydra/overrides.yaml",
+    "until it is built": "run.json",
+    "judging and the tables of it": "scores.csv",
+    "analysis": "metrics.json",
+    "report": "report.html",
+    "MLflow, and the end": "",
+}
+"""What a run does, one after the other, and the file in its folder with whose appearance each ends."""
+
+
+def whole(url: str, count: int, in_flight: int, folder: Path) -> None:
+    """Measure the command over so many texts, and print where its seconds go."""
+    folder.mkdir()
+    with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["id", "text", "label"])
+        table.writerows(
+            [item.id, item.text, n * 7 % 101 if n % 3 else ""] for n, item in enumerate(items(count, "whole"))
+        )
+    run = folder / "run"
+    words = ["model=openai_compatible", f"model.api_base={url}", "model.name=stub", "readout=structured"]
+    words += ["dataset=texts", f"dataset.path={folder / 'texts.csv'}", f"engine.concurrency={in_flight}"]
+    words += [f"engine.cache_dir={folder / 'cache'}", "tracking=mlflow", f"tracking.uri=sqlite:///{folder}/mlflow.db"]
+    command = [sys.executable, "-m", "undogmatic.cli", "run", *words, f"hydra.run.dir={run}"]
+    clock, reached = time.perf_counter(), list[tuple[float, float]]()
+    with (folder / "said.txt").open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
+        for name in PHASES.values():
+            while process.poll() is None and not (name and (run / name).exists()):
+                used = processor_of(process.pid)
+                time.sleep(0.01)
+            reached.append((time.perf_counter() - clock, used))
+    if process.returncode:
+        sys.exit((folder / "said.txt").read_text()[-2000:])
+    judging = float(json.loads((run / "metrics.json").read_text())["judging_seconds"])
+    (seconds, processor), before = reached[-1], (0.0, 0.0)
+    print(
+        f"{count} calls, the whole command: {seconds:.1f} s, judging {judging:.1f} s, outside {seconds - judging:.1f} s"
+    )
+    print(f"{processor:.1f} s of a processor in all; by phase, seconds of the clock and of a processor:")
+    for name, now in zip(PHASES, reached, strict=True):
+        print(f"  {name:38}{now[0] - before[0]:6.2f}{now[1] - before[1]:7.2f}")
+        before = now
+
+
+def processor_of(process: int) -> float:
+    """Seconds of a processor that a process has taken so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -125,6 +181,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.1)
     parser.add_argument("--profile", default=None, help="write cProfile statistics of one pipeline round to this file")
     parser.add_argument("--limit", type=float, default=None, help="calls a second that the server takes")
+    parser.add_argument("--whole", action="store_true", help="measure the command `undogmatic run`")
     options = parser.parse_args()
 
     command = [sys.executable, "-m", "tests.stub_server", "--latency", str(options.latency)]
@@ -141,6 +198,9 @@ def main() -> None:
                 share = reached.rate / options.limit
                 print(f"{options.items} calls, the server takes {options.limit:g}/s: {reached}, {share:.0%} of it")
                 return
+            if options.whole:
+                whole(url, options.items, options.in_flight, Path(folder) / "whole")
+                return
             warm = items(2 * options.in_flight, "warm")
             pipeline(url, warm, options.in_flight, Path(folder) / "warm")
             if options.profile:
@@ -150,17 +210,17 @@ def main() -> None:
                 profiler.disable()
                 profiler.dump_stats(options.profile)
                 return
-            plain, whole = [], []
+            plain, ours = [], []
             for n in range(options.rounds):
                 todo = items(options.items, f"round {n}")
-                whole.append(pipeline(url, todo, options.in_flight, Path(folder) / str(n)))
+                ours.append(pipeline(url, todo, options.in_flight, Path(folder) / str(n)))
                 payloads = payloads_of(todo, Path(folder) / str(n))
                 plain.append(asyncio.run(bare(url, payloads, options.in_flight)))
-                print(f"round {n + 1}: bare client {plain[-1]}, pipeline {whole[-1]}", flush=True)
-            client, ours = (Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, whole))
+                print(f"round {n + 1}: bare client {plain[-1]}, pipeline {ours[-1]}", flush=True)
+            client, own = (Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, ours))
             print(
-                f"median of {options.rounds}: bare client {client}, pipeline {ours}, "
-                f"ratio {ours.rate / client.rate:.2f} (ceiling {options.in_flight / options.latency:.0f}/s)"
+                f"median of {options.rounds}: bare client {client}, pipeline {own}, "
+                f"ratio {own.rate / client.rate:.2f} (ceiling {options.in_flight / options.latency:.0f}/s)"
             )
         finally:
             server.terminate()

@@ -1,7 +1,10 @@
 """Logging to MLflow: what arrives, what never does, and what a user is told when nothing can."""
 
+import contextlib
 import dataclasses
 import json
+import shutil
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -25,6 +28,8 @@ from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted
 from undogmatic.tracking import MlflowTracker, NoTracker
 from undogmatic.tracking.figures import rounded, telling
+from undogmatic.tracking.store import opened
+from undogmatic.tracking.traces import log_traces, mark_of, send, told_of
 from undogmatic.tracking.tracker import run_name, tags
 
 Make = Callable[..., FinishedRun]
@@ -181,6 +186,34 @@ class TestTraces:
         MlflowTracker().log(dataclasses.replace(run, judgments=[judgment.model_copy(update={"calls": (call, call)})]))
         (trace,) = traces_of(client, only_run(client).info.run_id)
         assert trace.info.token_usage["total_tokens"] == 30 and not trace.info.cost and not priced
+
+    def test_the_rows_of_traces_are_those_that_mlflow_itself_makes(
+        self, finished: Make, migrated: Path, tmp_path: Path
+    ) -> None:
+        run, others = finished(), {"assessment_id", "association_id", "created_time", "created_timestamp"}
+        others |= {"destination_id", "last_updated_timestamp", "request_preview", "response_preview"}
+        call, free = run.judgments[0].calls[0], run.judgments[0].calls[0].model_copy(update={"usd": None})
+        changes: list[dict[str, Any]] = [{"calls": (call, call)}, {"calls": (call, free), "repeat": 1}, {"calls": ()}]
+        judged = [j.model_copy(update=change) for j, change in zip(run.judgments, changes, strict=True)]
+        items = [item.model_copy(update={"label": 5.0}) for item in run.items]
+        made: list[dict[str, list[Any]]] = []
+        for ours, times in ((False, 1), (True, 1), (True, 2)):  # the second time all is there already
+            shutil.copy(migrated, file := tmp_path / "traces.db")
+            with opened(f"sqlite:///{file}", "undogmatic", "") as store:
+                run_id, marks = store.client.create_run("1").info.run_id, {mark_of("1", j): j for j in judged}
+                for _ in range(times):
+                    if ours:
+                        log_traces(store, run_id, items, marks, 1e9)
+                    else:
+                        send(store, run_id, told_of(items, marks, 1e9))
+            with contextlib.closing(sqlite3.connect(file)) as database:
+                tables = {}
+                for name in ("trace_info", "trace_tags", "spans", "assessments", "entity_associations"):
+                    found = pd.read_sql(f"SELECT * FROM {name} ORDER BY 1, 2, 3", database)
+                    rows = found.drop(columns=others, errors="ignore").to_json(orient="records", lines=True)
+                    tables[name] = sorted(rows.splitlines())
+                made.append(tables)
+        assert made[0] == made[1] == made[2] and len(made[0]["spans"]) == 7
 
     @pytest.mark.parametrize(("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())])
     def test_failures_are_traced_before_others(self, finished: Make, client: Any, most: int, traced: set[str]) -> None:

@@ -127,7 +127,6 @@ CONTROLS = Rules("controls.verdict_", (
     *_SURFACE,
     Rule("hold", "supported", always, "share weakest counts"),
 ))  # fmt: skip
-
 ADVERSARIAL = Rules("adversarial.verdict_", (
     Rule("nothing_judged", "undecided", lambda e: not e.total, "conditions=baseline"),
     Rule("succeeds", "refuted", lambda e: e.succeeds["n"], lambda e: e.succeeds),
@@ -256,7 +255,6 @@ CALIBRATION = Rules("calibration.verdict_", (
          f"{_GAIN} failed=worst.n worst=worst.gain.value worst_interval=worst.gain.interval"),
     Rule("worth", "supported", always, _BEYOND),
 ))  # fmt: skip
-
 _COVERAGE = "coverage nominal width=mean_width n"
 CONFORMAL = Rules("conformal.verdict_", (
     Rule("refused", "undecided", lambda e: not e.split, "n needed"),
@@ -265,7 +263,6 @@ CONFORMAL = Rules("conformal.verdict_", (
     Rule("holds", "supported", lambda e: e.promise.outcome == "within", f"{_COVERAGE} margin interval=promise.inner"),
     Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
 ))  # fmt: skip
-
 ESCALATION = Rules("escalation.verdict_", (
     Rule("no_doubt", "undecided", lambda e: e.measure is None),
     Rule("promised", "supported", lambda e: e.threshold is not None,
@@ -274,7 +271,6 @@ ESCALATION = Rules("escalation.verdict_", (
          "rate confidence surest=surest.n wrong surest_low=surest.least more units"),
     Rule("too_few", "undecided", always, "rate confidence units needed"),
 ))  # fmt: skip
-
 FEW_LABELS = Rules("few_labels.verdict_", (
     Rule("too_few", None, lambda e: e.labels < e.fewest, "n=labels needed=fewest"),
     Rule("too_few_groups", None, lambda e: e.effective < e.fewest_effective,
@@ -347,6 +343,8 @@ CHECK = Rules("check.verdict_", (
     Rule("no_labels", "undecided", lambda e: not e.labelled, "judge"),
     Rule("nothing_common", "undecided", lambda e: not e.agreement.n, "judge judged labelled"),
     Rule("identical", "not_yet", lambda e: e.agreement.identical and e.raters == 1, "judge n=agreement.n"),
+    Rule("in_step", "not_yet", _is("copied", "in_step"), "judge n=agreement.n"),
+    Rule("consensus", "not_yet", _is("copied", "consensus"), "judge n=agreement.n"),
     Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
     Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
     Rule("first", "refuted", lambda e: e.takes_first,
@@ -363,6 +361,8 @@ CHECK = Rules("check.verdict_", (
     Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least default"),
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
     Rule("order", "not_yet", lambda e: e.one_order, _AGREES),
+    Rule("texts_lack", "not_yet", lambda e: e.rival.outcome == "no_texts" and e.rival.lacking,
+         f"{_AGREES} lacking=rival.lacking n=rival.n"),
     Rule("no_texts", "not_yet", lambda e: e.rival.outcome == "no_texts", _AGREES),
     Rule("few_texts", "not_yet", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
     Rule("reason", "not_yet", lambda e: e.reason is not None, f"{_AGREES} reason"),

@@ -307,32 +307,32 @@ class WithoutSecrets:
         attribute = getattr(self._client, name)
 
         def call(*args: Any, **named: Any) -> Any:
-            return attribute(*map(_scrubbed, args), **{k: _scrubbed(v) for k, v in named.items()})
+            return attribute(*map(scrubbed, args), **{k: scrubbed(v) for k, v in named.items()})
 
         return call if callable(attribute) else attribute
 
 
-def _scrubbed(value: Any) -> Any:
+def scrubbed(value: Any) -> Any:
     """Plain data, tables and MLflow's own entities without secrets; an entity is changed where it is."""
     if isinstance(value, str):
         return scrub(value)
     if isinstance(value, Mapping):
-        return {scrub(k) if isinstance(k, str) else k: _scrubbed(v) for k, v in value.items()}
+        return {scrub(k) if isinstance(k, str) else k: scrubbed(v) for k, v in value.items()}
     if type(value) in (list, tuple, set):
-        return type(value)(map(_scrubbed, value))
+        return type(value)(map(scrubbed, value))
     kind = type(value).__module__.partition(".")[0]
     if kind == "pandas" and hasattr(value, "isetitem"):
         clean = value.copy(deep=False)
         for n in range(value.shape[1]):
             cells = value.iloc[:, n]
-            kept = [_scrubbed(cell) if isinstance(cell, str | list | Mapping) else cell for cell in cells]
+            kept = [scrubbed(cell) if isinstance(cell, str | list | Mapping) else cell for cell in cells]
             if any(new is not old and new != old for new, old in zip(kept, cells, strict=True)):
                 clean.isetitem(n, type(cells)(kept, index=value.index, dtype=cells.dtype))
         return clean
     if kind in _THEIRS and hasattr(value, "__dict__"):
         for name, held in vars(value).items():
             if isinstance(held, str | list | tuple | Mapping) or type(held).__module__.partition(".")[0] in _THEIRS:
-                changed = _scrubbed(held)
+                changed = scrubbed(held)
                 if changed is not held and changed != held:
                     object.__setattr__(value, name, changed)
     return value

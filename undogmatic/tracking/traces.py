@@ -1,8 +1,7 @@
 """Traces made from the journal after the fact: one per judgment, one span in it per call to a model.
 
-Nothing is traced while judging. The spans go to the store in one batch (`TracingClient.log_spans`), which took 0.5 s
-for 140 traces of two spans on SQLite where MLflow's span-by-span way took 7 to 8 s. A trace's id is derived from the
-judgment, so that logging a continued run again updates its traces and keeps what people have noted on them.
+Nothing is traced while judging. The spans go to the store in one batch. A trace's id is derived from the judgment, so
+that logging a continued run again updates its traces and keeps what people have noted on them.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.records.records import OVERALL, Call, Failure, Item, Judgment, digest
+from undogmatic.tracking import rows
 from undogmatic.tracking.notes import of_dataset, of_judge, shown
 from undogmatic.tracking.store import AT_ONCE, Store, WithoutSecrets
 
 if TYPE_CHECKING:
-    from mlflow.entities import Assessment, Span
-    from mlflow.tracing.client import TracingClient
+    from mlflow.entities import Span
 
 LONGEST_VECTOR = 64  # numbers; a longer list (hidden states) is shown by its length
 LONGEST_WORD = 1000  # characters without white space; beyond that it is data, not text
 _NANO = 1_000_000_000
-_USAGE = "mlflow.chat.tokenUsage"
 
 
 def mark_of(experiment_id: str, judgment: Judgment) -> str:
@@ -49,76 +47,48 @@ def log_traces(
     """
     from mlflow.tracing.client import TracingClient
 
-    traced = {judgment.item_id for judgment in judgments.values()}
-    by_id = {item.id: item for item in items if item.id in traced}
-    spans = {mark: _trace(mark, by_id[j.item_id], j, started) for mark, j in judgments.items()}
-    if not spans:
+    if not judgments:
         return 0
-    client = TracingClient(store.uri)
-    try:
-        WithoutSecrets(client).log_spans(store.experiment_id, [span for trace in spans.values() for span in trace])
-    except NotImplementedError:
-        return 0
-    ids = list(map(trace_id, judgments))
-    for start in range(0, len(ids), AT_ONCE):
-        store.client.link_traces_to_run(ids[start : start + AT_ONCE], run_id)
-    notes = WithoutSecrets(_Notes(client, int(store.experiment_id)))
+    traces, tables = told_of(items, judgments, started), TracingClient(store.uri).store
+    if not hasattr(tables, "ManagedSessionMaker"):
+        return send(store, run_id, traces)
+    rows.write(tables, store.experiment_id, run_id, traces)
+    return len(traces)
+
+
+def told_of(items: Iterable[Item], judgments: Mapping[str, Judgment], started: float) -> dict[str, rows.Told]:
+    """What is shown and said of judgments, given by their marks, by the ids of their traces."""
+    judged = {judgment.item_id for judgment in judgments.values()}
+    by_id = {item.id: item for item in items if item.id in judged}
+    traces: dict[str, rows.Told] = {}
     for mark, j in judgments.items():
         item = by_id[j.item_id]
         said = [*of_judge(j), *of_dataset(item, j.criterion)]
-        notes.add(trace_id(mark), spans[mark][0].start_time_ns // 1_000_000, *shown(item, j), said)
-    notes.write()
+        traces[trace_id(mark)] = rows.Told(_trace(mark, item, j, started), *shown(item, j), said)
+    return traces
+
+
+def send(store: Store, run_id: str, traces: Mapping[str, rows.Told]) -> int:
+    """Have a server write traces; it makes the previews itself, and takes each assessment in a call of its own."""
+    from mlflow.tracing.client import TracingClient
+
+    client, ids = WithoutSecrets(TracingClient(store.uri)), list(traces)
+    try:
+        client.log_spans(store.experiment_id, [span for told in traces.values() for span in told.spans])
+    except NotImplementedError:
+        return 0
+    for part in (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)):
+        store.client.link_traces_to_run(part, run_id)
+        there = {
+            (info.trace_id, one.name, one.source.source_id)
+            for info in client.store.batch_get_trace_infos(part)
+            for one in info.assessments or ()
+        }
+        for trace in part:
+            for one in traces[trace].assessments:
+                if (trace, one.name, one.source.source_id) not in there:
+                    client.log_assessment(trace, one)
     return len(ids)
-
-
-class _Notes:
-    """Puts previews and assessments on traces that are there, all at once where the store is a database.
-
-    MLflow's clients write one assessment per call, each a transaction of its own: 200 traces took 15 s on a busy
-    machine, and take 1 s so. Its tables are no public interface, so what this relies on is pinned (mlflow < 3.18). A
-    server gets a call for each assessment; it makes the previews itself.
-    """
-
-    def __init__(self, client: TracingClient, experiment: int) -> None:
-        self.client, self.experiment = client, experiment
-        self.told: dict[str, tuple[int, str, str, list[Assessment]]] = {}
-
-    def add(self, trace: str, started: int, request: str, response: str, assessments: list[Assessment]) -> None:
-        """Take in what is shown and said of a trace."""
-        self.told[trace] = started, request, response, assessments
-
-    def write(self) -> None:
-        """Write what was taken in; an assessment whose name and source are there already is left as it is."""
-        ids, there = list(self.told), set[tuple[str, str, str | None]]()
-        for start in range(0, len(ids), AT_ONCE):
-            for info in self.client.store.batch_get_trace_infos(ids[start : start + AT_ONCE]):
-                there |= {(info.trace_id, one.name, one.source.source_id) for one in info.assessments or ()}
-        new = [
-            (trace, one)
-            for trace, (*_, assessments) in self.told.items()
-            for one in assessments
-            if (trace, one.name, one.source.source_id) not in there
-        ]
-        if not hasattr(self.client.store, "ManagedSessionMaker"):
-            for trace, one in new:
-                self.client.log_assessment(trace, one)
-            return
-        from mlflow.store.tracking.dbmodels.models import SqlAssessments, SqlTraceInfo
-        from sqlalchemy import update
-
-        rows = []
-        for trace, one in new:
-            one.trace_id = trace
-            row = SqlAssessments.from_mlflow_entity(one)
-            row.experiment_id, row.trace_timestamp_ms = self.experiment, self.told[trace][0]
-            rows.append(row)
-        with self.client.store.ManagedSessionMaker(read_only=False) as session:
-            previews = [
-                {"request_id": trace, "request_preview": request, "response_preview": response}
-                for trace, (_, request, response, _) in self.told.items()
-            ]
-            session.execute(update(SqlTraceInfo), previews)
-            session.add_all(rows)
 
 
 def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Span]:
@@ -135,27 +105,27 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
         "judge": judgment.judge,
         "criterion": None if judgment.criterion == OVERALL else judgment.criterion,
         "error": None if failure is None else failure.reason,
-        # A tag costs a trip to the database, so none says what goes without saying.
+        # None says what goes without saying.
         "cached": (bool(calls) and all(c.cached for c in calls)) or None,
     }
-    about: dict[str, Any] = {f"mlflow.traceTag.{k}": str(v) for k, v in tags.items() if v is not None}
+    about: dict[str, Any] = {f"{rows.TAG}{k}": str(v) for k, v in tags.items() if v is not None}
     judged = outcome.model_dump(mode="json", exclude_defaults=True)
     about |= _shown("EVALUATOR", {"item": item.id, "text": item.text}, judged)
     # For a call with tokens and without a price MLflow imports litellm, which takes seconds, and finds none either; so
     # these tokens are noted at the judgment.
     priced = all(call.usd is not None for call in calls)
-    about |= {} if priced else {_USAGE: _used(calls)}
+    about |= {} if priced else {rows.USAGE: _used(calls)}
     name = item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})"
     error = None if failure is None else f"{failure.reason}: {failure.message}"
     spans = [_span(mark, 0, name, (begin, end), error, about)]
     for number, (call, seconds) in enumerate(zip(calls, times, strict=True), 1):
         used = _used([call])
         about = _shown("CHAT_MODEL", _brief(call.request), _brief(call.reply)) | {
-            "mlflow.llm.model": call.model,
+            rows.MODEL: call.model,
             "cached": call.cached,
             "attempts": call.attempts,
         }
-        about |= used if call.usd is None else {_USAGE: used, "mlflow.llm.cost": {"total_cost": call.usd}}
+        about |= used if call.usd is None else {rows.USAGE: used, rows.COST: {"total_cost": call.usd}}
         name = f"{call.model} (from the cache)" if call.cached else call.model
         spans.append(_span(mark, number, name, seconds, call.error, about))
     return spans
