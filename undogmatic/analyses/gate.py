@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import Field, ValidationError, model_validator
 
 from undogmatic.analyses.kinds import HEADLINES, label_command
-from undogmatic.analyses.ruling import AT_LEAST, AT_MOST, GATE, RUN_STANDS, STANDS, Ruling, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
 from undogmatic.records.records import Record, first_problem
@@ -41,6 +41,39 @@ OUTCOMES: Mapping[Standing | None, str] = {
     None: "void",
 }
 _DIGEST = Field(default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning")
+
+
+_LIMIT = "figure value=shown.value interval=shown.interval counted bound"
+AT_LEAST = Rules("gate.at_least_", (
+    Rule("pass", "supported", lambda e: e.shown.low >= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.shown.high < e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+))  # fmt: skip
+AT_MOST = Rules("gate.at_most_", (
+    Rule("pass", "supported", lambda e: e.shown.high <= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.shown.low > e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+))  # fmt: skip
+STANDS = Rules("gate.standing_", (
+    Rule("pass", "supported", lambda e: e.standing == "supported", "name by"),
+    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
+    Rule("undecided", "undecided", always, "name by settle"),
+))  # fmt: skip
+RUN_STANDS = Rules("gate.of_run_", STANDS.rules)
+
+
+def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
+    return lambda e: {"name": e.name, "which": e.which(outcome)}
+
+
+GATE = Rules("gate.verdict_", (
+    Rule("broken", None, lambda e: e.why, "why"),
+    Rule("void", None, lambda e: e.count("void"), _counts("void")),
+    Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
+    Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
+    Rule("pass", "supported", always, _counts("pass")),
+))  # fmt: skip
+"""Does a trust card, or a run, pass a gate? What is void says nothing of the judge at all."""
 
 
 class Threshold(Record):
