@@ -214,8 +214,12 @@ class StoredTable:
     def _columns(self, names: list[str]) -> pd.DataFrame:
         if lacking := [name for name in names if name not in self.columns]:
             raise KeyError(lacking[0])
+        import pyarrow
+
         table = self._read.read(self._stored(names))
-        return self._frame(table if self._places is None else table.take(self._places), names)
+        frame = self._frame(table if self._places is None else table.take(self._places), names)
+        pyarrow.default_memory_pool().release_unused()
+        return frame
 
     def _stored(self, names: Sequence[str]) -> list[str]:
         """The columns of the file in which these are."""
