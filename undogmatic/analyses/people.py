@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ from scipy import special
 
 from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
 from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
+from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import JudgeTable, Kind
+from undogmatic.records.verdict_table import SLICE, JudgeTable, Kind
 from undogmatic.stats import annotators, checks, jackknife, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
@@ -78,6 +80,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     rest = set(own.verdicts["item"]) - labelled
     if own.table.selection == "unknown" and labelled and rest:  # without a rest nothing was chosen
         told.note("people.selection_unknown", settle=Finding("people.settle_selection", {}))
+    _chosen(own, labelled, bool(rest), told)
     rows = own.pairs()
     if rows.empty:
         told.lacks("ceiling", "people.no_labels")
@@ -100,6 +103,20 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         _strictness(once, raters, told, options)
     if own.table.kind in ("numeric", "ordered"):
         _consistency(once, told, options)
+
+
+def _chosen(own: JudgeTable, labelled: set[Any], rest: bool, told: Told) -> None:
+    """Tell that the labelled items are no even random sample, where a review queue's own column or what was declared
+    says so: what is found on them does not hold for all items."""
+    items = own.table.items
+    if (column := f"{SLICE}{PROBABILITY}") in items:
+        known = pd.to_numeric(items.loc[items.index.isin(labelled), column], errors="coerce")
+        if chosen(known.tolist()):
+            certain = int((known == 1).sum())
+            told.note("people.chosen", Weight.REVERSES, certain=certain, labels=int(known.notna().sum()))
+    elif own.table.selection == "probabilities" and rest and "probability" in items:
+        told_of = items.loc[items.index.isin(labelled), "probability"]
+        told.notes += [Noted(Finding("people.unequal", {}), Weight.LIMITS)] if told_of.nunique() > 1 else []
 
 
 def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
