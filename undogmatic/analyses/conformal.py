@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat
 
+from undogmatic.analyses.alone import WIDE
 from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, Share, check_groups, count
 from undogmatic.analyses.calibration import Choice, choose, uncertainties
 from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
@@ -89,6 +90,8 @@ class ConformalAnalysis(AgainstTruth):
         split = overall.get("split", {"n": len(rows)})
         more = split["promise"].n_needed or split["n"] + 1 if "promise" in split else None
         asked = {"nominal": self.nominal, "margin": self.coverage_margin, "needed": needed}
+        asked |= {"span": judged.rubric.maximum - judged.rubric.minimum}
+        asked["wide"] = int(split.get("mean_width", 0.0) > WIDE * asked["span"])
         ruling = verdict(CONFORMAL, SimpleNamespace(**split, **asked, more=more, split="split" in overall))
         for name, row in overall.items():
             tell.number(row["inside"], "coverage", name)

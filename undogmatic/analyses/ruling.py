@@ -12,8 +12,7 @@ An analysis gathers its evidence (any object with attributes), and asks for the 
     AnalysisResult(..., verdict=ruling.finding, standing=ruling.standing)
 
 The first rule whose condition holds decides. Its sentence is a wording, here `taste.verdict_few` in `taste.texts.yaml`,
-with the values that the rule names. docs/verdicts.md explains the rules to readers. A construct or a sweep keeps the
-table of its own verdict beside its evidence; those of the analyses are all here.
+with the values that the rule names (docs/verdicts.md). Constructs and sweeps keep their own tables beside the evidence.
 """
 
 import copy
@@ -260,10 +259,11 @@ CALIBRATION = Rules("calibration.verdict_", (
 _COVERAGE = "coverage nominal width=mean_width n"
 CONFORMAL = Rules("conformal.verdict_", (
     Rule("refused", "undecided", lambda e: not e.split, "n needed"),
-    Rule("broken", "refuted", lambda e: e.band_low is not None and e.coverage < e.band_low,
-         f"{_COVERAGE} interval=low,high"),
-    Rule("holds", "supported", lambda e: e.promise.outcome == "within", f"{_COVERAGE} margin interval=promise.inner"),
-    Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
+    Rule("broken", "refuted", lambda e: e.band_low and e.coverage < e.band_low, f"{_COVERAGE} interval=low,high"),
+    Rule("holds", "supported", lambda e: e.promise.outcome == "within",
+         f"{_COVERAGE} span wide margin interval=promise.inner"),
+    Rule("open_wide", "undecided", lambda e: e.wide, f"{_COVERAGE} span margin interval=low,high"),
+    Rule("open", "undecided", always, f"{_COVERAGE} span margin interval=low,high needed=more"),
 ))  # fmt: skip
 
 ESCALATION = Rules("escalation.verdict_", (
