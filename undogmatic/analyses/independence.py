@@ -3,7 +3,7 @@
 import weakref
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.ruling import FAILED, SEEN, Ruling, verdict
+from undogmatic.analyses.ruling import CHOSEN, FAILED, SEEN, Ruling, verdict
+from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.safety.spool import Blocks, many
@@ -243,6 +244,26 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
     return [_overruled(each, ruling) if seen and each.standing == "supported" else each for each in results]
 
 
+OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
+"""Analyses that hold a judge against people's labels."""
+
+
+def of_chosen_labels(results: Sequence[AnalysisResult], frame: Any) -> list[AnalysisResult]:
+    """The results of all analyses of a run, none of which supports a judge by labels of items that were chosen for a
+    review queue rather than drawn; `frame` is that of the long table."""
+    if not any(each.name in OF_LABELS and each.standing == "supported" for each in results):
+        return list(results)
+    if (column := f"metadata.{PROBABILITY}") not in frame:
+        return list(results)
+    labelled = np.asarray(frame["label"].notna())
+    probabilities = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[labelled]
+    if not chosen(probabilities.tolist()):
+        return list(results)
+    counts = {"certain": int((probabilities == 1).sum()), "labels": int(labelled.sum())}
+    ruling = verdict(CHOSEN, SimpleNamespace(**counts))
+    return [_overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r for r in results]
+
+
 def _overruled(result: AnalysisResult, ruling: Ruling) -> AnalysisResult:
     """The result with this verdict in place of its own; what tests no claim tests none afterwards."""
     return replace(result, verdict=ruling.finding, standing=result.standing and ruling.standing)
@@ -257,12 +278,15 @@ class Failed(NamedTuple):
     n_reason: int
 
     @classmethod
-    def of(cls, errors: pd.Series) -> "Failed":
-        """From the column `error` of the long table. A judge that chose differently in the two orders of two outputs
-        did answer; what that means is told by `analysis=preference`."""
-        reasons = errors[errors != "undecided"].dropna().value_counts()
-        reason, n_reason = ("", 0) if reasons.empty else (str(reasons.index[0]), int(reasons.iloc[0]))
-        return cls(int(reasons.sum()), len(errors), reason, n_reason)
+    def of(cls, errors: Iterable[pd.Series]) -> "Failed":
+        """From the column `error` of the long table, in parts. A judge that chose differently in the two orders of two
+        outputs did answer; what that means is told by `analysis=preference`."""
+        reasons, total = Counter[str](), 0
+        for part in errors:
+            reasons.update(part[part != "undecided"].dropna())
+            total += len(part)
+        reason, n_reason = next(iter(reasons.most_common(1)), ("", 0))
+        return cls(reasons.total(), total, reason, n_reason)
 
     def too_many(self, allowed: float) -> bool:
         """Whether more than the share `allowed` failed."""
