@@ -126,12 +126,11 @@ def _registered(store: Store, name: str, text: str, run: FinishedRun, tags: Mapp
     if versions:
         return int(versions[0].version)
     about = f"Registered by the run {run.name}"
-    return int(store.client.register_prompt(name, text, about, {**tags, CONTENT: content}).version)
+    return int(store.client.create_prompt_version(name, text, about, {**tags, CONTENT: content}).version)
 
 
 def _on_page(store: Store, name: str) -> None:
-    """Have the prompt listed on the page of the store's experiment. MLflow itself lists it under the experiment of the
-    process, which is another, and in a thread of its own; so this comes first, and the thread adds to it."""
+    """Make the prompt if need be, and have it listed on the page of the store's experiment."""
     there = store.client.get_prompt(name)
     listed = "" if there is None else (there.tags or {}).get(EXPERIMENTS, "")
     if f",{store.experiment_id}," in listed:

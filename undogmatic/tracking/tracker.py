@@ -1,5 +1,7 @@
 """`tracking=mlflow` logs a finished run or sweep to MLflow; `tracking=none` leaves it on disk."""
 
+import contextlib
+import getpass
 import json
 import math
 import os
@@ -358,9 +360,12 @@ def register_dataset(store: Store, run: FinishedRun) -> None:
         if store.client.search_datasets([store.experiment_id], f"name = '{name}'"):
             return
         tags = {"digest": run.dataset_digest, "records": f"{len(shown)} of {len(run.items)}"}
-        made = store.client.create_dataset(name, store.experiment_id, tags)
-        # A dataset's own method writes to the process-wide store, whatever store the client was made for.
-        WithoutSecrets(TracingClient(store.uri).store).upsert_dataset_records(made.dataset_id, records)
+        with contextlib.suppress(KeyError, OSError):  # a user without a name
+            tags["mlflow.user"] = getpass.getuser()
+        # The client asks Git about the program first, and a dataset's own method writes to the process-wide store.
+        tables = WithoutSecrets(TracingClient(store.uri).store)
+        made = tables.create_dataset(name, tags, [store.experiment_id])
+        tables.upsert_dataset_records(made.dataset_id, records)
     except (MlflowException, NotImplementedError) as error:
         say(f"The dataset has no page in MLflow: {str(error).splitlines()[0]}")
 
