@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.engine.cluster import connected
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
-from undogmatic.engine.ray import RayEngine, connected
+from undogmatic.engine.ray import RayEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.models.gguf_file import gemma_file
 from undogmatic.models.llama import Llama, library

@@ -9,7 +9,8 @@ noted again, the others until its answers are in the journal, and the server mus
 
 With `--ray` the run judges by `engine=ray` on two machines (both this one). Every second kill falls on one of its
 workers, the others on the run itself. Asked again may be only what was under way, at most as many as are in flight at
-once, and nothing that was in the journal when the kill came; their number is printed.
+once: nothing that was in the journal when the kill came, and nothing that the server had answered by then. The number
+of what it had not yet answered is printed.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ def by_ray(kills: int, draw: random.Random) -> None:
                 time.sleep(0.001)
             victim = draw.choice(workers() or [0]) if number % 2 else process.pid
             time.sleep(moment)
+            killed = time.monotonic()
             with contextlib.suppress(ProcessLookupError):  # on a busy machine it may have ended by now
                 os.kill(victim or process.pid, signal.SIGKILL if victim else 0)
             asked, kept = len(stub.requests), _kept(folder / JOURNAL)
@@ -119,11 +121,13 @@ def by_ray(kills: int, draw: random.Random) -> None:
             if victim == process.pid:
                 status = _run(place, [*own, f"run.resume={folder.name}"])
             again = [text for text, count in stub.texts().items() for _ in range(count - 1)]
+            answered = {each.text for each in stub.requests if each.answered < killed}
             unsure = Ledger(folder / LEDGER, ()).calls - len(stub.requests)  # noted, and never sent
             wrong = {
                 "ended badly": status != 0,
                 "other tables": status == 0 and _comparable(folder) != expected,
                 "asked again what was judged": bool(kept.intersection(again)) or len(again) > IN_FLIGHT,
+                "asked again what was answered": bool(answered.intersection(again)),
                 "did not ask for all": len(stub.texts()) != TEXTS,
                 "counts other calls": not 0 <= unsure <= IN_FLIGHT,
             }
@@ -134,7 +138,7 @@ def by_ray(kills: int, draw: random.Random) -> None:
                 f"killed {whom} when {asked:2d} were asked, {len(kept):2d} judged: {told}, {len(again)} asked again",
                 flush=True,
             )
-    told = f"{kills * TEXTS} items, {repeated} asked again of {kills * IN_FLIGHT} that may have been under way"
+    told = f"{kills * TEXTS} items, {repeated} without an answer asked again of {kills * IN_FLIGHT} at most"
     print(f"{kills} kills, {bad} that failed; {told}")
 
 

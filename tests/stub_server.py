@@ -15,6 +15,7 @@ import hashlib
 import json
 import math
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -56,6 +57,7 @@ class Received:
     headers: dict[str, str]
     body: dict[str, Any]
     text: str
+    answered: float = math.inf  # when its answer left, by the clock of `time.monotonic`
 
 
 @dataclass
@@ -157,7 +159,8 @@ class StubServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())
         text = judged_text(body)
-        self.requests.append(Received(request.path_qs, dict(request.headers), body, text))
+        received = Received(request.path_qs, dict(request.headers), body, text)
+        self.requests.append(received)
         sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
         sent = request.headers.get("x-api-key", request.headers.get("api-key", sent))
         if self.key is not None and sent != self.key:
@@ -169,6 +172,7 @@ class StubServer:
         if fault is not None and (response := await self._misbehave(fault, request)) is not None:
             return response
         await asyncio.sleep(self.latency)
+        received.answered = time.monotonic()
         return web.json_response(self._answer(request.path, body, text, fault))
 
     async def _upload(self, request: web.Request) -> web.Response:

@@ -18,7 +18,7 @@ from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.api import ScoreResult
 from undogmatic.cli import main
 from undogmatic.cli.doors import serve, server_command
-from undogmatic.cli.score import _in_words
+from undogmatic.cli.score import _in_words, in_language
 from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import data_folder
 
@@ -176,12 +176,13 @@ def test_a_score_comes_with_what_the_style_says_of_its_doubt(capsys: Capture) ->
 def test_a_confidence_and_a_level_say_what_each_comes_from() -> None:
     """Without that, "confidence 100" beside "uncertainty high" reads like a contradiction."""
     source = {"score": 60, "confidence": 100, "uncertainty": "high", "details": {"level_from": "width, major_issues"}}
-    assert _in_words(ScoreResult(**source, confidence_source="procedure")) == (
-        "60.0  confidence 100 (by the judge's procedure)  uncertainty high (by width, major issues)"
+    assert _in_words(ScoreResult(**source, confidence_source="procedure"), in_language("en")) == (
+        "60.0  confidence 100 (by the judge's procedure)  "
+        "uncertainty high (by the width of the range, the number of major issues)"
     )
-    assert _in_words(ScoreResult(score=60, confidence=0, confidence_source="stated", uncertainty="low")) == (
-        "60.0  confidence 0 (the model's own word)  uncertainty low"
-    )
+    plain = ScoreResult(score=60, confidence=0, confidence_source="stated", uncertainty="low")
+    assert _in_words(plain, in_language("en")) == "60.0  confidence 0 (the model's own word)  uncertainty low"
+    assert _in_words(plain, in_language("pt")) == "60,0  confiança 0 (palavra do próprio modelo)  incerteza baixa"
 
 
 @pytest.mark.parametrize("status", [400, 200], ids=["an error", "an answer"])

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, readable, tabulate
-from undogmatic.analyses.independence import Failed, too_many_failed, units, withheld
+from undogmatic.analyses.independence import Failed, of_chosen_labels, too_many_failed, units, withheld
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
@@ -292,7 +292,7 @@ def _results(
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
         results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]
     supported = withheld(results, judged.fitted, len(judged.items))
-    return too_many_failed(supported, judged.failed, experiment.max_failures)
+    return too_many_failed(of_chosen_labels(supported, judged.frame), judged.failed, experiment.max_failures)
 
 
 def _finished(

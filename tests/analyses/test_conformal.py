@@ -110,13 +110,14 @@ def test_texts_that_belong_together_widen_the_band_of_a_valid_fit() -> None:
 alone = partial(analysed, "escalation")
 
 
-def doubting(n: int, knows: bool, seed: int = 1, **item: Any) -> LongTable:
+def doubting(n: int, knows: bool, seed: int = 1, labels: tuple[float, float] = (0, 100), **item: Any) -> LongTable:
     """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or nothing but chance."""
     draw, rows = np.random.default_rng(seed), []
     for _ in range(n):
-        label, error = float(draw.uniform(40, 60)), float(draw.uniform(-40, 40))
+        label, error = float(draw.uniform(*labels)), float(draw.uniform(-40, 40))
         confidence = 100 - 2 * abs(error) if knows else float(draw.uniform(0, 100))
-        rows.append((label, label + error, {"confidence": confidence}))
+        score = label + error if 0 <= label + error <= 100 else label - error
+        rows.append((label, score, {"confidence": confidence}))
     return labelled_run(rows, condition="c", **item)
 
 
@@ -127,6 +128,40 @@ def test_a_judge_that_knows_its_errors_may_decide_some_texts_alone() -> None:
     # Errors within 10 points are a quarter of all; beyond them every score disagrees.
     assert 0.15 < found["share"] < 0.28
     assert items is not None and items.query("decided == 1")["right"].mean() >= 0.9
+
+
+def test_what_one_score_for_all_texts_would_be_promised_is_no_merit_of_the_judge() -> None:
+    result = alone(doubting(300, knows=True, labels=(45, 55)))
+    assert result.ruled == ("constant", "undecided") and "threshold" not in result.numbers and result["share"] == 0
+    assert result.says["verdict_constant"]["always"] == 1
+    items = result.result.items
+    assert items is not None and not items["decided"].any()
+    # Where most labels are alike, a judge that finds the others on which one score fails is worth something.
+    draw = np.random.default_rng(3)
+    labels = np.where(draw.random(600) < 0.06, 90.0, 5.0).tolist()
+    rows = [(label, label, {"confidence": float(draw.uniform(0, 100))}) for label in labels]
+    assert alone(labelled_run(rows)).ruled == ("promised", "supported")
+
+
+def test_intervals_that_one_score_for_all_texts_would_have_are_no_merit_of_the_judge() -> None:
+    draw = np.random.default_rng(5)
+    rows = [(float(draw.uniform(0, 100)), float(draw.uniform(0, 100)), {}) for _ in range(800)]
+    result = analyse(labelled_run(rows), by=None)
+    assert result.ruled == ("constant", "undecided") and result["width.split"] > 85
+    assert result.says["verdict_constant"]["its_width"] < 100
+
+
+def test_copies_of_what_the_judge_gets_wrong_count_as_the_texts_that_they_are() -> None:
+    draw, rows = np.random.default_rng(2), []
+    for group in range(300):
+        wrong = group % 30 == 7
+        for _ in range(25 if wrong else 1):
+            label = 100.0 - 10 * wrong if group % 2 else 10.0 * wrong
+            more = {"confidence": float(draw.uniform(0, 100)), "metadata": {"group": str(group)}}
+            rows.append((label, 100 - label if wrong else label, more))
+    result = alone(labelled_run(rows))
+    assert result.ruled == ("too_few_heavy", "undecided") and result["needed"] == 29
+    assert result.says["verdict_too_few_heavy"]["needed"] > 300
 
 
 @pytest.mark.parametrize(("n", "word"), [(300, "refused"), (20, "too_few")])

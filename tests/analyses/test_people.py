@@ -136,3 +136,21 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
         assert figures[0][name].interval == pytest.approx(figures[1][name].interval)
     always = tell("pairwise", np.zeros(N), {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)})
     assert always.figures["people.judge"].value > 0.8  # the better output stands first in nearly all items
+
+
+@pytest.mark.parametrize(
+    ("column", "selection", "noted"),
+    [
+        ([1.0] * 40 + [None] * 20, "unknown", "chosen"),
+        ([1.0] * 20 + [0.3] * 20 + [None] * 20, "unknown", "chosen"),
+        ([0.3] * 40 + [None] * 20, "unknown", None),
+        ([0.5] * 20 + [0.3] * 20 + [None] * 20, "probabilities", "unequal"),
+        ([0.3] * 40 + [None] * 20, "probabilities", None),
+    ],
+)
+def test_labels_that_were_chosen_are_no_random_sample(column: list[Any], selection: Any, noted: str | None) -> None:
+    name = "probability" if selection == "probabilities" else "slice.inclusion_probability"
+    labels = [float(n % 2) for n in range(40)] + [np.nan] * 20
+    told = tell("pass_fail", [n % 2 for n in range(60)], labels, {name: column}, selection=selection)
+    found = {key: weight for key, weight in keys(told).items() if key in ("chosen", "unequal")}
+    assert found == ({noted: Weight.REVERSES if noted == "chosen" else Weight.LIMITS} if noted else {})

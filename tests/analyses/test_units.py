@@ -3,8 +3,10 @@
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.analyses.builders import configured, labelled_run
 from tests.analyses.conftest import words_of
 from tests.stats.test_surface import LONG, edited, words
 from undogmatic.analyses import independence
@@ -88,3 +90,24 @@ def test_texts_that_stand_alone_and_one_group() -> None:
     assert "Each of the 3 texts counts for itself" in said(*map(item, "abc"))
     one_source = (item(name, metadata={"source": 1}) for name in "ab")
     assert "nothing can be said about others" in said(*one_source)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "standing"),
+    [((None, None), "supported"), ((0.2, 0.2), "supported"), ((1.0, 1.0), "undecided"), ((1.0, 0.2), "undecided")],
+)
+def test_labels_of_a_review_queue_that_was_chosen_support_nothing(probabilities: Any, standing: str) -> None:
+    """What the judge flagged came in for certain; what was drawn at random is a sample."""
+    rows = [
+        (n / 10, n / 10 + n % 3, {"metadata": {} if p is None else {"inclusion_probability": p}})
+        for n, p in zip(range(1000), probabilities * 500, strict=True)
+    ]
+    judged = labelled_run([*rows, (None, 5.0, {})])
+    results = configured("conformal", by=None)(judged, np.random.default_rng(0))
+    assert [each.standing for each in results] == ["supported"]
+    (result,) = independence.of_chosen_labels(results, judged.frame)
+    assert result.standing == standing
+    if standing == "undecided":
+        counts = {"certain": 500 * probabilities.count(1.0), "labels": 1000}
+        assert result.verdict is not None and result.verdict.values == counts
+        assert all(words_of(language).answered(result.verdict) for language in ("en", "pt"))

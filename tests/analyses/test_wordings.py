@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import undogmatic.analyses
-from undogmatic.analyses import ruling
+from undogmatic.analyses import gate, ruling
 from undogmatic.records.wordings import REPORT_TEXTS, read
 
 FOLDER = Path(undogmatic.analyses.__path__[0])
@@ -71,7 +71,8 @@ def wordings() -> set[str]:
 
 def ruled() -> set[str]:
     """The keys of the rules of all verdicts."""
-    tables = [table for table in vars(ruling).values() if isinstance(table, ruling.Rules) and table.prefix]
+    named = [*vars(ruling).values(), *vars(gate).values()]
+    tables = [table for table in named if isinstance(table, ruling.Rules) and table.prefix]
     return {f"{table.prefix}{rule.key}" for table in tables for rule in table.rules}
 
 

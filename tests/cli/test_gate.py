@@ -303,3 +303,37 @@ def test_the_documented_gates_are_valid() -> None:
     (block,) = re.findall(r"```yaml\n(# undogmatic-gate.yaml.*?)```", page, re.DOTALL)
     assert GateConfig(**yaml.safe_load(block)).standing == "supported"
     assert GateConfig(**yaml.safe_load(gate.EXAMPLE)).figures["agreement.kappa"].at_least == 0.6
+
+
+@pytest.mark.parametrize(
+    ("standing", "outcome"), [("supported", "pass"), ("undecided", "undecided"), ("refuted", "fail")]
+)
+def test_what_a_judge_may_decide_alone_waits_until_it_may_be_believed(standing: Any, outcome: str) -> None:
+    share = Estimate(0.98, 0.95, 1.0, n_groups=200, n=200)
+    made = replace(gate.of_card(a_card()), standings={"judge": standing}, figures={"alone.share": share})
+    found = hold(made, GateConfig(figures={"alone.share": {"at_least": 0.5}}))
+    assert (found.outcome, found.status) == (outcome, gate.STATUS[outcome])
+    assert ElementTree.fromstring(shown.junit(found, words_of("en"))).attrib["failures"] == str(int(outcome != "pass"))
+    assert shown.lines(found, words_of("pt"))
+
+
+@pytest.mark.parametrize("standing", ["undecided", "refuted"])
+def test_a_gate_that_asks_for_figures_alone_says_what_the_check_said(standing: Any) -> None:
+    """Labels that copy the verdicts reach any figure."""
+    made = replace(gate.of_card(a_card()), standings={"judge": standing})
+    limits = {"agreement.kappa": {"at_least": 0.5}}
+    found = hold(made, GateConfig(figures=limits))
+    assert found.outcome == "pass" and found.notes[0].key == f"gate.note_check_{standing}"
+    for each in (found, hold(replace(made, expires=None), GateConfig(figures=limits))):
+        for language in ("en", "pt"):
+            assert "standing: supported" in shown.as_json(each, words_of(language))["notes"][0]
+    assert not [n for n in hold(gate.of_card(a_card()), GateConfig(figures=limits)).notes if "standing" in n.key]
+    assert not hold(made, GateConfig(standing="supported")).notes[0].key.startswith("gate.note_check")
+
+
+@pytest.mark.parametrize(
+    ("demanded", "outcome"), [({"name": "judge"}, "pass"), ({"name": "other"}, "void"), ({"criterion": "x"}, "void")]
+)
+def test_a_card_of_another_judge_or_criterion_is_void(demanded: dict[str, Any], outcome: str) -> None:
+    config = GateConfig(figures={"agreement.kappa": {"at_least": 0.5}}, judge=demanded)
+    assert hold(gate.of_card(a_card()), config).outcome == outcome

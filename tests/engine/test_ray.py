@@ -25,6 +25,7 @@ from undogmatic.engine.ray import RayEngine, _shares, _Workers
 from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.workers import Desk, Fault, News
 from undogmatic.errors import BudgetExceeded, ConfigError, StorageError
+from undogmatic.models.base import Nobody
 from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.index import read_records
 
@@ -126,16 +127,29 @@ def test_other_code_on_a_machine_is_refused(cluster: Machines, tmp_path: Path, m
 
 @pytest.mark.parametrize(
     ("address", "said"),
-    [("127.0.0.1:1", "no cluster is there"), ("nowhere", "must be HOST:PORT"), ("ray://a:1", "must be HOST:PORT")],
+    [
+        ("127.0.0.1:1", "no cluster is there.*ray start --head"),
+        ("nowhere", "must be HOST:PORT.*ray start --head"),
+        ("a:70000", "must be HOST:PORT"),
+        ("ray://a:10001", "Ray's client.*engine.address=auto, or HOST:6379"),
+    ],
 )
 def test_an_address_without_a_cluster_is_named(address: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"`engine.address` is '{address}'.*{said}.*ray start --head"):
+    with pytest.raises(ConfigError, match=f"`engine.address` is '{address}'.*{said}"):
         judged(RayEngine(address), Recipe(compose_config(["model=patterns"])), tmp_path)
 
 
-def test_a_search_is_refused() -> None:
+def test_a_server_that_is_no_cluster_is_told_at_once(stub: StubServer, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"is there .what answers there is not Ray"):
+        judged(RayEngine(stub.url.removeprefix("http://")), Recipe(compose_config(["model=patterns"])), tmp_path)
+
+
+def test_a_search_is_refused_before_anything_is_judged() -> None:
     with pytest.raises(ConfigError, match="needs engine=local"):
         RayEngine().gateway(None)
+    RayEngine().check(Nobody("a"))
+    with pytest.raises(ConfigError, match="an optimisation asks in this process: engine=local"):
+        RayEngine().check(Nobody("a"), searching=True)
 
 
 @pytest.mark.parametrize(

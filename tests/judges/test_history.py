@@ -293,3 +293,36 @@ def test_repeating_an_older_run_in_its_folder_adds_the_marks(tmp_path: Path) -> 
     run(folder, "model=patterns")
     assert (folder / "labels.csv").read_text() == whole
     assert (folder / "judgments.jsonl").read_bytes() == before
+
+
+ESCALATED = ("item_id", "measure", "text_mark")
+
+
+def promised(folder: str, standing: str = "supported", header: Sequence[str] = ESCALATED) -> str:
+    """The run's folder with what analysis=escalation leaves there."""
+    facts = {"status": "finished", "standing": {"escalation": standing}}
+    (Path(folder) / "run.json").write_text(json.dumps(facts))
+    (Path(folder) / "metrics.json").write_text(json.dumps({"escalation.needed": 29, "escalation.threshold": 40.0}))
+    rows = [("00", "confidence", mark)[: len(header)] for mark in MARKS]
+    table(Path(folder) / "items_escalation.csv", header, rows)
+    return folder
+
+
+def test_texts_that_chose_a_threshold_count_as_seen(make_run: Callable[..., str]) -> None:
+    cheap = fixed(20)
+    run = promised(make_run("sure", cheap, LABELS))
+    judge = SelectiveJudge(cheap, fixed(90), RUBRIC, Rules(guaranteed={"run": run}))
+    assert judge.promise == ("confidence", 40.0) and judge.fitted_on() == frozenset(MARKS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [({"standing": "undecided"}, "not to be relied on"), ({"header": ("item_id", "measure")}, "an earlier version")],
+)
+def test_a_threshold_that_its_own_run_does_not_stand_by_is_refused(
+    make_run: Callable[..., str], changes: dict[str, Any], says: str
+) -> None:
+    """The judge had seen the texts, say: the figure is there, and the verdict was taken back."""
+    run = promised(make_run("unsure", fixed(20), LABELS), **changes)
+    with pytest.raises(ConfigError, match=says):
+        SelectiveJudge(fixed(20), fixed(90), RUBRIC, Rules(guaranteed={"run": run}))

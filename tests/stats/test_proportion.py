@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.promises import broken
 from tests.stats.conftest import Rng, held, refuses, sure
 from undogmatic.stats.conformal import find_threshold, lower_limit, units_needed
 from undogmatic.stats.estimate import Estimate
@@ -143,6 +144,11 @@ class TestThreshold:
         right[:40:2] = 0
         found = find_threshold(np.ones(200), right, 0.8, groups=np.repeat(np.arange(100), 2))
         assert (found.steps[0].n_right, found.threshold) == (80, None)
+
+    def test_many_copies_of_what_is_wrong_break_no_promise(self) -> None:
+        """Right on 96 % of the groups and 71 % of the texts: up to half of the samples promised 90 % of the texts."""
+        promised = [broken("ten copies of the wrong, of one doubt", 300, seed)[0] for seed in range(60)]
+        assert not any(promised)
 
     def test_without_doubt_that_varies_all_or_nothing_is_decided(self) -> None:
         assert find_threshold(np.zeros(60), np.ones(60)).share == 1.0

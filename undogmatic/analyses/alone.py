@@ -85,6 +85,9 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.lacks(CHECK, "alone.too_few", n=n, needed=needed, **asked)
         return
     found = conformal.find_threshold(unsure[known], agreed[known], rate, confidence, groups=codes[known])
+    if not found.steps:  # groups on which it is wrong are so large that more of them must agree
+        told.lacks(CHECK, "alone.too_few", n=n, needed=conformal.units_needed(found.of_units, confidence), **asked)
+        return
     decided = np.zeros(len(rows), dtype=bool) if found.threshold is None else unsure <= found.threshold
     share = proportion(decided.astype(float), options.level, groups=codes)
     told.figure("alone.share", share)
@@ -96,7 +99,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         strictest = found.steps[0]
         wrong = strictest.n - strictest.n_right
         against = known & (unsure <= strictest.threshold) & (agreed == 0) & ~rows["item"].isin(split).to_numpy()
-        more = _more(wrong, strictest.n, int(np.unique(codes[against]).size), options)
+        more = _more(wrong, strictest.n, int(np.unique(codes[against]).size), found.of_units, options)
         values: dict[str, Any] = {
             "tried": strictest.n,
             "wrong": wrong,
@@ -133,16 +136,17 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
-def _more(wrong: int, tried: int, against: int, options: CheckOptions) -> Finding:
+def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckOptions) -> Finding:
     """The sentence that says how many labels the promise would take, or that more of them would not change it. Where
-    people are split, so that nothing can agree with them, only the groups `against` what people say show that."""
+    people are split, so that nothing can agree with them, only the groups `against` what people say show that.
+    `of_units` is the rate at which groups must agree so that their items do."""
     split = wrong - against
     values: dict[str, Any] = {"default": "alpha" not in options.model_fields_set}
     values |= {"split": split, "against": against, "rest": tried - split} if split else {}
     if proportion((np.arange(tried - split) < against).astype(float), options.level).low > options.alpha:
         return Finding("alone.more_split_vain" if split else "alone.more_vain", values | {"wrong": options.alpha})
     values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta}
-    values["needed"] = conformal.units_needed(values["rate"], values["confidence"], against)
+    values["needed"] = conformal.units_needed(of_units, values["confidence"], against)
     return Finding("alone.more_split_needed" if split else "alone.more_needed", values)
 
 

@@ -32,7 +32,10 @@ WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_
 """What is examined without labels, if it can be."""
 
 SETTLED = tuple(
-    "no_labels nothing_common identical one_class few column surface follows missing order no_texts few_texts".split()
+    (
+        "no_labels nothing_common identical in_step consensus one_class few column surface follows missing order "
+        "texts_lack no_texts few_texts"
+    ).split()
 )
 """Verdicts that a sentence of their own says how to settle."""
 
@@ -77,6 +80,11 @@ class Evidence:
     def estimate(self) -> Estimate | None:
         """Agreement with people beyond chance."""
         return self.agreement.estimate
+
+    @property
+    def copied(self) -> str | None:
+        """How its verdicts may have been made from the labels."""
+        return self.agreement.copied
 
     @property
     def takes_first(self) -> bool:
@@ -138,7 +146,7 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
     for problem in own.table.problems:  # rows may have been sorted by anything, the labels too
         if problem.key == "table.counts_rows" and problem.values["judge"] == own.judge:
             told.note(problem.key, Weight.REVERSES, **problem.values)
-    copied = agreement.identical and len(own.table.raters(own.criterion)) == 1
+    copied = agreement.copied or (agreement.identical and len(own.table.raters(own.criterion)) == 1)
     found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
     if copied:  # labels that are the judge's own show nothing of what it may be used for
         told.lacks("surface", found.key)
@@ -154,8 +162,8 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
         told.lacks("labels", "check.needs_labels")
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
     reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
-    default = "least" not in options.model_fields_set
-    evidence = Evidence(own, agreement, rival, options.least, limits, next(iter(reasons), None), default=default)
+    default, least = options.least is None, options.least_of(own.table.kind)
+    evidence = Evidence(own, agreement, rival, least, limits, next(iter(reasons), None), default=default)
     ruling = verdict(CHECK, evidence)
     if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
         told.notes = [

@@ -18,15 +18,18 @@ from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, units
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import text_mark
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
-from undogmatic.stats import conformal
+from undogmatic.stats import conformal, means
+from undogmatic.stats.calibration import Scale
 from undogmatic.stats.conformal import find_threshold, units_needed
+from undogmatic.stats.proportion import sign_p
 
 Flags = NDArray[np.bool_]
 COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
 THRESHOLD = "escalation.threshold"
-ITEMS = ("item_id", "measure", "doubt", "right", "decided")
+ITEMS = ("item_id", "measure", "doubt", "right", "decided", "text_mark")
 """Columns of items_escalation.csv; with the metric THRESHOLD it is all that `judge=selective` needs."""
 
 
@@ -89,6 +92,8 @@ class ConformalAnalysis(AgainstTruth):
         split = overall.get("split", {"n": len(rows)})
         more = split["promise"].n_needed or split["n"] + 1 if "promise" in split else None
         asked = {"nominal": self.nominal, "margin": self.coverage_margin, "needed": needed}
+        if "split" in overall:
+            split |= self._beside_one_score(rows, fitting, judged.scale)
         ruling = verdict(CONFORMAL, SimpleNamespace(**split, **asked, more=more, split="split" in overall))
         for name, row in overall.items():
             tell.number(row["inside"], "coverage", name)
@@ -101,6 +106,18 @@ class ConformalAnalysis(AgainstTruth):
             data |= {"labels": [str(row["group"]) for row in shown], "estimate": [row["coverage"] for row in shown]}
             tell.draw("coverage", "forest", **data, reference=self.nominal, x_label="coverage")
         return [tell.result(*ruling.decided)]
+
+    def _beside_one_score(self, rows: pd.DataFrame, fitting: Flags, scale: Scale) -> dict[str, Any]:
+        """The median label of the fitted texts, how wide intervals would be with this score for all others, and whether
+        the judge's scores are shown to lie nearer to their labels."""
+        fit, check = rows[fitting], rows[~fitting]
+        score, span = float(fit["truth"].median()), scale[1] - scale[0]
+        fitted = conformal.fit(np.full(len(fit), score), fit["truth"], units(fit), self.nominal, scale=scale)
+        ends = conformal.intervals(fitted, [score])
+        gain = (check["truth"] - score).abs() - (check["truth"] - check["score"]).abs()
+        several = len({*units(check)}) > 1
+        nearer = several and means.interval(gain, self.level, groups=units(check), bounds=(-span, span)).low > 0
+        return {"one_score": score, "its_width": float(ends.high[0] - ends.low[0]), "nearer": nearer}
 
     def _group(self, rows: pd.DataFrame) -> str:
         """The column of `by`."""
@@ -187,19 +204,25 @@ class EscalationAnalysis(AgainstTruth):
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
         doubt = measures[used].to_numpy(dtype=np.float64)
         result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
-        threshold, steps = result.threshold, result.steps
-        share, agreement = result.share * len(rows) / len(truth.rows), float(right.mean())
+        constant = (
+            None if result.threshold is None else self._constant(rows, right, doubt <= result.threshold, tolerance)
+        )
+        threshold, steps = None if constant else result.threshold, result.steps
+        share = 0.0 if constant else result.share * len(rows) / len(truth.rows)
+        agreement = float(right.mean())
         tell.say(f"escalation.truth_{truth.source}", truth.told)
         tell.say("escalation.agreement", tolerance=tolerance, right=agreement, measure=used)
         tell.findings += failed
         tell.number(share, "share")
         tell.number(agreement, "agreement")
         vars(evidence).update(threshold=threshold, texts=len(truth.rows), share=share, units=result.n_units)
-        evidence.needed, evidence.surest = needed, None
+        evidence.needed, evidence.surest = units_needed(result.of_units, self.confidence), None
+        evidence.of_units, evidence.if_alike = result.of_units, needed
+        evidence.constant, evidence.always = constant or (None, None)
         if steps:
             step = evidence.surest = steps[0]
             evidence.wrong = step.n - step.n_right
-            evidence.more = units_needed(self.rate, self.confidence, evidence.wrong)
+            evidence.more = units_needed(result.of_units, self.confidence, evidence.wrong)
             tell.tables["steps"] = pd.DataFrame(steps).rename(columns={"least": "low"})
         decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
         if threshold is not None:
@@ -220,5 +243,28 @@ class EscalationAnalysis(AgainstTruth):
             }
             tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)
         items = {"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt, "right": right.astype(float)}
-        table = pd.DataFrame(items | {"decided": decided.astype(float)}, columns=ITEMS)
+        marks = [text_mark(str(text)) for text in rows["text"]]
+        table = pd.DataFrame(items | {"decided": decided.astype(float), "text_mark": marks}, columns=ITEMS)
         return [tell.result(*verdict(ESCALATION, evidence).decided, headline="escalation.share", items=table)]
+
+    def _constant(
+        self, rows: pd.DataFrame, right: Flags, decided: Flags, tolerance: float
+    ) -> tuple[float, float] | None:
+        """The score that agrees most often if it is given to all texts, and how often it does: where it would be
+        promised the same for all of them, and the judge, where it decides, is not shown to agree more often."""
+        labels = rows["truth"].to_numpy(dtype=np.float64)
+        ordered, scores = np.sort(labels), np.unique(labels)
+        low = np.searchsorted(ordered, scores - tolerance - 1e-9, side="left")
+        high = np.searchsorted(ordered, scores + tolerance + 1e-9, side="right")
+        score = float(scores[np.argmax(high - low)])
+        always = np.abs(labels - score) <= tolerance + 1e-9
+        promised = find_threshold(np.zeros(len(rows)), always, self.rate, self.confidence, groups=units(rows))
+        if promised.threshold is None:
+            return None
+        wrong = (
+            pd.DataFrame({"judge": ~right, "always": ~always})[decided].groupby(np.array(units(rows))[decided]).any()
+        )
+        better, worse = int((wrong["always"] & ~wrong["judge"]).sum()), int((wrong["judge"] & ~wrong["always"]).sum())
+        if better > worse and sign_p(better, better + worse) <= 1 - self.confidence:
+            return None
+        return score, float(always.mean())

@@ -9,17 +9,18 @@ from __future__ import annotations
 import datetime
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from undogmatic.analyses.kinds import HEADLINES, label_command
-from undogmatic.analyses.ruling import AT_LEAST, AT_MOST, GATE, RUN_STANDS, STANDS, Ruling, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
 from undogmatic.records.records import Record, first_problem
@@ -41,6 +42,46 @@ OUTCOMES: Mapping[Standing | None, str] = {
     None: "void",
 }
 _DIGEST = Field(default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning")
+
+
+_LIMIT = "figure value=shown.value interval=shown.interval counted bound"
+AT_LEAST = Rules("gate.at_least_", (
+    Rule("pass", "supported", lambda e: e.shown.low >= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.shown.high < e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+))  # fmt: skip
+AT_MOST = Rules("gate.at_most_", (
+    Rule("pass", "supported", lambda e: e.shown.high <= e.bound, _LIMIT),
+    Rule("fail", "refuted", lambda e: e.shown.low > e.bound, _LIMIT),
+    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+))  # fmt: skip
+STANDS = Rules("gate.standing_", (
+    Rule("pass", "supported", lambda e: e.standing == "supported", "name by"),
+    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
+    Rule("undecided", "undecided", always, "name by settle"),
+))  # fmt: skip
+RUN_STANDS = Rules("gate.of_run_", STANDS.rules)
+PROMISES = "alone."
+"""The figures of a card beneath this tell what a judge may decide alone, if it may be believed."""
+PROMISED = Rules("gate.promise_", (
+    Rule("fail", "refuted", lambda e: e.standing == "refuted", "figure"),
+    Rule("undecided", "undecided", always, "figure settle"),
+))  # fmt: skip
+"""In place of what is said of such a figure, of a judge that was not shown to deserve belief."""
+
+
+def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
+    return lambda e: {"name": e.name, "which": e.which(outcome)}
+
+
+GATE = Rules("gate.verdict_", (
+    Rule("broken", None, lambda e: e.why, "why"),
+    Rule("void", None, lambda e: e.count("void"), _counts("void")),
+    Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
+    Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
+    Rule("pass", "supported", always, _counts("pass")),
+))  # fmt: skip
+"""Does a trust card, or a run, pass a gate? What is void says nothing of the judge at all."""
 
 
 class Threshold(Record):
@@ -118,6 +159,7 @@ class Gated:
     units: Mapping[str, str] = field(default_factory=dict)  # language -> what a point of the score is called
     texts: tuple[Path, ...] = ()  # the files with the words of its figures
     source: str = "FILE"  # what the card was made from: its first file, or a run's folder
+    known: Mapping[str, str] = field(default_factory=dict)  # the name of a card's judge, and the criterion
     headline: Mapping[str, str] = field(default_factory=dict)  # name of a standing -> the figure that sums it up
 
     @property
@@ -143,6 +185,7 @@ def of_card(card: TrustCard) -> Gated:
     bound = (card.settings, digests.verdicts, digests.labels, digests.items, card.made, card.expires)
     source, headline = next(iter(card.data.files), "FILE"), f"agreement.{HEADLINES[card.data.kind]}"
     more: dict[str, Any] = {"source": source, "headline": {card.judge: headline}}
+    more["known"] = {"name": setting(card.judge), "criterion": setting(card.criterion)}
     return Gated(card.judge, card.figures, standings, *bound, **more)
 
 
@@ -269,17 +312,25 @@ def hold(
             known = [other for other, limited in gated.figures.items() if limited is not None]
             held.append(Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"})))
             continue
+        if name.startswith(PROMISES) and not gated.is_run and gated.standings[gated.name] != "supported":
+            promise = SimpleNamespace(figure=name, standing=gated.standings[gated.name], settle=_settle(gated))
+            held.append(_ruled(name, verdict(PROMISED, promise), figure))
+            continue
         shown = figure.replace(low=figure.worst_low, high=figure.best_high)
         for rules, bound in ((AT_LEAST, threshold.at_least), (AT_MOST, threshold.at_most)):
             if bound is not None:
                 limit = _Limit(name, shown, bound, rules is AT_LEAST, gated)
                 held.append(_ruled(name, verdict(rules, limit), figure))
-    notes = tuple(_notes(gated, {key for key, _ in given}))
+    notes = tuple(_notes(gated, {key for key, _ in given}, config.standing is not None))
     return GateResult(gated.name, held, notes, gated.units, gated.texts)
 
 
-def _notes(gated: Gated, compared: set[str]) -> Iterator[Finding]:
-    """What the gate of a card did not compare. A run is its own judge."""
+def _notes(gated: Gated, compared: set[str], standing: bool) -> Iterator[Finding]:
+    """What the gate did not ask (the `standing`), and of a card what it did not compare. A run is its own judge."""
+    for name, stands in gated.standings.items() if not standing else ():
+        if stands != "supported":
+            key = f"gate.note_{'run' if gated.is_run else 'check'}_{stands}"
+            yield Finding(key, {"name": name})
     if not gated.is_run and not gated.settings:
         yield Finding("gate.note_name_only", {"judge": gated.name})
     elif not gated.is_run and (left := [key for key in gated.settings if key not in compared]):
@@ -333,9 +384,7 @@ class _Stands(NamedTuple):
     @property
     def settle(self) -> Finding:
         """What says more of it."""
-        if self.gated.is_run:
-            return Finding("gate.settle_of_run")
-        return Finding("gate.settle_standing", {"source": shlex.quote(self.gated.source)})
+        return Finding("gate.settle_of_run") if self.gated.is_run else _settle(self.gated)
 
 
 class _Limit(NamedTuple):
@@ -369,6 +418,10 @@ class _Limit(NamedTuple):
         return Finding("gate.settle_run" if self.gated.is_run else "gate.settle_labels", values)
 
 
+def _settle(card: Gated) -> Finding:
+    return Finding("gate.settle_standing", {"source": shlex.quote(card.source)})
+
+
 def _ruled(name: str, ruling: Ruling, figure: Estimate | None = None) -> Held:
     return Held(name, OUTCOMES[ruling.standing], ruling.finding, figure)
 
@@ -387,7 +440,7 @@ def _void(
         key = "gate.too_old" if age > config.max_age_days else "gate.young"
         told.append(("age", key, {"age": age, "most": config.max_age_days}))
     for name, value in given:
-        now, then = setting(value), gated.settings.get(name, "")
+        now, then = setting(value), gated.settings.get(name, "") or gated.known.get(name, "")
         key = "gate.setting_same" if now == then else "gate.setting_differs" if then else "gate.setting_unknown"
         told.append(
             (f"judge.{name}", key, {"option": name, "now": now} | ({"then": then} if then and now != then else {}))

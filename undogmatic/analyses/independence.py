@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.ruling import FAILED, SEEN, Ruling, verdict
+from undogmatic.analyses.ruling import CHOSEN, FAILED, SEEN, Ruling, verdict
+from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.safety.spool import Blocks, many
@@ -241,6 +242,26 @@ def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[A
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
     return [_overruled(each, ruling) if seen and each.standing == "supported" else each for each in results]
+
+
+OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
+"""Analyses that hold a judge against people's labels."""
+
+
+def of_chosen_labels(results: Sequence[AnalysisResult], frame: Any) -> list[AnalysisResult]:
+    """The results of all analyses of a run, none of which supports a judge by labels of items that were chosen for a
+    review queue rather than drawn; `frame` is that of the long table."""
+    if not any(each.name in OF_LABELS and each.standing == "supported" for each in results):
+        return list(results)
+    if (column := f"metadata.{PROBABILITY}") not in frame:
+        return list(results)
+    labelled = np.asarray(frame["label"].notna())
+    probabilities = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[labelled]
+    if not chosen(probabilities.tolist()):
+        return list(results)
+    counts = {"certain": int((probabilities == 1).sum()), "labels": int(labelled.sum())}
+    ruling = verdict(CHOSEN, SimpleNamespace(**counts))
+    return [_overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r for r in results]
 
 
 def _overruled(result: AnalysisResult, ruling: Ruling) -> AnalysisResult:

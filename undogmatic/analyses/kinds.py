@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import position
+from undogmatic.analyses.people import made_from
 from undogmatic.analyses.position import beside_labels
 from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions, Told, Weight
@@ -57,8 +58,11 @@ class Agreement:
             of the sentence that says so. raw: The share of verdicts that agree (numeric: None).
         constant, one_class: The judge said one thing only; people did (in a pairwise choice only where not every item
             was shown in both orders, as the numbering of two outputs means nothing).
-        identical: The verdicts equal all labels of a rater: the labels may be the judge's own. reversed: The interval
-            lies wholly below 0. first: Share of choices of the output shown first (pairwise with known orders).
+        identical: The verdicts equal all labels of a rater: the labels may be the judge's own.
+        copied: "in_step" where no two verdicts are in another order than labels of many values, "consensus" where the
+            verdicts are the mean, the median or the majority of several raters: they may be made from the labels.
+        reversed: The interval lies wholly below 0. first: Share of choices of the output shown first (pairwise with
+            known orders).
         n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing.
     """
 
@@ -68,6 +72,7 @@ class Agreement:
     constant: bool
     one_class: bool
     identical: bool
+    copied: str | None
     reversed: bool
     first: Estimate | None
     n: int
@@ -103,6 +108,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
         constant=constant,
         one_class=one_class,
         identical=bool(same.any()),
+        copied=made_from(kind, pairs),
         reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,
         n=int(pairs["item"].nunique()),
@@ -156,6 +162,9 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
         told.lacks("agreement", agreement.why or "", groups=agreement.groups, needed=FEWEST)
     else:
         _tell_headline(own, told, options, agreement, agreement.estimate)
+    judged, labelled = own.labelled
+    if 0 < 2 * judged < labelled:
+        told.note("kinds.part_judged", Weight.LIMITS, n=judged, of=labelled)
     if len(pairs):
         told.figure("agreement.raw", agreement.raw)
         if agreement.raw is not None:
@@ -175,19 +184,20 @@ def _tell_headline(
 ) -> None:
     """The headline, what missing verdicts could make of it, and how many labels would settle what it leaves open."""
     told.figure(f"agreement.{agreement.name}", estimate)
-    counts = {"n": agreement.n, "groups": agreement.groups, "least": options.least, "level": options.level}
-    held, settle = limits.hold(estimate, options.least), None
-    if held.outcome == "open" and estimate.value > options.least and (more := held.more(estimate)) is not None:
+    least = options.least_of(own.table.kind)
+    counts = {"n": agreement.n, "groups": agreement.groups, "least": least, "level": options.level}
+    held, settle = limits.hold(estimate, least), None
+    if held.outcome == "open" and estimate.value > least and (more := held.more(estimate)) is not None:
         table = own.table
         beyond = more > table.items["group"].nunique() - agreement.groups
         values = {"more": more, "label": label_of(table), "beyond": beyond, "no_texts": not table.has_texts}
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
-        settle = Finding("kinds.settle_close", {"least": options.least})
+        settle = Finding("kinds.settle_close", {"least": least})
     told.note(f"kinds.headline_{agreement.name}", Weight.DETAIL, settle=settle, **estimate.values("value"), **counts)
     if agreement.missing:
         bounds = estimate.worst_low, estimate.best_high
-        turns = estimate.low > options.least >= estimate.worst_low
+        turns = estimate.low > least >= estimate.worst_low
         told.note(
             "kinds.missing_turns" if turns else "kinds.missing",
             Weight.LIMITS if turns else Weight.QUALIFIES,
@@ -326,7 +336,7 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     told.figure("agreement.drift", drift)
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
-    order = agreement.estimate is not None and agreement.estimate.low > options.least
+    order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
     matters = MATTERS * span if options.margin is None else options.margin
     wrong = bias.low > matters or bias.high < -matters
     bent = drift is not None and (drift.low > BENT * span or drift.high < -BENT * span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ from scipy import special
 
 from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
 from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
+from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import JudgeTable
+from undogmatic.records.verdict_table import SLICE, JudgeTable, Kind
 from undogmatic.stats import annotators, checks, jackknife, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
@@ -26,6 +28,10 @@ TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
 FEWEST_SAME = 10
 """Items on which two must say the same for it to be mentioned."""
+FEWEST_IN_STEP, FEWEST_STEPS = 20, 5
+"""Fewest items, and different values, of which order without a fault is too good to be a judge's own."""
+COPIED_OF_FEW = 59
+"""Items on which verdicts of few values must be those of others for chance not to explain it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class CopyEvidence:
     def enough(self) -> bool:
         """Whether chance does not explain it: two who agree on 95 % of such items would seldom do so on all. Of more
         values than a short scale has, ten items are enough."""
-        return self.n >= (FEWEST_SAME if self.values > 10 else 59)
+        return self.n >= (FEWEST_SAME if self.values > 10 else COPIED_OF_FEW)
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
@@ -74,6 +80,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     rest = set(own.verdicts["item"]) - labelled
     if own.table.selection == "unknown" and labelled and rest:  # without a rest nothing was chosen
         told.note("people.selection_unknown", settle=Finding("people.settle_selection", {}))
+    _chosen(own, labelled, bool(rest), told)
     rows = own.pairs()
     if rows.empty:
         told.lacks("ceiling", "people.no_labels")
@@ -96,6 +103,20 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         _strictness(once, raters, told, options)
     if own.table.kind in ("numeric", "ordered"):
         _consistency(once, told, options)
+
+
+def _chosen(own: JudgeTable, labelled: set[Any], rest: bool, told: Told) -> None:
+    """Tell that the labelled items are no even random sample, where a review queue's own column or what was declared
+    says so: what is found on them does not hold for all items."""
+    items = own.table.items
+    if (column := f"{SLICE}{PROBABILITY}") in items:
+        known = pd.to_numeric(items.loc[items.index.isin(labelled), column], errors="coerce")
+        if chosen(known.tolist()):
+            certain = int((known == 1).sum())
+            told.note("people.chosen", Weight.REVERSES, certain=certain, labels=int(known.notna().sum()))
+    elif own.table.selection == "probabilities" and rest and "probability" in items:
+        told_of = items.loc[items.index.isin(labelled), "probability"]
+        told.notes += [Noted(Finding("people.unequal", {}), Weight.LIMITS)] if told_of.nunique() > 1 else []
 
 
 def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
@@ -198,6 +219,40 @@ def _copies(own: JudgeTable, rows: pd.DataFrame, raters: list[str], told: Told) 
     for evidence in found:
         if evidence.n >= FEWEST_SAME and evidence.values > 1:
             _conclude(told, verdict(COPY, evidence))
+
+
+def made_from(kind: Kind, pairs: pd.DataFrame) -> str | None:
+    """How the verdicts may have been made from the labels: "in_step" where no two are in another order than labels of
+    many values, "consensus" where they are the mean, the median or the majority of several raters; else None."""
+    if kind in ("numeric", "ordered"):
+        for _, own in pairs.groupby("rater"):
+            fewer, more = sorted((own["verdict"].nunique(), own["label"].nunique()))
+            enough = len(own) >= FEWEST_IN_STEP and fewer >= FEWEST_STEPS and more > FEWEST_SAME
+            ends = own.groupby("label")["verdict"].agg(["min", "max"])  # by rising label
+            if enough and (ends["max"].cummax().to_numpy()[:-1] <= ends["min"].to_numpy()[1:]).all():
+                return "in_step"
+    by_item = pairs.drop_duplicates(["item", "rater"]).groupby("item")
+    apart = by_item["label"].nunique() > 1
+    if apart.sum() < FEWEST_STEPS or len(apart) < (
+        FEWEST_SAME if pairs["verdict"].nunique() > FEWEST_SAME else COPIED_OF_FEW
+    ):
+        return None
+    said, labels = by_item["verdict"].first(), by_item["label"]
+    if kind in ("numeric", "ordered"):
+        rounding = 0.5 * 10.0 ** -min(_decimals(said), 9) + 1e-9
+        same = any(((said - middle).abs() <= rounding).all() for middle in (labels.mean(), labels.median()))
+    else:
+        votes = pairs.groupby(["item", "label"])["rater"].nunique().unstack(fill_value=0)
+        most = votes.max(axis=1)
+        same = all(votes.at[item, value] == most[item] for item, value in said.items() if value in votes) and (
+            said.isin(votes.columns).all()
+        )
+    return "consensus" if same else None
+
+
+def _decimals(values: pd.Series) -> int:
+    """With how many decimals values are written."""
+    return next((n for n in range(9) if np.allclose(values.round(n), values, rtol=0, atol=1e-9)), 9)
 
 
 def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:

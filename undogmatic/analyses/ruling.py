@@ -12,8 +12,8 @@ An analysis gathers its evidence (any object with attributes), and asks for the 
     AnalysisResult(..., verdict=ruling.finding, standing=ruling.standing)
 
 The first rule whose condition holds decides. Its sentence is a wording, here `taste.verdict_few` in `taste.texts.yaml`,
-with the values that the rule names. docs/verdicts.md explains the rules to readers. A construct or a sweep keeps the
-table of its own verdict beside its evidence; those of the analyses are all here.
+with the values that the rule names. docs/verdicts.md explains the rules to readers. A construct, a sweep or the gate
+keeps the table of its own verdict beside its evidence; those of the analyses are all here.
 """
 
 import copy
@@ -127,7 +127,6 @@ CONTROLS = Rules("controls.verdict_", (
     *_SURFACE,
     Rule("hold", "supported", always, "share weakest counts"),
 ))  # fmt: skip
-
 ADVERSARIAL = Rules("adversarial.verdict_", (
     Rule("nothing_judged", "undecided", lambda e: not e.total, "conditions=baseline"),
     Rule("succeeds", "refuted", lambda e: e.succeeds["n"], lambda e: e.succeeds),
@@ -256,25 +255,26 @@ CALIBRATION = Rules("calibration.verdict_", (
          f"{_GAIN} failed=worst.n worst=worst.gain.value worst_interval=worst.gain.interval"),
     Rule("worth", "supported", always, _BEYOND),
 ))  # fmt: skip
-
 _COVERAGE = "coverage nominal width=mean_width n"
 CONFORMAL = Rules("conformal.verdict_", (
     Rule("refused", "undecided", lambda e: not e.split, "n needed"),
     Rule("broken", "refuted", lambda e: e.band_low is not None and e.coverage < e.band_low,
          f"{_COVERAGE} interval=low,high"),
+    Rule("constant", "not_yet", lambda e: e.promise.outcome == "within" and not e.nearer,
+         f"{_COVERAGE} one_score its_width interval=low,high"),
     Rule("holds", "supported", lambda e: e.promise.outcome == "within", f"{_COVERAGE} margin interval=promise.inner"),
     Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
 ))  # fmt: skip
-
 ESCALATION = Rules("escalation.verdict_", (
     Rule("no_doubt", "undecided", lambda e: e.measure is None),
+    Rule("constant", "not_yet", lambda e: e.constant is not None, "rate confidence measure tolerance constant always"),
     Rule("promised", "supported", lambda e: e.threshold is not None,
          "rate confidence measure tolerance threshold low decided texts share"),
     Rule("refused", "undecided", lambda e: e.surest is not None,
          "rate confidence surest=surest.n wrong surest_low=surest.least more units"),
+    Rule("too_few_heavy", "undecided", lambda e: e.units >= e.if_alike, "rate confidence units needed of_units"),
     Rule("too_few", "undecided", always, "rate confidence units needed"),
 ))  # fmt: skip
-
 FEW_LABELS = Rules("few_labels.verdict_", (
     Rule("too_few", None, lambda e: e.labels < e.fewest, "n=labels needed=fewest"),
     Rule("too_few_groups", None, lambda e: e.effective < e.fewest_effective,
@@ -347,6 +347,8 @@ CHECK = Rules("check.verdict_", (
     Rule("no_labels", "undecided", lambda e: not e.labelled, "judge"),
     Rule("nothing_common", "undecided", lambda e: not e.agreement.n, "judge judged labelled"),
     Rule("identical", "not_yet", lambda e: e.agreement.identical and e.raters == 1, "judge n=agreement.n"),
+    Rule("in_step", "not_yet", _is("copied", "in_step"), "judge n=agreement.n"),
+    Rule("consensus", "not_yet", _is("copied", "consensus"), "judge n=agreement.n"),
     Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
     Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
     Rule("first", "refuted", lambda e: e.takes_first,
@@ -363,6 +365,8 @@ CHECK = Rules("check.verdict_", (
     Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least default"),
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
     Rule("order", "not_yet", lambda e: e.one_order, _AGREES),
+    Rule("texts_lack", "not_yet", lambda e: e.rival.outcome == "no_texts" and e.rival.lacking,
+         f"{_AGREES} lacking=rival.lacking n=rival.n"),
     Rule("no_texts", "not_yet", lambda e: e.rival.outcome == "no_texts", _AGREES),
     Rule("few_texts", "not_yet", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
     Rule("reason", "not_yet", lambda e: e.reason is not None, f"{_AGREES} reason"),
@@ -370,40 +374,10 @@ CHECK = Rules("check.verdict_", (
     Rule("believed", "supported", always, f"{_AGREES} least default in_order"),
 ))  # fmt: skip
 
-_LIMIT = "figure value=shown.value interval=shown.interval counted bound"
-AT_LEAST = Rules("gate.at_least_", (
-    Rule("pass", "supported", lambda e: e.shown.low >= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.shown.high < e.bound, _LIMIT),
-    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
-))  # fmt: skip
-AT_MOST = Rules("gate.at_most_", (
-    Rule("pass", "supported", lambda e: e.shown.high <= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.shown.low > e.bound, _LIMIT),
-    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
-))  # fmt: skip
-STANDS = Rules("gate.standing_", (
-    Rule("pass", "supported", lambda e: e.standing == "supported", "name by"),
-    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
-    Rule("undecided", "undecided", always, "name by settle"),
-))  # fmt: skip
-RUN_STANDS = Rules("gate.of_run_", STANDS.rules)
-
-
-def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
-    return lambda e: {"name": e.name, "which": e.which(outcome)}
-
-
-GATE = Rules("gate.verdict_", (
-    Rule("broken", None, lambda e: e.why, "why"),
-    Rule("void", None, lambda e: e.count("void"), _counts("void")),
-    Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
-    Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
-    Rule("pass", "supported", always, _counts("pass")),
-))  # fmt: skip
-"""Does a trust card, or a run, pass a gate (`analyses/gate.py`)? What is void says nothing of the judge at all."""
-
 SEEN = Rules("units.verdict_", (Rule("seen", "not_yet", always, "seen texts"),))
 """In place of a verdict that supports a judge by texts that it has seen."""
+CHOSEN = Rules("units.verdict_", (Rule("chosen", "not_yet", always, "certain labels"),))
+"""In place of a verdict that supports a judge by labels of items that were chosen, not drawn."""
 FAILED = Rules("units.verdict_", (
     Rule("failed", "undecided", always,
          "failed=failed.n total=failed.total share allowed count=failed.n_reason reason advice"),

@@ -11,14 +11,16 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, says_something
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, JudgeTable
@@ -43,21 +45,11 @@ NEAR = 0.05
 """A judge whose agreement lies surely this far below what is asked for is not believed, whatever explains it."""
 LEAST_WITHIN = 0.1
 """The same among items of one value of a column: nothing has to be learned to hold that equal."""
-CUTS = 8
-"""Into how many parts the numbers of a column are cut."""
-MOST_COLUMNS = 30
-QUOTED = 4
+CUTS, MOST_COLUMNS, QUOTED = 8, 30, 4
+"""Into how many parts the numbers of a column are cut; most columns that are looked at; most words that are named."""
 QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
 QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
-NUMBERS: dict[str, Callable[[Sequence[float]], float]] = {
-    "first_number": lambda found: found[0],
-    "last_number": lambda found: found[-1],
-    "largest_number": max,
-}
-"""Which of the numbers in a text a program could give for its verdict."""
-LEAST_WITH_NUMBER = 0.8
-"""The share of texts that must hold a number for it to be one."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +78,7 @@ class SurfaceRival:
     judge: Estimate | None = None
     drawn: int = 0
     others: int = 0
+    lacking: int = 0  # items of which there is no text, or but the name of one, where those are too many
     column: _Column | None = None  # that foretells the verdicts best, where none explains the agreement
 
 
@@ -173,23 +166,6 @@ class _Column:
         return not left and self.foretold is not None and self.foretold.low > 0
 
 
-def _numbers(
-    texts: Sequence[str], known: Any, people: rival.Voice, agreement: Callable[..., rival.Agreement | None]
-) -> Iterable[tuple[str, rival.Agreement]]:
-    """How far the numbers in the texts agree with people, as an item's grade may stand in its text. Only texts with
-    `known` count; one without a number has the middle rank."""
-    held = [re.findall(r"\d+(?:[.,]\d+)?", texts[place]) for place in np.flatnonzero(known).tolist()]
-    if np.mean([bool(own) for own in held]) < LEAST_WITH_NUMBER:
-        return
-    values = [[float(number.replace(",", ".")) for number in own] for own in held]
-    for name, chosen in NUMBERS.items():
-        ranks = pd.Series([chosen(own) if own else np.nan for own in values]).rank()
-        by_number = ranks.fillna(ranks.median()).to_numpy(dtype=np.float64)
-        for one in (by_number, -by_number):
-            if (found := agreement(rival.voice(one), people)) is not None and found.estimate > 0:
-                yield name, found
-
-
 def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[str, Index]:
     """The columns that could be rivals, with a code per item: the maker, slices, the order shown, first and last word.
     Numbers are cut into CUTS parts; a column that is constant, or has hardly two items per value, is none."""
@@ -253,82 +229,111 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
     found = SurfaceRival("few", None, None, None, None, None, (), n, n_groups, drawn=drawn)
     if n_groups < FEWEST_GROUPS:
         return found
-    judge, people = sides.judge.of(known), sides.people.of(known)
+    look = _Look(sides, options, n_labelled, known, groups, codes)
+    found = replace(found, outcome="no_texts", judge=look.stated(look.agreement(look.judge, look.people)))
+    texts = own.table.texts(items)
+    lacking = sum(not all(map(says_something, row)) for row in itertools.compress(zip(*texts, strict=True), known))
+    if lacking > (1 - LEAST_WITH_TEXT) * n:
+        found = replace(found, lacking=lacking)
+    elif texts:
+        found = look.at_words(found, texts)
+    if found.outcome in ("beyond", "no_texts"):
+        found = _beside_columns(found, look.at_columns(_columns(own, items[known], options)))
+    return _unless_rare(found, look.judge, look.people) if sides.nominal else found
 
-    def agreement(one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
-        return rival.agreement(one, other, sides.coefficient, options.rng(), codes)
 
-    def stated(made: rival.Agreement | None) -> Estimate | None:
-        return None if made is None else made.nearly_mean(options.level, (-1.0, 1.0)).replace(n=n)
+class _Look:
+    """The labelled items that a judge judged, and how far anybody agrees with it or with people on them."""
 
-    own_agreement = agreement(judge, people)
-    found = replace(found, outcome="no_texts", judge=stated(own_agreement))
-    if own.table.has_texts:
+    def __init__(
+        self,
+        sides: _Sides,
+        options: CheckOptions,
+        n_labelled: int,
+        known: NDArray[np.bool_],
+        groups: Index,
+        codes: Index,
+    ) -> None:
+        """Keep them: `known` and `groups` of all items looked at, labelled ones first; `codes` of the known."""
+        self.sides, self.options, self.n_labelled, self.known = sides, options, n_labelled, known
+        self.groups, self.codes = groups, codes
+        self.judge, self.people = sides.judge.of(known), sides.people.of(known)
+
+    def agreement(self, one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
+        return rival.agreement(one, other, self.sides.coefficient, self.options.rng(), self.codes)
+
+    def stated(self, made: rival.Agreement | None) -> Estimate | None:
+        return None if made is None else made.nearly_mean(self.options.level, (-1.0, 1.0)).replace(n=self.codes.size)
+
+    def less(self, one: rival.Agreement | None, other: rival.Agreement | None) -> Estimate | None:
+        """How much further the one agrees than the other."""
+        return one.nearly_mean(self.options.level, (-2.0, 2.0), less=other) if one and other else None
+
+    def at_columns(self, columns: Mapping[str, Index]) -> Iterator[_Column]:
+        """What each column explains."""
+        sides, level = self.sides, self.options.level
+        for name, values in columns.items():
+            by_value = (
+                self.agreement(sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side), side)
+                for side in (self.judge, self.people)
+            )
+            left = rival.within(self.judge, self.people, values, sides.coefficient, level, self.codes)
+            yield _Column(name, left, *map(self.stated, by_value))
+
+    def at_words(self, found: SurfaceRival, texts: Sequence[tuple[str, ...]]) -> SurfaceRival:
+        """What a program reaches that counts words, or gives a number in the text for its verdict."""
+        sides, judge, people, level = self.sides, self.judge, self.people, self.options.level
         pair = sides.kind == "pairwise"
-        texts = [
-            tuple(table[c].reindex(items).fillna("").astype(str)) for c in (("text_1", "text_2") if pair else ("text",))
-        ]
-        surface = _surface(texts[0], texts[1] if pair else None, tuple(groups.tolist()), n_labelled, options.seed)
+        groups = tuple(self.groups.tolist())
+        surface = _surface(texts[0], texts[1] if pair else None, groups, self.n_labelled, self.options.seed)
         targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
         targets.append(sides.common(*targets))
-        told = [surface.foretell(own_target, shares=sides.nominal)[:, known[:n_labelled]] for own_target in targets]
+        labelled = self.known[: self.n_labelled]
+        told = [surface.foretell(own_target, shares=sides.nominal)[:, labelled] for own_target in targets]
         signs = [2 * target - 1 if sides.nominal else target for target in targets]
         for own_signs, only in itertools.product(signs[1:], (False, True)):
             lists = np.array(
-                [words.listed(surface.seen, np.sign(one), words_only=only).said[known] for one in own_signs]
+                [words.listed(surface.seen, np.sign(one), words_only=only).said[self.known] for one in own_signs]
             )
             told.append((1 + lists) / 2 if sides.nominal else lists)
         said = [sides.controls(one) for one in told]
-        controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
-        counter = sides.said(told[0], people)
-        like = agreement(counter, people)
-        increment = own_agreement.nearly_mean(options.level, (-2.0, 2.0), less=like) if own_agreement and like else None
-        left = rival.at_equal(judge, people, controls, sides.coefficient, options.level, codes)
-        leans: tuple[str, ...] = ()
-        for name, other in _numbers(texts[0], known, people, agreement) if sides.kind == "numeric" else ():
-            less = own_agreement and own_agreement.nearly_mean(options.level, (-2.0, 2.0), less=other)
-            if less and (increment is None or less.low < min(increment.low, 0.0)):
-                like, increment, leans = other, less, (name,)
-        right = (counter.mean * people.mean).sum(axis=1)
-        echo = agreement(sides.said(told[1], judge), judge)
-        leaning = echo.nearly_mean(options.level, (-2.0, 2.0), less=like) if echo and like else None
-        least = (
-            LEAST_LEFT_OF_LEANING
-            if leaning is not None and leaning.low > 0
-            else LEAST_LEFT_OF_PAIRS
-            if pair
-            else LEAST_LEFT
+        left = rival.at_equal(
+            judge, people, list(np.moveaxis(np.stack(said, axis=-1), 1, 0)), sides.coefficient, level, self.codes
         )
+        counter, own_agreement = sides.said(told[0], people), self.agreement(judge, people)
+        like = self.agreement(counter, people)
+        increment, leans = self.less(own_agreement, like), tuple[str, ...]()
+        shown = [[*itertools.compress(own, self.known)] for own in texts]
+        for name, voice in by_numbers(sides.kind, shown, people, sides.said):
+            other = self.agreement(voice, people)
+            if other is None or own_agreement is None or 2 * other.estimate < own_agreement.estimate:
+                continue
+            less = self.less(own_agreement, other)
+            if less is not None and (increment is None or less.low < min(increment.low, 0.0)):
+                like, increment, leans, counter = other, less, (name,), voice
+        right = (counter.mean * people.mean).sum(axis=1)
+        echo = self.agreement(sides.said(told[1], judge), judge)
+        leaning = self.less(echo, like)
+        least = LEAST_LEFT_OF_PAIRS if pair else LEAST_LEFT
+        if leaning is not None and leaning.low > 0:
+            least = LEAST_LEFT_OF_LEANING
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
-        told_by_words, own_low = stated(echo), found.judge.low if found.judge else 1.0
+        told_by_words, own_low = self.stated(echo), found.judge.low if found.judge else 1.0
         # A judge that agrees too little to be believed need not follow from words.
-        follows &= told_by_words is None or told_by_words.low > 0 or own_low >= options.least - NEAR
+        enough = own_low >= self.options.least_of(sides.kind) - NEAR
+        follows &= told_by_words is None or told_by_words.low > 0 or enough
         leaning_on = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
-        found = replace(
+        return replace(
             found,
             outcome="as_good" if as_good else "follows" if follows else "beyond",
-            agreement=stated(like),
-            accuracy=means.interval(right, options.level, groups=codes, bounds=(0, 1)) if sides.nominal else None,
+            agreement=self.stated(like),
+            accuracy=means.interval(right, level, groups=self.codes, bounds=(0, 1)) if sides.nominal else None,
             increment=increment,
             at_equal=left,
             foretold=told_by_words,
             what=leans or tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on)),
         )
-    if found.outcome in ("beyond", "no_texts"):
-        columns = (
-            _Column(
-                name,
-                rival.within(judge, people, values, sides.coefficient, options.level, codes),
-                *(
-                    stated(agreement(sides.said(sides.targets(rival.by_value(values, side.mean, codes)), side), side))
-                    for side in (judge, people)
-                ),
-            )
-            for name, values in _columns(own, items[known], options).items()
-        )
-        found = _beside_columns(found, columns)
-    return _unless_rare(found, judge, people) if sides.nominal else found
 
 
 def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceRival:
@@ -376,11 +381,13 @@ LENGTH = {
     "against": ("surface.longer_lower", "surface.longer_lower_pair"),
     "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
 }
-LENGTH_OPEN = ("surface.length_open", "surface.length_open_pair")
-LENGTH_BESIDE = ("surface.length_beside", "surface.length_beside_pair")
+LENGTH_OPEN, LENGTH_BESIDE = (
+    ("surface.length_open", "surface.length_open_pair"), ("surface.length_beside", "surface.length_beside_pair"),
+)  # fmt: skip
 """What is said of length: of one text, and of two outputs."""
 SAID = {
-    "no_texts": "surface.no_texts", "no_labels": "surface.no_labels", "few": "surface.few", "rare": "surface.rare",
+    "no_texts": "surface.no_texts", "texts_lack": "surface.texts_lack",
+    "no_labels": "surface.no_labels", "few": "surface.few", "rare": "surface.rare",
     "constant": "surface.constant", "nothing": "surface.nothing", "follows": "surface.follows",
     "column": "surface.column", "as_good": "surface.as_good", "as_good_numbers": "surface.as_good_numbers",
     "beyond": "surface.beyond", "beyond_numbers": "surface.beyond_numbers",
@@ -396,7 +403,8 @@ def rival_sentence(found: SurfaceRival) -> Finding:
 def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {"n": found.n, "groups": found.groups}
     if found.outcome == "no_texts" or not found.n:
-        return ("no_texts" if found.outcome == "no_texts" else "no_labels"), {}
+        lack = {"lacking": found.lacking, "n": found.n} if found.lacking else {}
+        return ("texts_lack" if lack else "no_texts" if found.outcome == "no_texts" else "no_labels"), lack
     if found.outcome in ("few", "rare"):
         few = {"groups": found.groups, "needed": FEWEST_GROUPS}
         rare = {"others": found.others, "needed": FEWEST_OTHERS}
@@ -433,7 +441,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with length."""
     for name in ("agreement", "accuracy", "increment", "at_equal", "foretold"):
         told.figure(f"surface.{name}", getattr(found, name))
-    if found.outcome in ("no_texts", "few") or not own.table.has_texts:
+    if found.outcome in ("no_texts", "few") or found.lacking or not own.table.has_texts:
         sentence = rival_sentence(replace(found, outcome="few" if found.outcome == "few" else "no_texts"))
         told.lacks("surface", sentence.key, **sentence.values)
         return

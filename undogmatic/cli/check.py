@@ -35,7 +35,10 @@ READING = {
 """How the files are read: the options of `TableOptions`."""
 SETTING = {
     "level": ("P", "confidence level of the intervals (default: 0.95)"),
-    "least": ("K", "least agreement beyond chance of a believed judge (default: 0.4)"),
+    "least": (
+        "K",
+        "least agreement beyond chance of a believed judge (default: a kappa of 0.4, a rank correlation of 0.5)",
+    ),
     "margin": ("D", 'differences up to this do not matter; without it "no difference" is never claimed'),
     "prevalence": ("P", 'share of "pass" where the judge will be used (default: that of the labels)'),
     "alpha": ("P", "how often the judge may be wrong where it decides alone (default: 0.1)"),

@@ -41,7 +41,9 @@ def add(commands: Any) -> None:
     )
     label.add_argument("--random", type=int, metavar="N", help="label N items drawn at random instead of all")
     label.add_argument("--seed", type=int, default=0, metavar="N", help="seed of that draw (default: 0)")
-    label.add_argument("--language", choices=("en", "pt"), default="en", help="language of the page (default: en)")
+    label.add_argument(
+        "--language", choices=("en", "pt"), default="en", help="language of the page and the terminal (default: en)"
+    )
     label.add_argument("--port", type=int, default=0, metavar="N", help="port of the page (default: a free one)")
     label.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     label.set_defaults(run=_label)
@@ -60,7 +62,7 @@ def _label(typed: argparse.Namespace) -> None:
         raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
     scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
     entries, read = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
-    words = Words(typed.language, [TEXTS])
+    words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
     put([words.say(finding) for finding in read])
     if typed.random is not None:
         import numpy as np
@@ -79,15 +81,16 @@ def _label(typed: argparse.Namespace) -> None:
     except (OSError, OverflowError) as error:
         raise ConfigError(f"--port is {typed.port}, which cannot be used: {error}. Leave it out.") from None
     with server:
-        print(visible(f"{len(sheet.done)} of {len(entries)} items are labelled by {sheet.rater}; labels go to {out}."))
-        print(f"Label them here (Ctrl-C ends it, the same command goes on):\n\n  {server.url}\n", flush=True)
+        counts = {"total": len(entries), "rater": sheet.rater, "out": str(out)}
+        print(visible(words.text("label.begins", done=len(sheet.done), **counts)))
+        print(f"{words.text('label.here')}\n\n  {server.url}\n", flush=True)
         if not typed.no_browser:
             import webbrowser
 
             webbrowser.open_new_tab(server.url)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
-    print(visible(f"{len(sheet.done)} of {len(entries)} items are labelled by {sheet.rater}. Next:"))
+    print(visible(words.text("label.ends", done=len(sheet.done), **counts)))
     chosen = "random" if typed.random is not None else "all"
     again = ["undogmatic", "check", typed.file, str(out), *(("--labels", chosen) if chosen == "random" else ())]
     print(visible(f"  {shlex.join(again)}"))

@@ -38,6 +38,7 @@ def add(commands: Any) -> None:
 def _rejudge(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made
     from undogmatic.records.checked import CheckOptions
+    from undogmatic.report.words import Words
     from undogmatic.runs.folder import RunFolder
 
     options = made(CheckOptions, {"margin": typed.margin})
@@ -46,7 +47,8 @@ def _rejudge(typed: argparse.Namespace) -> None:
     words = _words(earlier, typed.overrides)
     n = len(earlier.items())  # raises where the file is no longer what was judged
     fresh = Path("outputs") / time.strftime("%Y-%m-%d/%H-%M-%S-rejudged")
-    print(f"Asking again about the {n:,} items of {earlier.path}; the answers go to {fresh}", flush=True)
+    about = Words(typed.language, [Path(__file__).with_name("rejudge.texts.yaml")])
+    print(about.text("rejudge.asking", n=n, run=str(earlier.path), fresh=str(fresh)), flush=True)
     folders = [word for folder in typed.config_dir for word in ("--config-dir", folder)]
     command = [sys.executable, "-m", "undogmatic.run", *folders, *words, f"hydra.run.dir={fresh}"]
     if status := subprocess.run(command, check=False).returncode:

@@ -18,6 +18,7 @@ from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, v
 if TYPE_CHECKING:
     from undogmatic.api import ScoreResult
     from undogmatic.records.rubric import Rubric
+    from undogmatic.report.words import Words
 
 
 def add(commands: Any) -> None:
@@ -53,6 +54,7 @@ def run(typed: argparse.Namespace) -> None:
     overrides = [*chosen("rubric", typed.rubric, "--rubric"), *chosen("prompt", typed.prompt), *words(typed)]
     config = settings(scoring_config(overrides))
     rubric: Rubric = build(config.rubric, "rubric")
+    told = in_language(config.report.language)
     names, texts = _read(typed, text, rubric)
     results = score_composed(texts, config, overrides)
     for name, result in zip(names, results, strict=True):
@@ -60,14 +62,15 @@ def run(typed: argparse.Namespace) -> None:
             fields = result.model_dump(mode="json", exclude={"overrides"})
             print(json.dumps({"id": name} | fields, ensure_ascii="utf" not in (sys.stdout.encoding or "utf").lower()))
         else:
-            print(visible((f"{name}: " if typed.file is not None else "") + _in_words(result)))
+            print(visible((f"{name}: " if typed.file is not None else "") + _in_words(result, told)))
     if not typed.json:
         # What the lowest and the highest score mean, or each of categories without an order.
-        guided = rubric.guided("en" if "en" in rubric.wordings else next(iter(rubric.wordings)))
+        guided = rubric.guided(told.language if told.language in rubric.wordings else next(iter(rubric.wordings)))
         shown = (guided[0], guided[-1]) if guided and rubric.scale.ordered else guided
         ends = " / ".join(f"{name} = {meaning}" for name, meaning in shown)
         ends = ends or f"{rubric.scale.span()}: {rubric.name}"
-        print(f"({ends}. {results[-1].model}, readout {results[-1].readout})", file=sys.stderr)
+        last = {"model": results[-1].model, "readout": results[-1].readout}
+        print(told.text("score.ends", ends=ends, **last), file=sys.stderr)
     if any(result.error is not None for result in results):
         sys.exit(1)
 
@@ -124,25 +127,28 @@ def _read(
     return ["text"], [inputs]
 
 
-_SOURCES = {
-    "stated": " (the model's own word)",
-    "entropy": " (by the spread of its probabilities)",
-    "procedure": " (by the judge's procedure)",
-}
+def in_language(language: str) -> Words:
+    """The words of this command."""
+    from undogmatic.report.words import Words
+
+    return Words(language, [Path(__file__).with_name("score.texts.yaml")])
 
 
-def _in_words(result: ScoreResult) -> str:
+def _in_words(result: ScoreResult, told: Words) -> str:
     if result.error is not None:
-        return f"no score ({result.error})"
+        return told.text("score.none", why=result.error)
     words = [] if result.category is None else [result.category]
     if result.score is not None:
-        words.append(f"{result.score:.1f}")
+        words.append(told.number(result.score, ".1f"))
     if result.interval is not None:
-        words.append(f"interval {result.interval[0]:.1f}-{result.interval[1]:.1f}")
+        words.append(told.text("score.interval", ends=result.interval))
     if result.confidence is not None:
-        words.append(f"confidence {result.confidence:.0f}{_SOURCES.get(result.confidence_source, '')}")
+        source = told.find(f"score.names.{result.confidence_source}") or ""
+        words.append(told.text("score.confidence", confidence=result.confidence, source=source).strip())
     if result.uncertainty is not None:
-        given_by = str(result.details.get("level_from", "")).replace("_", " ")
-        level = f"uncertainty {result.uncertainty}{f' (by {given_by})' if given_by else ''}"
-        words.append(f"{level}{', for review' if result.review else ''}")
+        names = filter(None, str(result.details.get("level_from", "")).split(", "))
+        by = ", ".join(told.find(f"common.level_from_{name}") or name for name in names)
+        sources = told.text("score.sources", sources=by) if by else ""
+        review = 1 if result.review else 0
+        words.append(told.text("score.doubt", level=result.uncertainty, sources=sources, review=review))
     return "  ".join([*words, *filter(None, [result.rationale]), *result.issues])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,12 @@ from undogmatic.datasets.columns import quoted
 from undogmatic.datasets.scales import NUMBERS, Scales, TableOptions, is_two
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import SLICE
 
 EXAMPLES = 3
+DENSE = 0.8
+"""The share of numbers from the first to the last that must be there for them to count rows, some of which were left
+out."""
 COPIED = 10
 """From this many pairs on, labels that are all the verdicts may be the judge's own."""
 
@@ -91,8 +96,9 @@ def _family(raw: pd.Series) -> str | None:
 
 
 def compare(
-    verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales, joined: bool, problems: list[Finding]
-) -> None:
+    verdicts: pd.DataFrame, labels: pd.DataFrame, items: pd.DataFrame, scales: Scales, joined: bool,
+    problems: list[Finding],
+) -> None:  # fmt: skip
     """Note what is wrong with labels and verdicts together; `joined` if they are from different files."""
     judged, labelled = set(verdicts["item"]), set(labels["item"])
     if lost := sorted(labelled - judged):
@@ -109,7 +115,10 @@ def compare(
         shown = scales.categories[int(value)] if scales.categories else f"{value:g}"
         problems.append(Finding("table.one_class", {"label": shown, "n": len(labels)}))
     for judge, own in verdicts.groupby("judge", sort=False):
-        if _counted(own["verdict"].to_numpy(dtype=np.float64)):
+        first = own.dropna(subset=["verdict"]).drop_duplicates("item")
+        numbers = (items.loc[first["item"], name] for name in items if str(name).startswith(SLICE))
+        known = [column.to_numpy() for column in numbers if pd.api.types.is_numeric_dtype(column)]
+        if counts_rows(first["verdict"].to_numpy(dtype=np.float64), first["item"], known):
             values = [f"{value:g}" for value in own["verdict"][:EXAMPLES]]
             problems.append(Finding("table.counts_rows", {"judge": str(judge), "values": values}))
         both = (
@@ -133,10 +142,28 @@ def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
     return rows.assign(repeat=rows.groupby(list(keys), sort=False, dropna=False).cumcount())
 
 
-def _counted(verdicts: np.ndarray) -> bool:
-    """Whether verdicts go up or down by the same step from row to row, as the numbers of rows do."""
-    steps = np.diff(verdicts)
-    return len(verdicts) >= COPIED and bool(steps[0]) and np.allclose(steps, steps[0])
+def counts_rows(verdicts: np.ndarray, ids: Sequence[str] | pd.Series, columns: Sequence[np.ndarray] = ()) -> bool:
+    """Whether verdicts only count rows: as numbers of rows do, they go up or down by one step from row to row, of which
+    some may be missing; or they are what the number in the id, or in a column that counts, gives by a fixed rule, but
+    for rounding. Verdicts and columns in the order of the rows, with the ids of the items."""
+    found = np.unique(verdicts)
+    if len(verdicts) < COPIED or len(found) * 2 < len(verdicts):
+        return False
+    step = float(np.diff(found).min())
+    steps = np.diff(verdicts) * np.sign(verdicts[-1] - verdicts[0]) / step
+    whole = np.allclose(steps, np.round(steps), rtol=0, atol=1e-6)
+    if whole and (steps > 0.5).all() and steps.sum() * DENSE <= len(steps):
+        return True
+    in_ids = [re.findall(r"\d+", str(each))[-1:] for each in ids]
+    counting = [np.array([float(number) for (number,) in in_ids])] if all(in_ids) else []
+    for numbers in (*counting, *(own.astype(np.float64) for own in columns)):
+        distinct = np.unique(numbers)
+        if len(distinct) < len(numbers) or (np.ptp(distinct) + 1) * DENSE > len(distinct):
+            continue  # it does not count
+        line = np.polyval(np.polyfit(numbers, verdicts, 1), numbers)
+        if np.abs(verdicts - line).max() <= step:
+            return True
+    return False
 
 
 def _copied(verdicts: np.ndarray, labels: np.ndarray, kind: str) -> str | None:

@@ -29,6 +29,7 @@ from undogmatic.datasets.columns import (
 from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
+from undogmatic.datasets.together import groups_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
@@ -44,7 +45,6 @@ from undogmatic.records.verdict_table import (
     VerdictTable,
 )
 from undogmatic.safety.outside import brief
-from undogmatic.stats.surface import copies
 
 __all__ = ["TableOptions", "read_table"]
 DEFAULT = TableOptions()
@@ -174,7 +174,7 @@ class _Builder:
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
-        faults.compare(verdicts, labels, scales, self.joined, self.problems)
+        faults.compare(verdicts, labels, items, scales, self.joined, self.problems)
         settings = self._settings()
         table = VerdictTable(
             kind=scales.kind,
@@ -400,33 +400,35 @@ class _Builder:
                 raise ConfigError(f"--labels probabilities:{self.probability}: no such column. Columns: {listed}.")
             facts["probability"] = self._probabilities(self.probability)
             facts.pop(SLICE + self.probability, None)
-        group, how = self._group(item)
-        facts["group"] = group
+        named, how = self._named_groups(item)
+        context = None if columns.context is None else self._text(columns.context)
+        found = groups_of(item, named, context, self.texts)
+        facts["group"] = found.names
         table = pd.DataFrame(facts)
         table = table[table["item"].notna()]
         items = table.groupby("item", sort=False).first()
-        if columns.group is not None and 0 < (lacking := items["group"].isna()).sum() < len(items):
+        without = (
+            pd.Series(named).groupby(item).first().reindex(items.index).isna() if columns.group is not None else None
+        )
+        if without is not None and 0 < (lacking := without).sum() < len(items):
             facts = {"column": columns.group, "n": int(lacking.sum()), "example": lacking.idxmax()}
             self.problems.append(Finding("table.empty_group", facts))
         items["group"] = items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
         if how is not None and items["group"].nunique() < len(items):
             facts_of = {"column": how, "groups": int(items["group"].nunique()), "n": len(items)}
             self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts_of))
+        if found.by_copies:
+            self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))
         return items
 
-    def _group(self, item: np.ndarray) -> tuple[np.ndarray, str | None]:
-        """What belongs together, and from which column that is known ("": from the texts; None: nothing is)."""
+    def _named_groups(self, item: np.ndarray) -> tuple[np.ndarray | None, str | None]:
+        """What a column says belongs together, and which column that is ("": the texts say it; None: nothing does)."""
         columns = self.columns
         if columns.group is not None:
             return self._text(columns.group), columns.group
         if columns.item is not None and self.systems and (self.case != item).any():
             return self.case, columns.item
-        if columns.context is not None:
-            same = self._text(columns.context)
-            return _by_text([same]), columns.context
-        if self.texts:
-            return _by_text(self.texts), ""
-        return item, None
+        return None, columns.context or ("" if self.texts else None)
 
     def _probabilities(self, column: str) -> np.ndarray:
         values = read_cells(self.cells[column].to_numpy()).values()[0]
@@ -477,18 +479,6 @@ def _plain(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
             held = rows[name].astype(object)
             rows[name] = held.where(held.notna(), None)
     return rows
-
-
-def _by_text(texts: Sequence[np.ndarray]) -> np.ndarray:
-    """One name per text (or pair of texts) and its copies and near-copies; None where there is none."""
-    there = np.array([[text is not None and bool(text.strip()) for text in column] for column in texts]).any(axis=0)
-    of_each = np.array(["\n".join(text or "" for text in row) for row in zip(*texts, strict=True)], dtype=object)
-    codes, distinct = pd.factorize(of_each)
-    group = pd.factorize(np.array(copies(tuple(distinct)))[codes])[0]
-    names = np.array([f"text {n + 1}" for n in range(int(group.max()) + 1)], dtype=object)
-    found: np.ndarray = names[group]
-    found[~there] = None
-    return found
 
 
 def _slice(held: pd.Series) -> np.ndarray:

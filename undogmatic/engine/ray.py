@@ -8,42 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
-import secrets
-import shutil
-import signal
-import socket
-import tempfile
-import threading
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from undogmatic.engine.cluster import checked, connected, last_line
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import MAX_FAILURES, LocalEngine, Place, _Task, given_up
 from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.step import FREE, JudgeStep, Processes
 from undogmatic.engine.workers import Desk, Fault, Order, Worker
 from undogmatic.errors import ConfigError, JudgeFault, RunStopped, UndogmaticError
+from undogmatic.models.base import Model
 from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.models.hosted import HostedModel
 from undogmatic.models.http import noting_settings
 from undogmatic.models.pace import START
 from undogmatic.records.records import Failure, Item, Judgment, Made
-from undogmatic.safety import files
 from undogmatic.safety.command import say
 from undogmatic.safety.extras import needs
 
 TRIES = 3  # workers that may end over one item; then it is the item that could not be judged
 STARTING = 300.0  # seconds in which all workers must have begun
 _MOST_CALLS = 20_000  # that may wait for the desk at once
-_FOLDER = "undogmatic-ray-"
-_TOKEN = secrets.token_hex(32)  # Ray reads it once in a process
-_STORE = 80 << 20  # bytes of Ray's store of objects, through which nothing large goes
 
 
 class RayEngine(LocalEngine):
@@ -78,7 +68,7 @@ class RayEngine(LocalEngine):
         limits = (timeout, retries, backoff, max_calls, max_usd, cache, cache_dir, stop_after, max_failures)
         super().__init__(concurrency, *limits, calls_per_minute, tokens_per_minute)
         needs("ray")
-        self.address, self.workers = address, workers
+        self.address, self.workers = checked(address), workers
         self.folder_of_cache = cache_dir
         self.rates = (concurrency, calls_per_minute, tokens_per_minute)
 
@@ -87,6 +77,11 @@ class RayEngine(LocalEngine):
     ) -> Gateway:
         """Raises ConfigError: a search or a probe asks in this process."""
         raise ConfigError("engine=ray judges items alone; a search or a probe needs engine=local.")
+
+    def check(self, model: Model, searching: bool = False) -> None:
+        """Raise ConfigError for a search, which asks in this process."""
+        if searching:
+            raise ConfigError("engine=ray judges items alone, and an optimisation asks in this process: engine=local.")
 
     @asynccontextmanager
     async def _place(self, recipe: Recipe, running: set[_Task], journals: Journals) -> AsyncIterator[Place]:
@@ -180,7 +175,7 @@ class _Workers(Place):
             raise ConfigError(f"{what}. {way}.") from None
         except ray.exceptions.RayError as error:
             raise ConfigError(
-                f"engine=ray: a worker could not begin on the machine {_named(node)} ({_last(error)})."
+                f"engine=ray: a worker could not begin on the machine {_named(node)} ({last_line(error)})."
             ) from None
         if isinstance(identity, Fault):
             fault = identity.error
@@ -234,11 +229,11 @@ class _Workers(Place):
                 try:
                     records = await one.actor.process.remote(self._places[id(step)], item, repeat)
                 except ray.exceptions.RayActorError as error:
-                    said = _last(error)
+                    said = last_line(error)
                     self._lost(one)
                     continue
                 except ray.exceptions.RayError as error:  # what was made cannot be sent
-                    said = _last(error)
+                    said = last_line(error)
                     break
                 finally:
                     one.busy -= 1
@@ -317,12 +312,6 @@ def _named(node: str) -> str:
     return next((str(each["NodeManagerAddress"]) for each in ray.nodes() if each["NodeID"] == node), node[:8])
 
 
-def _last(error: BaseException) -> str:
-    """The last line of an error of Ray's, where its cause stands."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__)[:300]
-
-
 async def _same(node: str) -> None:
     """Raises ConfigError where the program on a machine is not the one that runs here."""
     import ray
@@ -348,106 +337,7 @@ async def _same(node: str) -> None:
     try:
         there = await asyncio.wait_for(asyncio.wrap_future(said.future()), STARTING)
     except (TimeoutError, ray.exceptions.RayError) as error:
-        there = f"no answer ({_last(error)})"
+        there = f"no answer ({last_line(error)})"
     if there != program():
         what = f"engine=ray: on the machine {_named(node)} there is {there}, and here is {program()}"
         raise ConfigError(f"{what}. Install the same on all machines.")
-
-
-@contextlib.contextmanager
-def connected(address: str | None) -> Iterator[None]:
-    """Ray, started here without an address, and stopped again; nothing of it is left. One that this process is already
-    connected to is used and left as it is. Raises ConfigError where there is no cluster at the address."""
-    import ray
-
-    if ray.is_initialized():
-        yield
-        return
-    handled = signal.getsignal(signal.SIGTERM)
-    try:
-        with _started() if address is None else contextlib.nullcontext():
-            _join(address)
-            _give_back(handled)
-            try:
-                yield
-            finally:
-                ray.shutdown()
-    finally:
-        _give_back(handled)
-
-
-def _give_back(handled: Any) -> None:
-    """Ray takes SIGTERM for itself."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handled)
-
-
-def _join(address: str | None) -> None:
-    import ray
-
-    options: dict[str, Any] = {"logging_level": "ERROR", "include_dashboard": False}
-    if address is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        options |= {
-            "_temp_dir": os.environ["RAY_TMPDIR"],
-            "object_store_memory": _STORE,
-            "num_cpus": cores,
-        }
-        options |= {"_plasma_directory": os.environ["RAY_TMPDIR"]}
-    else:
-        del options["include_dashboard"]
-        host, mark, port = address.rpartition(":")
-        if address != "auto":
-            way = "Give engine.address=HOST:PORT of its head (ray start --head prints it), or null to start Ray here"
-            if not (host and mark and port.isdigit()) or "/" in host:
-                raise ConfigError(f"`engine.address` is {address!r}; it must be HOST:PORT, auto or null. {way}.")
-            try:
-                socket.create_connection((host, int(port)), 10).close()
-            except OSError as error:
-                why = error.strerror or error
-                raise ConfigError(f"`engine.address` is {address!r}, and no cluster is there ({why}). {way}.") from None
-    try:
-        ray.init(address or "local", **options)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-        what = "Ray could not be started here" if address is None else f"`engine.address` is {address!r}, and Ray"
-        raise ConfigError(f"{what} {'' if address is None else 'cannot join that cluster '}({_last(error)}).") from None
-
-
-@contextlib.contextmanager
-def _started() -> Iterator[None]:
-    """The environment for a Ray of our own: it tells nobody that it is used, and all its files, the token without
-    which nobody may ask it anything included, are in a folder that is removed in the end."""
-    above = tempfile.gettempdir()
-    above = above if len(above) <= 40 else "/tmp"  # the name of a socket may have 107 characters
-    _sweep(Path(above))
-    folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-", dir=above))
-    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_TOKEN_PATH": str(folder / "token")}
-    own |= {"RAY_TMPDIR": str(folder), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
-    before = {name: os.environ.get(name) for name in (*own, "RAY_AUTH_MODE")}  # which Ray sets
-    os.environ.update(own)
-    try:
-        with _holding(folder):
-            files.write(folder / "token", _TOKEN)
-            yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _sweep(above: Path) -> None:
-    """Remove the folders of processes that were killed: nobody holds them any more."""
-    for folder in above.glob(f"{_FOLDER}*"):
-        with contextlib.suppress(OSError), _holding(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _holding(folder: Path) -> Iterator[None]:
-    """Hold a folder against `_sweep`. Raises OSError where another process does, or it is another user's."""
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(place)

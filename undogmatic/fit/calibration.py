@@ -9,10 +9,13 @@ import numpy as np
 
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest, text_mark
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
+from undogmatic.report.words import Words
 from undogmatic.safety import files
 
 Method = Literal["linear", "isotonic", "platt", "content_free"]
+TEXTS = Path(__file__).with_name("calibration.texts.yaml")
 LEAST = 20
 CONTENT_FREE = ("N/A", "...", "texto", "[vazio]")
 """Texts without content; what the prompt alone makes of them is divided out by `content_free`."""
@@ -39,23 +42,25 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
         raise ConfigError("`readout.calibration` is set; fit on raw scores: leave it out.")
     files.check_writable(out)  # before anything is asked and paid for
     rubric: Rubric = build(config["rubric"], "rubric")
+    chosen = settings(config)
+    words = Words.about(rubric, chosen.report.language, [TEXTS])
     if method == "content_free":
         empty = [Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text)) for n, text in enumerate(CONTENT_FREE)]
-        fitted, summary = fit_content_free(empty, judged(empty, settings(config)))
+        fitted, told = fit_content_free(empty, judged(empty, chosen))
     else:
         items = labelled_items(data, rubric)
         if len(items) < LEAST:
             raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
         check_labels(items, rubric)
-        fitted, summary = fit(items, judged(items, settings(config)), method, (rubric.minimum, rubric.maximum))
+        fitted, told = fit(items, judged(items, chosen), method, (rubric.minimum, rubric.maximum))
     files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", files.ALL)
-    return f"{summary}\nwritten to {out}; use it with: readout=logprobs readout.calibration={out}"
+    return f"{words.say(told)}\n{words.text('calibrate.written', out=str(out))}"
 
 
 def fit(
     items: Sequence[Item], judgments: Sequence[Judgment], method: Method, scale: tuple[float, float]
-) -> tuple[dict[str, Any], str]:
-    """Judged labelled items -> the calibration to `scale` as plain data, and a line on what it gains.
+) -> tuple[dict[str, Any], Finding]:
+    """Judged labelled items -> the calibration to `scale` as plain data, and the sentence on what it gains.
 
     The gain is measured by 5-fold cross-validation. Texts with the same `pair` are in the same fold; a text without a
     pair stands alone, whatever else it has in common with others.
@@ -83,13 +88,11 @@ def fit(
     data = _origin(first, method) | {"labels": digest([[i.id, i.text, i.label] for i in known])}
     data |= {"texts": sorted(text_mark(i.text) for i in known), "n": len(rows)}
     data |= {"mean_absolute_error": {"raw": before, "cross_validated": after}}
-    return data | {"parameters": calibrators.fit(method, raw, gold, scale)}, (
-        f"{method} calibration on {len(rows)} texts: mean absolute error {before:.1f} raw, "
-        f"{after:.1f} calibrated (cross-validated)"
-    )
+    told = Finding("calibrate.fitted", {"method": method, "n": len(rows), "before": before, "after": after})
+    return data | {"parameters": calibrators.fit(method, raw, gold, scale)}, told
 
 
-def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tuple[dict[str, Any], str]:
+def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tuple[dict[str, Any], Finding]:
     """Judgments of texts without content -> a calibration that divides out what the prompt alone favours. No labels."""
     from undogmatic.stats import calibration as calibrators
 
@@ -100,8 +103,7 @@ def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tu
         )
     parameters = calibrators.fit_content_free(np.array([d.probabilities for d in spreads]))
     data = {"texts": [], "n": len(spreads), "parameters": parameters}
-    line = f"content-free calibration from {len(spreads)} texts without content; it needs no labels and sees none"
-    return _origin(judgments[0], "content_free") | data, line
+    return _origin(judgments[0], "content_free") | data, Finding("calibrate.content_free", {"n": len(spreads)})
 
 
 def _origin(judgment: Judgment, method: Method) -> dict[str, Any]:

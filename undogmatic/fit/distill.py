@@ -4,7 +4,7 @@ All figures are of texts that the student did not see when it was fitted (`fit.s
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report.tables import MOST_ROWS, frame_blocks
-from undogmatic.report.terminal import put
+from undogmatic.report.terminal import put, put_paths
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
 from undogmatic.safety import files
@@ -45,8 +45,12 @@ MOST_COMPARED = 1500
 """Most texts that the surface judge is fitted to; of more, whole groups are drawn at random."""
 PARAMS = "rubric teacher embeddings_name method penalty n held_out intervals_of coverage".split()
 """What the record of a run in MLflow has as parameters of the student."""
-BETTER, NO_BETTER = "student.better", "student.no_better"
-"""What is said first: whether the student follows its teacher more closely than counting words does."""
+BETTER = {"people": "student.people_better", "teacher": "student.teacher_better"}
+NO_BETTER = {"people": "student.people_no_better", "teacher": "student.teacher_no_better"}
+"""What is said first: whether the student follows people's labels, and its teacher, more closely than counting words
+does."""
+WIDE = 2 / 3
+"""Intervals that take up more of the scale than this say next to nothing."""
 TFIDF = 5
 """The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
 
@@ -89,7 +93,7 @@ def distil(
     name = f"distill-{about['rubric']}-{about['embeddings_name']}"
     where = tracker.log_found("distill", name, params, result.metrics, said, result.tables, [out])
     if where is not None:
-        print(f"Tracking  {where}")
+        put_paths({Words(chosen.report.language).text("terminal.tracking"): where})
 
 
 def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, AnalysisResult]:
@@ -245,10 +249,11 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     drawn = _drawn(codes, rng)
     kernels = surface.kernels([lesson.texts[n] for n in drawn])
     rows = []
+    first: dict[str, Finding] = {}
     for truth, values in (("teacher", lesson.scores), ("people", lesson.labels)):
         known = np.isfinite(values)
         if known.sum() < FEWEST_LABELS or np.ptp(values[known]) == 0:
-            tell.say("no_people", n=int(known.sum()), needed=FEWEST_LABELS)
+            first[truth] = Finding("student.no_people", {"n": int(known.sum()), "needed": FEWEST_LABELS})
             continue
         judges = {"student": fit.scores} | ({"teacher": lesson.scores} if truth == "people" else {})
         inside = known[drawn]
@@ -269,8 +274,7 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
             if name == "student":
                 tell.number(order, f"{truth}_spearman")
                 tell.number(error, f"{truth}_error")
-                tell.say(truth, n=int(both.sum()), spearman=order.value, order=(order.low, order.high),
-                         error=error.value, size=(error.low, error.high))  # fmt: skip
+        first |= _against(truth, [row for row in rows if row["against"] == truth])
     people = about.intervals_of == "people"
     values = lesson.labels if people else lesson.scores
     known = np.isfinite(values)
@@ -278,13 +282,9 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     tell.number(covered, "coverage")
     width = float(np.diff(fit.limits, axis=0).mean())
     tell.say(f"covered_{about.intervals_of}", nominal=about.coverage, coverage=covered.value,
-             interval=(covered.low, covered.high), n=int(known.sum()), width=width)  # fmt: skip
-    of_teacher: dict[str, dict[str, Any]] = {str(row["judge"]): row for row in rows if row["against"] == "teacher"}
-    if {"student", "surface"} <= of_teacher.keys():
-        follows, counter = of_teacher["student"], of_teacher["surface"]["spearman"]
-        values_of_both = {"own": follows["spearman"], "interval": follows["spearman_interval"], "counter": counter}
-        first = BETTER if follows["spearman_interval"][0] > counter else NO_BETTER
-        tell.findings.insert(0, Finding(first, values_of_both | {"width": width, "span": span}))
+             interval=(covered.low, covered.high), n=int(known.sum()), width=width, span=span,
+             useless=int(width > WIDE * span))  # fmt: skip
+    tell.findings[:0] = [first[truth] for truth in BETTER if truth in first]
     tell.tables["agreement"] = pd.DataFrame(rows)
     if (departs := _departures(fit, codes, span)) is not None:
         tell.tables["departs"] = departs
@@ -292,6 +292,22 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
         tell.say("drawn", n=len(drawn), total=len(codes))
     told = tell.result(headline="student.teacher_spearman", texts=texts_beside(StudentFit))
     return replace(told, relative=True)
+
+
+def _against(truth: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Finding]:
+    """What is said of the student against people's labels, or its teacher's scores, beside a word counter."""
+    known = {str(row["judge"]): row for row in rows}
+    if (own := known.get("student")) is None:
+        return {}
+    counter = known.get("surface", {}).get("spearman", np.nan)  # none where it says the same of every text
+    values = {"n": own["n"], "own": own["spearman"], "interval": own["spearman_interval"], "counter": counter}
+    values |= {"error": own["mae"], "size": own["mae_interval"]}
+    if truth == "people" and "teacher" in known:
+        values |= {"teacher": known["teacher"]["spearman"], "teacher_error": known["teacher"]["mae"]}
+    elif truth == "people":
+        values |= {"teacher": np.nan, "teacher_error": np.nan}
+    beaten = np.isnan(counter) or own["spearman_interval"][0] > counter
+    return {truth: Finding((BETTER if beaten else NO_BETTER)[truth], values)}
 
 
 def _drawn(codes: Index, rng: np.random.Generator) -> Index:
@@ -336,13 +352,13 @@ def show(result: AnalysisResult, rubric: Rubric, language: str = "en", out: Path
     """Print the report: sentences, then tables, then where the student was written to. Returns the sentences."""
     from undogmatic.report.terminal import put
 
-    words = Words(language, result.texts, rubric.wordings[language].unit if language in rubric.wordings else None)
+    words = Words.about(rubric, language, result.texts)
     said = [words.say(finding) for finding in result.findings]
     put(said)
     for name, frame in result.tables.items():
         for block in frame_blocks(frame.head(MOST_ROWS), words, result.name, name, Path()):
             put(table=block)  # type: ignore[arg-type]
     if out is not None:
-        gain = any(finding.key == BETTER for finding in result.findings)
+        gain = any(finding.key in BETTER.values() for finding in result.findings)
         put([words.text("student.written" if gain else "student.written_doubtful", out=str(out))])
     return said

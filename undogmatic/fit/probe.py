@@ -22,8 +22,11 @@ from undogmatic.readouts.base import shown_text
 from undogmatic.readouts.probe import Probe, Sieve
 from undogmatic.records.records import Item, digest, text_mark
 from undogmatic.records.rubric import Rubric
+from undogmatic.report.words import Words
+from undogmatic.runs.progress import in_words, speaking
 from undogmatic.safety import files
 
+TEXTS = Path(__file__).with_name("probe.texts.yaml")
 LEAST = 20
 VIEWS = (View(blocks=(5, 7, 9, 11)),)
 COMPONENTS = 256
@@ -241,22 +244,23 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
     engine = build(chosen.engine, "engine")
     texts, copies = [shown_text(item, rubric) for item in items], shipped_copies(data, rubric, items)
-    about = origin(model, VIEWS)
-    if copies is None:
-        probe = fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
-    else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
-        sieve, of_texts, of_copies = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
-        probe = fit_probe(of_texts, items, rubric, about | {"said_once": True}, of_copies, sieve)
+    about, language = origin(model, VIEWS), chosen.report.language
+    with speaking(language):
+        if copies is None:
+            probe = fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
+        else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
+            sieve, of_texts, of_copies = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
+            probe = fit_probe(of_texts, items, rubric, about | {"said_once": True}, of_copies, sieve)
     probes.save(probe, out)
     told, figures = probe.about, probe.about.figures
-    return (
-        f"probe for {told.rubric} on {told.model}: {told.n} labelled texts, {told.held_out}"
-        f"{f' ({len(told.authors)} authors)' if told.authors else ''}\n"
-        f"  rank correlation with the labels  {figures['spearman']:.3f}\n"
-        f"  mean absolute error               {figures['mean_absolute_error']:.1f}\n"
-        f"  coverage of the {told.coverage:.0%} interval      {figures['coverage']:.1%}\n"
-        f"  mean width of the interval        {figures['width']:.1f}\n"
-        f"written to {out}; use it with: readout=probe readout.path={out}"
+    words = Words.about(rubric, language, [TEXTS])
+    return "\n".join(
+        [
+            words.text("probe.fitted", rubric=told.rubric, model=told.model, n=told.n, held_out=told.held_out),
+            words.text("probe.follows", spearman=figures["spearman"], error=figures["mean_absolute_error"]),
+            words.text("probe.covered", nominal=told.coverage, coverage=figures["coverage"], width=figures["width"]),
+            words.text("probe.written", out=str(out)),
+        ]
     )
 
 
@@ -302,7 +306,7 @@ async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable
             readings.append(await read(text))
             if time.monotonic() - told > 10:
                 told = time.monotonic()
-                print(f"  {len(readings)} of {len(texts)} texts read", file=sys.stderr, flush=True)
+                print(f"  {in_words('read', done=len(readings), total=len(texts))}", file=sys.stderr, flush=True)
     finally:
         await model.close()
         if cache is not None:

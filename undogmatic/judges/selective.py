@@ -57,7 +57,7 @@ class SelectiveJudge(Judge):
             handed that score and does not ask again.
         rules: The rules with their thresholds; one that is null is off. With `guaranteed` alone, what the cheap judge
             decides alone agrees with the truth at the rate, and with the confidence, that the run it names has promised
-            for texts like those of that run.
+            for texts like those of that run. Those texts chose the threshold, so they count as seen.
     """
 
     name = "selective"
@@ -66,8 +66,10 @@ class SelectiveJudge(Judge):
         super().__init__()
         self.cheap, self.expensive, self.rubric, self.rules = cheap, expensive, rubric, rules
         run = None if rules.guaranteed is None else rules.guaranteed.run
-        self.promise = None if run is None else read_promise(run, cheap, rubric)
-        if self.promise is not None:
+        self.promise: tuple[str, float] | None = None
+        if run is not None:
+            measure, threshold, self.weighed_on = read_promise(run, cheap, rubric)
+            self.promise = measure, threshold
             self.contents = {"rules": rules.model_dump(mode="json") | {"guaranteed": self.promise}}
         initial = getattr(expensive, "initial", None)
         self.hands_over = isinstance(initial, Judge) and initial.program_hash() == cheap.program_hash()
@@ -133,23 +135,30 @@ def _share(verdict: Verdict, item: Item, name: str) -> float | None:
     return value
 
 
-def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float]:
-    """The measure of doubt, and the threshold up to which the run in the folder `typed`, with `analysis=escalation`,
-    lets a judge decide alone. Raises ConfigError: no such run, one of another judge or scale, or one that could promise
-    nothing."""
+def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float, frozenset[str]]:
+    """The measure of doubt, the threshold up to which the run in the folder `typed`, with `analysis=escalation`, lets a
+    judge decide alone, and the marks of the texts that chose it. Raises ConfigError: no such run, one of another judge
+    or scale, or one that could promise nothing or was not believed."""
     folder, (judge, criterion) = run_of(typed, "judge.rules.guaranteed.run", cheap, "judge.cheap", rubric, "this judge")
+    again = f"Repeat its command with `analysis=escalation run.resume={folder.path}`; nothing is asked again."
     if "escalation.needed" not in folder.metrics:
-        raise ConfigError(
-            f"{folder.named}, a run without analysis=escalation. Repeat its command with `analysis=escalation "
-            f"run.resume={folder.path}`; nothing is asked again."
-        )
+        raise ConfigError(f"{folder.named}, a run without analysis=escalation. {again}")
     if "escalation.threshold" not in folder.metrics:
         raise ConfigError(
             f"{folder.named}, which could promise no threshold for {judge} ({criterion}): its report says what is "
             "missing. Label more texts, or promise less: analysis.rate=0.8."
         )
-    measures = folder.table("items_escalation.csv")["measure"].unique()
-    return str(measures[0]), float(folder.metrics["escalation.threshold"])
+    if (folder.facts.get("standing") or {}).get("escalation") != "supported":
+        raise ConfigError(
+            f"{folder.named}, whose threshold is not to be relied on: the first line of its report says why (the judge "
+            "had seen the texts, the labels were chosen, a constant score does as well, ...). Name a run whose answer "
+            "is yes."
+        )
+    items = folder.table("items_escalation.csv")
+    if "text_mark" not in items:
+        raise ConfigError(f"{folder.named}, a run of an earlier version, which does not say by which texts. {again}")
+    threshold = float(folder.metrics["escalation.threshold"])
+    return str(items["measure"].iloc[0]), threshold, frozenset(items["text_mark"].astype(str))
 
 
 def doubt_of(verdict: Verdict, measure: str) -> float | None:

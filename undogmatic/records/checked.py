@@ -11,18 +11,22 @@ from pydantic import Field
 
 from undogmatic.records.records import Record
 from undogmatic.records.results import Finding, Standing
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.verdict_table import Kind, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
 LEAST_AGREEMENT = 0.4
-"""Least agreement beyond chance, on a scale from 0 (a coin) to 1, that the lower limit of a believed judge exceeds."""
+"""Least agreement beyond chance, on a scale from 0 (a coin) to 1, that the lower limit of a believed judge exceeds: a
+kappa, of categories or choices."""
+LEAST_ORDER = 0.5
+"""The same of numbers, as a rank correlation, which is larger than a kappa for the same share of mistakes."""
 
 
 class CheckOptions(Record):
     """What may be set for a check, beside how the files are read.
 
     Attributes:
-        level: Of every interval. least: Least agreement beyond chance that a believed judge must be shown to have.
+        level: Of every interval. least: Least agreement beyond chance that a believed judge must be shown to have; None
+            asks for what is usual for the kind of verdict (`least_of`).
         margin: Differences up to this do not matter, in units of the verdicts (for categories: a share); without one,
             "no difference" is never claimed. prevalence: Share of "pass" where the judge will be used.
         alpha, delta: How often the judge may be wrong where it decides alone, and with what probability that may fail.
@@ -30,13 +34,17 @@ class CheckOptions(Record):
     """
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
-    least: float = Field(default=LEAST_AGREEMENT, ge=0, lt=1)
+    least: float | None = Field(default=None, ge=0, lt=1)
     margin: float | None = Field(default=None, gt=0)
     prevalence: float | None = Field(default=None, gt=0, lt=1)
     alpha: float = Field(default=0.1, gt=0, lt=0.5)
     delta: float = Field(default=0.05, gt=0, lt=0.5)
     ignore: tuple[str, ...] = ()
     seed: int = 0
+
+    def least_of(self, kind: Kind) -> float:
+        """Least agreement that is asked for, in the coefficient of this kind of verdict."""
+        return self.least if self.least is not None else LEAST_ORDER if kind == "numeric" else LEAST_AGREEMENT
 
     def rng(self) -> np.random.Generator:
         """A generator that starts anew with each call, so that no part changes what another draws."""

@@ -1,6 +1,7 @@
 """Defines a person's label of an item, and the row, of a sheet or of an MLflow trace, in which it was filled in."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import Field
@@ -9,6 +10,13 @@ from undogmatic.records.records import Name, Record
 
 HUMAN, QUEUE, PROBABILITY = "human_label", "queue", "inclusion_probability"
 """The name of a label in MLflow, and what of a row of a review queue comes back with it."""
+
+
+def chosen(probabilities: Iterable[float | None]) -> bool:
+    """Whether items that came into a queue with these probabilities (None or NaN: not known) are no even random sample:
+    some were chosen for certain, such as those that the judge flagged, or not all had the same chance."""
+    known = {float(p) for p in probabilities if p is not None and not math.isnan(p)}
+    return 1.0 in known or len(known) > 1
 
 
 class Filled(NamedTuple):

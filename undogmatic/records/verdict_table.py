@@ -86,6 +86,14 @@ class VerdictTable:
         columns = ("text_1", "text_2") if self.kind == "pairwise" else ("text",)
         return all(c in self.items and bool((self.items[c].fillna("").str.strip() != "").any()) for c in columns)
 
+    def texts(self, items: pd.Index) -> list[tuple[str, ...]]:
+        """What was judged of these items, "" where it is not known: one list, or two of a choice of two outputs; none
+        where no text is known."""
+        columns = ("text_1", "text_2") if self.kind == "pairwise" else ("text",)
+        if not self.has_texts:
+            return []
+        return [tuple(self.items[column].reindex(items).fillna("").astype(str)) for column in columns]
+
     def raters(self, criterion: str) -> list[str]:
         """Who gave labels on a criterion, in order of appearance."""
         return [str(rater) for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()]
@@ -147,18 +155,31 @@ class JudgeTable:
         """Each first verdict beside the label of each rater: item, order, verdict, rater, label, group, code, weight.
 
         Raters are kept apart: an item with three labels has three rows, of weight 1/3 each. Labels without a verdict
-        stay, with NaN, only if `missing`.
+        stay, with NaN, only if `missing`; those of items that the judge has no row for if these are at most half.
         """
         return self._pairs[missing].copy()
 
     @cached_property
     def _pairs(self) -> dict[bool, pd.DataFrame]:
-        joined = self._first.merge(self.labels[["item", "rater", "label"]].dropna(subset=["label"]), on="item")
+        said = self.labels[["item", "rater", "label"]].dropna(subset=["label"])
+        joined = self._first.merge(said, on="item")
+        n, of = self.labelled
+        if 2 * n >= of > n:  # a judge that is silent in no row at all is as silent as in an empty cell
+            lost = said[~said["item"].isin(joined["item"])]
+            lost = lost.assign(group=self.table.items["group"].reindex(lost["item"]).to_numpy(), verdict=np.nan)
+            joined = pd.concat([joined, lost.assign(order=None)], ignore_index=True)
         weighed = {}
         for missing, rows in {True: joined, False: joined[joined["verdict"].notna()]}.items():
             raters = rows.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform("size")
             weighed[missing] = self._coded(rows.assign(weight=1 / raters))
         return weighed
+
+    @cached_property
+    def labelled(self) -> tuple[int, int]:
+        """How many of the labelled items the table has this judge's verdict on, or an empty cell, and how many there
+        are."""
+        items = self.labels.loc[self.labels["label"].notna(), "item"].unique()
+        return int(np.isin(items, self.verdicts["item"].unique()).sum()), len(items)
 
     def consensus(self) -> pd.Series:
         """One label per labelled item, by item: the mean of the raters (numeric, ordered), else the most frequent

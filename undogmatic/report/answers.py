@@ -101,7 +101,7 @@ def commands(run: FinishedRun) -> dict[str, str]:
         "alone": again(run, analysis="escalation"),
         "fresh": again(run, **{"engine.cache": "false"}),
         "margined": again(run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}),
-        "handed": again(run, judge="selective", **{"judge.rules.guaranteed.run": folder}),
+        "handed": again(run, judge="selective", analysis="none", **{"judge.rules.guaranteed.run": folder}),
         "label": f"undogmatic review export {shlex.quote(folder)} --all",
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from undogmatic.records.results import Finding
-from undogmatic.records.rubric import NumericScale
+from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
@@ -122,6 +122,13 @@ class Words:
         if own is not None and own.speaks:  # pictures keep the rubric's scale
             made.drawn_units = cls(language, units=None if wording is None else wording.unit).units
         return made
+
+    @classmethod
+    def about(cls, rubric: Rubric, language: str, texts: Iterable[Path]) -> Words:
+        """Those that speak of scores by this rubric."""
+        wording = rubric.wordings.get(language)
+        unit = None if wording is None else wording.unit
+        return cls(language, texts, unit, decimals=decimals_of(rubric.maximum - rubric.minimum))
 
     def find(self, key: str) -> str | None:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""

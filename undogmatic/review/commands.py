@@ -11,12 +11,16 @@ from undogmatic.datasets.labels import TEXTS, seem_rescaled
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Label
 from undogmatic.records.records import OVERALL, Failure, Item, Judgment
+from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale
+from undogmatic.records.wordings import FALLBACK
 from undogmatic.report.words import Words
 from undogmatic.review import labels, queue
 from undogmatic.runs.folder import RunFolder
 from undogmatic.tracking.assessments import Note, Said, log_notes, read_labels
 from undogmatic.tracking.notes import of_human, of_judge
+
+OWN_TEXTS = Path(__file__).with_name("commands.texts.yaml")
 
 
 def export(
@@ -48,8 +52,9 @@ def export(
     items, by_item = folder.items(), folder.by_item()
     chosen = queue.select(items, by_item, budget, everything, random, np.random.default_rng(seed))
     rows = queue.rows(chosen, {item.id: item for item in items}, folder.rubric, redact)
+    words = _words(folder)
     if not rows:
-        return f"Nothing is flagged in {folder.path} and nothing was written. --all ranks every item; --random N draws."
+        return words.text("review.nothing", run=str(folder.path))
     written = queue.write(rows, out)
     notes: list[tuple[Judgment, Note]] = []
     for entry, row in zip(chosen.entries, rows, strict=True):
@@ -57,8 +62,8 @@ def export(
         about = {key: str(row[key]) for key in (QUEUE, "rank", "why", PROBABILITY)}
         flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
         notes.append((entry.judgment, partial(of_judge, entry.judgment, flagged, about)))
-    exported = _exported(folder, chosen, len(items), len(by_item), written)
-    return "\n".join([*exported, _logged(folder, items, notes, redact)])
+    exported = _exported(folder, chosen, len(items), len(by_item), written, words)
+    return "\n".join([*exported, words.say(_logged(folder, items, notes, redact))])
 
 
 def import_labels(
@@ -90,24 +95,25 @@ def import_labels(
     folder = RunFolder.open(run, "RUN")
     answers: Said | None = None
     read: list[str] = []
+    words = _words(folder)
     if filled is None:
         answers = read_labels(folder.path, folder.judgments, uri=_tracking(folder).get("uri"))
         source, rows = f"{HUMAN} in {answers.address}", [*answers.labels, *answers.waiting]
     else:
         path, rows, notes_read = labels.read_sheet(filled, columns, sheet)
-        source, read = str(path), list(map(Words("en", [TEXTS]).say, notes_read))
+        source, read = str(path), list(map(words.say, notes_read))
     rubric, by_item, before = folder.rubric, folder.by_item(), labels.read(folder.path)
     options: dict[str, Any] = {"scale": None if scale is None else labels.parse_scale(scale), "labeller": labeller}
     checked = labels.check(source, rows, items=by_item, rubric=rubric, before=before, revise=revise, **options)
     labels.append(folder.path, checked.new)
     standing = labels.read(folder.path)
     items: Sequence[Item] = ()
-    lines = [*read, *_imported(folder, checked, standing, len(by_item))]
+    lines = [*read, *_imported(folder, checked, standing, len(by_item), words)]
     if standing:
-        with_files, items = _as_dataset(folder, standing)
+        with_files, items = _as_dataset(folder, standing, words)
         lines += with_files
     if answers is not None:
-        return "\n".join([*lines, *_remarks(answers, standing)])
+        return "\n".join([*lines, *_remarks(answers, standing, words)])
     written: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
     notes: list[tuple[Judgment, Note]] = [
         (judgment, partial(of_human, label, written(label.label)))
@@ -116,10 +122,19 @@ def import_labels(
         # A label of a judge that says nothing overall goes beside whatever was judged.
         for judgment in [j for j in by_item[label.item_id] if j.criterion == OVERALL] or by_item[label.item_id]
     ]
-    return "\n".join([*lines, *([_logged(folder, items, notes)] if notes else [])])
+    return "\n".join([*lines, *([words.say(_logged(folder, items, notes))] if notes else [])])
 
 
-def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str], Sequence[Item]]:
+def _words(folder: RunFolder) -> Words:
+    """The words of these commands in the language of the run's report."""
+    try:
+        language = folder.section("report").get("language", FALLBACK)
+    except UndogmaticError:  # it cannot be resolved here, or is not there
+        language = FALLBACK
+    return Words(language, [TEXTS, OWN_TEXTS])
+
+
+def _as_dataset(folder: RunFolder, standing: Sequence[Label], words: Words) -> tuple[list[str], Sequence[Item]]:
     """Write the run's items with these labels as dataset files; what to print, and the items ([] without them)."""
     rubric = folder.rubric
     try:
@@ -127,32 +142,27 @@ def _as_dataset(folder: RunFolder, standing: Sequence[Label]) -> tuple[list[str]
         weighted = labels.write_datasets(folder.path, items, standing, rubric)
         odd = seem_rescaled([label.label for label in standing], rubric) is not None
     except UndogmaticError as error:
-        return [f"{folder.path / labels.FILE} is written, but no dataset files: {error}"], []
+        return [words.text("review.no_files", file=str(folder.path / labels.FILE), why=str(error))], []
     meant = f" dataset.label_scale=[{rubric.minimum:g},{rubric.maximum:g}]" if odd else ""
     whole = f"dataset.path={folder.path / labels.ALL}{meant}"
-    cached = "every item; the call cache answers what was judged before"
-    lines = [f"To analyse: dataset=texts {whole} ({cached}). To fit on: {folder.path / labels.LABELLED}"]
-    if not weighted:
-        why = "Some labelled items have no inclusion probability (not from a queue, or from several)"
-        lines.append(f"{why}: estimates over all items cannot be weighted with them.")
-    return lines, items
+    lines = [words.text("review.analyse", data=whole, labelled=str(folder.path / labels.LABELLED))]
+    return lines if weighted else [*lines, words.text("review.unweighted")], items
 
 
-def _remarks(answers: Said, standing: Sequence[Label]) -> list[str]:
+def _remarks(answers: Said, standing: Sequence[Label], words: Words) -> list[str]:
     """What the user should know of the store beyond the labels taken from it, one sentence each."""
     lines = []
     if not answers.labels:
-        way = f"In the MLflow UI: open a trace, add an assessment named {HUMAN}, type a number."
-        lines.append(f"No person's `{HUMAN}` is on the {answers.traces} traces of this run in {answers.address}. {way}")
+        about = {"human": HUMAN, "traces": answers.traces, "store": answers.address}
+        lines.append(words.text("review.not_in_mlflow", **about))
     if answers.others:
         listed = ", ".join(f"{name} ({count})" for name, count in sorted(answers.others.items()))
-        lines.append(f"Other human assessments, not imported: {listed}. Only `{HUMAN}` is.")
+        lines.append(words.text("review.others", names=listed, human=HUMAN))
     there = {row.origin["assessment"] for row in answers.labels}
     gone = [one for one in standing if one.store == answers.address and one.assessment not in there]
     if gone:
         places = ", ".join(one.place for one in gone[:3]) + (", ..." if len(gone) > 3 else "")
-        what = f"{len(gone)} labels that came from MLflow are not there any more and still count"
-        lines.append(f"{what}: {places}. To drop one, delete its line in labels.jsonl.")
+        lines.append(words.text("review.gone", n=len(gone), places=places))
     return lines
 
 
@@ -166,51 +176,55 @@ def _tracking(folder: RunFolder) -> dict[str, Any]:
 
 def _logged(
     folder: RunFolder, items: Sequence[Item], notes: Sequence[tuple[Judgment, Note]], redact: bool = False
-) -> str:
+) -> Finding:
     """Put notes on the run's traces, if it keeps any."""
     tracking = _tracking(folder)
     if tracking.get("traces") == 0:
-        return "MLflow: skipped, because this run keeps no traces (tracking.traces=0)."
+        return Finding("review.no_traces")
     started, hide = float(folder.facts.get("started", 0)), redact or bool(tracking.get("redact"))
     return log_notes(folder.path, items, notes, started=started, uri=tracking.get("uri"), hide=hide)
 
 
-def _exported(folder: RunFolder, chosen: queue.Queue, items: int, judged: int, written: tuple[Path, Path]) -> list[str]:
+def _exported(
+    folder: RunFolder, chosen: queue.Queue, items: int, judged: int, written: tuple[Path, Path], words: Words
+) -> list[str]:
     counts = {why: sum(e.why == why for e in chosen.entries) for why in ("failed", "flagged", "unflagged", "random")}
-    listed = ", ".join(f"{n} {why}" for why, n in counts.items() if n)
-    certain = len(chosen.entries) - counts["random"]
-    lines = [f"{written[0]} and {written[1].name}: {len(chosen.entries)} of {judged} judged items ({listed})."]
+    certain, rows = len(chosen.entries) - counts["random"], len(chosen.entries)
+    listed = ", ".join(words.text(f"review.{why}", n=n) for why, n in counts.items() if n)
+    names = {"csv": str(written[0]), "jsonl": written[1].name}
+    lines = [words.text("review.written", **names, rows=rows, judged=judged, counts=listed)]
     if judged < items:
-        lines.append(f"{items - judged} further items were not judged yet (run.resume={folder.path}).")
+        lines.append(words.text("review.not_judged", n=items - judged, run=str(folder.path)))
     if certain < chosen.candidates:
-        lines.append(f"The budget left out {chosen.candidates - certain} of {chosen.candidates} candidates.")
+        left = chosen.candidates - certain
+        lines.append(words.text("review.budget", left=left, candidates=chosen.candidates))
     if certain > counts["failed"]:
-        ranked = f"Most uncertain first, by {chosen.order}: the measure that analysis=calibration takes too."
-        lines.append(ranked if chosen.order else "Listed in the order of the dataset: the judge gives no uncertainty.")
+        lines.append(words.text("review.ranked" if chosen.order else "review.unranked", order=chosen.order))
     if counts["failed"]:
-        why = "a judge has no score for them." if len(chosen.names) > 1 else "they have no score at all."
-        lines.append(f"Failed items come first: {why}")
+        lines.append(words.text("review.failed_first", several=int(len(chosen.names) > 1)))
     if counts["random"]:
-        lines.append(f"Random rows: each with inclusion probability {counts['random'] / chosen.remaining:.4g}.")
+        share = words.number(counts["random"] / chosen.remaining, ".4g")
+        lines.append(words.text("review.random_rows", share=share))
     elif chosen.remaining:
-        lines.append("Labels of these rows say nothing of the others; for estimates over all items add --random N.")
+        lines.append(words.text("review.no_random"))
     rubric, way = folder.rubric, f"undogmatic review import {folder.path} {written[0]}"
-    lines.append(f"Fill in `label` ({rubric.scale.span()}, rubric {rubric.name}) and `labeller`, then: {way}")
-    return lines
+    return [*lines, words.text("review.fill", scale=rubric.scale.span(), rubric=rubric.name, command=way)]
 
 
-def _imported(folder: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int) -> list[str]:
+def _imported(
+    folder: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int, words: Words
+) -> list[str]:
     labelled, labellers = len({label.item_id for label in standing}), sorted({label.labeller for label in standing})
-    extra = f", {len(checked.known)} were there already" if checked.known else ""
-    extra += f", {checked.blank} rows have no label" if checked.blank else ""
-    whose = f"{len(labellers)} labeller{'' if len(labellers) == 1 else 's'}: {', '.join(labellers) or 'none'}"
-    state = f"{labelled} of {items} judged items of {folder.path} are labelled now, by {whose}."
-    lines = [f"{len(checked.new)} labels added{extra}.", state]
+    known = words.text("review.known", n=len(checked.known)) if checked.known else ""
+    blank = words.text("review.blank", n=checked.blank) if checked.blank else ""
+    names = ", ".join(labellers) or words.text("review.nobody")
+    about: dict[str, Any] = {"n": labelled, "items": items, "run": str(folder.path), "labellers": len(labellers)}
+    lines = [words.text("review.added", n=len(checked.new), known=known, blank=blank)]
+    lines.append(words.text("review.labelled", **about, names=names))
     if any(label.labeller == labels.NAMELESS for label in checked.new):
-        lines.append(f"Labels without labeller were recorded as {labels.NAMELESS!r}; --labeller NAME says who it was.")
+        lines.append(words.text("review.nameless", name=repr(labels.NAMELESS)))
     if checked.only_comment:
-        lines.append(f"{checked.only_comment} rows have a comment but no label; they were not imported.")
+        lines.append(words.text("review.only_comment", n=checked.only_comment))
     if 0 < checked.random_labelled < checked.random:
-        only = f"Only {checked.random_labelled} of {checked.random} random rows have a label"
-        lines.append(f"{only}: their inclusion probabilities hold once all of them do.")
+        lines.append(words.text("review.random_part", labelled=checked.random_labelled, n=checked.random))
     return lines

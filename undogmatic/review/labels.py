@@ -256,8 +256,9 @@ def write_datasets(folder: Path, items: Sequence[Item], labels: Sequence[Label],
     and how far apart. A label that the item had before stays as `dataset_label`.
 
     Returns:
-        Whether every labelled row has its `inclusion_probability`; where the labels of an item come from several
-        queues, and from none with certainty, there is no single one, and the field is left out.
+        Whether estimates can be weighted: every labelled row has its `inclusion_probability`, or all items are labelled
+        and none needs one. Where the labels of an item come from several queues, and from none with certainty, there
+        is no single one, and the field is left out.
     """
     by_item: dict[str, list[Label]] = {}
     for label in labels:
@@ -265,9 +266,14 @@ def write_datasets(folder: Path, items: Sequence[Item], labels: Sequence[Label],
     several_queues = len({label.queue for label in labels}) > 1
     rows = [_dataset_row(item, by_item.get(item.id, []), rubric, several_queues) for item in items]
     labelled = [row for row in rows if row["id"] in by_item]
+    known = all("inclusion_probability" in row for row in labelled)
+    if len(labelled) == len(rows):  # nothing was chosen
+        for row in rows:
+            row.pop("inclusion_probability", None)
+        known = True
     for name, kept in ((ALL, rows), (LABELLED, labelled)):
         files.write(folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
-    return all("inclusion_probability" in row for row in labelled)
+    return known
 
 
 def _dataset_row(item: Item, labels: Sequence[Label], rubric: Rubric, several_queues: bool) -> dict[str, Any]:

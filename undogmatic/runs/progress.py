@@ -155,17 +155,20 @@ class Progress:
         elif now - self._line > LINE_EVERY and self.done >= self._due:
             self._line = now
             self._due = 2 * self.done if self.total is None else self.done + -(-(self.total - self.kept) // LINES)
-            print(f"  {self.reached}, {self._note(now)}", file=sys.stderr, flush=True)
+            told = ", ".join(filter(None, (self.reached, self._note(now))))
+            print(f"  {told}", file=sys.stderr, flush=True)
 
     def _note(self, now: float) -> str:
-        """How fast it goes, how long the rest takes at that rate, and how much failed."""
-        made, since = (self.done - 1, self._first) if now - self._first > 1 else (self.done, self._clock)
-        rate = made / max(now - since, 1e-9)
-        parts = [in_words("rate", rate=rate) if rate >= 1 else in_words("each", seconds=1 / rate)]
-        if self.total is not None and self.done >= KNOWN and now - self._clock >= KNOWN:
-            left = round(max(0, self.total - self.kept - self.done) / rate)
-            long = in_words("left_long", minutes=left // 60, seconds=f"{left % 60:02}")
-            parts.append(long if left >= 60 else in_words("left", seconds=left))
+        """How fast it goes, how long the rest takes at that rate, and how much failed. No rate in the first second:
+        until then the time is that in which the model was loaded, or workers were started."""
+        parts = []
+        if now - self._first > 1:
+            rate = (self.done - 1) / (now - self._first)
+            parts.append(in_words("rate", rate=rate) if rate >= 1 else in_words("each", seconds=1 / rate))
+            if self.total is not None and self.done >= KNOWN and now - self._clock >= KNOWN:
+                left = round(max(0, self.total - self.kept - self.done) / rate)
+                long = in_words("left_long", minutes=left // 60, seconds=f"{left % 60:02}")
+                parts.append(long if left >= 60 else in_words("left", seconds=left))
         return ", ".join([*parts, *([in_words("failed", failed=self.failed)] if self.failed else [])])
 
     def __exit__(self, *raised: object) -> None:

@@ -244,7 +244,7 @@ def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
 
 class Candidate(NamedTuple):
     """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree throughout; `least` is the
-    exact one-sided lower limit of their rate of agreement, `passed` whether it reaches the stated rate."""
+    one-sided lower limit of their items' rate of agreement, `passed` whether it reaches the stated rate."""
 
     threshold: float
     n: int
@@ -257,13 +257,15 @@ class Escalation(NamedTuple):
     """`threshold` is the largest doubt with which the judge decides alone, None where no threshold can be promised.
 
     `share` is the share of items that it then decides. `steps` are the candidates tried, the strictest first, up to and
-    including the first that failed: below `units_needed` none.
+    including the first that failed: below `units_needed(of_units, ...)` none, where `of_units` is the rate at which
+    units must agree so that their items do at the stated one.
     """
 
     threshold: float | None
     share: float
     n_units: int
     steps: tuple[Candidate, ...]
+    of_units: float
 
 
 def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
@@ -300,8 +302,9 @@ def find_threshold(
     Fixed-sequence testing: candidates depend on the doubts alone, not on who was right; from the strictest on, each is
     tested at the full level 1 - confidence by the exact binomial test, and the first failure ends the sequence. So the
     probability that the threshold promises more than the truth is at most 1 - confidence, for items drawn like these.
-    With `groups`, a group agrees if all of its items below the threshold do, and the promise is for groups; for items
-    it is on the safe side, unless the groups that disagree are much larger than the others.
+    With `groups`, a group agrees if all of its items below the threshold do. Where groups that disagree hold more wrong
+    items than groups hold items on average, as copies of a text that the judge gets wrong do, groups must disagree that
+    many times less often. This holds of groups exactly, of items as far as the sample shows how large such groups are.
 
     Args:
         doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the truth, else 0.
@@ -313,7 +316,11 @@ def find_threshold(
     u, agrees = checks.paired_vectors(doubt, right, ("doubt", "right"))
     checks.flags(agrees, "right")
     codes = checks.groups(groups, u.size)
-    needed, n_units = units_needed(rate, confidence), int(codes.max()) + 1
+    n_units = int(codes.max()) + 1
+    wrong = np.bincount(codes, agrees == 0)
+    heavier = max(1.0, float(wrong[wrong > 0].mean()) * n_units / u.size) if wrong.any() else 1.0
+    of_units = 1 - (1 - rate) / heavier
+    needed = units_needed(of_units, confidence)
     surest = np.full(n_units, np.inf)
     np.minimum.at(surest, codes, u)  # a unit is kept in part as soon as its surest item is
     thresholds: list[float] = []
@@ -328,9 +335,9 @@ def find_threshold(
         n = np.unique(codes[kept]).size
         n_right = n - np.unique(codes[kept & (agrees == 0)]).size
         low = lower_limit(n_right, n, confidence)
-        steps.append(Candidate(threshold, n, n_right, low, low >= rate))
-        if low < rate:
+        steps.append(Candidate(threshold, n, n_right, max(0.0, 1 - (1 - low) * heavier), low >= of_units))
+        if low < of_units:
             break
     best = max((step.threshold for step in steps if step.passed), default=None)
     share = 0.0 if best is None else float((u <= best).mean())
-    return Escalation(best, share, n_units, tuple(steps))
+    return Escalation(best, share, n_units, tuple(steps), of_units)

@@ -48,6 +48,9 @@ _IN_NUMBER = re.compile(r"\d(\W)(?=\d)")
 _SENTENCE_END = re.compile(r"[.!?…]+(?:\s|$)")
 _NAMED_NUMBER = re.compile(r"\b(?:[A-ZÀ-Ý]\w*|\w{1,4}\.|n[ºo°]\.?|§)\s*(?:n[ºo°]\.?\s*)?\d")
 """A word with a capital, or an abbreviation, and a number: "Tema 69", "art. 5"."""
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_PARTS = re.compile(f"{_UNSPACED.pattern}|[^{_UNSPACED.pattern[1:-2]}]+")
+"""Letters of scripts that write no space between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
 STEM = 4
 """Letters of a longer word's beginning that are a mark of their own, as in a pattern such as `preced\\w+`."""
 MOST_WORDS = 4000
@@ -74,6 +77,19 @@ class Marks:
     paired: bool
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a text; where no space parts them, every two letters that stand beside each other count as one."""
+    found = _WORD.findall(text)
+    if _UNSPACED.search(text) is None:
+        return found
+    return [
+        piece
+        for word in found
+        for part in _PARTS.findall(word)
+        for piece in ([part[k : k + 2] for k in range(max(1, len(part) - 1))] if _UNSPACED.match(part) else [part])
+    ]
+
+
 class _Read(NamedTuple):
     """Texts, taken apart once: how often each has which word, the first and last of them, and how often each has which
     of the different characters, shape (n_texts, n_characters)."""
@@ -89,7 +105,7 @@ class _Read(NamedTuple):
         """Read texts."""
         words, ends = [], []
         for text in texts:
-            own = _WORD.findall(text)
+            own = words_of(text)
             words.append(Counter(own))
             ends.append((own[0].lower(), own[-1].lower()) if own else ("", ""))
         codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)

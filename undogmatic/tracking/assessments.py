@@ -17,6 +17,7 @@ from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, on_trace
 from undogmatic.records.records import Item, Judgment
+from undogmatic.records.results import Finding
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.notes import FLAG, SCORE
@@ -51,7 +52,7 @@ def log_notes(
     started: float,
     uri: str | None,
     hide: bool,
-) -> str:
+) -> Finding:
     """Put the judge's score and flag (`notes.of_judge`), or human labels (`notes.of_human`), on the traces of a run's
     judgments, replacing what an earlier log, export or import put there.
 
@@ -78,10 +79,10 @@ def log_notes(
                 traced |= {mark: there[trace_id(mark)] for mark in untraced if trace_id(mark) in there}
             done = _assess(store, [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes], traced)
             missing = len(marks) - len(traced)
-            left = f" {missing} without a trace were left out." if missing else ""
-            return f"MLflow: on {done} traces.{left} {where(store, run_id)}"
+            left = Finding("review.left_out", {"n": missing}) if missing else ""
+            return Finding("review.on_traces", {"n": done, "left": left, "where": where(store, run_id)})
     except ConfigError as error:
-        return f"MLflow: skipped, because {error}"
+        return Finding("review.skipped", {"why": str(error)})
 
 
 def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> Said:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import sqlite3
@@ -93,6 +94,8 @@ def prepare_environment() -> None:
     """Settings that MLflow reads on import; what the user has set wins."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    # It logs what a database refuses with a traceback, and raises it too, which is what we tell of.
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 
 
 def check_store(uri: str | None) -> None:

@@ -249,7 +249,7 @@ def where(store: Store, run_id: str) -> str:
     if database(store.uri) is None and store.uri.startswith("http"):
         return f"{store.address.rstrip('/')}/{page}"
     command = "undogmatic ui" if store.uri == default_uri() else f"undogmatic ui --uri {store.address}"
-    return f"{command}  (then /{page})"
+    return f"{command}  (/{page})"
 
 
 def tags(run: FinishedRun) -> dict[str, str]:

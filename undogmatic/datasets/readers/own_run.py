@@ -20,7 +20,7 @@ REVIEWED, LABELS, WITH_LABELS = "labels.jsonl", "labels.csv", "with_labels.jsonl
 CHOICES = ("tie", "first", "second")
 """The categories of rubric=preference, where the run's config does not name others."""
 _CONFIG, _START = ".hydra/config.yaml", ".hydra/hydra.yaml"
-_NOT_FACTS = ("id", "text", "inputs", "pair", "maker", "label_count", "label_spread", "inclusion_probability", "parent")
+_NOT_FACTS = ("id", "text", "inputs", "pair", "maker", "label_count", "label_spread", "parent")
 
 
 def _claims(head: Head) -> bool:

@@ -1,0 +1,87 @@
+"""Finds what can be said of texts without reading them: whether there is one at all, and the numbers that stand in it,
+one of which a program could give for its verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.records.verdict_table import Kind
+from undogmatic.stats.checks import Array
+from undogmatic.stats.rival import Voice, voice
+
+LEAST_WITH_TEXT = 0.9
+"""The share of items of which there must be a text, for what a program would do with the texts to be known."""
+_NAME = re.compile(r"(?=.*[A-Za-z])(?=.*[\d/\\_@]|.*\.\w{2,4}$)[\w./\\:@%?&=#~+-]+", re.ASCII)
+"""The name of a file, an address or an id, which says nothing of what was judged."""
+PLACES = 5
+"""How many numbers from either end of a text a program could give for its verdict, each in its place."""
+BESIDE = 6
+"""Of how many words the number beside them could be it."""
+LEAST_WITH_NUMBER = 0.8
+"""The share of texts that must hold a number for it to be one."""
+_NUMBER = re.compile(
+    r"(?:(?P<before>[^\W\d]+)[^\w\n]{0,3})?(?<![\d.,])(?P<number>\d+(?:[.,]\d+)?)"
+    r"(?=(?:[^\w\n]{0,2}(?P<after>[^\W\d]+))?)"
+)
+
+
+def says_something(text: str) -> bool:
+    """Whether there is a text, and more than the name of one."""
+    return bool(text.strip()) and _NAME.fullmatch(text.strip()) is None
+
+
+def numbers(texts: Sequence[str]) -> dict[str, Array]:
+    """The number that a program could find in each text without reading it, by where it stands: as an item's grade may
+    stand in its text. One that more than a fifth of the texts lack is left out; a text without it has NaN."""
+    found: dict[str, dict[int, float]] = {}
+    for place, text in enumerate(texts):
+        held = [(float(one["number"].replace(",", ".")), one) for one in _NUMBER.finditer(text)]
+        values = [value for value, _ in held]
+        own: dict[str, float] = {}
+        for n in range(min(PLACES, len(values))):
+            own |= {f"{'number_in_place' if n else 'first_number'} {n}": values[n]}
+            own |= {f"{'number_in_place' if n else 'last_number'} {-1 - n}": values[-1 - n]}
+        if values:
+            own |= {"largest_number": max(values), "smallest_number": min(values)}
+        for value, one in held:
+            for name in ("before", "after"):
+                if one[name]:
+                    own.setdefault(f"number_beside {name} {one[name].lower()}", value)
+        for name, value in own.items():
+            found.setdefault(name, {})[place] = value
+    often = {name: own for name, own in found.items() if len(own) >= LEAST_WITH_NUMBER * len(texts)}
+    beside = sorted(
+        (name for name in often if name.startswith("number_beside")), key=lambda name: (-len(often[name]), name)
+    )
+    for name in beside[BESIDE:]:
+        del often[name]
+    return {name: np.array([own.get(k, np.nan) for k in range(len(texts))]) for name, own in often.items()}
+
+
+def by_numbers(
+    kind: Kind, texts: Sequence[Sequence[str]], people: Voice, said: Callable[[Array, Voice], Voice]
+) -> Iterator[tuple[str, Voice]]:
+    """What programs would say that give a number in the text for their verdict, or a pass from some number on; of two
+    texts, the one with the larger number.
+
+    Args:
+        texts: One list, or two of a choice of two outputs.
+        said: Makes verdicts like those of `people` of what is foretold, shape (1, n_items).
+    """
+    if kind == "unordered":
+        return
+    read = [numbers(own) for own in texts]
+    for name in (name for name in read[0] if name in read[-1]):
+        value = read[0][name] - read[1][name] if len(read) > 1 else read[0][name]
+        for told in (value, -value):
+            if kind == "pairwise":
+                voice_of = said(np.nan_to_num(np.sign(told) / 2)[None] + 0.5, people)
+            else:
+                ranks = pd.Series(told).rank()
+                by_number = ranks.fillna(ranks.median()).to_numpy(dtype=np.float64)
+                voice_of = voice(by_number) if kind == "numeric" else said(by_number[None], people)
+            yield name.partition(" ")[0], voice_of

@@ -1,0 +1,113 @@
+"""Finds which rows of a verdict table belong together: intervals are over groups, so what depends on each other counts
+as one. What a column says and what the texts show are joined, as in a run (`analyses.independence`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from undogmatic.stats.surface import copies, enough
+
+Column = NDArray[np.object_]
+"""One text or name per row, None where there is none."""
+
+
+class Groups(NamedTuple):
+    """The group of each row, None where it stands alone; `by_copies` counts the groups that a column told apart and
+    that hold copies or near-copies of each other's texts."""
+
+    names: Column
+    by_copies: int
+
+
+def groups_of(item: Column, named: Column | None, context: Column | None, texts: Sequence[Column]) -> Groups:
+    """The groups of rows with the same name in the column that says so, with the same or nearly the same context, and
+    with the same or nearly the same texts.
+
+    Of a context and a text, or of two texts, those that are long enough (`stats.surface.enough`) and not the same in
+    all rows tie each by itself; the two texts of a choice may stand in either order.
+
+    Args:
+        item: The id of each row's item: rows of one item are together.
+        named: What a column says of each row. context: What was answered. texts: What was judged, one or two columns.
+    """
+    by_item = pd.factorize(item)[0]
+    given = [_codes(named)] if named is not None else []
+    if context is not None:
+        given.append(_clusters([context])[0])
+    every = [*([context] if context is not None else []), *texts]
+    shown = [column for column in every if _varies(column)] or every
+    wholes = _clusters([_joined(shown)])
+    alone = texts if len(shown) > 1 else ()
+    each = _clusters([_only(column, enough) for column in alone if _varies(column)])
+    apart = _components([by_item, *given], len(item))
+    together = _components([by_item, *given, *wholes, *each], len(item)) if texts else apart
+    tied = np.any([codes >= 0 for codes in (*given, *wholes, *each)], axis=0)
+    heads: dict[int, object] = {}
+    for head, name in zip(together.tolist(), named if named is not None else (), strict=False):
+        if name is not None:
+            heads.setdefault(head, name)
+    n = 0
+    for head in dict.fromkeys(together[tied].tolist()):
+        if head not in heads:
+            n += 1
+            heads[head] = f"text {n}"
+    names = np.array([heads.get(head) for head in together.tolist()], dtype=object)
+    crossed = pd.DataFrame({"apart": apart, "together": together})[[named is not None and x is not None for x in names]]
+    counts = crossed.groupby("together")["apart"].nunique() if len(crossed) else pd.Series(dtype=int)
+    return Groups(names, int(counts[counts > 1].sum()))
+
+
+def _varies(column: Column) -> bool:
+    return len({text for text in column if text is not None and text.strip()}) > 1
+
+
+def _codes(column: Column) -> NDArray[np.intp]:
+    """A number per different name, -1 where there is none."""
+    return np.asarray(pd.factorize(column)[0], dtype=np.intp)
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    """All that a row shows, in an order that does not hang on that of the columns."""
+    whole = np.full(len(columns[0]) if columns else 0, None, dtype=object)
+    for place, row in enumerate(zip(*columns, strict=True)):
+        texts = sorted(text for text in row if text is not None and text.strip())
+        whole[place] = "\n".join(texts) if texts else None
+    return whole
+
+
+def _only(column: Column, kept: Callable[[str], bool]) -> Column:
+    """The texts of which this holds, None in place of the others."""
+    known = {text: text if kept(text) else None for text in set(column) if text is not None}
+    return np.array([known.get(text) for text in column], dtype=object)
+
+
+def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
+    """For each column the cluster of copies and near-copies that each text belongs to, over all columns together; -1
+    where there is none."""
+    if not columns or not len(columns[0]):
+        return []
+    whole = np.concatenate([_only(column, lambda text: bool(text.strip())) for column in columns])
+    codes, distinct = pd.factorize(whole)
+    found = np.asarray(copies(tuple(map(str, distinct))), dtype=np.intp)
+    clusters = np.where(codes >= 0, found[codes] if len(found) else -1, -1)
+    return [part.astype(np.intp) for part in np.split(clusters, len(columns))]
+
+
+def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
+    """A number per group of rows that share a mark, by way of others too; a mark of -1 ties nothing."""
+    from scipy import sparse
+
+    rows, ties, size = [], [], n
+    for codes in marks:
+        there = np.flatnonzero(codes >= 0)
+        rows.append(there)
+        ties.append(codes[there] + size)
+        size += int(codes.max(initial=-1)) + 1
+    links = (np.concatenate(rows), np.concatenate(ties))
+    graph = sparse.coo_matrix((np.ones(len(links[0])), links), shape=(size, size))
+    return np.asarray(sparse.csgraph.connected_components(graph, directed=False)[1][:n], dtype=np.intp)
