@@ -360,14 +360,32 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     if key == "grades":
         steep = drift is not None and (drift.low > 0 or drift.high < 0) and abs(drift.value) > 2 * matters
         line = rated.conversion(use, drift.value if drift is not None and steep else 0.0, span).rounded(digits)
-        values |= {"convert": _formula(line, digits, own), "line": line, "since": []}
+        bends = None if drift is None or line.slope != 1 else _left_over(drift, use, _ends(own, pairs), digits)
+        values |= {"convert": _formula(line, digits, own, bends), "line": line, "since": []}
         settle = Finding("kinds.settle_convert")
     told.note(f"kinds.grades_{key}", weight, settle, **values)
 
 
-def _formula(line: Conversion, digits: int, own: JudgeTable) -> Finding:
-    """The sentence that says how a grade is converted."""
-    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits}
+def _left_over(drift: Estimate, use: Rated, ends: tuple[float, float], digits: int) -> Finding | None:
+    """The sentence that says by how much grades that are all moved by as much stay off at the ends of the scale; None
+    where the difference is not shown to change over it."""
+    if not (drift.low > 0 or drift.high < 0):
+        return None
+    low, high = _at_ends(drift, use, ends)
+    values = {"low": abs(low), "high": abs(high), "falls": int(drift.value < 0), "digits": digits}
+    return Finding("kinds.convert_average", values)
+
+
+def _at_ends(drift: Estimate, use: Rated, ends: tuple[float, float]) -> tuple[float, float]:
+    """By how much the difference at either end of the scale is another than on average."""
+    middle = np.average((use.verdicts + use.labels) / 2, weights=use.weights)
+    low, high = (float(drift.value * (end - middle) / (ends[1] - ends[0])) for end in ends)
+    return low, high
+
+
+def _formula(line: Conversion, digits: int, own: JudgeTable, bends: Finding | None) -> Finding:
+    """The sentence that says how a grade is converted, and how far that holds."""
+    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits, "average": bends or []}
     values |= {"adds": int(line.shift > 0), "ends": []}
     cut, grades = converted(own, line).verdicts["verdict"], line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     if own.table.scale is not None and not np.allclose(cut, grades, equal_nan=True):
@@ -386,8 +404,7 @@ def _trend(bias: Estimate, drift: Estimate | None, use: Rated, ends: tuple[float
     """The sentence that says how the difference changes over the scale, and whether it changes its sign on the way."""
     if drift is None or not np.isfinite([drift.value, *drift.interval]).all():
         return Finding("kinds.trend_none")
-    middle = np.average((use.verdicts + use.labels) / 2, weights=use.weights)
-    low, high = (bias.value + drift.value * (end - middle) / (ends[1] - ends[0]) for end in ends)
+    low, high = (bias.value + more for more in _at_ends(drift, use, ends))
     clear = drift.low > 0 or drift.high < 0
     key = "changes" if not clear or low * high >= 0 else "falls" if drift.value < 0 else "rises"
     return Finding(f"kinds.trend_{key}", drift.values("drift") | {"digits": digits, "clear": int(clear)})

@@ -50,6 +50,8 @@ CUTS, MOST_COLUMNS, QUOTED = 8, 30, 4
 QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
 QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
+NUMBERS = ("first_number", "last_number", "largest_number", "smallest_number", "number_in_place", "number_beside")
+"""Numbers in the text (`unread.numbers`)."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ class SurfaceRival:
     others: int = 0
     lacking: int = 0  # items of which there is no text, or but the name of one, where those are too many
     column: _Column | None = None  # that foretells the verdicts best, where none explains the agreement
+
+    @property
+    def by_number(self) -> int:
+        """1 where the rival gives a number in the text for its verdict, else 0."""
+        return int(self.what[:1] != () and self.what[0] in NUMBERS)
 
 
 class _Sides:
@@ -389,7 +396,8 @@ SAID = {
     "no_texts": "surface.no_texts", "texts_lack": "surface.texts_lack",
     "no_labels": "surface.no_labels", "few": "surface.few", "rare": "surface.rare",
     "constant": "surface.constant", "nothing": "surface.nothing", "follows": "surface.follows",
-    "column": "surface.column", "as_good": "surface.as_good", "as_good_numbers": "surface.as_good_numbers",
+    "as_good_number": "surface.as_good_number", "column": "surface.column",
+    "as_good": "surface.as_good", "as_good_numbers": "surface.as_good_numbers",
     "beyond": "surface.beyond", "beyond_numbers": "surface.beyond_numbers",
 }  # fmt: skip
 
@@ -434,7 +442,9 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     if found.outcome == "as_good":
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
     accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
-    return found.outcome if accuracy else f"{found.outcome}_numbers", values | accuracy
+    by_number = found.outcome == "as_good" and found.by_number
+    ending = "_number" if by_number else "" if accuracy else "_numbers"
+    return f"{found.outcome}{ending}", values | accuracy
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
