@@ -104,8 +104,8 @@ FAULTS = {
     ),
     "texts are asked in file order": Fault(
         "undogmatic/records/records.py",
-        "order: list[int] = np.lexsort((np.asarray(items), np.asarray(units))).tolist()",
-        "order = list(range(len(units)))",
+        "np.lexsort((np.asarray(items), np.asarray(units))).astype(np.int32)",
+        "np.arange(len(units), dtype=np.int32)",
         ("tests/records/test_order.py",),
     ),
     "the rival sees what it is tested on": Fault(

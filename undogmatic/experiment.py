@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import time
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +41,7 @@ from undogmatic.records.records import (
 )
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
-from undogmatic.records.stored import whole
+from undogmatic.records.stored import in_parts, whole
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
@@ -240,7 +239,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     if journals.begun:
         kept = sum(not unanswered(judgment) for judgment in journals.results(items, parts.judges, repeats)[1])
     total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
-    asked = in_order(items, array("q", turns((item.id for item in items), (item.pair for item in items))))
+    asked = in_order(items, turns((item.id for item in items), (item.pair for item in items)))
     try:
         with Progress(manifest.name, total, parts, kept) as progress:
             asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
@@ -270,7 +269,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         raw = f"\nThe model said: {failure.raw[:200]!r}" if failure.raw else ""
         way = "The journal keeps every raw answer. Try another readout= or model=."
         raise RunStopped(f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}")
-    failed, fitted = Failed.of(frame["error"]), parts.fitted(made)
+    failed, fitted = Failed.of(rows["error"] for rows in in_parts(frame, ["error"])), parts.fitted(made)
     return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted)
 
 
@@ -377,7 +376,7 @@ def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: f
     """Note how the run ended; its headline. Raises RunStopped where some answers are still missing, or where more than
     the share `allowed` of the judgments failed."""
     headline = headline_of(finished.results)
-    missing = int(finished.frame["error"].isin(RETRIED_ON_RESUME).sum())
+    missing = sum(rows["error"].isin(RETRIED_ON_RESUME).sum() for rows in in_parts(finished.frame, ["error"]))
     standing = {r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative}
     facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
     facts |= {"choices": dict(finished.choices), "uses_prompt": finished.uses_prompt, "model": finished.model_name}

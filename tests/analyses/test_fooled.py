@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import analysed, labelled_run, verdict_table
 from undogmatic.analyses.check import check
 from undogmatic.analyses.unread import numbers
 from undogmatic.datasets.faults import counts_rows
@@ -132,6 +132,75 @@ def test_a_judge_without_merit_is_not_believed(fooling: str) -> None:
 )
 def test_an_honest_judge_is(honest: Callable[[], JudgeCheck]) -> None:
     assert (found := honest()).standing == "supported", found.verdict
+
+
+HONEST = graded(maker=["one", "two"] * (N // 2))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda rows: rows.sample(frac=1, random_state=3),
+        lambda rows: rows[rows.columns[::-1]],
+        lambda rows: rows.assign(judge=rows["judge"] * 3 + 20),
+        lambda rows: rows.assign(human=rows["human"] / 4, judge=rows["judge"] / 4),
+        lambda rows: rows.assign(note=[f"seen {k}" for k in range(N)]),
+        lambda rows: rows.assign(another=rows["human"].sample(frac=1, random_state=1).to_numpy()),
+    ],
+)
+def test_what_says_nothing_of_the_judge_changes_no_figure(changed: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    """The order of rows and columns, the units of grades, a column of remarks, another judge."""
+    table = changed(HONEST).reset_index(drop=True)
+    judges = ("judge", "another") if "another" in table else ("judge",)
+    ends = {"scale": "0-400", "human_scale": "0-100"} if table["judge"].max() > 100 else {}
+    options = TableOptions(judge=judges, human=("human",), text=("text",), **ends)
+    found = check(read_table(table, options), CheckOptions()).judges[0]
+    before = answers(HONEST)
+    assert (found.standing, found.groups) == (before.standing, before.groups) == ("supported", N)
+    for name in ("agreement.spearman", "surface.increment", "surface.at_equal", "surface.foretold"):
+        one, other = found.told.figures[name], before.told.figures[name]
+        assert (one.value, *one.interval) == pytest.approx((other.value, *other.interval), abs=1e-6), name
+
+
+def test_the_names_of_items_and_judges_and_the_codes_of_labels_change_no_answer() -> None:
+    rows = passed()
+    codes = {name: rows[old].map({"pass": 1, "fail": 0}) for name, old in (("other", "human"), ("score", "judge"))}
+    again = rows.assign(id=[f"{each[::-1]}-{each}" for each in rows["id"]], **codes)
+    options = TableOptions(judge=("score",), human=("other",), text=("text",))
+    (found,) = check(read_table(again.drop(columns=["judge", "human"]), options), CheckOptions()).judges
+    before = answers(rows)
+    assert found.standing == before.standing == "supported"
+    one, other = (each.told.figures["agreement.kappa"] for each in (found, before))
+    assert (one.value, *one.interval) == pytest.approx((other.value, *other.interval))
+
+
+RUNS: dict[str, tuple[Callable[[], pd.DataFrame], str | None]] = {
+    "honest": (graded, None),
+    "a grade among other numbers": (lambda: graded(text=AMONG, judge=GRADE, human=NEAR), "surface.as_good_numbers"),
+    "ranks of the labels": (lambda: graded(judge=pd.Series(GRADE).rank() - 1), "scored.in_step"),
+    "the labels": (lambda: graded(judge=GRADE), "scored.identical"),
+    "numbers of rows": (lambda: graded(judge=np.arange(N) * 1.0, human=np.clip(COUNTED, 0, 100)), "scored.counts_rows"),
+    "names of files": (lambda: graded(text=[f"scan_{k:03}.pdf" for k in range(N)]), "surface.texts_lack"),
+    "ids for texts": (lambda: graded(text=IDS), ""),
+    "few groups": (lambda: graded(group=[f"g{k % 15}" for k in range(N)]), "surface.few"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_says_what_a_check_says(name: str) -> None:
+    rows, reason = RUNS[name][0](), RUNS[name][1]
+    judged = labelled_run(
+        (row["human"], float(row["judge"]), {"metadata": {"group": row["group"]}} if "group" in row else {})
+        for row in rows.to_dict("records")
+    )
+    judged.frame[["item_id", "text"]] = rows[["id", "text"]].to_numpy()
+    ruled = analysed("labelled", judged, prefix=None)
+    assert (ruled.standing == "supported") is (reason is None) is (answers(rows).standing == "supported")
+    told = ruled.result.verdict
+    assert told is not None and (told.key == "labelled.verdict_checked") is bool(reason)
+    if reason:
+        assert told.values["reason"].key == reason
+        assert all("speaks against" in said or "fala contra" in said for said in ruled.sentences())
 
 
 @pytest.mark.parametrize("tie", ["own group", "own question", "a pair turned round"])

@@ -5,6 +5,7 @@ figure data. `report/` gives them words and pictures.
 """
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -21,7 +22,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Key, Label, Verdict
 from undogmatic.records.results import AnalysisResult, Finding, Telling, part_names
 from undogmatic.records.rubric import Rubric
-from undogmatic.records.stored import StoredTable, storable
+from undogmatic.records.stored import StoredTable, storable, voices
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
 from undogmatic.safety.spool import many
@@ -126,7 +127,7 @@ class LongTable:
     def parts(self) -> dict[str, "LongTable"]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
         `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the empty name."""
-        names = part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+        names = part_names(voices(self.frame))
         if len(names) == 1:
             return {"": self}
         parts, frame = {}, self.frame
@@ -397,6 +398,13 @@ def check_groups(analysis: str, column: str, groups: Collection[Any], instead: s
         )
 
 
+def texts_of(rows: pd.DataFrame) -> list[str]:
+    """The texts of rows of the long table. An item of which only the id is known has none: what it is called tells
+    nothing of it, and a word counter that is fitted to names is beaten by anybody."""
+    ids = rows["item_id"] if "item_id" in rows else [None] * len(rows)
+    return ["" if text == item else str(text) for text, item in zip(rows["text"], ids, strict=True)]
+
+
 def count(tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = None) -> list[Finding]:
     """Tell how many of these first-repeat rows were judged and how many failed.
 
@@ -405,19 +413,22 @@ def count(tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = 
     Returns:
         The sentence "n texts were not judged", with their conditions and reasons; nothing where all were.
     """
-    n_failed = int(rows["error"].notna().sum())
-    tell.number(len(rows) - n_failed, "judged")
-    tell.number(n_failed, "failed")
-    if not n_failed:
-        return []
     named = rows["condition"].where(rows["condition"].notna(), "all").astype(str)
-    counts = rows["error"].groupby(named).value_counts().sort_index()
-    where = "; ".join(
-        f"{condition}: {', '.join(f'{reason} {n}' for reason, n in counts[condition].items())}"
-        for condition in (named.unique() if conditions is None else conditions)
-        if condition in counts.index
-    )
-    return [Finding("analyses.failed", {"n": n_failed, "total": len(rows), "where": where})]
+    failed = Counter(zip(named[rows["error"].notna()], rows["error"].dropna(), strict=True))
+    return tell_failed(tell, len(rows), failed, named.unique() if conditions is None else conditions)
+
+
+def tell_failed(
+    tell: Telling, total: int, failed: Mapping[tuple[str, str], int], conditions: Iterable[str]
+) -> list[Finding]:
+    """What `count` tells, of so many rows and of how many of a condition failed for a reason."""
+    tell.number(total - (n_failed := sum(failed.values())), "judged")
+    tell.number(n_failed, "failed")
+    reasons: dict[str, list[str]] = {}
+    for (condition, reason), n in sorted(failed.items()):
+        reasons.setdefault(condition, []).append(f"{reason} {n}")
+    where = "; ".join(f"{name}: {', '.join(reasons[name])}" for name in conditions if name in reasons)
+    return [Finding("analyses.failed", {"n": n_failed, "total": total, "where": where})] if n_failed else []
 
 
 def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:

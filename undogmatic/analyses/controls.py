@@ -19,6 +19,7 @@ from undogmatic.analyses.base import (
     count,
     family_level,
     quoted,
+    texts_of,
 )
 from undogmatic.analyses.pairs import numbers
 from undogmatic.analyses.rivals import MOST_TEXTS, LabelledRival, Seen, drawn, labelled_rival, seen_of
@@ -336,7 +337,7 @@ def surface_of_classes(judged: LongTable, worse: list[str], better: list[str], l
     rows = rows[rows["condition"].isin([*worse, *better])]
     rows = rows[drawn(rows["group"].to_numpy(dtype=object), MOST_TEXTS, rng)]
     is_worse, scores = rows["condition"].isin(worse).to_numpy(dtype=np.float64), judged.sign * numbers(rows, "score")
-    texts, groups = rows["text"].astype(str).tolist(), units(rows)
+    texts, groups = texts_of(rows), units(rows)
     seen = seen_of(judged, texts)
     rival = labelled_rival(texts, scores, is_worse, groups, rng, seen, level)
     if rival.outcome != "beyond_surface":

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import islice
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Judgment
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.runs.folder import JOURNAL, RunFolder
+from undogmatic.safety.spool import HELD
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")
@@ -47,11 +49,8 @@ class CostsAnalysis(Limited):
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline: what is cheap is not therefore good."""
         frame = judged.frame
-        known = [name for name in (TRIGGERED, FIRED, UNKNOWN) if name in frame]
-        known += ["group"] if TRIGGERED in frame else []  # of many texts the names of the groups are long
-        rows = frame[frame["error"].ne("not_judged")][[*QUANTITIES, "cached", "error", *known]]
+        rows = read(frame[frame["error"].ne("not_judged")])
         costs, base = per_item(rows), self._baseline(judged)
-        rows = read(rows)
         tell, cheaper = Telling(self.name), {q: costs[q] / base[q] if base[q] > 0 else np.nan for q in costs}
         table = pd.DataFrame({"per_item": costs, "baseline": base, "ratio": cheaper}).rename_axis("quantity")
         tell.tables["per_item"] = table = table.reset_index()
@@ -73,12 +72,13 @@ class CostsAnalysis(Limited):
         if len(ratios) > 1:
             data = columns(ratios, labels="quantity", values="ratio")
             tell.draw("ratio", "bars", **data, reference=1.0, y_label="ratio")
-        self._trigger(tell, rows)
+        if TRIGGERED in frame:
+            self._trigger(tell, rows[["group", *(name for name in (TRIGGERED, FIRED, UNKNOWN) if name in frame)]])
         return [tell.result()]
 
     def _trigger(self, tell: Telling, rows: pd.DataFrame) -> None:
         """How often the expensive judge was called, and which rules fired; nothing of other judges."""
-        known = rows[rows[TRIGGERED].notna()] if TRIGGERED in rows else rows.head(0)
+        known = rows[rows[TRIGGERED].notna()]
         if known.empty:
             return
         groups = units(known)
@@ -122,27 +122,30 @@ def _names(rows: pd.DataFrame, column: str) -> pd.Series:
 
 def spent(judgments: Iterable[Judgment]) -> pd.DataFrame:
     """One row per judgment: `item_id`, `repeat`, what it took, and in `error` why it failed (None: it did not)."""
-    rows = [
-        {"item_id": j.item_id, "repeat": j.repeat, "error": getattr(j.outcome, "reason", None)} | j.cost.model_dump()
+    names = ["item_id", "repeat", "error", *Cost.model_fields]
+    rows = (
+        (j.item_id, j.repeat, getattr(j.outcome, "reason", None), *(getattr(j.cost, name) for name in names[3:]))
         for j in judgments
-    ]
-    return pd.DataFrame(rows, columns=["item_id", "repeat", "error", *Cost.model_fields])
+    )
+    parts = [pd.DataFrame([*islice(rows, HELD)], columns=names)]  # as objects a row takes eight times as much
+    while len(parts[-1]) == HELD and (more := [*islice(rows, HELD)]):
+        parts.append(pd.DataFrame(more, columns=names))
+    return pd.concat([part.astype({"error": object, "usd": float}) for part in parts], ignore_index=True)
 
 
-def read(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows without those for which nobody was asked because the item lacks what the judge reads: no text of 0 calls
-    was judged there. A judge that asks nobody, or nobody for some items, keeps its rows."""
+def read(rows: Any) -> Any:
+    """The rows of a table without those for which nobody was asked because the item lacks what the judge reads: no text
+    of 0 calls was judged there. A judge that asks nobody, or nobody for some items, keeps its rows."""
     return rows[rows["error"].ne("input") | ((rows["calls"] + rows["cached"]) > 0)]
 
 
-def per_item(rows: pd.DataFrame) -> dict[str, float]:
+def per_item(rows: Any) -> dict[str, float]:
     """Mean per judgment of each quantity: calls of all, the rest of those without an answer from the cache (NaN: none).
 
     Money is unknown as soon as one of these judgments' is. Items that could not be read are left out (`read`). A row is
-    a judgment, with columns QUANTITIES, cached and error.
+    a judgment, with columns QUANTITIES, cached and error; they are read one after the other.
     """
     rows = read(rows)
-    costs = rows[list(QUANTITIES)].astype("float64")
-    fresh = costs[rows["cached"] == 0]
-    means = {quantity: float(fresh[quantity].mean(skipna=False)) for quantity in QUANTITIES}
-    return means | {"calls": float((costs["calls"] + rows["cached"]).mean())}
+    fresh = (rows["cached"] == 0).to_numpy()
+    means = {name: float(rows[name].astype("float64")[fresh].mean(skipna=False)) for name in QUANTITIES}
+    return means | {"calls": float((rows["calls"].astype("float64") + rows["cached"]).mean())}

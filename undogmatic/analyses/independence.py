@@ -3,7 +3,7 @@
 import weakref
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -278,12 +278,15 @@ class Failed(NamedTuple):
     n_reason: int
 
     @classmethod
-    def of(cls, errors: pd.Series) -> "Failed":
-        """From the column `error` of the long table. A judge that chose differently in the two orders of two outputs
-        did answer; what that means is told by `analysis=preference`."""
-        reasons = errors[errors != "undecided"].dropna().value_counts()
-        reason, n_reason = ("", 0) if reasons.empty else (str(reasons.index[0]), int(reasons.iloc[0]))
-        return cls(int(reasons.sum()), len(errors), reason, n_reason)
+    def of(cls, errors: Iterable[pd.Series]) -> "Failed":
+        """From the column `error` of the long table, in parts. A judge that chose differently in the two orders of two
+        outputs did answer; what that means is told by `analysis=preference`."""
+        reasons, total = Counter[str](), 0
+        for part in errors:
+            reasons.update(part[part != "undecided"].dropna())
+            total += len(part)
+        reason, n_reason = next(iter(reasons.most_common(1)), ("", 0))
+        return cls(reasons.total(), total, reason, n_reason)
 
     def too_many(self, allowed: float) -> bool:
         """Whether more than the share `allowed` failed."""

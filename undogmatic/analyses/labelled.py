@@ -9,11 +9,22 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import NonNegativeFloat
 
-from undogmatic.analyses import rivals
-from undogmatic.analyses.base import FEWEST_DRAWN, Correlation, Limited, LongTable, Share, columns, count, too_few
+from undogmatic.analyses import rivals, scored
+from undogmatic.analyses.base import (
+    FEWEST_DRAWN,
+    Correlation,
+    Limited,
+    LongTable,
+    Share,
+    columns,
+    count,
+    texts_of,
+    too_few,
+)
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.wordings import texts_beside
 from undogmatic.stats import agreement, checks, limits, ranking
 
 FEWEST_GROUPS = 10
@@ -104,7 +115,7 @@ class LabelledAnalysis(Limited):
         if len(rows) < FEWEST_DRAWN:
             tell.findings.append(too_few("scatter", len(rows)))
         headline = "labelled.spearman" if accuracy["spearman"] is not None else None
-        return [tell.result(sentence, standing, headline=headline)]
+        return [tell.result(sentence, standing, headline=headline, texts=(*texts_beside(self), *scored.TEXTS))]
 
     def _accuracy(self, rows: pd.DataFrame, column: str, rng: np.random.Generator) -> dict[str, Any]:
         """One set of scores against the labels. What does not exist for these data is None; bias is score minus
@@ -165,17 +176,17 @@ class LabelledAnalysis(Limited):
         `same_score`, `same_label`: the one value that all judged texts have, or None; `same`: the judge says the same
         of texts with different labels. `gain`, the error of the constant answer minus the judge's, and `bias`, score
         minus label, need FEWEST_GROUPS groups; `follows` is the rank correlation, None without an interval; `rival` is
-        there if the order is shown.
+        there if the order is shown; `reason` is what `undogmatic check` would say against the judge then.
         """
-        scored = rows["error"].isna().to_numpy()
-        done, margin = rows[scored], margin_of(judged.rubric, self.margin)
+        there = rows["error"].isna().to_numpy()
+        done, margin = rows[there], margin_of(judged.rubric, self.margin)
         score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
         e = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
-        e.follows, e.rival, e.gain, e.same = None, None, None, False
+        e.follows, e.rival, e.gain, e.same, e.reason = None, None, None, False, None
         e.failed, e.n_groups = len(rows) - len(done), len(set(units(done)))
         e.few, e.small, e.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
         e.same_score, e.same_label = (
-            float(values[scored][0]) if len(done) and checks.is_constant(values[scored]) else None
+            float(values[there][0]) if len(done) and checks.is_constant(values[there]) else None
             for values in (score, label)
         )
         if e.n_groups < FEWEST_GROUPS:
@@ -199,8 +210,9 @@ class LabelledAnalysis(Limited):
             return e
         e.held = limits.hold(e.follows, self.order)
         if e.held.outcome == "above":
-            texts = done["text"].tolist()
-            seen, of_texts = rivals.seen_of(judged, texts), (texts, score[scored], label[scored], units(done))
+            e.reason = scored.against(judged, rows, self.level, self.order)
+            texts = texts_of(done)
+            seen, of_texts = rivals.seen_of(judged, texts), (texts, score[there], label[there], units(done))
             e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
             e.surface, e.counts = e.rival.outcome, len(seen.columns)
         return e

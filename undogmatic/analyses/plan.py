@@ -19,6 +19,7 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.records import turns
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import in_parts
 from undogmatic.stats.means import Anytime, mean_so_far
 from undogmatic.stats.paired import holm
 
@@ -142,7 +143,7 @@ def so_far(frame: pd.DataFrame, rubric: Rubric, level: float = 0.95) -> Anytime 
     Returns:
         None where all is judged, nothing is, scores have no order, or no statement holds.
     """
-    if not frame["error"].isin(OPEN).any():
+    if not any(rows["error"].isin(OPEN).any() for rows in in_parts(frame, ["error"])):
         return None
     first = frame[frame["repeat"] == 0][
         ["item_id", "judge", "criterion", "pair_id", "group", "condition", "score", "error"]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.base import LongTable
+from undogmatic.analyses.base import LongTable, texts_of
 from undogmatic.analyses.pairs import Pairs, numbers
 from undogmatic.analyses.truth import Margin, units
 from undogmatic.config.build import counter
@@ -190,7 +190,7 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
     n_pairs, alpha = len(first), settings.alpha
     kept = drawn(first["group"].to_numpy(dtype=object), MOST_TEXTS // 2, rng)
     first, second = first[kept], second[kept]
-    texts = [*first["text"].astype(str), *second["text"].astype(str)]
+    texts = [*texts_of(first), *texts_of(second)]
     n, codes = len(first), pd.factorize(first["group"])[0]
     if len(set(texts)) < 2 or codes.max() + 1 < FEWEST_GROUPS:
         return Rival("no_texts" if len(set(texts)) < 2 else "open", n_pairs, n)

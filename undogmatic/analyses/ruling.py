@@ -217,6 +217,7 @@ LABELLED = Rules("labelled.verdict_", (
          f"{_FOLLOWS} order surface=rival.correlation"),
     Rule("surface_open", "not_yet", _is("surface", "open"), f"{_FOLLOWS} order"),
     Rule("no_texts", "not_yet", _is("surface", "no_texts"), f"{_FOLLOWS} order"),
+    Rule("checked", "not_yet", lambda e: e.reason, f"{_FOLLOWS} order reason"),
     Rule("order", "supported", lambda e: e.size != "size_shown", f"{_FOLLOWS} order size counts"),
     Rule("order_and_size", "supported", always, f"{_FOLLOWS} order margin=margin.value counts "
          "gain=gain.judged.estimate.value gain_interval=gain.judged.estimate.interval"),
@@ -283,7 +284,6 @@ FEW_LABELS = Rules("few_labels.verdict_", (
     Rule("estimate", None, always, "n labels level estimate=mean.estimate.value interval=mean.estimate.interval "
          "judge=mean.judge_mean only=mean.labels_only.value only_interval=mean.labels_only.interval"),
 ))  # fmt: skip
-
 _MOVED = ("n=worst.n moved=worst.judged.estimate.value interval=worst.judged.estimate.interval level "
           "margin=margin.value")  # fmt: skip
 REPEATS = Rules("reliability.verdict_", (

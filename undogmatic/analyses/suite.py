@@ -1,14 +1,16 @@
 """All that the dataset allows: paired experiment, controls, attacks, gold labels, or a description; and the costs."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, count, readable
+from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, readable, tell_failed
 from undogmatic.analyses.controls import AdversarialAnalysis, ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
@@ -16,6 +18,7 @@ from undogmatic.analyses.plan import so_far
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import in_parts
 from undogmatic.stats import paired
 
 
@@ -34,17 +37,16 @@ class NoAnalysis:
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline."""
-        names = ["condition", "score", "error", *(() if judged.rubric.scale.ordered else ("category",))]
-        tell, first = Telling(self.name), judged.first()[names]
+        tell, (first, failures) = Telling(self.name), _first(judged)
+        groups = {str(c): rows for c, rows in first.groupby("condition", sort=False, observed=True)}
+        failed = tell_failed(tell, len(first), failures, groups)
         # Texts without condition are one group of their own; with them alone the total says it all.
-        first = first.assign(condition=first["condition"].fillna("all"))
-        failed, groups = count(tell, first), {str(c): rows for c, rows in first.groupby("condition", sort=False)}
         shown = {"total": first} | (groups if list(groups) != ["all"] else {})
         if not judged.rubric.scale.ordered:
             _describe_categories(tell, judged.rubric, shown)
             tell.findings += failed
             return [tell.result()]
-        lines = [_row(name, rows) for name, rows in shown.items() if rows["error"].isna().any()]
+        lines = [_row(name, rows) for name, rows in shown.items() if rows["judged"].any()]
         if lines:
             tell.tables["scores"] = pd.DataFrame(lines)
             values = {name: lines[0][name] for name in ("mean", "median", "q1", "q3")}
@@ -62,6 +64,25 @@ class NoAnalysis:
         scores = {c: rows["score"].dropna().to_numpy(dtype=np.float64) for c, rows in drawn.items()}
         judged.draw(tell, scores, "histogram")
         return [tell.result()]
+
+
+def _first(judged: LongTable) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]:
+    """The rows of the first repeat in little memory: condition ("all" for none), score or category, and whether it was
+    judged; and how many of a condition failed for which reason."""
+    scale, told, failed = judged.rubric.scale, dict[str, list[Any]](), Counter[tuple[str, str]]()
+    levels = [] if scale.ordered else [scale.write(value) for value in scale.default_levels()]
+    for rows in in_parts(judged.frame, ["repeat", "condition", "error", "score" if scale.ordered else "category"]):
+        first = rows[rows["repeat"] == 0]
+        conditions, good = first["condition"].fillna("all").astype(str), first["error"].isna()
+        failed.update(zip(conditions[~good], first["error"][~good], strict=True))
+        told.setdefault("condition", []).append(pd.Categorical(conditions, pd.Index(conditions.unique(), dtype=object)))
+        told.setdefault("judged", []).append(good.to_numpy())
+        if scale.ordered:
+            told.setdefault("score", []).append(first["score"].to_numpy(dtype=np.float64))
+        else:
+            told.setdefault("category", []).append(pd.Categorical(first["category"], levels))
+    joined = {k: np.concatenate(v) if k in ("judged", "score") else union_categoricals(v) for k, v in told.items()}
+    return pd.DataFrame(joined), failed
 
 
 def _describe_categories(tell: Telling, rubric: Rubric, groups: Mapping[str, pd.DataFrame]) -> None:
@@ -83,7 +104,7 @@ def _describe_categories(tell: Telling, rubric: Rubric, groups: Mapping[str, pd.
 
 
 def _row(label: str, rows: pd.DataFrame) -> dict[str, Any]:
-    values, failed = rows["score"].dropna().to_numpy(dtype=np.float64), int(rows["error"].notna().sum())
+    values, failed = rows["score"].dropna().to_numpy(), int((~rows["judged"]).sum())
     (p5, p95), s = np.quantile(values, (0.05, 0.95)).tolist(), paired.summary(values)
     spread = {"minimum": s.minimum, "p5": p5, "q1": s.q1, "median": s.median, "q3": s.q3, "p95": p95}
     return {"condition": label, "n": s.n, "mean": s.mean, "sd": s.sd, **spread, "maximum": s.maximum, "failed": failed}

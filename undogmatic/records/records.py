@@ -11,11 +11,15 @@ import re
 from array import array
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FailureKind = Literal[
     "refusal", "unparseable", "off_scale", "undecided", "transport", "timeout", "budget", "input", "fault"
@@ -277,7 +281,7 @@ def items_digest(items: Iterable[Item]) -> str:
     return hashed.hexdigest()
 
 
-def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> list[int]:
+def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> NDArray[np.int32]:
     """Find the order in which a run asks: pair by pair, pairs and the texts of a pair in the order of a hash.
 
     Files list texts by condition, or the two texts of a pair in the same order throughout. A judge that drifts while
@@ -294,8 +298,7 @@ def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> list[int]:
     for item, pair in zip(ids, pairs, strict=True):
         units.append(place("unit", item if pair is None else pair))
         items.append(place("item", item))
-    order: list[int] = np.lexsort((np.asarray(items), np.asarray(units))).tolist()
-    return order
+    return np.lexsort((np.asarray(items), np.asarray(units))).astype(np.int32)
 
 
 class ScoreDistribution(Record):

@@ -7,7 +7,7 @@ items and verdicts of a run hold besides the columns of every run stands in one 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import pairwise
@@ -130,7 +130,9 @@ class StoredTable:
 
         with _stored(self._path):
             self._writer.close()
+            del self._writer  # and what it holds of every part
             self._read = pyarrow.parquet.ParquetFile(self._file)
+        pyarrow.default_memory_pool().release_unused()
         return self
 
     def __len__(self) -> int:
@@ -212,8 +214,12 @@ class StoredTable:
     def _columns(self, names: list[str]) -> pd.DataFrame:
         if lacking := [name for name in names if name not in self.columns]:
             raise KeyError(lacking[0])
+        import pyarrow
+
         table = self._read.read(self._stored(names))
-        return self._frame(table if self._places is None else table.take(self._places), names)
+        frame = self._frame(table if self._places is None else table.take(self._places), names)
+        pyarrow.default_memory_pool().release_unused()
+        return frame
 
     def _stored(self, names: Sequence[str]) -> list[str]:
         """The columns of the file in which these are."""
@@ -259,6 +265,29 @@ def whole(frame: Any) -> pd.DataFrame:
 def in_parts(frame: Any, names: list[str]) -> Iterator[pd.DataFrame]:
     """These columns of a table, part by part where it is stored."""
     return frame.parts(names) if isinstance(frame, StoredTable) else iter([frame[names]])
+
+
+def voices(frame: Any) -> list[tuple[Any, Any]]:
+    """Judge and criterion of all rows of a table, each pair once, in the order of the rows."""
+    parts = (part.drop_duplicates() for part in in_parts(frame, ["judge", "criterion"]))
+    return [*dict.fromkeys(pair for part in parts for pair in part.itertuples(index=False, name=None))]
+
+
+def foremost(
+    frame: Any, names: list[str], values: Callable[[pd.DataFrame], Mapping[str, np.ndarray]], most: int
+) -> dict[str, np.ndarray]:
+    """The places of the rows with the largest `values`, at most so many of each, from the largest; equal ones in the
+    order of the rows, and none of NaN. `values` are made of these columns, part by part."""
+    best, begun = dict[str, tuple[np.ndarray, np.ndarray]](), 0
+    for rows in in_parts(frame, names):
+        for key, own in values(rows).items():
+            known = np.flatnonzero(~np.isnan(own))
+            before, places = best.get(key, (np.empty(0), np.empty(0, dtype=int)))
+            every, places = np.concatenate([before, own[known]]), np.concatenate([places, known + begun])
+            order = np.argsort(-every, kind="stable")[:most]
+            best[key] = every[order], places[order]
+        begun += len(rows)
+    return {key: places for key, (_, places) in best.items()}
 
 
 def _mark(name: str) -> int:

@@ -8,11 +8,13 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
+from undogmatic.records.stored import foremost, in_parts
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 from undogmatic.records.wordings import FALLBACK
 from undogmatic.report.answers import answers, command, exploratory, typed
@@ -27,19 +29,20 @@ from undogmatic.report.document import (
     Paragraph,
     Quote,
     Table,
+    names_of,
     save,
 )
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import MissingWording, Words, missing
-from undogmatic.report.workbench import bench_of, names_of
+from undogmatic.report.workbench import LEVELS, bench_of
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
 
 EXCERPT = 280  # characters of a judged text
 MOST_FAILURES = 40
-ITEMS_EACH = 3
+ITEMS_EACH, LISTS = 3, 5  # items in each list, and how many lists there are
 _KEY = itemgetter("item_id", "judge", "criterion", "repeat")  # by which judgment a row of the table was made
 ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")  # what only a run has that asks somebody
 
@@ -109,14 +112,19 @@ def asking_notes(run: FinishedRun, words: Words) -> list[str]:
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:
     """Count, for each judge with levels, how many texts it rated with low, medium and high doubt, and marked."""
-    notes, first = [], run.frame[run.frame["repeat"] == 0]
-    for (judge, criterion), part in run.parts.items():
-        rows = first[(first["judge"] == judge) & (first["criterion"] == criterion)]
-        levels = rows["uncertainty"].dropna()
-        if levels.empty:
+    notes, counted = [], {pair: Counter[str]() for pair in run.parts}
+    for rows in in_parts(run.frame, ["judge", "criterion", "repeat", "uncertainty", "error", "review"]):
+        for pair, own in rows[rows["repeat"] == 0].groupby(["judge", "criterion"], sort=False):
+            counted[pair].update(own["uncertainty"].dropna())
+            counted[pair].update({"judged": int(own["error"].isna().sum()), "flagged": int(own["review"].sum())})
+    for pair, part in run.parts.items():
+        levels = {level: counted[pair][level] for level in LEVELS}
+        if not any(levels.values()):
             continue
-        counts = {level: int((levels == level).sum()) for level in ("high", "medium", "low")}
-        counts |= {"without": int(rows["error"].isna().sum()) - len(levels), "flagged": int(rows["review"].sum())}
+        counts = levels | {
+            "without": counted[pair]["judged"] - sum(levels.values()),
+            "flagged": counted[pair]["flagged"],
+        }
         note = words.text("common.note.review", folder=str(as_typed(run.folder)), **counts)
         notes.append(f"{part}: {note}" if part else note)
     return notes
@@ -124,6 +132,8 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
 
 def order_notes(run: FinishedRun, words: Words) -> list[str]:
     """Say of each judge that chose between outputs in both orders how often the two orders disagree."""
+    if not any(criterion in (AS_GIVEN, SWAPPED) for _, criterion in run.parts):
+        return []
     shown = run.frame[run.frame["criterion"].isin((AS_GIVEN, SWAPPED)) & run.frame["error"].isna()]
     notes = []
     shown = shown[["item_id", "judge", "criterion", "repeat", "category"]]
@@ -219,16 +229,20 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
             yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
     if not any(result.figures for result in run.results):
         yield Heading(words.text("common.scores_title"))
-        scored = run.frame[run.frame["score"].notna()]  # categories without an order have none, and are counted instead
-        conditions = scored["condition"].fillna("all").astype(str)
-        groups = {str(name): scores.to_numpy() for name, scores in scored["score"].groupby(conditions, sort=False)}
+        scores: dict[str, list[np.ndarray]] = {}  # categories without an order have none
+        for rows in in_parts(run.frame, ["condition", "score"]):
+            scored = rows[rows["score"].notna()]
+            conditions = scored["condition"].fillna("all").astype(str)
+            for name, own in scored["score"].groupby(conditions, sort=False):
+                scores.setdefault(str(name), []).append(own.to_numpy())
+        groups = {name: np.concatenate(own) for name, own in scores.items()}
         drawn = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
         yield from pictures([drawn] if groups else [], words, "common", run.rubric, run.folder)
 
 
 def counted(run: FinishedRun, words: Words) -> dict[str, Any]:
     """How many judgments there are in `total`, `judged` and `failed`, and these by kind: "refused: 3, off scale: 1"."""
-    kinds = Counter(str(kind) for kind in run.frame["error"].dropna())
+    kinds = Counter(str(kind) for rows in in_parts(run.frame, ["error"]) for kind in rows["error"].dropna())
     told = ", ".join(f"{_kind(kind, words)}: {words.number(n)}" for kind, n in kinds.most_common())
     total, failed = len(run.frame), kinds.total()
     return {"total": total, "judged": total - failed, "failed": failed, "kinds": told}
@@ -240,8 +254,9 @@ def _kind(kind: str, words: Words) -> str:
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The first MOST_FAILURES failed judgments with kind and message, and how many more there are."""
-    failed, rows = run.frame[run.frame["error"].notna()], []
-    told = failed.head(MOST_FAILURES).to_dict("records")
+    failed = [rows["error"].notna().to_numpy() for rows in in_parts(run.frame, ["error"])]
+    places, rows = np.flatnonzero(np.concatenate(failed)), []
+    told = run.frame.iloc[places[:MOST_FAILURES]].to_dict("records")
     named = {row["item_id"] for row in told}
     by_key = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in named}
     for row in told:
@@ -249,27 +264,27 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
         rows.append((_named(row, run), _kind(str(row["error"]), words), shorten(message)))
     headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
     yield Table(headers, rows, named=(True, False, False))
-    if len(failed) > MOST_FAILURES:
-        yield Paragraph(words.text("common.note.failures_more", more=len(failed) - MOST_FAILURES), "small")
+    if len(places) > MOST_FAILURES:
+        yield Paragraph(words.text("common.note.failures_more", more=len(places) - MOST_FAILURES), "small")
 
 
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The texts furthest from their label, with the highest, lowest and least certain scores, and those marked for
     review; of an optimisation by the program that it came to, as in all analyses."""
-    first = run.frame[(run.frame["repeat"] == 0) & run.frame["error"].isna()]
-    first = first[first["judge"] == AFTER] if run.programs else first
-    score, confidence = first["score"].to_numpy(dtype=float), first["confidence"].to_numpy(dtype=float)
-    gaps = np.abs(score - first["label"].to_numpy(dtype=float))
-    orders = {
-        "furthest": np.argsort(-gaps, kind="stable")[: np.isfinite(gaps).sum()],
-        "highest": np.argsort(-score, kind="stable"),
-        "lowest": np.argsort(score, kind="stable"),
-        "uncertain": np.argsort(confidence, kind="stable")[: np.isfinite(confidence).sum()],
-        "review": np.flatnonzero(first["review"].to_numpy(dtype=bool)),
-    }
-    most = ITEMS_EACH * (1 + len(orders) * len(run.parts))  # a list lacks the items of those before it
-    orders = {key: order[:most] for key, order in orders.items()}
-    known = first.iloc[np.concatenate([*orders.values()])]
+
+    def told(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+        shown = (rows["repeat"] == 0) & rows["error"].isna() & ((rows["judge"] == AFTER) if run.programs else True)
+        score, flagged = rows["score"].to_numpy(dtype=float), rows["review"].to_numpy(dtype=bool)
+        values = {"furthest": np.abs(score - rows["label"].to_numpy(dtype=float))}
+        # Categories without an order have no score, and come as they are.
+        values |= {"highest": np.nan_to_num(score, nan=-np.inf), "lowest": np.nan_to_num(-score, nan=-np.inf)}
+        values |= {"uncertain": -rows["confidence"].to_numpy(dtype=float), "review": np.where(flagged, 1.0, np.nan)}
+        return {key: np.where(shown, own, np.nan) for key, own in values.items()}
+
+    most = ITEMS_EACH * (1 + LISTS * len(run.parts))  # a list lacks the items of those before it
+    columns = ["repeat", "error", "judge", "score", "label", "confidence", "review"]
+    orders = foremost(run.frame, columns, told, most)
+    known = run.frame.iloc[np.concatenate([*orders.values()])]
     ends = np.cumsum([len(order) for order in orders.values()])
     lists = {key: known.iloc[end - len(orders[key]) : end] for key, end in zip(orders, ends, strict=True)}
     yield Heading(words.text("common.items_title"))
@@ -341,7 +356,7 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     """The facts of a run as a two-column table."""
     yield Heading(words.text("common.ran_title"))
     metrics, split, text = run.metrics, run.settings.split, words.text
-    counts = counted(run, words) | {"items": len(run.items), "repeats": int(run.frame["repeat"].nunique())}
+    counts = counted(run, words) | {"items": len(run.items), "repeats": len(run.repeats)}
     parts = ", ".join(run.parts.values())
     program = run.programs[-1] if run.programs else None  # of an optimisation, what it came to
     kept = text("common.split_none") if split is None else text("common.split_of", split=split)

@@ -15,10 +15,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from undogmatic.records.records import Item
 from undogmatic.records.results import Answer
 from undogmatic.report.words import glossary
 from undogmatic.safety import files
 from undogmatic.safety.outside import read_text, visible
+from undogmatic.safety.spool import many
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -151,6 +153,15 @@ class Document(NamedTuple):
     def working(self) -> bool:
         """Whether there is something on the page for its script to do."""
         return any(isinstance(block, Bench) for block in self.blocks)
+
+
+def names_of(items: Sequence[Item]) -> dict[str, str]:
+    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it. None
+    of items that are read when they are asked for: few of them have a row."""
+    if many(items):
+        return {}
+    pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
+    return pairs | {item.id: item.id for item in items}
 
 
 def save(document: Document, folder: Path) -> None:

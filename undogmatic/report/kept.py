@@ -14,6 +14,7 @@ from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.stored import voices
 from undogmatic.records.wordings import texts_noted
 from undogmatic.report.words import missing
 from undogmatic.runs.folder import RESULTS, RunFolder
@@ -28,8 +29,8 @@ _FINDING, _FRAME = "$finding", "$frame"
 
 def keep(run: FinishedRun) -> None:
     """Write results.json into the run's folder."""
-    judged_by = run.frame[["judge", "criterion"]].drop_duplicates().to_numpy().tolist()
-    repeats = int(run.frame["repeat"].max()) + 1
+    judged_by = [*map(list, voices(run.frame))]
+    repeats = run.repeats[-1] + 1
     told: dict[str, Any] = {name: _plain(getattr(run, name)) for name in _AS_THEY_ARE}
     told |= {"asked": [asdict(each) for each in run.asked]}
     told |= {"repeatability": _plain(asdict(run.repeatability)), "texts": [*map(str, run.texts)]}

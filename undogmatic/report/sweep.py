@@ -17,12 +17,13 @@ from undogmatic.report.document import (
     Heading,
     Paragraph,
     Table,
+    names_of,
     save,
 )
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
-from undogmatic.report.workbench import bench_of_sweep, names_of
+from undogmatic.report.workbench import bench_of_sweep
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 

@@ -75,29 +75,32 @@ class View(NamedTuple):
 
 def bench_of(run: FinishedRun, words: Words) -> Bench:
     """The table of a run: first what is furthest from its label; without labels, what is doubted most."""
+    columns, opened, total, first = _read(run, words)  # and nothing else is held while the table is made of it
+    block = _laid_out(columns, opened, words, "judgments.jsonl")
+    if (shown := len(opened)) < total:
+        counts = {"shown": shown, "total": total, "first": MOST // 2, "order": words.text(f"bench.view_{first}")}
+        block = block._replace(notes=[words.text("bench.sampled", **counts), *block.notes])
+    return block
+
+
+Opened = tuple[str, Sequence[Part], str | None]  # the item of a row, what it opens to, and its pair
+
+
+def _read(run: FinishedRun, words: Words) -> tuple[dict[str, list[Any]], list[Opened], int, str]:
+    """The columns of the table of a run, what its rows open to, of how many rows these are, and by which order."""
     whole = run.frame[run.frame["repeat"] == 0]
     told, first = _told_first(whole, run)
     frame, shown = told.to_dict("records"), set(told["item_id"])
     judged = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in shown}
-    repeats = range(int(run.frame["repeat"].max()) + 1)
+    repeats = range(run.repeats[-1] + 1)
     known = [[judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame]
-    items, opened = {item.id: item for item in run.items if item.id in shown}, []
+    items, opened = {item.id: item for item in run.items if item.id in shown}, list[Opened]()
     for row, judgments in zip(frame, known, strict=True):
         item = items[row["item_id"]]
         inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
         said = _said(item, row["criterion"], [judgment for judgment in judgments if judgment], words)
         opened.append((item.id, [*inputs, *said], item.pair))
-    columns = _columns(frame, [each[0] for each in known], items, run, words)
-    block = _laid_out(columns, opened, words, "judgments.jsonl")
-    if len(told) < len(whole):
-        counts = {
-            "shown": len(told),
-            "total": len(whole),
-            "first": MOST // 2,
-            "order": words.text(f"bench.view_{first}"),
-        }
-        block = block._replace(notes=[words.text("bench.sampled", **counts), *block.notes])
-    return block
+    return _columns(frame, [each[0] for each in known], items, run, words), opened, len(whole), first
 
 
 def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, str]:
@@ -105,12 +108,16 @@ def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, st
     taken at even steps of the rest; and the name of that order. All of a run whose items are held."""
     if not many(run.items) or len(frame) <= MOST:
         return whole(frame), "data"
-    by = {"furthest": (frame["score"] - frame["label"]).abs(), "doubtful": frame["doubt"]}
-    by |= {"unsure": -frame["confidence"], "highest": frame["score"]}
-    name = next((name for name, values in by.items() if values.notna().any()), "data")
-    worst = by.get(name, frame["score"])
-    order = worst.to_numpy(dtype=float)
-    order = np.argsort(-np.where(np.isnan(order), -np.inf, order), kind="stable")
+
+    def orders() -> Iterator[tuple[str, pd.Series]]:  # one after the other: of a million rows each is 8 MB
+        yield "furthest", (frame["score"] - frame["label"]).abs()
+        yield "doubtful", frame["doubt"]
+        yield "unsure", -frame["confidence"]
+        yield "highest", frame["score"]
+
+    nothing = ("data", pd.Series(np.nan, range(len(frame))))
+    name, worst = next((each for each in orders() if each[1].notna().any()), nothing)
+    order = np.argsort(np.nan_to_num(-worst.to_numpy(dtype=float), copy=False, nan=np.inf), kind="stable")
     rest = order[MOST // 2 :]
     taken = rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]
     return frame.iloc[np.sort(np.concatenate([order[: MOST // 2], taken]))], name
@@ -207,7 +214,7 @@ def _shown(table: VerdictTable, value: float, words: Words) -> str:
 
 def _laid_out(
     columns: Mapping[str, Sequence[Any]],
-    opened: Sequence[tuple[str, Sequence[Part], str | None]],  # of each row: the item, what it opens to, and its pair
+    opened: Sequence[Opened],
     words: Words,
     whole: str,
 ) -> Bench:
@@ -265,15 +272,6 @@ def bench(
 
 _TOLD = ("search", "all", "order", "clear", "raw", "differ", "none", "reports", "more_like", "less_like")
 """What the script itself says."""
-
-
-def names_of(items: Sequence[Item]) -> dict[str, str]:
-    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it. None
-    of items that are read when they are asked for: few of them have a row."""
-    if many(items):
-        return {}
-    pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
-    return pairs | {item.id: item.id for item in items}
 
 
 def fair_length(lengths: Sequence[int], budget: int) -> int:

@@ -15,7 +15,7 @@ import pandas as pd
 from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
 from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
 from undogmatic.records.rubric import Rubric
-from undogmatic.records.stored import in_parts
+from undogmatic.records.stored import in_parts, voices
 from undogmatic.records.wordings import Licence
 from undogmatic.safety import files
 
@@ -103,7 +103,12 @@ class FinishedRun:
     @cached_property
     def parts(self) -> dict[tuple[str, str], str]:
         """What each judge and criterion is called in the report; "" if there is no other."""
-        return part_names(self.frame[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+        return part_names(voices(self.frame))
+
+    @cached_property
+    def repeats(self) -> list[int]:
+        """The repeats of which the table has judgments."""
+        return sorted({int(n) for rows in in_parts(self.frame, ["repeat"]) for n in rows["repeat"].unique()})
 
     @cached_property
     def settings(self) -> RunSettings:
@@ -180,7 +185,7 @@ def keep_scores(folder: Path, frame: Any) -> None:
     where there are labels, with the `text_mark` that tells of which texts they are, for what is later fitted on them.
     Judge and criterion are named where there are several."""
     parts = ["judge", "criterion"]
-    keys = ["item_id", *(parts if len(frame[parts].drop_duplicates()) > 1 else [])]
+    keys = ["item_id", *(parts if len(voices(frame)) > 1 else [])]
     digits = {"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4}
 
     def kept(names: list[str], change: Callable[[pd.DataFrame], pd.DataFrame]) -> Iterator[str]:
@@ -191,7 +196,7 @@ def keep_scores(folder: Path, frame: Any) -> None:
         return rows.drop(columns="text").assign(text_mark=[text_mark(text) for text in rows["text"]])
 
     files.write(folder / "scores.csv", kept(keys + _SCORES, lambda rows: rows.round(digits)))
-    if frame["label"].notna().any():
+    if any(rows["label"].notna().any() for rows in in_parts(frame, ["label"])):
         files.write(folder / "labels.csv", kept([*keys, "label", "text"], marked))
 
 
@@ -201,7 +206,8 @@ def metrics(
     """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its steps made, and the
     results of its analyses. `made` and `seconds` are the judgments made now and the time they took: a continued run is
     as fast as these, and one with nothing left has no rate."""
-    failed, totals, prices = int(frame["error"].notna().sum()), Counter[str](), array("d")
+    failed = sum(int(rows["error"].notna().sum()) for rows in in_parts(frame, ["error"]))
+    totals, prices = Counter[str](), array("d")
     for cost in costs:
         totals.update({name: getattr(cost, name) for name in ("calls", "cached", "input_tokens", "output_tokens")})
         prices.append(np.nan if cost.usd is None else cost.usd)

@@ -196,7 +196,7 @@ class Placed(_Stored[T], Generic[T]):
 
     def __init__(self, read: Callable[[int, int], T]) -> None:
         self._at = read
-        self._starts, self._lengths = array("Q"), array("L")
+        self._starts, self._lengths = array("Q"), array("I")
         self._held: dict[int, T] = {}
 
     def append(self, start: int, length: int) -> None:

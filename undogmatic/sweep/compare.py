@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.compared import DESCRIBED
-from undogmatic.analyses.costs import per_item
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
 from undogmatic.errors import UndogmaticError
@@ -454,7 +453,7 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
     """
     if len(finished) < 2:
         return pd.DataFrame()
-    spent = pd.DataFrame([per_item(job.costs) for job in finished.values()])
+    spent = pd.DataFrame([job.costs for job in finished.values()])
     spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
     spent["seconds"] = [float(job.scores["seconds"].mean()) for job in finished.values()]  # of the first repeat
     cheapest = spent.sort_values(["calls", "seconds"], kind="stable").iloc[0]

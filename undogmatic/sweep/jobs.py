@@ -51,8 +51,8 @@ class Job:
     message: str | None = None  # why it has no result
     # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
-    # What each judgment took, all repeats: columns of `analyses.costs.QUANTITIES` and `cached`.
-    costs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+    # What a judgment took on average, all repeats (`analyses.costs.per_item`).
+    costs: Mapping[str, float] = field(repr=False, default_factory=dict)
     judge: str = ""  # whose scores these are
     criterion: str = OVERALL  # and of what
     part: str = ""  # judge, or judge and criterion, by which it is known in its job; "" if there is no other
@@ -159,7 +159,7 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str])
         metrics |= {"judged": judged, "failed": asked - judged, "calls_cached": int(costs["cached"].sum())}
         metrics |= {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
     job = replace(job, judge=judge, criterion=criterion, part=part, facts=facts, metrics=metrics)
-    return replace(job, scores=scores, items=items, costs=costs)
+    return replace(job, scores=scores, items=items, costs=per_item(costs))
 
 
 SEARCH = "search.json"

@@ -18,6 +18,7 @@ from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Verdict
 from undogmatic.records.results import ANSWERS, STANDINGS, headline_of
+from undogmatic.records.stored import voices
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.runs.progress import doing
@@ -308,7 +309,7 @@ def table(run: FinishedRun) -> pd.DataFrame:
         for j in run.judgments
         if j.item_id in shown_items
     }
-    several = len(frame[["judge", "criterion"]].drop_duplicates()) > 1
+    several = len(voices(frame)) > 1
     shown = [column for column in TABLE if column in frame and (several or column not in ("judge", "criterion"))]
     table = frame[shown].copy()
     keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)

@@ -1,0 +1,69 @@
+"""Holds the scores of a run against all that `undogmatic check` holds against verdicts made elsewhere, so that the same
+judge on the same texts gets the same answer from both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses import people, rivals, surface
+from undogmatic.analyses.base import LongTable, texts_of
+from undogmatic.analyses.independence import TOGETHER
+from undogmatic.analyses.truth import units
+from undogmatic.datasets.faults import counts_rows
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.records import OVERALL
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import LABEL_COLUMNS, SLICE, JudgeTable, VerdictTable
+
+TEXTS = tuple(Path(__file__).with_name(f"{name}.texts.yaml") for name in ("surface", "scored"))
+"""The files with the words of `against`."""
+_METADATA = "metadata."
+_MADE = {"in_step": "scored.in_step", "consensus": "scored.consensus"}
+
+
+def against(judged: LongTable, rows: pd.DataFrame, level: float, least: float) -> Finding | None:
+    """What speaks against scores that follow the labels, as a sentence; None where nothing does.
+
+    Args:
+        judged: The run. rows: The labelled texts of one judge and criterion, first repeat, in the order of the dataset.
+        level, least: Of intervals; the rank correlation that is asked for.
+    """
+    own, done = as_verdicts(judged, rows), rows[rows["error"].isna()]
+    if own.pairs()["verdict"].eq(own.pairs()["label"]).groupby(own.pairs()["rater"]).all().any():
+        return Finding("scored.identical", {"n": len(done)})
+    if (made := people.made_from("numeric", own.pairs())) is not None:
+        return Finding(_MADE[made], {"n": len(done)})
+    columns = [own.table.items.loc[done["item_id"], name] for name in own.table.items if name.startswith(SLICE)]
+    numeric = [column.to_numpy() for column in columns if pd.api.types.is_numeric_dtype(column)]
+    if counts_rows(done["score"].to_numpy(dtype=np.float64), done["item_id"].tolist(), numeric):
+        return Finding("scored.counts_rows", {"values": [f"{score:g}" for score in done["score"][:3]]})
+    found = surface.surface_rival(own, CheckOptions(level=level, least=least))
+    return None if found.outcome == "beyond" else surface.rival_sentence(found)
+
+
+def as_verdicts(judged: LongTable, rows: pd.DataFrame) -> JudgeTable:
+    """The scores as verdicts beside what people said, of at most `rivals.MOST_TEXTS` texts, whole groups by chance."""
+    groups = np.asarray(units(rows), dtype=object)
+    rows = rows[rivals.drawn(groups, rivals.MOST_TEXTS, np.random.default_rng(0))]
+    judge, items = str(rows["judge"].iloc[0]), rows["item_id"].astype(str)
+    criterion = str(rows["criterion"].iloc[0])
+    verdicts = pd.DataFrame({
+        "item": items, "judge": judge, "criterion": OVERALL, "repeat": 0, "order": None, "verdict": rows["score"],
+        "confidence": np.nan, "reason": rows["error"], "place": rows["place"],
+    }).reset_index(drop=True)  # fmt: skip
+    labels = []
+    for item, mean in zip(items, rows["label"], strict=True):
+        said = judged.said.get(item, {}).get(criterion, {})
+        numbers = {rater: label for rater, label in said.items() if not isinstance(label, str)} or {"": mean}
+        labels += [(item, OVERALL, rater, float(label)) for rater, label in numbers.items()]
+    known = {"group": rows["group"].astype(str).to_numpy(), "text": texts_of(rows)}
+    for name in map(str, rows.columns):
+        key = name.removeprefix(_METADATA)
+        if name.startswith(_METADATA) and "label" not in key and key not in TOGETHER and rows[name].notna().any():
+            known[SLICE + key] = rows[name].to_numpy()
+    about = pd.DataFrame(known, index=pd.Index(items, name="item"))
+    said_of = pd.DataFrame(labels, columns=list(LABEL_COLUMNS))
+    return VerdictTable("numeric", verdicts, said_of, about, scale=judged.scale).of(judge, OVERALL)
