@@ -170,7 +170,7 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
     ruling = verdict(CHECK, evidence)
     if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
         told.notes = [
-            replace(noted, finding=Finding("check.alone_waits", {"said": noted.finding}))
+            replace(noted, finding=Finding("check.alone_waits", {"said": noted.finding}), weight=Weight.DETAIL)
             if noted.finding.key in PROMISES
             else noted
             for noted in told.notes
@@ -251,6 +251,9 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
         return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
         return None
+    leans = evidence.rival.what[:1]
+    if key == "surface" and evidence.rival.by_number:  # the label may stand there
+        key = "number"
     table, more = evidence.own.table, max(evidence.few - evidence.agreement.groups, 1)
     values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}
     if (alone := told.not_examined.get(ALONE)) is not None and alone.values["needed"] > evidence.few:
@@ -260,6 +263,8 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
             humans = " ".join(f"--human {shlex.quote(str(column).strip('`'))}" for column in read.values["columns"])
             named = {"source": shlex.quote(next(iter(table.sources), "FILE")), "humans": humans}
             values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
+    if key == "surface":
+        values["what"] = Finding("surface.leans", {"what": list(leans)})
     return Finding(f"check.settle_{key}", values)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses.alone import WIDE
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.labels import TEXTS, check_scale
@@ -49,8 +50,6 @@ BETTER = {"people": "student.people_better", "teacher": "student.teacher_better"
 NO_BETTER = {"people": "student.people_no_better", "teacher": "student.teacher_no_better"}
 """What is said first: whether the student follows people's labels, and its teacher, more closely than counting words
 does."""
-WIDE = 2 / 3
-"""Intervals that take up more of the scale than this say next to nothing."""
 TFIDF = 5
 """The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
 
