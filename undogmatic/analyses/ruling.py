@@ -378,8 +378,11 @@ CHECK = Rules("check.verdict_", (
 
 SEEN = Rules("units.verdict_", (Rule("seen", "not_yet", always, "seen texts"),))
 """In place of a verdict that supports a judge by texts that it has seen."""
-CHOSEN = Rules("units.verdict_", (Rule("chosen", "not_yet", always, "certain labels"),))
-"""In place of a verdict that supports a judge by labels of items that were chosen, not drawn."""
+CHOSEN = Rules("units.verdict_", (
+    Rule("chosen", "not_yet", lambda e: e.chosen, "certain labels"),
+    Rule("in_view", "not_yet", always, "seen labels"),
+))  # fmt: skip
+"""In place of a verdict that supports a judge by labels of items that were chosen, not drawn, or that lean on it."""
 FAILED = Rules("units.verdict_", (
     Rule("failed", "undecided", always,
          "failed=failed.n total=failed.total share allowed count=failed.n_reason reason advice"),
