@@ -181,7 +181,7 @@ def test_a_threshold_between_the_limits_is_undecided(
          "items would probably settle it, and it would pass if the figure stays as it is: `undogmatic label FILE`."),
         (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_most": 0.7}, "and it would fail if the figure stays as it"),
         (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.8}, "hardly settle it: the figure is 0.8 itself"),
-        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.79}, "about 74000 independent labelled items, and "
+        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.79}, "about 74,000 independent labelled items, and "
          "there are 90"),
         (Estimate(0.8, 0.75, 0.9, n=90, n_groups=90, worst=0.5, best=0.9), {"at_least": 0.7}, "have the judge give"),
         (Estimate(0.8, 0.6, math.inf, n=90, n_groups=90), {"at_least": 0.7}, "cannot be told from this figure"),
