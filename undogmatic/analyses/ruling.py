@@ -263,8 +263,10 @@ CONFORMAL = Rules("conformal.verdict_", (
          f"{_COVERAGE} interval=low,high"),
     Rule("constant", "not_yet", lambda e: e.promise.outcome == "within" and not e.nearer,
          f"{_COVERAGE} one_score its_width interval=low,high"),
-    Rule("holds", "supported", lambda e: e.promise.outcome == "within", f"{_COVERAGE} margin interval=promise.inner"),
-    Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
+    Rule("holds", "supported", lambda e: e.promise.outcome == "within",
+         f"{_COVERAGE} span wide margin interval=promise.inner"),
+    Rule("open_wide", "undecided", lambda e: e.wide, f"{_COVERAGE} span margin interval=low,high"),
+    Rule("open", "undecided", always, f"{_COVERAGE} span margin interval=low,high needed=more"),
 ))  # fmt: skip
 ESCALATION = Rules("escalation.verdict_", (
     Rule("no_doubt", "undecided", lambda e: e.measure is None),
