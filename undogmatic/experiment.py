@@ -37,6 +37,7 @@ from undogmatic.records.records import (
     Judgment,
     digest,
     items_digest,
+    texts_of_marks,
     turns,
 )
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
@@ -326,7 +327,7 @@ def _finished(
     asked = [way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")]
     known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
     known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
-    known |= {"asked": asked, "fitted_on": len(parts.fitted_on())}
+    known |= {"asked": asked, "fitted_on": texts_of_marks(parts.fitted_on())}
     return FinishedRun(
         **known,
         language=experiment.chosen.report.language,
