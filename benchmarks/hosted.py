@@ -12,7 +12,7 @@ With `--limit 50` the server takes 50 calls a second and answers 429 beyond. Not
 a rate; printed is the rate that the pipeline reaches against the server's own.
 
 With `--whole` the command itself is measured, `undogmatic run` with `tracking=mlflow` into a new store, over a file of
-`--items` texts, two thirds of which are labelled. Printed are its seconds by the clock and of a processor, those of
+`--items` texts of drawn words. Printed are its seconds by the clock and of a processor, those of
 judging, and what lies outside, by phase. A phase ends when a file of it appears in the run's folder (needs /proc).
 """
 
@@ -24,6 +24,7 @@ import cProfile
 import csv
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -35,6 +36,7 @@ from typing import Any, NamedTuple
 import aiohttp
 from omegaconf import OmegaConf
 
+from benchmarks.scale import WORDS
 from undogmatic.config.build import build
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import LocalEngine
@@ -136,11 +138,9 @@ def whole(url: str, count: int, in_flight: int, folder: Path) -> None:
     """Measure the command over so many texts, and print where its seconds go."""
     folder.mkdir()
     with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["id", "text", "label"])
-        table.writerows(
-            [item.id, item.text, n * 7 % 101 if n % 3 else ""] for n, item in enumerate(items(count, "whole"))
-        )
+        table, drawn = csv.writer(file), random.Random(0)
+        table.writerow(["id", "text"])
+        table.writerows([n, " ".join(drawn.choices(WORDS, k=drawn.randint(30, 150)))] for n in range(count))
     run = folder / "run"
     words = ["model=openai_compatible", f"model.api_base={url}", "model.name=stub", "readout=structured"]
     words += ["dataset=texts", f"dataset.path={folder / 'texts.csv'}", f"engine.concurrency={in_flight}"]

@@ -227,7 +227,9 @@ class StubServer:
         word = batch.fault if batch.fault in ("expired", "cancelled", "failed") else "completed"
         about = {"id": batch.id, "created_at": int(batch.made.timestamp()), "metadata": batch.metadata}
         about |= {"status": word if ended else "in_progress", "request_counts": {"total": total, "completed": 0}}
-        if ended and word != "failed":
+        if word == "failed":
+            about["errors"] = {"data": [{"code": "model_not_found", "message": "no such model"}]}
+        elif ended:
             self.files[batch.id] = self._results(batch)
             about["output_file_id"] = batch.id
         return about

@@ -269,6 +269,8 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         first = f"the first, for {judgments[0].item_id!r}: {failure.reason}: {failure.message}"
         raw = f"\nThe model said: {failure.raw[:200]!r}" if failure.raw else ""
         way = "The journal keeps every raw answer. Try another readout= or model=."
+        if unanswered(judgments[0]):
+            way = f"Nothing of it is a verdict; to ask again: run.resume={folder}"
         raise RunStopped(f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}")
     failed, fitted = Failed.of(rows["error"] for rows in in_parts(frame, ["error"])), parts.fitted(made)
     return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted)

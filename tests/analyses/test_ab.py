@@ -319,8 +319,8 @@ deserved = functools.cache(case)
     ("seen", "pairs"),
     [
         ("beyond", sides(15, spread=30)),
-        ("within", sides(6, spread=45)),
-        ("reversed", {T: [0, 0, 0, 80, 90, 10, 10, 70], B: [100, 100, 90, 20, 10, 70, 90, 30]}),
+        ("within", sides(2, spread=36)),
+        ("reversed", {T: [0, 0, 0, 80, 90, 10, 10, 10], B: [100, 100, 90, 20, 10, 70, 90, 80]}),
     ],
 )
 def test_an_open_verdict_says_which_way_more_pairs_would_decide(seen: str, pairs: dict[str, list[Any]]) -> None:

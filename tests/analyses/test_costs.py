@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.analyses.builders import Score, analysed, labelled_run, refuses, run_folder, verdict
+from tests.conftest import Patch
 from undogmatic.analyses.base import LongTable
 from undogmatic.analyses.costs import FIRED, TRIGGERED, UNKNOWN
 from undogmatic.errors import ConfigError, DataError
@@ -36,7 +37,9 @@ def baseline(folder: Path, items: int, calls: int = 1) -> str:
     return run_folder(folder, [verdict(f"i{k}", 50.0, cost=cost(calls)) for k in range(items)])
 
 
-def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("held", [4, 5, 10_000])
+def test_costs_are_counted_per_text_and_against_a_run(tmp_path: Path, monkeypatch: Patch, held: int) -> None:
+    monkeypatch.setattr("undogmatic.analyses.costs.HELD", held)
     result = analyse(judged(*[cost(3, usd=0.03)] * 8), baseline=baseline(tmp_path / "base", 8))
     assert result.of("calls usd") == pytest.approx([3, 0.03])
     ratios = "ratio.calls ratio.input_tokens ratio.output_tokens ratio.seconds ratio.usd"

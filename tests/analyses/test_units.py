@@ -93,13 +93,25 @@ def test_texts_that_stand_alone_and_one_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("probabilities", "standing"),
-    [((None, None), "supported"), ((0.2, 0.2), "supported"), ((1.0, 1.0), "undecided"), ((1.0, 0.2), "undecided")],
+    ("probabilities", "standing", "in_view"),
+    [
+        ((None, None), "supported", False),
+        ((0.2, 0.2), "supported", False),
+        ((1.0, 1.0), "undecided", False),
+        ((1.0, 0.2), "undecided", False),
+        ((0.2, 0.2), "undecided", True),
+    ],
 )
-def test_labels_of_a_review_queue_that_was_chosen_support_nothing(probabilities: Any, standing: str) -> None:
+def test_labels_of_a_review_queue_that_was_chosen_support_nothing(
+    probabilities: Any, standing: str, in_view: bool
+) -> None:
     """What the judge flagged came in for certain; what was drawn at random is a sample."""
     rows = [
-        (n / 10, n / 10 + n % 3, {"metadata": {} if p is None else {"inclusion_probability": p}})
+        (
+            n / 10,
+            n / 10 + n % 3,
+            {"metadata": {} if p is None else {"inclusion_probability": p, "label_in_view": in_view}},
+        )
         for n, p in zip(range(1000), probabilities * 500, strict=True)
     ]
     judged = labelled_run([*rows, (None, 5.0, {})])
@@ -108,6 +120,6 @@ def test_labels_of_a_review_queue_that_was_chosen_support_nothing(probabilities:
     (result,) = independence.of_chosen_labels(results, judged.frame)
     assert result.standing == standing
     if standing == "undecided":
-        counts = {"certain": 500 * probabilities.count(1.0), "labels": 1000}
-        assert result.verdict is not None and result.verdict.values == counts
+        counts = {"seen": 1000} if in_view else {"certain": 500 * probabilities.count(1.0)}
+        assert result.verdict is not None and result.verdict.values == counts | {"labels": 1000}
         assert all(words_of(language).answered(result.verdict) for language in ("en", "pt"))

@@ -17,11 +17,11 @@ TELLS_FOR = {"independence": "units"}
 """Of a module that tells for an analysis of another name: whose."""
 CODE = re.compile(r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+")
 HOLE = re.compile(r"\{\w+:[^{}|]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
-BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier chance chatbot cite classes cohen commit
-compare continue crps data decide declare drift euros for gate gates git grave gwet hash hodges holm idf ids install
-item judge kappa kendall krippendorff lehmann lin mail manual material matplotlib min mondrian nli normal order ordinal
-original pareto pearson phi pip pratt prompt prompts real ridge roc rouge sha spearman system súmula tau terry tokens
-true undogmatic untied usd use usual utf wilcoxon zsplit"""
+BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cache chance chatbot cite classes cohen
+commit compare continue crps ctrl data decide declare drift euros for gate gates git grave gwet hash hodges holm idf
+ids install item judge kappa kendall krippendorff lehmann lin mail manual material matplotlib min mlflow mondrian nli
+normal order ordinal original pareto pearson phi pip platt pratt prompt prompts real ridge roc rouge sha spearman
+system súmula tau terry tokens true undogmatic untied usd use usual utf wilcoxon zsplit"""
 """Words that Portuguese has too, names, and the terms of the trade that it takes from English (prompt, tokens)."""
 
 

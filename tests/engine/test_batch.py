@@ -160,7 +160,7 @@ def test_who_has_no_batches_is_named_before_anything_is_sent(batched: Batched) -
         batched(ChatModel("stub", batched.stub.url + "/v1"))
     assert not batched.stub.requests
     batched.stub.batch_fault = "failed"
-    with pytest.raises(ConfigError, match=r"refused the batch batch_0"):
+    with pytest.raises(ConfigError, match=r"refused the batch batch_0 \(no such model\)"):
         batched()
 
 

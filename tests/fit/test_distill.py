@@ -14,7 +14,7 @@ from undogmatic.cli import main
 from undogmatic.config.door import composed
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.fit.distill import distil, report, show, together
+from undogmatic.fit.distill import _against, distil, report, show, together
 from undogmatic.fit.student import fit_student, spread
 from undogmatic.models.distilled import Student
 from undogmatic.models.embeddings import E5Embeddings
@@ -99,7 +99,7 @@ def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_text
         assert all(words.say(finding) for finding in result.findings)
         assert all(words.metric(name) for name in result.metrics if not name.endswith(("_low", "_high")))
     assert result.metrics["student.teacher_spearman"] == pytest.approx(fit.student.about.figures["teacher.spearman"])
-    assert set(result.tables["agreement"]["judge"]) == {"student", "teacher", "surface", "tfidf"}
+    assert set(result.tables["agreement"]["judge"]) == {"student", "teacher", "surface", "imitates", "tfidf"}
     first, second = (finding.key for finding in result.findings[:2])
     assert first in ("student.people_better", "student.people_no_better")
     assert second in ("student.teacher_better", "student.teacher_no_better")
@@ -108,6 +108,17 @@ def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_text
     assert "counting words" in told[0] and "model=distilled model.path=mine.safetensors" in told[-1]
     blind = fit._replace(scores=np.random.default_rng(1).permutation(fit.scores))
     assert abs(report(blind, np.random.default_rng(0)).metrics["student.teacher_spearman"]) < 0.4
+
+
+@pytest.mark.parametrize(
+    ("labels", "teacher", "key"),
+    [(0.47, 0.6, "better"), (0.47, 0.72, "no_better"), (0.72, 0.47, "no_better"), (np.nan, np.nan, "better")],
+)
+def test_a_student_is_compared_with_the_better_of_two_word_counters(labels: float, teacher: float, key: str) -> None:
+    rows = [{"judge": "student", "n": 150, "spearman": 0.74, "spearman_interval": (0.65, 0.82), "mae": 20.0,
+             "mae_interval": (18.0, 22.0)}, {"judge": "teacher", "spearman": 0.8, "mae": 19.0},
+            {"judge": "surface", "spearman": labels}, {"judge": "imitates", "spearman": teacher}]  # fmt: skip
+    assert _against("people", rows)["people"].key == f"student.people_{key}"
 
 
 def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Path) -> None:

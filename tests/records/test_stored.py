@@ -13,9 +13,9 @@ from undogmatic.analyses.suite import NoAnalysis
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.errors import StorageError
-from undogmatic.records.kept import gathered
+from undogmatic.records.kept import gathered, joined
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.records.stored import StoredTable, in_parts, whole
+from undogmatic.records.stored import StoredTable, foremost, in_parts, voices, whole
 
 SOURCE = Provenance(model="m", readout="r", prompt="p", prompt_hash="", program_hash="", config_hash="")
 
@@ -83,6 +83,23 @@ def test_a_disk_that_fills_under_the_table_is_told(monkeypatch: Patch, room: int
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 2)
     with pytest.raises(StorageError, match=r"/tmp/it cannot be written \(No space left on device\)"):
         tabulate(gathered(Item(id=f"t{n}", text="x") for n in range(5)), [], 1)
+
+
+def test_the_foremost_rows_are_those_of_the_table_in_memory(tables: tuple[pd.DataFrame, StoredTable]) -> None:
+    held, stored = tables
+
+    def told(rows: pd.DataFrame) -> dict[str, np.ndarray]:
+        return {"score": rows["score"].to_numpy() // 5}  # many are equal
+
+    known = [*np.flatnonzero(held["score"].notna())]
+    expected = sorted(known, key=lambda place: -(held["score"][place] // 5))[:25]
+    assert [foremost(table, ["score"], told, 25)["score"].tolist() for table in tables] == [expected] * 2
+    assert voices(stored) == voices(held) == [("j", "overall")]
+
+
+def test_of_several_datasets_an_id_counts_once() -> None:
+    one, other = [Item(id="x", text="1"), Item(id="y", text="2")], [Item(id="x", text="3")]
+    assert [(item.id, item.text) for item in joined([one, other])] == [("y", "2"), ("x", "3")]
 
 
 def test_a_sample_has_whole_groups(tables: tuple[pd.DataFrame, StoredTable]) -> None:

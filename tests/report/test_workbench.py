@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks.browser import CHROMIUM, Browser, browsing
 from tests.analyses.builders import verdict_table
+from tests.conftest import Patch
 from tests.report import checks
 from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
@@ -156,6 +157,16 @@ def test_a_large_run_is_sampled_and_cut_and_says_so(finished: Build, monkeypatch
     rows = json.loads(gzip.decompress(base64.b64decode(bench.packed)))["rows"]
     assert len(rows) == 20 and [row["n"] for row in rows[:10]] == list(range(10)) and rows[-1]["n"] > 50
     assert max(len(row[1]) for row in bench.plain.rows) <= 101
+
+
+def test_of_a_large_sweep_the_rows_furthest_apart_are_shown(swept: SweepResult, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(workbench, "MOST", 4)
+    items = [Item(id=f"i{k}", text=f"Text {k}.") for k in range(40)]
+    matrix = pd.DataFrame({"a": 0.0, "b": [float(k) for k in range(40)]}, index=[item.id for item in items])
+    sweep = dataclasses.replace(swept, scores=matrix, items=items, numbers={"a": 0, "b": 1}, margin=None, language="en")
+    bench = workbench.bench_of_sweep(sweep, Words.of(sweep))
+    assert bench.notes[0].startswith("4 of 40 rows are here: the first 2 in the order")
+    assert [row[0] for row in bench.plain.rows] == ["i39", "i38", "i37", "i18"]
 
 
 def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:

@@ -250,3 +250,17 @@ def test_an_id_like_a_formula_is_known_again_with_its_apostrophe_or_without(make
     import_labels(str(run), fill(rows, "filled.csv"))
     assert {one.item_id: one.label for one in labels.read(run)} == dict(zip(ids, [50, 51, 52, 53], strict=True))
     assert all(Path(name).stat().st_mode & 0o077 == 0 for name in ("queue.csv", "queue.jsonl", run / labels.FILE))
+
+
+@pytest.mark.parametrize("blind", [True, False])
+def test_labels_given_with_the_score_in_view_are_told_apart(make_run: MakeRun, blind: bool) -> None:
+    run = str(make_run([sure(k, review=True, rationale="why") for k in range(4)]))
+    assert ("--blind" in export(run, blind=blind)) is not blind
+    rows = sheet_rows()
+    assert ("score" in rows[0], "rationale" in line_rows()[0]) == (not blind, not blind)
+    for row in rows[:2]:
+        row |= {"label": 50, "labeller": "ana"}
+    import_labels(run, fill(rows, "filled.csv"))
+    assert [one.in_view for one in labels.read(Path(run))] == [not blind] * 2
+    seen = [item.metadata.get("label_in_view", False) for item in TextsDataset(f"{run}/with_labels.jsonl").load()]
+    assert sum(seen) == (0 if blind else 2)

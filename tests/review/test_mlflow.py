@@ -151,7 +151,8 @@ class TestFromMlflow:
         assert one.file is None
         found = {item.id: item for item in TextsDataset(f"{logged}/labelled.jsonl").load()}
         assert {key: item.label for key, item in found.items()} == {"i0": 66.25, "i1": 72.5}
-        assert found["i0"].metadata == {"label_count": 2, "label_spread": 12.5, "inclusion_probability": 1}
+        about = {"label_count": 2, "label_spread": 12.5, "inclusion_probability": 1}
+        assert found["i0"].metadata == about | {"label_in_view": True}  # a trace shows the score
         assert len(TextsDataset(f"{logged}/with_labels.jsonl").load()) == 3
         before = Path(logged, "labels.jsonl").read_bytes()
         assert "0 labels added, 3 were there already" in import_labels(logged)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
+from tests.conftest import Patch
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
@@ -23,7 +24,11 @@ def write(folder: Path, **files: str) -> RunFolder:
     return RunFolder(folder, "`analysis.reference` is 'x'")
 
 
-def test_ids_stay_text_and_only_an_empty_cell_is_missing_or_failed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("held", [10_000_000, 0])
+def test_ids_stay_text_and_only_an_empty_cell_is_missing_or_failed(
+    tmp_path: Path, monkeypatch: Patch, held: int
+) -> None:
+    monkeypatch.setattr("undogmatic.runs.folder.HELD_BYTES", held)
     run = write(tmp_path, scores_csv="item_id,score\nNA,1\n007,\n1e3,2.5\n", labels_csv="item_id,label\nNA,\n007,3\n")
     assert run.scores()["score"].dropna().to_dict() == {"NA": 1.0, "1e3": 2.5}
     labels = run.labels()

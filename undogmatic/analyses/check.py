@@ -167,7 +167,7 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
     ruling = verdict(CHECK, evidence)
     if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
         told.notes = [
-            replace(noted, finding=Finding("check.alone_waits", {"said": noted.finding}))
+            replace(noted, finding=Finding("check.alone_waits", {"said": noted.finding}), weight=Weight.DETAIL)
             if noted.finding.key in PROMISES
             else noted
             for noted in told.notes
@@ -211,8 +211,10 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
     for n, noted in enumerate(told.notes):
         key, told_values = noted.finding.key, noted.finding.values
         if key == "alone.none" and (still := next((e.finding for e in again.notes if e.finding.key == key), None)):
+            shares = [each["wrong"] / each["tried"] for each in (still.values, told_values)]
             more = Finding("alone.more_converted", {each: still.values[each] for each in ("wrong", "tried", "more")})
-            told.notes[n] = replace(noted, finding=Finding(key, {**told_values, "more": more}))
+            if shares[0] < shares[1]:
+                told.notes[n] = replace(noted, finding=Finding(key, {**told_values, "more": more}))
         begins, name, face = FACES.get(key, ("", "", ""))
         of_converted = (each.finding for each in again.notes if begins and each.finding.key.startswith(begins))
         found = next((each for each in of_converted if each.key not in set(FACES) - {begins}), None)
@@ -236,6 +238,9 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
         return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
         return None
+    leans = evidence.rival.what[:1]
+    if key == "surface" and leans and leans[0].endswith("_number"):  # the label may stand there
+        key = "number"
     table, more = evidence.own.table, max(evidence.few - evidence.agreement.groups, 1)
     values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}
     if (alone := told.not_examined.get(ALONE)) is not None and alone.values["needed"] > evidence.few:
@@ -245,6 +250,8 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
             humans = " ".join(f"--human {shlex.quote(str(column).strip('`'))}" for column in read.values["columns"])
             named = {"source": shlex.quote(next(iter(table.sources), "FILE")), "humans": humans}
             values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
+    if key == "surface":
+        values["what"] = Finding("surface.leans", {"what": list(leans)})
     return Finding(f"check.settle_{key}", values)
 
 

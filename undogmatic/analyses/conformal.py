@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat
 
+from undogmatic.analyses.alone import WIDE
 from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, Share, check_groups, count
 from undogmatic.analyses.calibration import Choice, choose, uncertainties
 from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
@@ -92,6 +93,8 @@ class ConformalAnalysis(AgainstTruth):
         split = overall.get("split", {"n": len(rows)})
         more = split["promise"].n_needed or split["n"] + 1 if "promise" in split else None
         asked = {"nominal": self.nominal, "margin": self.coverage_margin, "needed": needed}
+        asked |= {"span": judged.rubric.maximum - judged.rubric.minimum}
+        asked["wide"] = int(split.get("mean_width", 0.0) > WIDE * asked["span"])
         if "split" in overall:
             split |= self._beside_one_score(rows, fitting, judged.scale)
         ruling = verdict(CONFORMAL, SimpleNamespace(**split, **asked, more=more, split="split" in overall))

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.ruling import CHOSEN, FAILED, SEEN, Ruling, verdict
-from undogmatic.records.labels import PROBABILITY, chosen
+from undogmatic.records.labels import IN_VIEW, PROBABILITY, chosen
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.safety.spool import Blocks, many
@@ -250,17 +250,22 @@ OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
 
 def of_chosen_labels(results: Sequence[AnalysisResult], frame: Any) -> list[AnalysisResult]:
     """The results of all analyses of a run, none of which supports a judge by labels of items that were chosen for a
-    review queue rather than drawn; `frame` is that of the long table."""
+    review queue rather than drawn, or by labels that were given with its score in view; `frame` is that of the long
+    table."""
     if not any(each.name in OF_LABELS and each.standing == "supported" for each in results):
         return list(results)
-    if (column := f"metadata.{PROBABILITY}") not in frame:
-        return list(results)
     labelled = np.asarray(frame["label"].notna())
-    probabilities = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[labelled]
-    if not chosen(probabilities.tolist()):
+    told = {
+        name: pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[labelled]
+        for name in (PROBABILITY, IN_VIEW)
+        if (column := f"metadata.{name}") in frame
+    }
+    probabilities, in_view = (told.get(name, np.array([])) for name in (PROBABILITY, IN_VIEW))
+    evidence = SimpleNamespace(chosen=chosen(probabilities.tolist()), labels=int(labelled.sum()))
+    evidence.certain, evidence.seen = int((probabilities == 1).sum()), int((in_view == 1).sum())
+    if not evidence.chosen and not evidence.seen:
         return list(results)
-    counts = {"certain": int((probabilities == 1).sum()), "labels": int(labelled.sum())}
-    ruling = verdict(CHOSEN, SimpleNamespace(**counts))
+    ruling = verdict(CHOSEN, evidence)
     return [_overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r for r in results]
 
 

@@ -120,8 +120,6 @@ class LabelledAnalysis(Limited):
     def _accuracy(self, rows: pd.DataFrame, column: str, rng: np.random.Generator) -> dict[str, Any]:
         """One set of scores against the labels. What does not exist for these data is None; bias is score minus
         label."""
-        from sklearn.metrics import root_mean_squared_error
-
         score, label = rows[column].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
         groups = units(rows)
         order = linear = ranks = error = lines = None
@@ -138,7 +136,7 @@ class LabelledAnalysis(Limited):
         for name, value, held in (("spearman", order, ranks), ("pearson", linear, lines), ("mae", size, error)):
             low, high = (None, None) if held is None else held.interval
             row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-        return row | {"rmse": float(root_mean_squared_error(label, score)), "bias": float(np.mean(score - label))}
+        return row | {"rmse": float(np.sqrt(np.mean((score - label) ** 2))), "bias": float(np.mean(score - label))}
 
     def _intervals(self, tell: Telling, rows: pd.DataFrame) -> bool:
         """Tell whether the judge's own intervals hold the label, and how wide they are. Returns whether it is shown

@@ -263,8 +263,10 @@ CONFORMAL = Rules("conformal.verdict_", (
          f"{_COVERAGE} interval=low,high"),
     Rule("constant", "not_yet", lambda e: e.promise.outcome == "within" and not e.nearer,
          f"{_COVERAGE} one_score its_width interval=low,high"),
-    Rule("holds", "supported", lambda e: e.promise.outcome == "within", f"{_COVERAGE} margin interval=promise.inner"),
-    Rule("open", "undecided", always, f"{_COVERAGE} margin interval=low,high needed=more"),
+    Rule("holds", "supported", lambda e: e.promise.outcome == "within",
+         f"{_COVERAGE} span wide margin interval=promise.inner"),
+    Rule("open_wide", "undecided", lambda e: e.wide, f"{_COVERAGE} span margin interval=low,high"),
+    Rule("open", "undecided", always, f"{_COVERAGE} span margin interval=low,high needed=more"),
 ))  # fmt: skip
 ESCALATION = Rules("escalation.verdict_", (
     Rule("no_doubt", "undecided", lambda e: e.measure is None),
@@ -376,8 +378,11 @@ CHECK = Rules("check.verdict_", (
 
 SEEN = Rules("units.verdict_", (Rule("seen", "not_yet", always, "seen texts"),))
 """In place of a verdict that supports a judge by texts that it has seen."""
-CHOSEN = Rules("units.verdict_", (Rule("chosen", "not_yet", always, "certain labels"),))
-"""In place of a verdict that supports a judge by labels of items that were chosen, not drawn."""
+CHOSEN = Rules("units.verdict_", (
+    Rule("chosen", "not_yet", lambda e: e.chosen, "certain labels"),
+    Rule("in_view", "not_yet", always, "seen labels"),
+))  # fmt: skip
+"""In place of a verdict that supports a judge by labels of items that were chosen, not drawn, or that lean on it."""
 FAILED = Rules("units.verdict_", (
     Rule("failed", "undecided", always,
          "failed=failed.n total=failed.total share allowed count=failed.n_reason reason advice"),

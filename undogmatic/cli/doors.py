@@ -69,6 +69,9 @@ def add(commands: Any) -> None:
     export.add_argument("--random", type=int, default=0, metavar="N", help="so many further items drawn at random")
     export.add_argument("--seed", type=int, default=0, help="of the random draw (default: 0)")
     export.add_argument("--redact", action="store_true", help="write hashes instead of texts")
+    export.add_argument(
+        "--blind", action="store_true", help="leave out what the judge said, so that nobody leans on it"
+    )
     export.add_argument("--out", default="queue", help="files to write, without suffix (default: queue)")
     export.set_defaults(run=_export)
     take = actions.add_parser(
@@ -108,7 +111,7 @@ def _fit(typed: argparse.Namespace) -> None:
 def _export(typed: argparse.Namespace) -> None:
     from undogmatic.review.commands import export
 
-    options = {name: vars(typed)[name] for name in ("budget", "everything", "random", "seed", "redact")}
+    options = {name: vars(typed)[name] for name in ("budget", "everything", "random", "seed", "redact", "blind")}
     print(visible(export(typed.run_folder, typed.out, **options)))
 
 

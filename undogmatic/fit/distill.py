@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from undogmatic.analyses.alone import WIDE
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.labels import TEXTS, check_scale
@@ -49,8 +50,6 @@ BETTER = {"people": "student.people_better", "teacher": "student.teacher_better"
 NO_BETTER = {"people": "student.people_no_better", "teacher": "student.teacher_no_better"}
 """What is said first: whether the student follows people's labels, and its teacher, more closely than counting words
 does."""
-WIDE = 2 / 3
-"""Intervals that take up more of the scale than this say next to nothing."""
 TFIDF = 5
 """The kernel of `surface.kernels` that is TF-IDF of character n-grams."""
 
@@ -250,6 +249,7 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     kernels = surface.kernels([lesson.texts[n] for n in drawn])
     rows = []
     first: dict[str, Finding] = {}
+    imitates = np.full(len(codes), np.nan)
     for truth, values in (("teacher", lesson.scores), ("people", lesson.labels)):
         known = np.isfinite(values)
         if known.sum() < FEWEST_LABELS or np.ptp(values[known]) == 0:
@@ -262,9 +262,13 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
             cut = [kernel[np.ix_(inside, inside)] for kernel in own]
             said[drawn[inside]] = surface.predict(cut, values[drawn[inside]], codes[drawn[inside]], rng)
             judges[name] = said
+        if truth == "teacher":
+            imitates = judges["surface"]
+        else:  # a counter that imitates the teacher knows as much as the student does
+            judges["imitates"] = imitates
         for name, said in judges.items():
             both = known & np.isfinite(said)
-            if np.ptp(said[both]) == 0:
+            if both.sum() < FEWEST_LABELS or np.ptp(said[both]) == 0:
                 continue
             order = spearman_interval(said[both], values[both], rng, groups=codes[both])
             within = np.clip(said[both], lesson.rubric.minimum, lesson.rubric.maximum)  # a regression may go beyond
@@ -306,7 +310,9 @@ def _against(truth: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Finding
         values |= {"teacher": known["teacher"]["spearman"], "teacher_error": known["teacher"]["mae"]}
     elif truth == "people":
         values |= {"teacher": np.nan, "teacher_error": np.nan}
-    beaten = np.isnan(counter) or own["spearman_interval"][0] > counter
+    if truth == "people":
+        values["imitates"] = known.get("imitates", {}).get("spearman", np.nan)
+    beaten = own["spearman_interval"][0] > np.nan_to_num([counter, values.get("imitates", np.nan)], nan=-1.0).max()
     return {truth: Finding((BETTER if beaten else NO_BETTER)[truth], values)}
 
 

@@ -155,14 +155,22 @@ class OpenAIBatches(Batches):
                 for line in await self._lines(f"/files/{file}/content"):
                     found[line["custom_id"]] = _of_openai(line)
         if not found and said.get("status") == "failed":
-            errors = said.get("errors")
-            raise ConfigError(f"{self.client.about} refused the batch {batch}: {str(errors)[:300]}. Check model.name.")
+            raise ConfigError(f"{self.client.about} refused the batch {batch}{_why(said)}. Check model.name.")
         return found
 
     def _state(self, said: Mapping[str, Any]) -> State:
         word, counts = str(said.get("status")), said.get("request_counts") or {}
         done = sum(n for key in ("completed", "failed") if isinstance(n := counts.get(key), int))
         return State(word in ("completed", "failed", "expired", "cancelled"), done, word)
+
+
+def _why(said: Mapping[str, Any]) -> str:
+    """What a batch that failed says of why, in brackets; nothing where it does not."""
+    errors = said.get("errors")
+    rows = errors.get("data") if isinstance(errors, dict) else None
+    told = [str(row.get("message")) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    told = told or ([str(errors)] if errors else [])
+    return f" ({'; '.join(told)[:300]})" if told else ""
 
 
 def _of_openai(line: Mapping[str, Any]) -> Answer:

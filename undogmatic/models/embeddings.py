@@ -374,6 +374,10 @@ class LettersEmbeddings(Embeddings):
         self.width, self.name = width, f"letters-{width}"
         self.licence = of_this_project("letters")
 
+    def connect(self, gateway: Gateway) -> None:
+        """Keep nothing on disk: a vector is made as fast as it would be read, and would take 44 KB."""
+        Model.connect(self, gateway)
+
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         from sklearn.feature_extraction.text import HashingVectorizer
 

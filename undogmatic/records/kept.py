@@ -31,6 +31,14 @@ def gathered(items: Iterable[Item]) -> Sequence[Item]:
     return spool.gathered(items, write, read)
 
 
+def joined(datasets: Sequence[Sequence[Item]]) -> Sequence[Item]:
+    """The items of all datasets, of several with one id the last; of an id only a hash is held. Raises StorageError."""
+    if len(datasets) == 1:
+        return datasets[0]
+    last = {hash(item.id): n for n, items in enumerate(datasets) for item in items}
+    return gathered(item for n, items in enumerate(datasets) for item in items if last[hash(item.id)] == n)
+
+
 def by_id(items: Sequence[Item], field: str) -> Mapping[str, Any]:
     """A field of each item by its id: a dictionary of a list, else read when it is asked for."""
     return {item.id: getattr(item, field) for item in items} if not spool.many(items) else _ById(items, field)

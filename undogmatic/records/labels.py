@@ -9,6 +9,7 @@ from pydantic import Field
 from undogmatic.records.records import Name, Record
 
 HUMAN, QUEUE, PROBABILITY = "human_label", "queue", "inclusion_probability"
+IN_VIEW = "label_in_view"  # of an item some label of which was given with the judge's score in view
 """The name of a label in MLflow, and what of a row of a review queue comes back with it."""
 
 
@@ -34,7 +35,8 @@ class Label(Record):
 
     `label` is a number of the rubric's scale; `given` is what was filled in, a number on `scale` (None: the rubric's
     own) or a category's name.
-    `inclusion_probability` is that of the item's row in the queue; None if nothing said it.
+    `inclusion_probability` is that of the item's row in the queue; None if nothing said it. `in_view`: whether the
+    judge's score stood beside it.
     `file`, `line` and `file_hash` (SHA-256) are set for a label from a file; `store`, `trace` and `assessment` for one
     from MLflow, where `assessment` is the first one's id if others took its place there. `imported` is Unix seconds.
     """
@@ -47,6 +49,7 @@ class Label(Record):
     scale: tuple[float, float] | None = None
     inclusion_probability: float | None = Field(default=None, gt=0, le=1)
     queue: Name | None = None
+    in_view: bool = False
     file: str | None = None
     line: int | None = None
     file_hash: str | None = None

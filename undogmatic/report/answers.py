@@ -131,8 +131,10 @@ def typed(run: FinishedRun) -> tuple[list[str], bool]:
 
 def folders_of(folder: RunFolder, name: str) -> list[str]:
     """The words that named further folders of config on the command line, from what Hydra noted of itself."""
-    keys = (("runtime", "config_sources"), ("overrides", "hydra"))
-    sources, words = (known if isinstance(known := folder.noted(name, "hydra", *key), list) else [] for key in keys)
+    noted, keys = folder.noted(name, "hydra"), {"runtime": "config_sources", "overrides": "hydra"}
+    parts = [noted.get(part) if isinstance(noted, dict) else None for part in keys]
+    found = [part.get(key) if isinstance(part, dict) else None for part, key in zip(parts, keys.values(), strict=True)]
+    sources, words = (known if isinstance(known, list) else [] for known in found)
     typed_sources = [s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"]
     named = [("--config-dir", str(as_typed(Path(str(source.get("path")))))) for source in typed_sources]
     searched = [str(o) for o in words if str(o).lstrip("+").startswith("hydra.searchpath=")]

@@ -271,12 +271,13 @@ def following(result: CheckResult, words: Words, written: Mapping[str, Any], typ
     """What to do next beside settling what is open: `typed`, the command of this check, with what it did not write yet;
     of a judge that may be believed the card that a gate holds thresholds against, else the report."""
     believed = len(result.judges) == 1 and result.judges[0].standing == "supported"
-    believed &= not any(noted.weight == Weight.LIMITS for noted in result.together.notes)  # nor has it changed
-    more = ("card", "card.json") if believed and "card" not in written else ("report", "report")
+    changed = any(noted.weight == Weight.LIMITS for noted in result.together.notes)
+    more = ("card", "card.json") if believed and not changed and "card" not in written else ("report", "report")
     if not typed or more[0] in written or result.table.labels["label"].isna().all():
         return []
     command = shlex.join(["undogmatic", *typed, f"--{more[0]}", more[1]])
-    return [words.text(f"checked.next_{more[0]}", command=command)]
+    said = "changed" if believed and changed else more[0]
+    return [words.text(f"checked.next_{said}", command=command)]
 
 
 def show(

@@ -111,3 +111,11 @@ def _real(value: object) -> bool:
 def _numeric(values: Sequence[object]) -> bool:
     """Numbers, or intervals written as pairs of numbers."""
     return all(_real(v) or missing(v) or (isinstance(v, tuple) and all(map(_real, v))) for v in values)
+
+
+def digits_of(values: Sequence[float | None]) -> int:
+    """With how many decimals numbers of one scale are written: none where all are whole, else by the largest."""
+    known = [abs(value) for value in values if value is not None]
+    if all(value.is_integer() for value in known):
+        return 0
+    return 1 if max(known) >= 10 else 2 if max(known) > 1 else 3

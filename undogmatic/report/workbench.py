@@ -21,6 +21,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import whole
 from undogmatic.records.verdict_table import SLICE, VerdictTable
 from undogmatic.report.document import Bench, Table, place
+from undogmatic.report.tables import digits_of
 from undogmatic.report.words import NOTHING, Words, missing
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
@@ -77,10 +78,9 @@ def bench_of(run: FinishedRun, words: Words) -> Bench:
     """The table of a run: first what is furthest from its label; without labels, what is doubted most."""
     columns, opened, total, first = _read(run, words)  # and nothing else is held while the table is made of it
     block = _laid_out(columns, opened, words, "judgments.jsonl")
-    if (shown := len(opened)) < total:
-        counts = {"shown": shown, "total": total, "first": MOST // 2, "order": words.text(f"bench.view_{first}")}
-        block = block._replace(notes=[words.text("bench.sampled", **counts), *block.notes])
-    return block
+    return block._replace(
+        notes=[*_left_out(len(opened), total, words.text(f"bench.view_{first}"), words), *block.notes]
+    )
 
 
 Opened = tuple[str, Sequence[Part], str | None]  # the item of a row, what it opens to, and its pair
@@ -118,14 +118,30 @@ def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, st
     nothing = ("data", pd.Series(np.nan, range(len(frame))))
     name, worst = next((each for each in orders() if each[1].notna().any()), nothing)
     order = np.argsort(np.nan_to_num(-worst.to_numpy(dtype=float), copy=False, nan=np.inf), kind="stable")
-    rest = order[MOST // 2 :]
-    taken = rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]
-    return frame.iloc[np.sort(np.concatenate([order[: MOST // 2], taken]))], name
+    return frame.iloc[_some(order)], name
+
+
+def _some(order: np.ndarray) -> np.ndarray:
+    """MOST of these places, sorted: half of them are the first, half are taken at even steps of the rest."""
+    first, rest = order[: MOST // 2], order[MOST // 2 :]
+    return np.sort(np.concatenate([first, rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]]))
+
+
+def _left_out(shown: int, total: int, order: str, words: Words) -> list[str]:
+    counts = {"shown": shown, "total": total, "first": MOST // 2, "order": order}
+    return [words.text("bench.sampled", **counts)] if shown < total else []
 
 
 def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
     """The table of a sweep: a row for each item, a column for each job, first where the jobs are furthest apart."""
-    matrix, items = sweep.scores, {item.id: item for item in sweep.items}
+    matrix, order = sweep.scores, "data"
+    if len(matrix) > MOST:
+        apart = (matrix.max(axis="columns") - matrix.min(axis="columns")).where(matrix.count(axis="columns") > 1)
+        order = "apart" if apart.notna().any() else order
+        matrix = matrix.iloc[_some(np.argsort(-apart.to_numpy(), kind="stable"))]
+    shown = set(matrix.index)
+    items = {item.id: item for item in sweep.items if item.id in shown}
+    notes = _left_out(len(matrix), len(sweep.scores), words.text(f"bench.view_{order}"), words)
     told: dict[str, list[Any]] = {"item": list(matrix.index), "text": [], "label": [], "spread": []}
     rows: list[tuple[str, list[Part], str | None]] = []
     for name in matrix.index:
@@ -150,9 +166,11 @@ def bench_of_sweep(sweep: SweepResult, words: Words) -> Bench:
     known = [v for own in values.values() for v in own if v is not None]
     ends = (min(known), max(known)) if sweep.rubric is None else (sweep.rubric.minimum, sweep.rubric.maximum)
     heat = {"low": ends[0], "high": ends[1], "margin": sweep.margin}
-    notes = [words.text("bench.colour", margin=sweep.margin)] if sweep.margin is not None and len(values) > 1 else []
+    notes += [words.text("bench.colour", margin=sweep.margin)] if sweep.margin is not None and len(values) > 1 else []
     notes += [words.text("bench.unread", why=sweep.unread)] if sweep.unread else []
-    block = bench(columns, made, views, words, words.text("bench.caption_sweep", n=len(rows)), "judgments.jsonl", heat)
+    block = bench(
+        columns, made, views, words, words.text("bench.caption_sweep", n=len(sweep.scores)), "judgments.jsonl", heat
+    )
     return block._replace(notes=[*notes, *block.notes])
 
 
@@ -243,10 +261,8 @@ def bench(
 ) -> Bench:
     """The block: rows in the order of the first view, packed for the script, and plain for readers without it."""
     ordered = _in_order(rows, views[0], columns)
-    kept, notes = _sampled(ordered), []
-    if len(kept) < len(rows):
-        counts = {"shown": len(kept), "total": len(rows), "first": MOST // 2, "order": views[0].title}
-        notes.append(words.text("bench.sampled", **counts))
+    kept = ordered if len(ordered) <= MOST else [ordered[n] for n in _some(np.arange(len(ordered)))]
+    notes = _left_out(len(kept), len(rows), views[0].title, words)
     sentence = f"bench.begins_{views[0].name}"
     begins = words.text(sentence, item=kept[0][1].id) if kept and words.find(sentence) else ""
     told = {key: words.text(f"bench.{key}") for key in _TOLD} | {"caption": caption, "nothing": NOTHING}
@@ -282,14 +298,6 @@ def fair_length(lengths: Sequence[int], budget: int) -> int:
             return max(1, budget // (len(ordered) - n))
         budget -= length
     return max(lengths, default=0)
-
-
-def digits_of(values: Sequence[float | None]) -> int:
-    """With how many decimals numbers of one scale are written: none where all are whole, else by the largest."""
-    known = [abs(value) for value in values if value is not None]
-    if all(value.is_integer() for value in known):
-        return 0
-    return 1 if max(known) >= 10 else 2 if max(known) > 1 else 3
 
 
 def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> list[Part]:
@@ -450,13 +458,6 @@ def _in_order(rows: Sequence[Row], view: View, columns: Sequence[Column]) -> lis
         return False, sign * (abs(value) if column.kind == "error" else value)
 
     return sorted(numbered, key=place)
-
-
-def _sampled(ordered: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
-    if len(ordered) <= MOST:
-        return ordered
-    first, rest = ordered[: MOST // 2], ordered[MOST // 2 :]
-    return first + [rest[n * len(rest) // (MOST // 2)] for n in range(MOST // 2)]
 
 
 def _packed(fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]) -> tuple[str, int]:

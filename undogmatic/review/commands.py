@@ -32,6 +32,7 @@ def export(
     random: int = 0,
     seed: int = 0,
     redact: bool = False,
+    blind: bool = False,
 ) -> str:
     """Write the review queue of a run: `out`.csv, `out`.jsonl, and feedback on its MLflow traces.
 
@@ -43,6 +44,7 @@ def export(
         random: So many further items drawn at random, so that labels can be weighted to speak of all items.
         seed: Of that draw.
         redact: Write hashes instead of texts.
+        blind: Leave out what the judge said: labels by which it is tested must not lean on it.
     Raises:
         ConfigError, DataError: No such run, its dataset has changed, or the queue's file exists.
     """
@@ -51,19 +53,21 @@ def export(
     folder = RunFolder.open(run, "RUN")
     items, by_item = folder.items(), folder.by_item()
     chosen = queue.select(items, by_item, budget, everything, random, np.random.default_rng(seed))
-    rows = queue.rows(chosen, {item.id: item for item in items}, folder.rubric, redact)
+    by_id = {item.id: item for item in items}
+    rows = queue.rows(chosen, by_id, folder.rubric, redact, blind)
     words = _words(folder)
     if not rows:
         return words.text("review.nothing", run=str(folder.path))
     written = queue.write(rows, out)
     notes: list[tuple[Judgment, Note]] = []
-    for entry, row in zip(chosen.entries, rows, strict=True):
+    for entry, row in zip(chosen.entries, queue.rows(chosen, by_id, folder.rubric, redact), strict=True):
         # The probability in full: it comes back by `--from-mlflow`.
         about = {key: str(row[key]) for key in (QUEUE, "rank", "why", PROBABILITY)}
         flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
         notes.append((entry.judgment, partial(of_judge, entry.judgment, flagged, about)))
     exported = _exported(folder, chosen, len(items), len(by_item), written, words)
-    return "\n".join([*exported, words.say(_logged(folder, items, notes, redact))])
+    seen = () if blind else (words.text("review.in_view"),)
+    return "\n".join([*exported, *seen, words.say(_logged(folder, items, notes, redact))])
 
 
 def import_labels(

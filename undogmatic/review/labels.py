@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from undogmatic.datasets.labels import seem_rescaled
 from undogmatic.datasets.rows import empty, listed, table_file, table_rows
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.labels import Filled, Label
+from undogmatic.records.labels import IN_VIEW, Filled, Label
 from undogmatic.records.records import OVERALL, Item, LabelScale, first_problem
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
@@ -228,6 +228,7 @@ def _label(
         if probability is None or not 0 < probability <= 1:
             wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
     texts = {name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
+    more["in_view"] = not empty(cells.get("score")) or "trace" in row.origin
     more |= texts | {"item_id": item, "given": value, "scale": scale, "inclusion_probability": probability}
     try:
         return None if wrong else Label(label=label, **more, **row.origin)
@@ -290,6 +291,7 @@ def _dataset_row(item: Item, labels: Sequence[Label], rubric: Rubric, several_qu
         else:
             row["labels"] = {OVERALL: {label.labeller: write(label.label) for label in labels}}
         row |= {"label_count": len(values), "label_spread": max(values) - min(values)}
+        row |= {IN_VIEW: True} if any(label.in_view for label in labels) else {}
         probabilities = {label.inclusion_probability for label in labels}
         if 1.0 in probabilities:
             row["inclusion_probability"] = 1.0

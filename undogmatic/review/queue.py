@@ -27,6 +27,12 @@ COLUMNS = (
     "failure rationale issues rules repeat why inclusion_probability queue label labeller comment"
 ).split()
 
+OF_JUDGE = (
+    *"judge score low high confidence uncertainty uncertainty_value uncertainty_by".split(),
+    *"failure rationale issues rules repeat why".split(),
+)
+"""Of these, what tells what the judge said."""
+
 
 class Entry(NamedTuple):
     """One row of a queue."""
@@ -129,9 +135,11 @@ def ranked(
     return measure, {} if measure is None else measured(verdicts)[measure].dropna().to_dict()
 
 
-def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) -> list[dict[str, Any]]:
+def rows(
+    queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool, blind: bool = False
+) -> list[dict[str, Any]]:
     """The queue as plain rows with COLUMNS, the last three empty; `judge`, whose judgment is shown, only of several.
-    `hide` leaves only the hashes of all texts."""
+    `hide` leaves only the hashes of all texts; `blind` leaves out what the judge said (OF_JUDGE)."""
     shown = [
         _row(rank, entry, items[entry.judgment.item_id], rubric, hide)
         | {"uncertainty_by": None if entry.value is None else queue.order}
@@ -139,7 +147,8 @@ def rows(queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool) ->
         for rank, entry in enumerate(queue.entries, 1)
     ]
     unfilled = {"queue": digest(shown)[:12], "label": None, "labeller": None, "comment": None}
-    return [row | unfilled for row in shown]
+    gone = OF_JUDGE if blind else ()
+    return [{key: value for key, value in row.items() if key not in gone} | unfilled for row in shown]
 
 
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
@@ -152,7 +161,7 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
         if os.path.lexists(path):
             raise ConfigError(f"--out is {brief(out)}, and {path} exists: it may hold labels. Choose another name.")
     kept = list(rows)
-    columns = [name for name in COLUMNS if name != "judge" or any("judge" in row for row in kept)]
+    columns = [name for name in COLUMNS if any(name in row for row in kept)]
     cells = [[_cell(row[column]) for column in columns] for row in kept]
     # UTF-8 with a mark for spreadsheets; no cell would run as a formula.
     files.write(table, "\ufeff" + files.csv(pd.DataFrame(cells, columns=columns, dtype=object)))

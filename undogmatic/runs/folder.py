@@ -35,7 +35,7 @@ WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that wa
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
 _NUMBERS = tuple("score revised_score label confidence calls seconds truth right inside width interval_score".split())
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
-TABLE_BYTES = 1_000_000_000
+TABLE_BYTES, HELD_BYTES = 1_000_000_000, 10_000_000  # a larger table is read without holding its text
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
@@ -251,12 +251,13 @@ class RunFolder:
         import pandas as pd
 
         read: dict[str, Any] = {"dtype": kinds, "keep_default_na": False, "na_values": [""], "index_col": False}
+        large = self.has(name) and HELD_BYTES < os.path.getsize(self.path / name) <= TABLE_BYTES
         try:
-            if rows is None:
+            if rows is None and not large:
                 yield pd.read_csv(StringIO(read_text(self.path / name, TABLE_BYTES)), **read)
                 return
             with opened(self.path / name) as file:
-                yield from pd.read_csv(file, chunksize=rows, **read)
+                yield from [pd.read_csv(file, **read)] if rows is None else pd.read_csv(file, chunksize=rows, **read)
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
 

@@ -13,6 +13,7 @@ from undogmatic.analyses.compared import DESCRIBED
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
 from undogmatic.errors import UndogmaticError
+from undogmatic.records.kept import joined
 from undogmatic.records.records import Item
 from undogmatic.records.results import Finding, Telling
 from undogmatic.records.wordings import texts_beside, texts_noted
@@ -120,17 +121,17 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
 
 def _matrix(folder: Path, jobs: Mapping[str, Job], ranked: Sequence[str], sweep: Sweep) -> dict[str, Any]:
     """What each finished job gave each item, and the items of the jobs."""
-    items: dict[str, Item] = {}
+    read: list[Sequence[Item]] = []
     known: dict[str, Any] = {"numbers": {name: jobs[name].number for name in ranked}}
     for number in {str(job.facts.get("dataset_digest")): job.number for job in jobs.values()}.values():
         try:
-            items |= {item.id: item for item in RunFolder(folder / str(number)).items()}
+            read.append(RunFolder(folder / str(number)).items())
         except UndogmaticError as error:
             known["unread"] = str(error)
     if ranked:
         known["scores"] = pd.concat({name: jobs[name].scores["score"] for name in ranked}, axis="columns", sort=False)
     margins = {margin.value for margin in sweep.margins.values()}
-    known |= {"items": [*items.values()], "margin": margins.pop() if len(margins) == 1 else None}
+    known |= {"items": joined(read), "margin": margins.pop() if len(margins) == 1 else None}
     return known | {"redacted": any(job.facts.get("redact") for job in jobs.values())}
 
 
@@ -204,9 +205,9 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     first = twins({name: job.scores["score"] for name, job in finished.items()})
     raters = [finished[name] for name in dict.fromkeys(first.values())]
     if len(raters) > 1 and all(job.judged == raters[0].judged for job in raters):
-        ratings = pd.DataFrame([job.scores["score"] for job in raters], dtype=np.float64)[raters[0].scores.index]
-        items = int((ratings.count() >= 2).sum())
-        alpha = agreement.alpha(ratings.to_numpy(), groups=units_of(raters[0]).tolist()) if items else None
+        ratings = np.array([job.scores["score"].reindex(raters[0].scores.index) for job in raters], dtype=np.float64)
+        items = int((np.isfinite(ratings).sum(axis=0) >= 2).sum())
+        alpha = agreement.alpha(ratings, groups=units_of(raters[0]).tolist()) if items else None
         if alpha is not None:
             word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
             word = "apart" if alpha.high < TENTATIVE else word

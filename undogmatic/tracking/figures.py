@@ -54,15 +54,6 @@ def cut(value: str, most: int) -> str:
     return value[: most - len(mark)] + mark
 
 
-def log_params(store: Store, run_id: str, params: Mapping[str, str]) -> None:
-    """Log parameters; values beyond MLflow's limit are cut visibly."""
-    from mlflow.entities import Param
-
-    entities = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
-    for start in range(0, len(entities), AT_ONCE):
-        store.client.log_batch(run_id, params=entities[start : start + AT_ONCE])
-
-
 def telling(run: FinishedRun) -> dict[str, float]:
     """The metrics of a run that MLflow draws and compares: the run's headline first, then by analysis its headline and
     what has an interval, then what it cost. All others are in the table of figures.
@@ -93,15 +84,37 @@ def rounded(value: float) -> float:
     return round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
 
 
-def log_metrics(store: Store, run_id: str, metrics: Mapping[str, float | Sequence[float]]) -> None:
-    """Log metrics under their own names, rounded; of several values each is one of a step."""
-    from mlflow.entities import Metric
+def log_all(
+    store: Store,
+    run_id: str,
+    params: Mapping[str, str] = {},
+    metrics: Mapping[str, float | Sequence[float]] = {},
+    tags: Mapping[str, str] = {},
+) -> None:
+    """Log parameters, cut visibly at MLflow's limit; metrics under their own names, rounded, of which each of several
+    values is one of a step; and tags. All in as few requests as MLflow takes."""
+    from mlflow.entities import Metric, Param, RunTag
 
     now = int(time.time() * 1000)
     courses = {k: [v] if isinstance(v, int | float) else v for k, v in metrics.items()}
-    entities = [Metric(plain_key(k), rounded(v), now, n) for k, course in courses.items() for n, v in enumerate(course)]
-    for start in range(0, len(entities), 10 * AT_ONCE):
-        store.client.log_batch(run_id, metrics=entities[start : start + 10 * AT_ONCE])
+    numbers = [Metric(plain_key(k), rounded(v), now, n) for k, course in courses.items() for n, v in enumerate(course)]
+    settings = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
+    notes, most = [RunTag(k, v) for k, v in tags.items()], 8 * AT_ONCE
+    for n in range(max(-(-len(numbers) // most), -(-len(settings) // AT_ONCE), -(-len(notes) // AT_ONCE))):
+        few = slice(n * AT_ONCE, (n + 1) * AT_ONCE)
+        store.client.log_batch(run_id, numbers[n * most : (n + 1) * most], settings[few], notes[few])
+
+
+def log_tables(store: Store, run_id: str, **tables: pd.DataFrame) -> dict[str, str]:
+    """Log tables as artifacts that MLflow shows as tables; the tag that tells it so. Its own way (`log_table`) sets the
+    tag anew for each table, and looks first whether there is one to append to."""
+    from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
+
+    for name, frame in tables.items():
+        cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+        whole = {"columns": [str(column) for column in frame.columns], "data": cells}
+        store.client.log_text(run_id, json.dumps(whole), f"{name}.json")
+    return {MLFLOW_LOGGED_ARTIFACTS: json.dumps([{"path": f"{name}.json", "type": "table"} for name in tables])}
 
 
 def figures(metrics: Mapping[str, float]) -> pd.DataFrame:

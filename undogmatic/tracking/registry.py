@@ -17,10 +17,10 @@ ALIASES = ("baseline", "best", "newest")
 Program = Mapping[str, Any]  # what the file of a program holds (`optimize.programs.Program.whole`)
 
 
-def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
-    """Link the prompt's version in the registry, registering the content if it is new. Nothing if no model saw it."""
+def log_prompt(store: Store, run: FinishedRun) -> dict[str, str]:
+    """Register the prompt if its content is new; the tags that link its version to the run, none if no model saw it."""
     if not run.uses_prompt:
-        return
+        return {}
     from mlflow.tracing.constant import TraceTagKey
 
     # The text depends on the judge and the readout too: under one name each would take turns as a new version.
@@ -30,19 +30,18 @@ def log_prompt(store: Store, run_id: str, run: FinishedRun) -> None:
     version = _registered(store, name, run.prompt_text, run, tags)
     # The client's own way of linking writes to the process-wide store, whatever store the client was made for.
     link = [{"name": name, "version": str(version)}]
-    store.client.set_tag(run_id, TraceTagKey.LINKED_PROMPTS, json.dumps(link))
-    store.client.set_tag(run_id, "undogmatic.prompt", f"{name}, version {version}")
+    return {TraceTagKey.LINKED_PROMPTS: json.dumps(link), "undogmatic.prompt": f"{name}, version {version}"}
 
 
-def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
-    """Register what an optimisation began with and what it came to, under one name.
+def log_programs(store: Store, run: FinishedRun) -> dict[str, str]:
+    """Register what an optimisation began with and what it came to, under one name; the tag that says where.
 
     `baseline` is what it began with; `newest` what was found last, whatever it is worth. `best` moves to what it came
     to only where the verdict is that this is better and it began with the best so far, or there is none yet: what is
     better than something else is not shown to be better than the best. Where `best` stays for that, the user is told.
     """
     if not run.programs:
-        return
+        return {}
     before, after = run.programs
     name = plain_name(f"{after['rubric']}-{after['judge']}-program")
     standing = next((r.standing for r in run.results if r.name == "improvement"), None)
@@ -62,7 +61,7 @@ def log_programs(store: Store, run_id: str, run: FinishedRun) -> None:
             f"(prompt=program prompt.registry={name} prompt.alias=best), or judge other texts by both: -m "
             f"prompt=program prompt.registry={name} prompt.alias=best,newest."
         )
-    store.client.set_tag(run_id, "undogmatic.program", f"{name}, version {second}")
+    return {"undogmatic.program": f"{name}, version {second}"}
 
 
 def _is(version: Any, program: Program) -> bool:
@@ -126,12 +125,11 @@ def _registered(store: Store, name: str, text: str, run: FinishedRun, tags: Mapp
     if versions:
         return int(versions[0].version)
     about = f"Registered by the run {run.name}"
-    return int(store.client.register_prompt(name, text, about, {**tags, CONTENT: content}).version)
+    return int(store.client.create_prompt_version(name, text, about, {**tags, CONTENT: content}).version)
 
 
 def _on_page(store: Store, name: str) -> None:
-    """Have the prompt listed on the page of the store's experiment. MLflow itself lists it under the experiment of the
-    process, which is another, and in a thread of its own; so this comes first, and the thread adds to it."""
+    """Make the prompt if need be, and have it listed on the page of the store's experiment."""
     there = store.client.get_prompt(name)
     listed = "" if there is None else (there.tags or {}).get(EXPERIMENTS, "")
     if f",{store.experiment_id}," in listed:

@@ -1,5 +1,7 @@
 """`tracking=mlflow` logs a finished run or sweep to MLflow; `tracking=none` leaves it on disk."""
 
+import contextlib
+import getpass
 import json
 import math
 import os
@@ -26,7 +28,7 @@ from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.safety.spool import many, mapped
-from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_metrics, log_params, params, telling
+from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_all, log_tables, params, telling
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
 from undogmatic.tracking.store import Store, WithoutSecrets, check_store, check_uri, database, default_uri, opened
@@ -116,13 +118,10 @@ class MlflowTracker:
             run_id = made.info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
-            log_params(store, run_id, params(run))
-            log_metrics(store, run_id, telling(run))
             logged = table(run)
-            store.client.log_table(run_id, logged, "judgments.json")
+            noted = log_tables(store, run_id, judgments=logged, results=figures(telling(run) | dict(run.metrics)))
             if len(logged) < len(run.frame):
-                store.client.set_tag(run_id, "undogmatic.judgments", f"{len(logged)} of {len(run.frame)}")
-            store.client.log_table(run_id, figures(telling(run) | dict(run.metrics)), "results.json")
+                noted["undogmatic.judgments"] = f"{len(logged)} of {len(run.frame)}"
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
             kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
             _log_folder(store, run_id, run.folder, [*kept_files, *students])
@@ -135,8 +134,7 @@ class MlflowTracker:
                 store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
             log_dataset(store, run_id, run)
             register_dataset(store, run)
-            log_prompt(store, run_id, run)
-            log_programs(store, run_id, run)
+            noted |= log_prompt(store, run) | log_programs(store, run)
             with doing("logging the run: traces"):
                 # The failures first, for they are what one looks up.
                 failed = (j for j in run.judgments if isinstance(j.outcome, Failure))
@@ -148,7 +146,8 @@ class MlflowTracker:
                 told = f"{written} of {len(run.judgments)}"
                 if written < len(chosen):
                     told += " (this server is older than MLflow 3.4, which first took traces in batches)"
-                store.client.set_tag(run_id, "undogmatic.traces", told)
+                noted["undogmatic.traces"] = told
+            log_all(store, run_id, params(run), telling(run), noted)
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
             if before is not None:
                 store.client.delete_run(before)
@@ -163,7 +162,7 @@ class MlflowTracker:
             tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder.absolute())}
             tags["mlflow.source.name"] = "undogmatic"
             parent = store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
-            log_params(store, parent, scrub_data(dict(params)))
+            log_all(store, parent, params=scrub_data(dict(params)))
             return str(parent)
 
     def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
@@ -178,13 +177,12 @@ class MlflowTracker:
                 finished = result.jobs[result.jobs["status"] == "finished"]
                 if result.headline is not None and finished["headline"].notna().any():
                     metrics[f"best.{result.headline}"] = float(finished["headline"].iloc[0])
-                log_metrics(store, run_id, metrics)
                 for name in ("jobs", "comparisons", "agreement"):
                     table = getattr(result, name)
                     if len(table):
                         store.client.log_dict(run_id, json.loads(table.to_json(orient="split")), f"{name}.json")
                 _log_folder(store, run_id, result.folder, [*FILES[:2], "figures"])
-                store.client.set_tag(run_id, NOTE_TAG, described(result.folder))
+                log_all(store, run_id, metrics=metrics, tags={NOTE_TAG: described(result.folder)})
             store.client.set_terminated(run_id, status)
             return where(store, run_id)
 
@@ -211,11 +209,10 @@ class MlflowTracker:
         with opened(self.uri, self.experiment, "What was found was written and printed.") as store:
             tags = {"undogmatic.kind": kind, "mlflow.source.name": "undogmatic", NOTE_TAG: "\n\n".join(said)}
             run_id = str(store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id)
-            log_params(store, run_id, {k: str(v) for k, v in scrub_data(dict(params)).items()})
-            log_metrics(store, run_id, {name: v for name, v in metrics.items() if not name.endswith(ENDS)})
+            kept = {name: v for name, v in metrics.items() if not name.endswith(ENDS)}
             last = {name: v for name, v in metrics.items() if isinstance(v, int | float)}
-            for file, frame in {"results": figures(last), **(tables or {})}.items():
-                store.client.log_table(run_id, frame.astype(object).where(frame.notna(), None), f"{file}.json")
+            noted = log_tables(store, run_id, results=figures(last), **(tables or {}))
+            log_all(store, run_id, {k: str(v) for k, v in scrub_data(dict(params)).items()}, kept, noted)
             for path in made:
                 store.client.log_artifact(run_id, str(path))
             store.client.set_terminated(run_id)
@@ -359,9 +356,12 @@ def register_dataset(store: Store, run: FinishedRun) -> None:
         if store.client.search_datasets([store.experiment_id], f"name = '{name}'"):
             return
         tags = {"digest": run.dataset_digest, "records": f"{len(shown)} of {len(run.items)}"}
-        made = store.client.create_dataset(name, store.experiment_id, tags)
-        # A dataset's own method writes to the process-wide store, whatever store the client was made for.
-        WithoutSecrets(TracingClient(store.uri).store).upsert_dataset_records(made.dataset_id, records)
+        with contextlib.suppress(KeyError, OSError):  # a user without a name
+            tags["mlflow.user"] = getpass.getuser()
+        # The client asks Git about the program first, and a dataset's own method writes to the process-wide store.
+        tables = WithoutSecrets(TracingClient(store.uri).store)
+        made = tables.create_dataset(name, tags, [store.experiment_id])
+        tables.upsert_dataset_records(made.dataset_id, records)
     except (MlflowException, NotImplementedError) as error:
         say(f"The dataset has no page in MLflow: {str(error).splitlines()[0]}")
 
