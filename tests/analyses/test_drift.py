@@ -49,6 +49,16 @@ def flipped(rng: np.random.Generator, verdicts: Any, share: float, to: float | N
     return np.where(chosen, 1 - verdicts if to is None else to, verdicts)
 
 
+@pytest.mark.parametrize(("moved", "asked"), [(0, ["drift.asked"]), (1, [])])
+def test_a_copy_of_the_earlier_file_does_not_show_that_the_judge_was_asked_again(
+    rng: np.random.Generator, moved: int, asked: list[str]
+) -> None:
+    before = rng.uniform(0, 100, N)
+    now = before + (np.arange(N) < moved) * 0.001
+    told = tell(table(now, kind="numeric"), table(before, kind="numeric"), margin=5.0)
+    assert "verdicts_kept" in keys(told) and [key for key in told.not_examined if key == "drift.asked"] == asked
+
+
 @pytest.mark.parametrize(
     ("share", "to", "margin", "key", "weight"),
     [

@@ -188,6 +188,21 @@ def test_the_desk_lets_a_call_go_when_it_is_noted_and_forgets_those_of_a_worker_
     asyncio.run(told())
 
 
+def test_an_answer_without_a_price_waits_for_no_further_call() -> None:
+    async def told() -> None:
+        desk = Desk((None, None), (0, 0.0), (None, None, None))
+        call = asyncio.ensure_future(desk.leave(1, "server"))
+        noted = (await desk.news(0)).number
+        further = asyncio.ensure_future(desk.news(noted))
+        await call
+        async with asyncio.timeout(5):
+            assert await desk.spend(None) is None and await desk.spend(0.0) is None
+        assert not further.done()
+        further.cancel()
+
+    asyncio.run(told())
+
+
 def test_ray_is_started_here_and_leaves_nothing(tmp_path: Path) -> None:
     """The whole command, without a cluster: the scores of engine=local, no process, no folder of a session."""
     lines = (json.dumps({"id": f"t{n}", "text": f"O Tema {n} não se aplica ao caso."}) for n in range(30))

@@ -212,6 +212,8 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     changed["told_shift"] = told_shift
     key = drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
     shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
+    if shown.still:
+        drift.lacks("asked", "drift.all_the_same", n=n)
     labels = next((t.labels for t in (new, drift.old) if (t.labels["criterion"] == drift.criterion).any()), new.labels)
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
     agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])

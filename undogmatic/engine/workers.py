@@ -79,6 +79,7 @@ class Desk:
         self._out = Counter[tuple[int, str]]()  # calls in flight by worker and server
         self._gone: set[int] = set()
         self._number, self._calls, self._usd = 0, 0, 0.0
+        self._kept = 0.0  # notes that the ledger has, as far as it is known here
         self._news = asyncio.Event()
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()  # until the ledger has the note of a number
         self._fault: Fault | None = None
@@ -89,7 +90,7 @@ class Desk:
 
     async def _noted(self) -> None:
         """Wait until the ledger has all that was noted up to now. Raises what the run was halted for."""
-        if self._fault is None:
+        if self._fault is None and self._number > self._kept:  # a price that is not known adds no note to wait for
             noted = asyncio.get_running_loop().create_future()
             self._waiting.append((self._number, noted))
             await noted
@@ -170,6 +171,7 @@ class Desk:
         return min((int(pace.window) for pace in self._paces.values()), default=None)
 
     def _let_go(self, kept: float) -> None:
+        self._kept = kept
         while self._waiting and self._waiting[0][0] <= kept:
             noted = self._waiting.popleft()[1]
             if not noted.done():
