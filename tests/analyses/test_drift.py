@@ -101,6 +101,8 @@ def test_scores_that_were_shuffled_are_kept_on_average_alone(rng) -> None:
         (1.0, None, "agreement_better"),
         (0.9, None, "agreement_no_margin"),
         (0.9, 0.15, "agreement_kept"),
+        (0.8, 0.3, "agreement_kept_worse"),
+        (1.0, 0.3, "agreement_kept_better"),
         (0.9, 0.001, "agreement_open"),
     ],
 )

@@ -180,7 +180,9 @@ def test_a_threshold_between_the_limits_is_undecided(
         (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.7}, "About 650 more independent labelled "
          "items would probably settle it, and it would pass if the figure stays as it is: `undogmatic label FILE`."),
         (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_most": 0.7}, "and it would fail if the figure stays as it"),
-        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.8}, "More items will hardly settle it"),
+        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.8}, "hardly settle it: the figure is 0.8 itself"),
+        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.79}, "about 74,000 independent labelled items, and "
+         "there are 90"),
         (Estimate(0.8, 0.75, 0.9, n=90, n_groups=90, worst=0.5, best=0.9), {"at_least": 0.7}, "have the judge give"),
         (Estimate(0.8, 0.6, math.inf, n=90, n_groups=90), {"at_least": 0.7}, "cannot be told from this figure"),
     ],
@@ -193,6 +195,22 @@ def test_an_undecided_figure_says_what_would_settle_it(figure: Estimate, demande
     assert said in told["said"] and told["figure"]["n"] == 90 and told["outcome"] == "undecided"
     assert "0.8 [0." in told["said"] and "from 90 items or labels" in told["said"]
     assert told["said"] in shown.junit(result, words)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ((), "The check answered yes: the order of j may be believed. "),
+        (("Not its grades.",), "the order of j may be believed within 1 limit. "),
+        (("One.", "Two."), "The limits: (1) One. (2) Two."),
+    ],
+)
+def test_a_standing_names_the_limits_and_what_is_counted(limits: tuple[str, ...], said: str) -> None:
+    figures = {"agreement.spearman": Estimate(0.8, 0.6, 0.9, n=90, n_groups=30)}
+    day, known = datetime.date(2999, 1, 1), {"j": "agreement.spearman"}
+    own = gated(0.6, 0.9, figures=figures, expires=day, headline=known, items_labelled=30, limits=limits, in_order=True)
+    sentence = words_of("en").say(hold(own, GateConfig(standing="supported")).held[0].finding)
+    assert said in sentence and "from 90 labels of 30 items)" in sentence
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture
         "1 more finding is in the report.",
         "Not examined:",
         "- the ceiling: only 1 person.",
-        "Still open beside that. label 40 more items.",
+        "label 40 more items.",
         "Report  out/report.html",
     ]
 

@@ -37,9 +37,9 @@ def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     level = 1 - options.alpha
     # One label per group, drawn: labels of one group, or of one item, are not exchangeable with those of others.
     rows = own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
-    needed = conformal.items_needed(level)
+    needed, single = conformal.items_needed(level), int(len(rows) == own.pairs()["item"].nunique())
     if len(rows) < needed:
-        told.lacks("item_interval", "alone.reach_too_few", n=len(rows), needed=needed, level=level)
+        told.lacks("item_interval", "alone.reach_too_few", n=len(rows), needed=needed, level=level, single=single)
         return
     labels, verdicts = (rows[name].to_numpy(np.float64) for name in ("label", "verdict"))
     every = own.first()["verdict"].dropna().to_numpy(np.float64)
@@ -49,7 +49,8 @@ def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     ends = conformal.intervals(fitted, every)
     values: dict[str, Any] = {"reach": next(iter(fitted.reach.values())), "width": float((ends.high - ends.low).mean())}
     values |= {"useless": int(values["width"] > WIDE * (scale[1] - scale[0]))}
-    values |= {"span": scale[1] - scale[0], "n": len(rows), "level": level}
+    values |= {"span": scale[1] - scale[0], "n": len(rows), "level": level, "single": single}
+    values["guessed"] = int(any(read.key in ("table.numeric", "table.numeric_guess") for read in own.table.read))
     key = "alone.reach" if _representative(own) else "alone.reach_like_labelled"
     told.note(key, Weight.QUALIFIES, **values)
 
@@ -80,7 +81,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     known = ~np.isnan(agreed) & ~np.isnan(unsure)
     codes = rows["code"].to_numpy()
     n = np.unique(codes[known]).size
-    asked: dict[str, Any] = {"rate": rate, "confidence": confidence}
+    asked: dict[str, Any] = {"rate": rate, "confidence": confidence, "single": int(n == known.sum())}
     if n < needed:
         told.lacks(CHECK, "alone.too_few", n=n, needed=needed, **asked)
         return
@@ -99,10 +100,12 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         strictest = found.steps[0]
         wrong = strictest.n - strictest.n_right
         against = known & (unsure <= strictest.threshold) & (agreed == 0) & ~rows["item"].isin(split).to_numpy()
-        more = _more(wrong, strictest.n, int(np.unique(codes[against]).size), found.of_units, options)
+        more = _more(wrong, strictest.n, int(np.unique(codes[against]).size), found.of_units, options, asked["single"])
         values: dict[str, Any] = {
             "tried": strictest.n,
             "wrong": wrong,
+            "share": wrong / strictest.n,
+            "single": asked["single"],
             "more": more,
             "disagrees": _people(own, "disagrees", tolerance, options),
         }
@@ -136,7 +139,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
-def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckOptions) -> Finding:
+def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckOptions, single: int) -> Finding:
     """The sentence that says how many labels the promise would take, or that more of them would not change it. Where
     people are split, so that nothing can agree with them, only the groups `against` what people say show that.
     `of_units` is the rate at which groups must agree so that their items do."""
@@ -145,7 +148,7 @@ def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckO
     values |= {"split": split, "against": against, "rest": tried - split} if split else {}
     if proportion((np.arange(tried - split) < against).astype(float), options.level).low > options.alpha:
         return Finding("alone.more_split_vain" if split else "alone.more_vain", values | {"wrong": options.alpha})
-    values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta}
+    values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta, "single": single}
     values["needed"] = conformal.units_needed(of_units, values["confidence"], against)
     return Finding("alone.more_split_needed" if split else "alone.more_needed", values)
 

@@ -28,6 +28,9 @@ where both orders are shown, half is what the outputs themselves can account for
 PROMISES = ("alone.share", "alone.whole", "alone.whole_all")
 """Findings that let the judge decide alone."""
 
+OF_THESE_TEXTS = ("alone.reach", "alone.reach_like_labelled", "systems.mean", "systems.mean_off")
+"""Findings on new items, which hold only while a number that may be the label stands in the texts."""
+
 WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_texts")
 """What is examined without labels, if it can be."""
 
@@ -106,7 +109,7 @@ class Evidence:
     def agrees(self) -> Finding:
         """The clause that says how far it agrees with people."""
         a = self.agreement
-        values: dict[str, Any] = {"n": a.n, "groups": a.groups, "coefficient": a.name}
+        values: dict[str, Any] = {"n": a.n, "groups": a.groups, "coefficient": a.name, "raters": self.raters}
         if a.estimate is not None:
             values |= a.estimate.values("value") | {"level": a.estimate.level}
         if a.raw is None:
@@ -172,6 +175,13 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
             else noted
             for noted in told.notes
         ]
+    if rival.outcome == "as_good" and rival.by_number:
+        told.notes = [
+            replace(noted, finding=Finding("check.while_number", {"said": noted.finding}))
+            if noted.finding.key in OF_THESE_TEXTS
+            else noted
+            for noted in told.notes
+        ]
     return JudgeCheck(
         own.judge,
         own.criterion,
@@ -211,9 +221,12 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
     for n, noted in enumerate(told.notes):
         key, told_values = noted.finding.key, noted.finding.values
         if key == "alone.none" and (still := next((e.finding for e in again.notes if e.finding.key == key), None)):
-            shares = [each["wrong"] / each["tried"] for each in (still.values, told_values)]
-            more = Finding("alone.more_converted", {each: still.values[each] for each in ("wrong", "tried", "more")})
-            if shares[0] < shares[1]:
+            then = {each: still.values[each] for each in ("wrong", "tried", "share", "more")}
+            if then["more"].key == told_values["more"].key == "alone.more_vain":
+                more = Finding("alone.more_converted_too", {**then, "more": told_values["more"]})
+            else:
+                more = Finding("alone.more_converted", then)
+            if then["share"] < told_values["share"]:
                 told.notes[n] = replace(noted, finding=Finding(key, {**told_values, "more": more}))
         begins, name, face = FACES.get(key, ("", "", ""))
         of_converted = (each.finding for each in again.notes if begins and each.finding.key.startswith(begins))
@@ -239,7 +252,7 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     if key not in SETTLED:
         return None
     leans = evidence.rival.what[:1]
-    if key == "surface" and leans and leans[0].endswith("_number"):  # the label may stand there
+    if key == "surface" and evidence.rival.by_number:  # the label may stand there
         key = "number"
     table, more = evidence.own.table, max(evidence.few - evidence.agreement.groups, 1)
     values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}

@@ -80,6 +80,11 @@ class _Drift:
         return ruling.key
 
 
+def one_sided(level: float) -> Finding:
+    """The clause that says which tests the narrower interval belongs to."""
+    return Finding("drift.one_sided", {"alpha": 1 - level})
+
+
 def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions) -> None:
     """Tell whether the judges of `new` judge as they did in `old`."""
     told.section = told.section or "drift"
@@ -209,7 +214,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     alpha, n = 1 - options.level, int(rows["item"].nunique())
     # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift` new less old.
     changed: dict[str, Any] = {"change": change, "shift": shift, "p": p, "within": within, "alpha": alpha}
-    changed["told_shift"] = told_shift
+    changed |= {"told_shift": told_shift, "tests": one_sided(options.level)}
     key = drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
     shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
     if shown.still:
@@ -230,7 +235,8 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
     told: dict[str, Any] = {"before": sign * float(before.mean()), "after": sign * float(now.mean())}
     interval = drift.told_of(pair)
-    told |= {"told": -interval if numbers else interval, "measure": measure}
+    told |= {"told": -interval if numbers else interval, "measure": measure, "distance": int(numbers)}
+    told |= {"tests": one_sided(options.level), "moved": Finding("drift.moved") if shown.changed else []}
     drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, **told)
     return shown
 

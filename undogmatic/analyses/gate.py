@@ -56,7 +56,7 @@ AT_MOST = Rules("gate.at_most_", (
     Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
 ))  # fmt: skip
 STANDS = Rules("gate.standing_", (
-    Rule("pass", "supported", lambda e: e.standing == "supported", "name by"),
+    Rule("pass", "supported", lambda e: e.standing == "supported", "name by in_order limits within"),
     Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
     Rule("undecided", "undecided", always, "name by settle"),
 ))  # fmt: skip
@@ -161,6 +161,9 @@ class Gated:
     source: str = "FILE"  # what the card was made from: its first file, or a run's folder
     known: Mapping[str, str] = field(default_factory=dict)  # the name of a card's judge, and the criterion
     headline: Mapping[str, str] = field(default_factory=dict)  # name of a standing -> the figure that sums it up
+    items_labelled: int = 0  # items with verdict and label of a card
+    limits: tuple[str, ...] = ()  # what limits the use of a card's judge, in sentences
+    in_order: bool = False  # whether a card says that the order may be believed, and nothing of the grades
 
     @property
     def is_run(self) -> bool:
@@ -171,10 +174,13 @@ class Gated:
         """The clause that says from how many items the interval of a figure comes, and at which level."""
         figure = self.figures[name]
         assert figure is not None, "figures without an interval are not held against anything"
-        values = {"n": figure.n, "groups": figure.n_groups, "level": figure.level}
+        values: dict[str, Any] = {"n": figure.n, "groups": figure.n_groups, "level": figure.level}
         if self.is_run:
             return Finding("gate.counted_run" if figure.n else "gate.counted_unknown", values)
         whole = figure.interval == (figure.worst_low, figure.best_high)
+        items, labels = self.items_labelled, name.startswith("agreement.") and figure.n > self.items_labelled > 0
+        what = "labels" if labels else "items" if figure.n == items else "either"
+        values["counts"] = Finding(f"gate.counts_{what}", {"n": figure.n, "groups": figure.n_groups, "items": items})
         return Finding("gate.counted" if whole else "gate.counted_missing", values)
 
 
@@ -186,6 +192,7 @@ def of_card(card: TrustCard) -> Gated:
     source, headline = next(iter(card.data.files), "FILE"), f"agreement.{HEADLINES[card.data.kind]}"
     more: dict[str, Any] = {"source": source, "headline": {card.judge: headline}}
     more["known"] = {"name": setting(card.judge), "criterion": setting(card.criterion)}
+    more |= {"items_labelled": card.data.n, "limits": card.limits, "in_order": card.data.kind == "numeric"}
     return Gated(card.judge, card.figures, standings, *bound, **more)
 
 
@@ -382,6 +389,23 @@ class _Stands(NamedTuple):
         return [Finding("gate.by", values)]
 
     @property
+    def in_order(self) -> int:
+        """1 where the order alone may be believed, else 0."""
+        return int(self.gated.in_order)
+
+    @property
+    def within(self) -> list[Finding]:
+        """The clause that says how many limits there are."""
+        return [Finding("gate.within", {"n": n})] if (n := len(self.gated.limits)) else []
+
+    @property
+    def limits(self) -> list[Finding]:
+        """The sentences that say what limits the use."""
+        limits = self.gated.limits
+        listed = " ".join(f"({n}) {said}" for n, said in enumerate(limits, 1)) if len(limits) > 1 else "".join(limits)
+        return [Finding("gate.limits", {"n": len(limits), "listed": listed})] if limits else []
+
+    @property
     def settle(self) -> Finding:
         """What says more of it."""
         return Finding("gate.settle_of_run") if self.gated.is_run else _settle(self.gated)
@@ -412,7 +436,12 @@ class _Limit(NamedTuple):
             return Finding("gate.settle_missing")
         if (more := held.more(e)) is None:
             shown = self.shown.low if self.above else self.shown.high
-            return Finding("gate.settle_close", {"bound": self.bound, "above": int(self.above), "shown": shown})
+            needed, why = limits.units_needed(e, self.bound), Finding("gate.close_equal", {"bound": self.bound})
+            if math.isfinite(needed):
+                digits = {"needed": round(needed, 1 - int(math.log10(needed))), "there": e.n_groups}
+                why = Finding("gate.close_needed", {**digits, "bound": self.bound, "texts": int(self.gated.is_run)})
+            values = {"why": why, "bound": self.bound, "above": int(self.above), "shown": shown}
+            return Finding("gate.settle_close", values)
         passes = (e.value > self.bound) == self.above
         values = {"more": more, "passes": int(passes), "label": label_command(self.gated.source)}
         return Finding("gate.settle_run" if self.gated.is_run else "gate.settle_labels", values)

@@ -2,7 +2,9 @@
 under a second name, and which errors they share."""
 
 import itertools
+from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -130,6 +132,11 @@ def _compare(
         than["open"] = [judge for judge in order if judge not in (best, *than["worse"], *than["equal"])]
         worse, others = len(than["worse"]), len(order) - 1
         shown = [Finding(f"judges.than_{name}", {"n": len(of), "judges": of}) for name, of in than.items() if of]
+        if len(order) <= MOST_SENTENCES:  # each with its difference
+            by = {(e.left, e.right): e for e in (one.evidence for one in rulings) if best in (e.left, e.right)}
+            shown = [
+                Finding(f"judges.than_{name}_by", _by(best, judge, by)) for name, of in than.items() for judge in of
+            ]
         agrees = -means_of[best] if kind == "numeric" else means_of[best]  # of grades, the distance from the labels
         evidence = SimpleNamespace(best=best, agreement=agrees, measure=f"of_{measure}", worse=worse)
         evidence.others, evidence.shown = others, shown
@@ -146,6 +153,13 @@ def _compare(
             )
             weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL  # of more, the best and a table tell it
             told.notes.append(Noted(ruling.finding, weight, settle))
+
+
+def _by(best: str, judge: str, by: Mapping[tuple[str, str], SimpleNamespace]) -> dict[str, Any]:
+    """By how much the best judge agrees better with people than another, for a sentence."""
+    sign, found = (1, by[best, judge]) if (best, judge) in by else (-1, by[judge, best])
+    ends = sorted((sign * found.low, sign * found.high))
+    return {"judge": judge, "difference": sign * found.difference, "interval": tuple(ends)}
 
 
 def _comparison(one: str, other: str, pair: Paired, margin: float | None, shown: bool) -> Comparison:

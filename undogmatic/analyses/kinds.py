@@ -102,20 +102,12 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
         why = "kinds.why_constant"
     use = beside_labels(pairs, options.level)
     return Agreement(
-        name=HEADLINES[kind],
-        estimate=estimate,
+        name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class, identical=bool(same.any()),
         raw=None if kind == "numeric" else use.mean((use.verdicts == use.labels).astype(float), _UNIT),
-        constant=constant,
-        one_class=one_class,
-        identical=bool(same.any()),
-        copied=made_from(kind, pairs),
-        reversed=estimate is not None and estimate.high < 0,
+        copied=made_from(kind, pairs), reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,
-        n=int(pairs["item"].nunique()),
-        groups=groups,
-        missing=n_missing,
-        why=why,
-    )
+        n=int(pairs["item"].nunique()), groups=groups, missing=n_missing, why=why,
+    )  # fmt: skip
 
 
 def _in_both_orders(rows: pd.DataFrame) -> bool:
@@ -360,14 +352,16 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     if key == "grades":
         steep = drift is not None and (drift.low > 0 or drift.high < 0) and abs(drift.value) > 2 * matters
         line = rated.conversion(use, drift.value if drift is not None and steep else 0.0, span).rounded(digits)
-        values |= {"convert": _formula(line, digits, own), "line": line, "since": []}
+        values |= {"convert": _formula(line, digits, own, values["trend"]), "line": line, "since": []}
         settle = Finding("kinds.settle_convert")
     told.note(f"kinds.grades_{key}", weight, settle, **values)
 
 
-def _formula(line: Conversion, digits: int, own: JudgeTable) -> Finding:
-    """The sentence that says how a grade is converted."""
-    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits}
+def _formula(line: Conversion, digits: int, own: JudgeTable, trend: Finding) -> Finding:
+    """The sentence that says how a grade is converted, and how far that holds."""
+    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits, "average": []}
+    if line.slope == 1 and trend.values.get("clear"):
+        values["average"] = Finding("kinds.convert_average", trend.values)
     values |= {"adds": int(line.shift > 0), "ends": []}
     cut, grades = converted(own, line).verdicts["verdict"], line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     if own.table.scale is not None and not np.allclose(cut, grades, equal_nan=True):
@@ -387,10 +381,17 @@ def _trend(bias: Estimate, drift: Estimate | None, use: Rated, ends: tuple[float
     if drift is None or not np.isfinite([drift.value, *drift.interval]).all():
         return Finding("kinds.trend_none")
     middle = np.average((use.verdicts + use.labels) / 2, weights=use.weights)
-    low, high = (bias.value + drift.value * (end - middle) / (ends[1] - ends[0]) for end in ends)
+    low, high = (drift.value * (end - middle) / (ends[1] - ends[0]) for end in ends)  # beside the mean difference
     clear = drift.low > 0 or drift.high < 0
-    key = "changes" if not clear or low * high >= 0 else "falls" if drift.value < 0 else "rises"
-    return Finding(f"kinds.trend_{key}", drift.values("drift") | {"digits": digits, "clear": int(clear)})
+    key = (
+        "changes"
+        if not clear or (bias.value + low) * (bias.value + high) >= 0
+        else "falls"
+        if drift.value < 0
+        else "rises"
+    )
+    told = {"digits": digits, "clear": int(clear), "low": abs(low), "high": abs(high), "falls": int(drift.value < 0)}
+    return Finding(f"kinds.trend_{key}", drift.values("drift") | told)
 
 
 _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], None]] = {

@@ -362,7 +362,7 @@ CHECK = Rules("check.verdict_", (
     Rule("coin_open", "undecided", lambda e: e.estimate.low <= 0, _AGREES),
     Rule("below", "refuted", lambda e: e.estimate.high < e.least, f"{_AGREES} least default"),
     Rule("column", "not_yet", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
-    Rule("surface", "not_yet", lambda e: e.rival.outcome == "as_good", _AGREES),
+    Rule("surface", "not_yet", lambda e: e.rival.outcome == "as_good", f"{_AGREES} number=rival.by_number"),
     Rule("follows", "not_yet", lambda e: e.rival.outcome == "follows", _AGREES),
     Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least default"),
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
@@ -446,7 +446,7 @@ _CHANGE = "judge change=change.value change_interval=change.interval level=chang
 _SHIFT = f"{_CHANGE} shift=told_shift.value interval=told_shift.interval level=told_shift.level"
 DRIFT = Rules("drift.verdicts_", (
     Rule("kept", "supported", lambda e: e.margin is not None and e.change.high < e.margin, f"{_CHANGE} margin"),
-    Rule("mean_kept", "undecided", lambda e: e.within, f"{_SHIFT} margin"),
+    Rule("mean_kept", "undecided", lambda e: e.within, f"{_SHIFT} margin tests"),
     Rule("higher", "refuted", lambda e: e.shift is not None and e.shift.low > 0 and e.p < e.alpha, f"{_SHIFT} p"),
     Rule("lower", "refuted", lambda e: e.shift is not None and e.shift.high < 0 and e.p < e.alpha, f"{_SHIFT} p"),
     Rule("changed", "refuted", lambda e: e.margin is not None and e.change.low > e.margin, f"{_CHANGE} margin"),
@@ -456,8 +456,11 @@ DRIFT = Rules("drift.verdicts_", (
 """The verdicts of one judge on the same items and texts, now and before: kept only within a stated margin."""
 
 _AFTER = "judge before after change=told.value interval=told.interval level=told.level n measure"
+_KEPT = f"{_AFTER} margin tests moved"
 DRIFT_AGREEMENT = Rules("drift.agreement_", (
-    Rule("kept", "supported", lambda e: e.within, f"{_AFTER} margin"),
+    Rule("kept", "supported", lambda e: e.within and e.told.low <= 0 <= e.told.high, _KEPT),
+    Rule("kept_worse", "supported", lambda e: e.within and e.change.value < 0, f"{_KEPT} distance"),
+    Rule("kept_better", "supported", lambda e: e.within, f"{_KEPT} distance"),
     Rule("worse", "refuted", lambda e: e.change.high < 0, _AFTER),
     Rule("better", "supported", lambda e: e.change.low > 0, _AFTER),
     Rule("no_margin", "undecided", lambda e: e.margin is None, _AFTER),

@@ -80,6 +80,7 @@ class SurfaceRival:
     others: int = 0
     lacking: int = 0  # items of which there is no text, or but the name of one, where those are too many
     column: _Column | None = None  # that foretells the verdicts best, where none explains the agreement
+    by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
 
 
 class _Sides:
@@ -332,6 +333,7 @@ class _Look:
             increment=increment,
             at_equal=left,
             foretold=told_by_words,
+            by_number=len(leans),
             what=leans or tuple(dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on)),
         )
 
@@ -386,11 +388,11 @@ LENGTH_OPEN, LENGTH_BESIDE = (
 )  # fmt: skip
 """What is said of length: of one text, and of two outputs."""
 SAID = {
-    "no_texts": "surface.no_texts", "texts_lack": "surface.texts_lack",
-    "no_labels": "surface.no_labels", "few": "surface.few", "rare": "surface.rare",
-    "constant": "surface.constant", "nothing": "surface.nothing", "follows": "surface.follows",
-    "column": "surface.column", "as_good": "surface.as_good", "as_good_numbers": "surface.as_good_numbers",
-    "beyond": "surface.beyond", "beyond_numbers": "surface.beyond_numbers",
+    "no_texts": "surface.no_texts", "texts_lack": "surface.texts_lack", "no_labels": "surface.no_labels",
+    "few": "surface.few", "rare": "surface.rare", "constant": "surface.constant", "nothing": "surface.nothing",
+    "follows": "surface.follows", "column": "surface.column", "as_good": "surface.as_good",
+    "as_good_numbers": "surface.as_good_numbers", "beyond": "surface.beyond",
+    "beyond_numbers": "surface.beyond_numbers", "as_good_number": "surface.as_good_number",
 }  # fmt: skip
 
 
@@ -406,8 +408,7 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         lack = {"lacking": found.lacking, "n": found.n} if found.lacking else {}
         return ("texts_lack" if lack else "no_texts" if found.outcome == "no_texts" else "no_labels"), lack
     if found.outcome in ("few", "rare"):
-        few = {"groups": found.groups, "needed": FEWEST_GROUPS}
-        rare = {"others": found.others, "needed": FEWEST_OTHERS}
+        few, rare = {"groups": found.groups, "needed": FEWEST_GROUPS}, {"others": found.others, "needed": FEWEST_OTHERS}
         return found.outcome, {"n": found.n, **(few if found.outcome == "few" else rare)}
     reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
     by_column = found.outcome in ("follows", "column")
@@ -415,8 +416,8 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         return "constant", values
     if by_column:
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
-        rest = {} if left is None or left.low == left.high else left.values("left")
-        rest |= {"judge": found.judge.value}
+        some_left = {} if left is None or left.low == left.high else left.values("left")
+        rest = some_left | {"judge": found.judge.value}
         if found.outcome == "column":
             some = "left" in rest and left is not None and left.low > 0
             values["beyond"] = Finding(
@@ -424,17 +425,16 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
             )
         values["rest"] = Finding("surface.left" if "left" in rest else "surface.left_nothing", rest)
         return found.outcome, values
-    values |= {"judge": found.judge.value}
     assert reached is not None and more is not None and left is not None
-    values |= {"agreement": reached.value}
+    values |= {"judge": found.judge.value, "agreement": reached.value}
     if found.outcome == "as_good" and found.judge.low <= 0:
         return "nothing", values
-    values |= {"more": more.value, "interval": more.interval, "level": found.judge.level}
-    values |= left.values("left", "left_")
+    values |= {"more": more.value, "interval": more.interval, "level": found.judge.level} | left.values("left", "left_")
     if found.outcome == "as_good":
         values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
     accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
-    return found.outcome if accuracy else f"{found.outcome}_numbers", values | accuracy
+    ending = "_number" if found.outcome == "as_good" and found.by_number else "" if accuracy else "_numbers"
+    return f"{found.outcome}{ending}", values | accuracy
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival) -> None:

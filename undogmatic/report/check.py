@@ -102,6 +102,9 @@ def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
         return words.answered(result.judges[0].verdict)
+    if len({each.standing for each in result.judges}) == 1:
+        order = int(any(each.verdict.values.get("in_order") for each in result.judges))
+        return words.text(f"checked.every_{result.judges[0].standing}", n=len(result.judges), order=order)
     counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS[::-1]}
     order = int(any(each.verdict.values.get("in_order") for each in result.judges))  # nothing is said of their grades
     counted = [words.text(f"checked.several_{standing}", n=n, order=order) for standing, n in counts.items() if n]
@@ -141,7 +144,7 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         why = words.find(f"{section}.short.{key}")
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
-        believed = ": ".join(filter(None, (words.text(f"checked.brief_{each.standing}"), why)))
+        believed = words.text(f"checked.brief_{each.standing}") + (f" ({why})" if why else "")
         numbers = ("", "") if found is None else numbers_of(*found, words)
         rows.append(
             [name_of(result.table, each.judge, each.criterion), believed, *numbers, words.number(each.n, "d"), rival]
@@ -227,7 +230,11 @@ def recognised(result: CheckResult, words: Words) -> list[str]:
     """What was read from the files and how to override it, shortly, and the first problems in them."""
     table = result.table
     read = " ".join(words.say(finding) for finding in table.read[:MOST_READ])
-    lines = [" ".join(filter(None, (read, words.text("checked.override"))))]
+    stated = ""
+    if table.selection != "unknown":
+        selection = words.text(f"card.selection.{table.selection}")
+        stated = words.text("checked.selection", selection=selection, drawn=int(table.selection != "all"))
+    lines = [" ".join(filter(None, (read, stated, words.text("checked.override"))))]
     lines += [words.say(finding) for finding in table.problems[:MOST_PROBLEMS]]
     if len(table.problems) > MOST_PROBLEMS:
         lines.append(words.text("checked.more_problems", more=len(table.problems) - MOST_PROBLEMS, how=HOW))
@@ -252,6 +259,7 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
         said = sentences(result.judges[0].told.beside(result.together), words, result.judges[0])
     elif result.judges:
         table = overview(result, words, most)
+        said = said._replace(findings=[*_of_several(result, words), *said.findings])
         refuted = [each for each in sorted(result.judges, key=_place) if each.standing == "refuted"]
         if refuted and len(table.rows) < len(result.judges):
             named = [name_of(result.table, each.judge, each.criterion) for each in refuted]
@@ -265,6 +273,16 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     settled = all(each.standing != "undecided" for each in result.judges)
     below += ["", words.text("checked.settle_yes" if settled else "checked.settle", how=settle[0])] if settle else []
     return Screen(recognised(result, words), answer, table, said, below)
+
+
+def _of_several(result: CheckResult, words: Words) -> list[str]:
+    """What limits the judges that may be believed, with their figures: the table has it in a word."""
+    believed = [each for each in sorted(result.judges, key=_place) if each.standing == "supported"]
+    limits = [(each, n.finding) for each in believed for n in each.told.ordered() if n.weight == Weight.LIMITS]
+    called = ((name_of(result.table, each.judge, each.criterion), words.say(said)) for each, said in limits)
+    return [
+        words.text("checked.of_judge", judge=judge, said=said) for judge, said in itertools.islice(called, MOST_NAMED)
+    ]
 
 
 def following(result: CheckResult, words: Words, written: Mapping[str, Any], typed: Sequence[str]) -> list[str]:

@@ -26,7 +26,8 @@ def first_line(result: GateResult, words: Words) -> str:
 
 def show(result: GateResult, words: Words) -> None:
     """Print the first line, each requirement, and what was not compared."""
-    put([first_line(result, words)], style="bold")
+    stops = [words.text("checked.gate_stops", status=result.status)] if result.status else []
+    put([" ".join([first_line(result, words), *stops])], style="bold")
     put([f"{MARKS[outcome]} {sentence}" for outcome, sentence in lines(result, words) if not result.why])
     put([words.say(note) for note in result.notes])
 

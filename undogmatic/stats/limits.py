@@ -44,12 +44,18 @@ def hold(limits: Estimate, bound: float) -> Held:
     """Hold a quantity against a bound in its units: the interval must lie wholly on one side."""
     if (outcome := limits.against(0.0, about=bound)) in _OUTCOMES:
         return Held(_OUTCOMES[outcome])
+    return Held("open", checks.worth_naming(units_needed(limits, bound), limits.n_groups))
+
+
+def units_needed(limits: Estimate, bound: float) -> float:
+    """The rough number of units that would put the interval on one side of the bound with probability 0.8, if the
+    estimate were the truth and the interval shrank with their root; infinite where the estimate is the bound."""
     room = limits.value - bound
     if room == 0:
-        return Held("open")
+        return math.inf
     reach = limits.value - limits.low if room > 0 else limits.high - limits.value
     widened = reach * (1 + special.ndtri(0.8) / special.ndtri((1 + limits.level) / 2))
-    return Held("open", checks.worth_naming(limits.n_groups * (widened / room) ** 2, limits.n_groups))
+    return float(limits.n_groups * (widened / room) ** 2)
 
 
 def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
