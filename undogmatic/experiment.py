@@ -29,17 +29,8 @@ from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
 from undogmatic.records.kept import by_id, gathered
-from undogmatic.records.records import (
-    RETRIED_ON_RESUME,
-    Cost,
-    Failure,
-    Item,
-    Judgment,
-    digest,
-    items_digest,
-    texts_of_marks,
-    turns,
-)
+from undogmatic.records.marks import texts_of_marks
+from undogmatic.records.records import RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts, whole

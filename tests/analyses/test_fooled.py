@@ -12,7 +12,8 @@ from undogmatic.analyses.unread import numbers
 from undogmatic.datasets.faults import counts_rows
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import LEAST_AGREEMENT, LEAST_ORDER, CheckOptions, JudgeCheck
-from undogmatic.records.records import text_mark, text_marks, texts_of_marks, was_seen
+from undogmatic.records.marks import text_marks, texts_of_marks, was_seen
+from undogmatic.records.records import text_mark
 from undogmatic.report.check import words_of
 
 N = 100

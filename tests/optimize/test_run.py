@@ -23,7 +23,8 @@ from undogmatic.experiment import run_experiment
 from undogmatic.optimize.programs import load
 from undogmatic.optimize.search import Found, Search
 from undogmatic.optimize.splits import looked
-from undogmatic.records.records import Item, text_marks
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item
 from undogmatic.runs.folder import RunFolder
 from undogmatic.sweep.compare import compare
 

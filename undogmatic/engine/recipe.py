@@ -31,7 +31,8 @@ from undogmatic.models.base import Model, Nobody, SeveralModels
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, Judgment, Provenance, digest, was_seen
+from undogmatic.records.marks import was_seen
+from undogmatic.records.records import Item, Judgment, Provenance, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest, text_marks
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words

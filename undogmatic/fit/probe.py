@@ -20,7 +20,8 @@ from undogmatic.models.fitted import Calibration, Regression, kernel, rubric_dig
 from undogmatic.readouts import probe as probes
 from undogmatic.readouts.base import shown_text
 from undogmatic.readouts.probe import Probe, Sieve
-from undogmatic.records.records import Item, digest, text_marks
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 from undogmatic.runs.progress import in_words, speaking

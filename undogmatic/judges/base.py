@@ -13,7 +13,8 @@ from undogmatic.models.base import Model
 from undogmatic.readouts.base import Readout, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_marks
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import OVERALL, Item, Verdict, digest
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.stats.uncertainty import Level
 

@@ -34,7 +34,8 @@ from undogmatic.optimize.optimizers import OTHERS, Known, Measure, Optimizer, Ta
 from undogmatic.optimize.programs import Lineage, Program, changes, load, predictors, rubric_digest
 from undogmatic.optimize.splits import Data, contrast, gather, looked, node_of
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, items_digest, text_marks
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder

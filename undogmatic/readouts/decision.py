@@ -17,7 +17,8 @@ from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs, shown_text
 from undogmatic.readouts.chat import finished, served_model
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, ScoreDistribution, Verdict, text_marks
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 
 SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -88,27 +88,6 @@ def as_text(value: Any) -> str:
 def text_mark(text: str) -> str:
     """A short mark by which a text is known again, 12 hex digits of its SHA-256: what was fitted notes what it saw."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-_LETTERS = "~"  # before the mark of what is left of a text without case, accents, spaces and punctuation
-
-
-def text_marks(texts: Iterable[str]) -> set[str]:
-    """What is noted of texts that something was fitted on: of each its mark, and that of its letters and digits alone,
-    as a text is no new one because it was typed anew (`was_seen`)."""
-    from undogmatic.stats.surface import letters  # with NumPy, which plain records do without
-
-    return {mark for text in texts for mark in (text_mark(text), _LETTERS + text_mark(letters(text)))}
-
-
-def was_seen(text: str, marks: Collection[str]) -> bool:
-    """Whether a text, or one with the same letters and digits, is among those of which the marks were noted."""
-    return not text_marks([text]).isdisjoint(marks)
-
-
-def texts_of_marks(marks: Collection[str]) -> int:
-    """Of how many texts these are the marks."""
-    return sum(not mark.startswith(_LETTERS) for mark in marks)
 
 
 LONGEST_NAME = 1_000  # characters of an id, a condition, a rater; what a step makes of an item has a longer id

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from undogmatic.constructs.shame.curated import development_texts
 from undogmatic.models.base import Model
-from undogmatic.records.records import digest, text_marks
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import digest
 from undogmatic.records.wordings import of_this_project
 
 if TYPE_CHECKING:
