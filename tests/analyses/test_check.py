@@ -135,7 +135,7 @@ def test_what_is_asked_for_can_be_more() -> None:
 
 def test_an_order_is_not_called_alike_where_the_judge_is_a_coin() -> None:
     said = words_of("en").say(answer(CALLED["random grades"][0]()).verdict)
-    assert "no better than a coin; its verdicts on 120 items and people's labels have a" in said
+    assert "no better than a coin; its verdicts on 120 items and one person's labels have a" in said
 
 
 def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> None:
