@@ -29,16 +29,8 @@ from undogmatic.judges.base import ways
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
 from undogmatic.records.kept import by_id, gathered
-from undogmatic.records.records import (
-    RETRIED_ON_RESUME,
-    Cost,
-    Failure,
-    Item,
-    Judgment,
-    digest,
-    items_digest,
-    turns,
-)
+from undogmatic.records.marks import texts_of_marks
+from undogmatic.records.records import RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts, whole
@@ -328,7 +320,7 @@ def _finished(
     asked = [way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")]
     known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
     known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
-    known |= {"asked": asked, "fitted_on": len(parts.fitted_on())}
+    known |= {"asked": asked, "fitted_on": texts_of_marks(parts.fitted_on())}
     return FinishedRun(
         **known,
         language=experiment.chosen.report.language,

@@ -12,6 +12,8 @@ from undogmatic.analyses.unread import numbers
 from undogmatic.datasets.faults import counts_rows
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import LEAST_AGREEMENT, LEAST_ORDER, CheckOptions, JudgeCheck
+from undogmatic.records.marks import text_marks, texts_of_marks, was_seen
+from undogmatic.records.records import text_mark
 from undogmatic.report.check import words_of
 
 N = 100
@@ -269,3 +271,12 @@ def test_few_of_the_labelled_items_are_a_limit() -> None:
         type(many)(many.kind, many.verdicts[:45], many.labels, many.items, categories=many.categories), CheckOptions()
     ).judges
     assert "kinds.part_judged" in {noted.finding.key for noted in found.told.notes}
+
+
+def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> None:
+    text = "Tema 69: o ICMS não compõe a base de cálculo."
+    marks = text_marks([text, "Another text."])
+    for again in (text, f" {text.upper()}\r\n", "Tema 69 – o ICMS nao compoe a base de calculo"):
+        assert was_seen(again, marks)
+    assert not was_seen("Tema 70: o ICMS não compõe a base de cálculo.", marks)
+    assert was_seen(text, {text_mark(text)}) and texts_of_marks(marks) == 2  # files of before note the text as it was

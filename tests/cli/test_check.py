@@ -1,5 +1,6 @@
 """`undogmatic check` and `undogmatic.check`: from a file to the first line, the report, the card and back."""
 
+import html
 import json
 import shlex
 import subprocess
@@ -55,7 +56,7 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
     )
     blocks = said.strip().split("\n\n")
     assert "Judge: `judge` (`--judge`)" in blocks[0] and "[" not in blocks[1].split()[0]
-    assert "it agrees with people in" in blocks[1] and "word counter" in blocks[1]
+    assert "it agrees with a person in" in blocks[1] and "word counter" in blocks[1]
     assert "Not examined:\n- " in said and said.count("\n") <= 40
     assert "out/report.html" in said and "card.json, card.svg" in said
     report = (tmp_path / "out" / "report.html").read_text("utf-8")
@@ -97,7 +98,7 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
     told = json.loads(check(capsys, str(a_file(tmp_path)), "--json", "--language", "pt"))
     (judge,) = told["judges"]
     assert told["answer"] == judge["answer"] and judge["figures"]["agreement.kappa"]["interval"][0] > 0.5
-    assert told["digests"]["judges"].keys() == {"judge"} and "pessoas" in told["answer"]
+    assert told["digests"]["judges"].keys() == {"judge"} and "uma pessoa" in told["answer"]
     sentences = [each["sentence"] for each in judge["findings"]] + list(judge["not_examined"].values())
     assert not [sentence for sentence in (judge["rival"], *sentences) if sentence.startswith("[")]
 
@@ -142,10 +143,10 @@ def test_whatever_was_found_the_check_itself_succeeded(tmp_path: Path) -> None:
 
 def test_python_gives_what_the_command_says() -> None:
     found = undogmatic.check(frame(), human="human", judge=["judge"], labels="all")
-    assert "it agrees with people" in str(found) and found.judges[0].n == 80
+    assert "it agrees with a person" in str(found) and found.judges[0].n == 80
     shown = found._repr_html_()
-    assert f"<b>{str(found).split(' More')[0]}" in shown
-    assert "concorda com as pessoas" in str(undogmatic.check(frame(), language="pt"))
+    assert f"<b>{html.escape(str(found).split(' More')[0])}" in shown
+    assert "concorda com uma pessoa" in str(undogmatic.check(frame(), language="pt"))
 
 
 def test_python_names_a_wrong_option() -> None:

@@ -23,7 +23,8 @@ from undogmatic.experiment import run_experiment
 from undogmatic.optimize.programs import load
 from undogmatic.optimize.search import Found, Search
 from undogmatic.optimize.splits import looked
-from undogmatic.records.records import Item, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item
 from undogmatic.runs.folder import RunFolder
 from undogmatic.sweep.compare import compare
 
@@ -273,7 +274,7 @@ def test_a_program_knows_the_texts_that_it_was_optimised_on(optimise: Optimise, 
     sides = json.loads((tmp_path / "outputs/a/b/splits.json").read_text(encoding="utf-8"))
     marks = set(load(tmp_path / "outputs/a/b/program.json").lineage.texts)
     of_side = {
-        side: {text_mark(row["text"]) for row in texts(60) if f'"{row["id"]}"' in json.dumps(sides[side])}
+        side: text_marks(row["text"] for row in texts(60) if f'"{row["id"]}"' in json.dumps(sides[side]))
         for side in ("train", "validation", "test")
     }
     assert marks

@@ -87,6 +87,10 @@ class TestOutcome:
         assert claims.claim(np.zeros(20), 10, bounds=(-100, 100)).estimate.level == 0.95
         assert claims.claim(np.zeros(sure(few.n_needed) + 6), 10, bounds=(-100, 100)).outcome == "within"
 
+    def test_of_what_is_settled_fewer_units_would_have_done(self, rng: Rng) -> None:
+        found = claims.claim(rng.normal(3, 5, 2000), 10)
+        assert found.outcome == "within" and sure(found.n_needed) < 20
+
     @pytest.mark.parametrize("shift", [16, 3])
     def test_so_many_units_settle_it_as_often_as_asked(self, shift: float, rng: Rng) -> None:
         made = rng.normal(size=30)

@@ -31,7 +31,8 @@ from undogmatic.models.base import Model, Nobody, SeveralModels
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, Judgment, Provenance, digest, text_mark
+from undogmatic.records.marks import was_seen
+from undogmatic.records.records import Item, Judgment, Provenance, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import brief
 
@@ -95,7 +96,7 @@ class Parts(NamedTuple):
     def fitted(self, items: Sequence[Item]) -> int:
         """How many of the items something in a judge was fitted on."""
         seen = self.fitted_on()
-        return sum(text_mark(item.text) in seen for item in items)
+        return sum(was_seen(item.text, seen) for item in items)
 
     def fitted_on(self) -> frozenset[str]:
         """Marks (`records.text_mark`) of the texts that something in a judge was fitted on."""

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
@@ -86,7 +87,7 @@ def fit(
     before, after = float(np.abs(raw - gold).mean()), float(np.abs(held_out - gold).mean())
     first = next(j for j in judgments if isinstance(j.outcome, Verdict))
     data = _origin(first, method) | {"labels": digest([[i.id, i.text, i.label] for i in known])}
-    data |= {"texts": sorted(text_mark(i.text) for i in known), "n": len(rows)}
+    data |= {"texts": sorted(text_marks(i.text for i in known)), "n": len(rows)}
     data |= {"mean_absolute_error": {"raw": before, "cross_validated": after}}
     told = Finding("calibrate.fitted", {"method": method, "n": len(rows), "before": before, "after": after})
     return data | {"parameters": calibrators.fit(method, raw, gold, scale)}, told

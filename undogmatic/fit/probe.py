@@ -20,7 +20,8 @@ from undogmatic.models.fitted import Calibration, Regression, kernel, rubric_dig
 from undogmatic.readouts import probe as probes
 from undogmatic.readouts.base import shown_text
 from undogmatic.readouts.probe import Probe, Sieve
-from undogmatic.records.records import Item, digest, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words
 from undogmatic.runs.progress import in_words, speaking
@@ -184,7 +185,7 @@ def fit_probe(
         rubric_digest=rubric_digest(rubric),
         penalty=PENALTY,
         labels=digest([[i.id, i.text, i.label] for i in items]),
-        texts=tuple(sorted(text_mark(item.text) for item in items)),
+        texts=tuple(sorted(text_marks(item.text for item in items))),
         n=len(items),
         authors=authors,
         held_out=how,

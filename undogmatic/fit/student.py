@@ -19,7 +19,8 @@ from undogmatic.fit.probe import COVERAGE, calibrate, fit_regression, fold_codes
 from undogmatic.models.distilled import FORMAT, About, Linear, Student
 from undogmatic.models.embeddings import Embeddings
 from undogmatic.models.fitted import Regression, rubric_digest
-from undogmatic.records.records import Item, digest, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats.checks import Array, Index
 
@@ -131,7 +132,7 @@ def fit_student(
         embeddings_digest=embeddings.digest,
         method=method,
         penalty=penalty,
-        texts=tuple(sorted(map(text_mark, lesson.texts))),
+        texts=tuple(sorted(text_marks(lesson.texts))),
         n=len(lesson.texts),
         held_out=how,
         intervals_of="teacher" if people is None else "people",

@@ -13,7 +13,8 @@ from undogmatic.models.base import Model
 from undogmatic.readouts.base import Readout, Unit, categorised
 from undogmatic.readouts.chat import LanguageModel, finished
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import OVERALL, Item, Verdict, digest, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import OVERALL, Item, Verdict, digest
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.stats.uncertainty import Level
 
@@ -103,7 +104,7 @@ class Judge(Unit):
         """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or is shown solved."""
         demos = [demo for _, predictor in self.named_predictors() for demo in predictor.demos]
         inputs = [[str(demo[name]) for name in self.rubric.inputs if name in demo] for demo in demos]
-        shown = {text_mark("\n\n".join(texts)) for texts in inputs}
+        shown = text_marks("\n\n".join(texts) for texts in inputs)
         return self.all_weighed_on().union(shown, *(source.fitted_on() for source in self.readouts()))
 
     def all_weighed_on(self) -> frozenset[str]:

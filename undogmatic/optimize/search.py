@@ -34,7 +34,8 @@ from undogmatic.optimize.optimizers import OTHERS, Known, Measure, Optimizer, Ta
 from undogmatic.optimize.programs import Lineage, Program, changes, load, predictors, rubric_digest
 from undogmatic.optimize.splits import Data, contrast, gather, looked, node_of
 from undogmatic.readouts.chat import LanguageModel
-from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, items_digest, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, items_digest
 from undogmatic.records.results import AnalysisResult, Telling
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
@@ -200,7 +201,7 @@ class Search:
         parts, baseline, optimised = self.parts, self.baseline, name == OPTIMISED
         seen = set(baseline.all_weighed_on())
         if optimised:
-            seen |= {text_mark(item.text) for row in (*self.data.train, *self.data.validation) for item in row}
+            seen |= text_marks(item.text for row in (*self.data.train, *self.data.validation) for item in row)
         lineage = Lineage(
             parent=parts.provenance.prompt,
             optimizer=self.optimizer.name if optimised else "none",

@@ -17,7 +17,8 @@ from undogmatic.readouts import adapter
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_inputs, shown_text
 from undogmatic.readouts.chat import finished, served_model
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, ScoreDistribution, Verdict, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 
 SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals
@@ -135,7 +136,7 @@ class Rivals:
     def __call__(self, texts: Sequence[str]) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
         """Texts to what the models say of them, shape (n_texts, n_models); None without any that saw none of `texts`
         when they were fitted."""
-        marks = {text_mark(text) for text in texts} if self._names else set()
+        marks = text_marks(texts) if self._names else set()
         raters = [_rater(name) for name in self._names]
         fresh = [rater for rater in raters if isinstance(rater, Model) and not marks & rater.fitted_on]
 

@@ -165,7 +165,7 @@ def _needed(outer: Estimate, inner: Estimate, margin: float, power: float, fewes
     if any(room <= 0 or not np.isfinite(reach) for room, reach, _ in sides):
         return None
     found = checks.fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
-    return found and checks.worth_naming(found, outer.n_groups)
+    return found if found and checks.worth_naming(found, outer.n_groups) else None
 
 
 def _missed(n: int, room: float, reach: float, estimate: Estimate) -> float:

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from undogmatic.constructs.shame.curated import development_texts
 from undogmatic.models.base import Model
-from undogmatic.records.records import digest, text_mark
+from undogmatic.records.marks import text_marks
+from undogmatic.records.records import digest
 from undogmatic.records.wordings import of_this_project
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class TfidfModel(Model):
         self.alpha = alpha
         texts, labels = development_texts()
         self.name = f"tfidf-{digest([texts, labels, alpha])[:12]}"
-        self.fitted_on = frozenset(text_mark(text) for text in texts)
+        self.fitted_on = frozenset(text_marks(texts))
 
     async def rate(self, text: str) -> tuple[float, str]:
         """Predicted share of authority, clipped to [0, 1]."""
