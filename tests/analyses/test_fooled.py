@@ -178,7 +178,7 @@ def test_the_names_of_items_and_judges_and_the_codes_of_labels_change_no_answer(
 
 RUNS: dict[str, tuple[Callable[[], pd.DataFrame], str | None]] = {
     "honest": (graded, None),
-    "a grade among other numbers": (lambda: graded(text=AMONG, judge=GRADE, human=NEAR), "surface.as_good_numbers"),
+    "a grade among other numbers": (lambda: graded(text=AMONG, judge=GRADE, human=NEAR), "surface.as_good_number"),
     "ranks of the labels": (lambda: graded(judge=pd.Series(GRADE).rank() - 1), "scored.in_step"),
     "the labels": (lambda: graded(judge=GRADE), "scored.identical"),
     "numbers of rows": (lambda: graded(judge=np.arange(N) * 1.0, human=np.clip(COUNTED, 0, 100)), "scored.counts_rows"),
