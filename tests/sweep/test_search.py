@@ -201,7 +201,7 @@ def test_what_stopped_a_search_is_said_and_what_comes_next(
     [
         (["model=gpt", "prompt=a,b"], "-m prompt=a,b model=gpt,local"),
         (["model=gpt", "model.api_base=http://x/v1", "prompt=a,b"], "-m prompt=a,b model=local"),
-        (["model=local,qwen", "seed=1"], "-m seed=1 model=local,qwen,patterns"),
+        (["model=local,qwen", "seed=1"], "-m seed=1 model=local,qwen,gpt"),
         (["model.kind=random,length"], "model=local"),
     ],
 )
