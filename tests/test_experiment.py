@@ -222,12 +222,13 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
         run(tmp_path / name, *words, f"dataset.split={split}")
     seen, new = (told(tmp_path / name, "run")["standing"] for name in ("seen", "new"))
     assert (seen, new) == ({"labelled": "undecided"}, {"labelled": "refuted"})
-    assert "The judge has seen 1030 of the 1030" in report(tmp_path / "seen").split("## ")[0]
+    assert "1030 of the 1030 texts were used to fit this judge" in report(tmp_path / "seen").split("## ")[0]
     result = AnalysisResult("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
     refuted = replace(result, standing="refuted")
     assert withheld([result, refuted], 0, 9) == [result, refuted]
     taken, kept = withheld([result, refuted], 1, 9)
     assert (taken.standing, kept) == ("undecided", refuted)
+    assert taken.verdict and taken.verdict.key == "units.verdict_seen" and taken.verdict.answer == "not_yet"
 
 
 def test_judging_worked_examples_or_what_a_model_was_fitted_on_is_said(tmp_path: Path) -> None:
@@ -340,7 +341,7 @@ def test_the_judgments_are_the_tables_and_nobody_was_asked(table: Path, tmp_path
     assert "No model was asked" in report(folder) and "anchored" not in report(folder)
     assert RunFolder(folder).facts["model"] == "elsewhere"
     printed = capsys.readouterr()
-    assert "made elsewhere, by ash, nli, coverage, oak" in printed.err
+    assert "made elsewhere, by ash, oak, nli, coverage\n" in printed.err
     assert {"items_composite.csv", "figures", "report.html", "scores.csv"} <= {p.name for p in folder.iterdir()}
 
 

@@ -19,6 +19,7 @@ from undogmatic.judges.compare import CompareJudge
 from undogmatic.readouts.base import Readout, categorised, entropy_verdict
 from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, ScoreDistribution
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import voices
 from undogmatic.report.contents import order_notes
 from undogmatic.report.words import Words
 
@@ -135,7 +136,8 @@ def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_on
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_a_run_says_how_often_the_two_orders_disagree_however_few_there_are(language: str) -> None:
     def said(says: Says) -> list[str]:
-        run: Any = SimpleNamespace(frame=judged_by(says, 6).frame, folder=Path("outputs/r"))
+        frame = judged_by(says, 6).frame
+        run: Any = SimpleNamespace(frame=frame, folder=Path("outputs/r"), parts=dict.fromkeys(voices(frame)))
         return order_notes(run, Words(language, ()))
 
     (note,) = said(first)

@@ -31,7 +31,8 @@ def against(judged: LongTable, rows: pd.DataFrame, level: float, least: float) -
         judged: The run. rows: The labelled texts of one judge and criterion, first repeat, in the order of the dataset.
         level, least: Of intervals; the rank correlation that is asked for.
     """
-    own, done = as_verdicts(judged, rows), rows[rows["error"].isna()]
+    own = as_verdicts(judged, rows)
+    done = rows[rows["error"].isna() & rows["item_id"].isin(own.table.items.index)]
     if own.pairs()["verdict"].eq(own.pairs()["label"]).groupby(own.pairs()["rater"]).all().any():
         return Finding("scored.identical", {"n": len(done)})
     if (made := people.made_from("numeric", own.pairs())) is not None:

@@ -107,7 +107,7 @@ class Progress:
         self.name, self.total, self.kept = name, total, kept
         names = ", ".join(judge.name for judge in parts.judges)
         who = names
-        if parts.uses_own or parts.prompted:
+        if parts.asks and (parts.uses_own or parts.prompted):
             model = parts.model.name
             who = model if len(parts.judges) == 1 else in_words("of_model", judges=names, model=model)
             who = in_words("readout", who=who, readout=parts.readout_name)
