@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.ruling import CHOSEN, FAILED, SEEN, Ruling, verdict
+from undogmatic.datasets.together import heads_of
 from undogmatic.records.labels import IN_VIEW, PROBABILITY, chosen
 from undogmatic.records.records import Item
 from undogmatic.records.results import AnalysisResult, Telling
@@ -153,8 +154,8 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
             value = item.metadata.get(key)
             marks += [(key, each) for each in (value if isinstance(value, list) else [value])]
         designed.append([(kind, str(value)) for kind, value in marks if value is not None])
-    apart = _joined(designed)
-    together = _joined([[*own, *more] for own, more in zip(designed, copied, strict=True)])
+    apart = heads_of(designed)
+    together = heads_of([[*own, *more] for own, more in zip(designed, copied, strict=True)])
     members: dict[Mark, list[int]] = {}
     for place, head in enumerate(together):
         members.setdefault(head, []).append(place)
@@ -183,22 +184,6 @@ def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mar
             if enough(texts[place]):
                 own.append(("copies", (name, place)))
     return marks
-
-
-def _joined(marks: Sequence[Sequence[Mark]]) -> list[Mark]:
-    """For each of several, the mark that stands for all that it is tied to."""
-    heads: dict[Mark, Mark] = {}
-
-    def head(mark: Mark) -> Mark:
-        while heads.setdefault(mark, mark) != mark:
-            heads[mark] = heads[heads[mark]]
-            mark = heads[mark]
-        return mark
-
-    for several in marks:
-        for mark in several:
-            heads[head(mark)] = head(several[0])
-    return [head(several[0]) for several in marks]
 
 
 NAME = "units"

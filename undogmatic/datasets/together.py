@@ -3,8 +3,8 @@ as one. What a column says and what the texts show are joined, as in a run (`ana
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from undogmatic.stats.surface import copies, enough
 
+M = TypeVar("M", bound=Hashable)
 Column = NDArray[np.object_]
 """One text or name per row, None where there is none."""
 
@@ -100,14 +101,26 @@ def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
 
 def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
     """A number per group of rows that share a mark, by way of others too; a mark of -1 ties nothing."""
-    from scipy import sparse
+    rows: list[list[Hashable]] = [[] for _ in range(n)]
+    for kind, codes in enumerate(marks):
+        for place in np.flatnonzero(codes >= 0).tolist():
+            rows[place].append((kind, int(codes[place])))
+    heads = heads_of([own or [place] for place, own in enumerate(rows)])
+    numbers = {head: number for number, head in enumerate(dict.fromkeys(heads))}
+    return np.array([numbers[head] for head in heads], dtype=np.intp)
 
-    rows, ties, size = [], [], n
-    for codes in marks:
-        there = np.flatnonzero(codes >= 0)
-        rows.append(there)
-        ties.append(codes[there] + size)
-        size += int(codes.max(initial=-1)) + 1
-    links = (np.concatenate(rows), np.concatenate(ties))
-    graph = sparse.coo_matrix((np.ones(len(links[0])), links), shape=(size, size))
-    return np.asarray(sparse.csgraph.connected_components(graph, directed=False)[1][:n], dtype=np.intp)
+
+def heads_of(marks: Sequence[Sequence[M]]) -> list[M]:
+    """For each of several, each with a mark at least, the mark that stands for all that is tied to it."""
+    heads: dict[M, M] = {}
+
+    def head(mark: M) -> M:
+        while heads.setdefault(mark, mark) != mark:
+            heads[mark] = heads[heads[mark]]
+            mark = heads[mark]
+        return mark
+
+    for several in marks:
+        for mark in several:
+            heads[head(mark)] = head(several[0])
+    return [head(several[0]) for several in marks]
