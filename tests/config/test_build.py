@@ -65,6 +65,15 @@ def test_build_names_what_is_wrong(node: dict, said: str) -> None:
         build(node, "prompt" if PROMPT in node.values() else "readout")
 
 
+def test_what_an_extra_would_bring_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def needs(package: str) -> None:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+    monkeypatch.setattr("undogmatic.engine.ray.needs", needs)
+    with pytest.raises(ConfigError, match=r'^`engine` needs what `pip install "undogmatic\[scale\]"` brings \(ray'):
+        build({"_target_": "undogmatic.engine.ray.RayEngine"}, "engine")
+
+
 def test_a_text_in_place_of_a_list_is_shown_as_a_list() -> None:
     node = {"_target_": "undogmatic.analyses.reliability.ReliabilityAnalysis", "against": "outputs/a"}
     with pytest.raises(ConfigError, match=r"it must be a list\. In brackets: analysis\.against=\[outputs/a\]\."):

@@ -11,6 +11,7 @@ from tests.conftest import put
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.labels import TEXTS, read_labels
+from undogmatic.datasets.roles import as_settings
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Judgment, Verdict
@@ -238,3 +239,15 @@ def test_columns_are_recognised_where_none_are_named() -> None:
     assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(0.5)  # 3 of 1 to 5, on a rubric from 0 to 1
     with pytest.raises(DataError, match="unordered"):
         table(*({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9))).load()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--judge is 'x', which is no column.", "dataset.columns.judge is 'x', which is no column."),
+        ("with --verdict, --judge names one", "with dataset.columns.verdict, dataset.columns.judge names one"),
+        ("--judge X or --human Y", "dataset.columns.judge=X or dataset.columns.label=Y"),
+    ],
+)
+def test_an_option_of_a_check_is_told_as_a_setting(typed: str, said: str) -> None:
+    assert as_settings(typed) == said

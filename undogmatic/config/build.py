@@ -22,6 +22,7 @@ from typing_extensions import get_protocol_members
 from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.wordings import languages
+from undogmatic.safety.extras import lacking
 from undogmatic.safety.outside import brief, has_halves, read_yaml
 from undogmatic.safety.secrets import learn
 
@@ -177,7 +178,7 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     except UndogmaticError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"`{group}` cannot be built: {_raised(error)}.") from None
+        raise ConfigError(lacking(error, group) or f"`{group}` cannot be built: {_raised(error)}.") from None
 
 
 KINDS = {

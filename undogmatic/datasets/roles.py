@@ -27,7 +27,7 @@ _KEYS = {"item": "id", "human": "label", "human_scale": "label_scale"}
 _OF_FILES = ("kind", "scale", "human_scale", "passes", "sheet")
 _OPTION = re.compile(
     rf"--({'|'.join(TableOptions.model_fields).replace('_', '-')})(?![\w-])"
-    r"(?: (?!and\b|or\b)('[^']*'|[\w:-]+(?:\.[\w:-]+)*))?"
+    r"(?: (?!(?:and|has|is|names|or)\b)('[^']*'|[\w:-]+(?:\.[\w:-]+)*))?"
 )
 """An option of a command that reads tables, and what is typed behind it."""
 

@@ -173,7 +173,7 @@ class TaxonomyAnalysis(Limited):
         if not asked and judged.frame["score"].notna().any() and not any(c in judged.frame for c in _DETAILS):
             raise Unsuited(
                 "analysis=taxonomy reads what judges quote as errors and omissions, and none here does. Use "
-                "judge=bucket, give the table columns with quotes (dataset.columns.details), or classify those of "
+                "judge=bucket, give the table columns with quotes (dataset.details), or classify those of "
                 "another run: dataset=quotes dataset.path=RUN."
             )
 
