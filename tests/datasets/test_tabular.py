@@ -1,3 +1,4 @@
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -208,3 +209,32 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, columns: Any) -> None:
     (tmp_path / "notes.csv").touch()
     with pytest.raises(ConfigError, match=r"tables of several kinds \(notes.csv, part-0.parquet\)"):
         TextsDataset(str(tmp_path), columns=columns)
+
+
+@pytest.mark.parametrize("columns", [None, {}])
+def test_what_lies_beside_shards_is_told_and_never_left_out_in_silence(tmp_path: Path, columns: Any) -> None:
+    """A table that is packed or half written would be missing; another file is no data, and an empty shard is told."""
+    folder = tmp_path / "shards"
+    folder.joinpath("old").mkdir(parents=True)
+    row = json.dumps({"id": "a", "text": "one text"})
+    for place in ("a.jsonl", "old/b.jsonl"):
+        (folder / place).write_text(row, encoding="utf-8")
+    for place in ("c.jsonl", "README.md", "_SUCCESS"):
+        (folder / place).touch()
+    dataset = TextsDataset(str(folder), columns=columns)
+    assert [item.id for item in dataset.load()] == ["a"]
+    told = [finding for finding in dataset.read if finding.key.startswith("table.")]
+    assert [finding.key for finding in told] == ["table.passed_over", "table.empty_shard"]
+    assert told[0].values["names"] == ["README.md", "old/"] and told[1].values["file"] == "c.jsonl"
+    for name in ("d.jsonl.gz", "d.parquet.tmp", "d.csv~"):
+        (folder / name).touch()
+        with pytest.raises(ConfigError, match=f"{name}.* its rows would be missing. Unpack it"):
+            TextsDataset(str(folder), columns=columns)
+        (folder / name).unlink()
+    (folder / "d.jsonl").write_bytes(gzip.compress(row.encode()))
+    with pytest.raises(DataError, match=r"d.jsonl is packed \(gzip\)"):
+        TextsDataset(str(folder), columns=columns).load()
+    for place in ("a.jsonl", "c.jsonl", "d.jsonl"):
+        (folder / place).unlink()
+    with pytest.raises(ConfigError, match=r"tables lie in folders of their own \('.*old/b.jsonl'\). Name one of these"):
+        TextsDataset(str(folder), columns=columns)

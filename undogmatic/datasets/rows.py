@@ -31,6 +31,7 @@ MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What se
 
 ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}  # by how a file begins
 UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 
 
@@ -298,12 +299,30 @@ def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
 
 def tables_in(path: str) -> list[Path]:
     """The tables in a folder, in the order of their names; none where it is no folder."""
+    return [file for file in _inside(path) if file.suffix.lower() in SUFFIXES and file.is_file()]
+
+
+def beside_tables(path: str) -> list[Path]:
+    """What else lies in the folder of tables, in the order of its names. Raises ConfigError where its name tells that
+    it is, or was to be, one of them: packed, half written or set aside."""
+    others = [other for other in _inside(path) if other.suffix.lower() not in SUFFIXES or not other.is_file()]
+    for other in others:
+        if Path(other.stem).suffix.lower() in SUFFIXES or other.name.rstrip("~").lower().endswith(SUFFIXES):
+            what = (
+                f"{brief(path)} holds {brief(other.name)}, by its name a table that is packed, unfinished or set aside"
+            )
+            way = "Unpack it, let it be finished, or move it out of the folder"
+            raise ConfigError(f"{what}; its rows would be missing. {way}.")
+    return others
+
+
+def _inside(path: str) -> list[Path]:
+    """What a folder holds, in the order of the names, but for what is hidden or marked as being no data."""
     try:
         folder = Path(path).expanduser()
-        beside = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
+        return sorted(each for each in folder.iterdir() if each.name[:1] not in "._") if folder.is_dir() else []
     except (OSError, RuntimeError, ValueError):  # said by table_file
         return []
-    return [file for file in beside if file.suffix.lower() in SUFFIXES and file.name[:1] not in "._"]
 
 
 def table_rows(
@@ -340,6 +359,8 @@ def table_rows(
         named = ({str(k): v for k, v in row.items()} for row in found.cells.to_dict("records"))
         kept = ({k: v for k, v in row.items() if v is not None or not filled} for row in named)
         return list(zip(map(int, found.lines), kept, strict=True))
+    if packed := next((kind for mark, kind in PACKED.items() if head.startswith(mark)), None):
+        raise DataError(f"{path} is packed ({packed}), and is read only when it is not. Unpack it.")
     if (encoding := encoding_of(path)) != "utf-8":
         shown = "Windows-1252" if encoding == "cp1252" else "UTF-16"
         notes.append(Finding("table.encoding", {"file": path.name, "encoding": shown}))

@@ -14,7 +14,7 @@ from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import EMPTY, NOT_APPLICABLE, read_cell
 from undogmatic.datasets.frames import cells_of
 from undogmatic.datasets.roles import find_roles
-from undogmatic.datasets.rows import Names, empty, table_file, table_rows, tables_in
+from undogmatic.datasets.rows import Names, beside_tables, empty, table_file, table_rows, tables_in
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
@@ -52,7 +52,7 @@ class TextsDataset:
         sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
     ) -> None:
         self.inputs, self.optional = tuple(name for name in inputs if name not in optional), tuple(optional)
-        self.files, self.label_scale = _shards(path, key), _scale(label_scale)
+        (self.files, self._passed), self.label_scale = _shards(path, key), _scale(label_scale)
         self.path = self.files[0] if len(self.files) == 1 else self.files[0].parent
         self.columns, self.sheet, self.about = columns, sheet, self.path.name
         self.read: Sequence[Finding] = ()
@@ -60,7 +60,7 @@ class TextsDataset:
     def load(self) -> Sequence[Item]:
         """The items in file order. Raises DataError naming file and line, ConfigError where it is not clear what a
         column says."""
-        notes: list[Finding] = []
+        notes: list[Finding] = [] if self._passed is None else [self._passed]
         rows = self._plain(notes) if self.columns is None else self._recognised(notes, self.columns)
         named = ((place, row if row.get("id") is not None else row | {"id": n}) for place, n, row in rows)
         read = ((place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named)
@@ -71,8 +71,18 @@ class TextsDataset:
     def _plain(self, notes: list[Finding]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """The rows of a table whose columns have our names."""
         for file in self.files:
-            for number, row in table_rows(file, self.inputs, sheet=self.sheet, notes=notes):
+            for number, row in self._of(file, self.inputs, True, notes):
                 yield f"{file}:{number}", self._id(file, number), row
+
+    def _of(
+        self, file: Path, needed: Sequence[str], filled: bool, notes: list[Finding] | None
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The rows of one of several files; one that has none is noted."""
+        rows = 0
+        for rows, numbered in enumerate(table_rows(file, needed, filled, self.sheet, notes), 1):  # noqa: B007
+            yield numbered
+        if notes is not None and not rows:
+            notes.append(Finding("table.empty_shard", {"file": file.name}))
 
     def _id(self, file: Path, number: int) -> str:
         """The id of a row that has none."""
@@ -86,7 +96,7 @@ class TextsDataset:
 
         def rows(noted: list[Finding] | None = None) -> Iterator[tuple[Path, int, dict[str, Any]]]:
             for file in self.files:  # shards are read twice, and one at a time
-                of_file = table_rows(file, filled=False, sheet=self.sheet, notes=noted) if single is None else single
+                of_file = self._of(file, (), False, noted) if single is None else single
                 yield from ((file, number, row) for number, row in of_file)
 
         # Some thousands of rows show which column is what: some at even steps, and the first in which each is filled.
@@ -142,15 +152,22 @@ class TextsDataset:
             notes.append(Finding("table.empty_group", facts))
 
 
-def _shards(path: str, key: str) -> list[Path]:
-    """The table at the path, or the tables of the folder there. Raises ConfigError where there is none, or where they
-    are of several kinds."""
+def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:
+    """The table at the path, or the tables of the folder there, and what is told of the rest of it. Raises ConfigError
+    where there is none, where they are of several kinds, and where one would be left out by its name."""
+    others = beside_tables(path)
     if not (shards := tables_in(path)):
-        return [table_file(path, key)]
+        if inner := next((file for other in others for file in tables_in(str(other))), None):
+            what = f"`{key}` is {brief(path)}, a folder whose tables lie in folders of their own ({brief(str(inner))})"
+            raise ConfigError(f"{what}. Name one of these, or put the shards of one table side by side.")
+        return [table_file(path, key)], None
     if other := [file.name for file in shards if file.suffix.lower() != shards[0].suffix.lower()]:
         what = f"`{key}` is {brief(path)}, a folder with tables of several kinds ({shards[0].name}, {other[0]})"
         raise ConfigError(f"{what}. Name one of them, or keep the shards of one table in a folder of their own.")
-    return shards
+    if not others:
+        return shards, None
+    names = [f"{each.name}/" if each.is_dir() else each.name for each in others]
+    return shards, Finding("table.passed_over", {"folder": path, "n": len(shards), "names": names})
 
 
 def _label(place: str, column: str, cell: Any) -> Any:

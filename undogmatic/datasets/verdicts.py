@@ -21,7 +21,7 @@ from undogmatic.datasets.labels import ends_of, scale_for
 from undogmatic.datasets.narrow import VERDICT, Keys, Wide, has, of_cases, one_name, with_quotes
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.roles import as_settings, check_fields
-from undogmatic.datasets.rows import SUFFIXES, Names, empty, table_file, tables_in
+from undogmatic.datasets.rows import SUFFIXES, Names, beside_tables, empty, table_file, tables_in
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
@@ -253,5 +253,7 @@ def _table_files(paths: Sequence[str]) -> list[Path]:
         elif folder.is_dir() and not inside:
             kinds = ", ".join(SUFFIXES)
             raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
+        elif inside:
+            beside_tables(typed)  # none may be left out by its name
         files += inside or [table_file(typed, "dataset.path")]
     return files
