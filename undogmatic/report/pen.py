@@ -52,7 +52,7 @@ class Placed(NamedTuple):
 
 class Note(NamedTuple):
     """A text beside the data: its place in their units (of `x`, in widths of the axes, where `across`), and the offset
-    of its `ha` and `va` corner from there in points."""
+    of its `ha` and `va` corner from there, in units of `POINT`."""
 
     text: str
     x: float
@@ -391,7 +391,7 @@ def _draw(frame: Frame, renderer: RendererAgg) -> None:
         _sample(frame.above, box.x0 + 2 * POINT, middle, renderer)
 
 
-def _strokes(renderer: RendererAgg, ends: Sequence[Any], colour: str, points: float) -> None:
+def _strokes(renderer: RendererAgg, ends: Sequence[Any], colour: str, width: float) -> None:
     from matplotlib.path import Path
     from matplotlib.transforms import IdentityTransform
 
@@ -399,7 +399,7 @@ def _strokes(renderer: RendererAgg, ends: Sequence[Any], colour: str, points: fl
         return
     look = renderer.new_gc()
     look.set_foreground(colour)
-    look.set_linewidth(points)
+    look.set_linewidth(width)
     codes = [Path.MOVETO, Path.LINETO] * len(ends)
     renderer.draw_path(look, Path(np.reshape(ends, (-1, 2)), codes), IdentityTransform())
 
