@@ -126,7 +126,7 @@ class MlflowTracker:
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
             kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
             _log_folder(store, run_id, run.folder, [*kept_files, *students])
-            if self.redact and not many(run.judgments):
+            if self.redact and len(run.judgments) <= MOST_ROWS:
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
                 store.client.log_text(run_id, lines, "judgments.jsonl")
             config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
