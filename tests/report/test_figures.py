@@ -120,7 +120,7 @@ def test_groups_look_different_and_too_many_are_not_told_apart_by_repeated_colou
     assert len({tuple(look_of(n).values()) for n in range(49)}) == 49
     data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
     pen = drawn("scatter", data)
-    assert pen.explained == [] and len(pen.drawn.axes[0].lines) == 1
+    assert pen.named == [] and len(pen.drawn.axes[0].lines) == 1
 
 
 @pytest.mark.parametrize("kind", ["bars", "forest", "heatmap"])

@@ -78,7 +78,7 @@ class Frame:
     spines: str = "lb"  # left, bottom, right, top
     turned: bool = False  # names along x are slanted
     right: bool = False  # y is to the right
-    above: Line2D | None = None  # a line that is explained above the axes
+    above: Line2D | None = None  # a line that is named above the axes
     notes: list[Note] = field(default_factory=list)
 
 
@@ -93,7 +93,7 @@ class Pen:
         self.marks: list[tuple[Axes, float, float, str]] = []  # where it drew which item
         self.scale = (rubric.minimum, rubric.maximum) if rubric is not None else None
         self.frames: dict[Axes, Frame] = {}
-        self.explained: list[Line2D] = []  # by the legend below
+        self.named: list[Line2D] = []  # by the legend below
         self.side = ""  # what stands at the left of all rows
 
     def figure(self, height: float, columns: Sequence[float] = (1,), rows: int = 1, shared: str = "") -> np.ndarray:
@@ -194,7 +194,7 @@ class Pen:
 
     def legend(self, ax: Axes) -> None:
         """A legend below the axes, out of the way of the data."""
-        self.explained = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
+        self.named = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
 
     def identity(self, ax: Axes) -> None:
         """The line y = x as far as both axes reach."""
@@ -214,7 +214,7 @@ class Pen:
         from matplotlib.backends.backend_agg import RendererAgg
 
         width, height = (round(float(side)) for side in (self.drawn.bbox.width, self.drawn.bbox.height))
-        legend = _legend(self.explained, width)
+        legend = _legend(self.named, width)
         _lay_out(
             self, width, height, max((piece.y + piece.image.shape[0] + PAD for _, _, piece in legend), default=0.0)
         )
