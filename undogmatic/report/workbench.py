@@ -2,9 +2,9 @@
 which they can be read, and what was left out of a large run. Subtracts labels from scores; computes nothing else."""
 
 import base64
-import gzip
 import json
 import math
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ import pandas as pd
 
 from undogmatic.analyses.check import name_of
 from undogmatic.records.checked import CheckResult
-from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
+from undogmatic.records.records import OVERALL, Call, Failure, Item, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import whole
 from undogmatic.records.verdict_table import SLICE, VerdictTable
@@ -83,6 +83,14 @@ def bench_of(run: FinishedRun, words: Words) -> Bench:
     )
 
 
+class _Told(NamedTuple):
+    """Of a judgment what is shown; of its exchanges, which take far more in memory as records, their parts."""
+
+    outcome: Verdict | Failure
+    repeat: int
+    exchanged: Sequence[Part]
+
+
 Opened = tuple[str, Sequence[Part], str | None]  # the item of a row, what it opens to, and its pair
 
 
@@ -91,14 +99,20 @@ def _read(run: FinishedRun, words: Words) -> tuple[dict[str, list[Any]], list[Op
     whole = run.frame[run.frame["repeat"] == 0]
     told, first = _told_first(whole, run)
     frame, shown = told.to_dict("records"), set(told["item_id"])
-    judged = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in shown}
+    judged = {
+        judgment.key: _Told(
+            judgment.outcome, judgment.repeat, [part for call in judgment.calls for part in _exchanged(call, words)]
+        )
+        for judgment in run.judgments
+        if judgment.item_id in shown
+    }
     repeats = range(run.repeats[-1] + 1)
     known = [[judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame]
     items, opened = {item.id: item for item in run.items if item.id in shown}, list[Opened]()
-    for row, judgments in zip(frame, known, strict=True):
+    for row, told_of in zip(frame, known, strict=True):
         item = items[row["item_id"]]
         inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
-        said = _said(item, row["criterion"], [judgment for judgment in judgments if judgment], words)
+        said = _said(item, row["criterion"], [each for each in told_of if each], words)
         opened.append((item.id, [*inputs, *said], item.pair))
     return _columns(frame, [each[0] for each in known], items, run, words), opened, len(whole), first
 
@@ -322,7 +336,7 @@ def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
 
 def _columns(
     rows: Sequence[Mapping[Any, Any]],
-    judgments: Sequence[Judgment | None],
+    judgments: Sequence[_Told | None],
     items: Mapping[str, Item],
     run: FinishedRun,
     words: Words,
@@ -391,7 +405,7 @@ ORDERS = (
 """Orders of a table, the first first: what each is called, by which column, and whether from its most."""
 
 
-def _said(item: Item, criterion: str, judgments: Sequence[Judgment], words: Words) -> Iterator[Part]:
+def _said(item: Item, criterion: str, judgments: Sequence[_Told], words: Words) -> Iterator[Part]:
     """What judge and people said of an item, and the exchange with the model."""
     for judgment in judgments:
         told = _of_outcome(judgment, words)
@@ -401,11 +415,10 @@ def _said(item: Item, criterion: str, judgments: Sequence[Judgment], words: Word
             yield from (Part(words.text(f"bench.{key}"), text) for key, text in told.items())
     yield from people_of(item, criterion, words)
     for judgment in judgments:
-        for call in judgment.calls:
-            yield from _exchanged(call, words)
+        yield from judgment.exchanged
 
 
-def _of_outcome(judgment: Judgment, words: Words) -> dict[str, str]:
+def _of_outcome(judgment: _Told, words: Words) -> dict[str, str]:
     outcome = judgment.outcome
     if not isinstance(outcome, Verdict):
         told = {"message": outcome.message, "reply": outcome.raw}
@@ -467,21 +480,25 @@ def _packed(fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]) -> tuple[
     budget = sum(lengths)
     while True:
         longest = fair_length(lengths, budget)
-        written = [
-            {
+        packer = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16)  # with the ends of gzip
+        pieces = [packer.compress(f'{_json(fixed)[:-1]},"rows":['.encode("utf-8", "replace"))]
+        for nth, (number, row) in enumerate(rows):  # one after the other: all of them would be held three times
+            written = {
                 "n": number,
                 "id": row.id,
                 "pair": row.pair,
                 "cells": [visible(cell) if isinstance(cell, str) else cell for cell in row.cells],
                 "parts": [(visible(title), visible(_cut(text, longest)), kind) for title, text, kind in row.parts],
             }
-            for number, row in rows
-        ]
-        plain = json.dumps({**fixed, "rows": written}, ensure_ascii=False, separators=(",", ":"))
-        packed = base64.b64encode(gzip.compress(plain.encode("utf-8", "replace"), 6, mtime=0)).decode()
+            pieces.append(packer.compress(f"{',' * (nth > 0)}{_json(written)}".encode("utf-8", "replace")))
+        packed = base64.b64encode(b"".join([*pieces, packer.compress(b"]}"), packer.flush()])).decode()
         if len(packed) <= PACKED[0] + PACKED[1] * len(rows) or longest <= EXCERPT:
             return packed, longest
         budget = int(budget * min(0.8, (PACKED[0] + PACKED[1] * len(rows)) / len(packed)))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _written(value: Any, column: Column, words: Words) -> str:
