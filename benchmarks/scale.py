@@ -8,9 +8,10 @@ Each row is a process of its own: `python -m undogmatic.run` over a file of gene
 student that was fitted to them (`student`) or a stub server that answers after a hundredth of a second (`hosted`), by
 engine=local (one process) and, where it is installed, by engine=ray with so many workers. `MB` is the peak of that
 process, `all MB` of it and all that it starts, looked at four times a second; `processor` are its seconds of a
-processor, which other work on the machine does not lengthen as it does those of the clock. `--report` then makes the
-report anew from the run's folder (`undogmatic report`) and measures that, too. `--write` keeps the rows in
-benchmarks/results.
+processor, which other work on the machine does not lengthen as it does those of the clock. `x MB` and the bytes per
+further text are against the row of 10,000 texts, of this run or of benchmarks/results (without one, of the fewest
+texts), so that each size can be measured by itself. `--report` then makes the report anew from the run's folder
+(`undogmatic report`) and measures that, too. `--write` keeps the rows in benchmarks/results.
 
 With `--made` nothing is judged: a table of judgments that have everything an analysis can read (label, interval,
 confidence, entropy, doubt) is made and analysed. Imports (3-5 s, 240 MB) do not grow with the texts.
@@ -32,7 +33,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-SIZES, RESULTS = (1000, 10_000), Path(__file__).with_name("results") / "scale.csv"
+SIZES, BASE, RESULTS = (1000, 10_000), 10_000, Path(__file__).with_name("results") / "scale.csv"
 MODELS = ("patterns", "student", "hosted")
 KEYS = "what model engine workers analysis tracking texts".split()
 LATENCY, FITTED = 0.01, 300
@@ -70,10 +71,10 @@ def main() -> None:
         analyse_made_judgments(chosen.child[0], int(chosen.child[1]))
         return
     print(f"{'':9}model     engine  workers    texts  seconds  processor     MB  x MB  bytes per further text  all MB")
-    rows = []
+    rows: list[dict[str, str]] = []
+    before = list(csv.DictReader(RESULTS.open(encoding="utf-8"))) if RESULTS.exists() else []
     ways = [(engine, n) for engine in chosen.engines for n in (chosen.workers if engine == "ray" else (1,))]
     for model, (engine, workers) in ((m, w) for m in chosen.models for w in ways if not chosen.made):
-        first: dict[str, tuple[int, float]] = {}
         for size in chosen.sizes:
             with tempfile.TemporaryDirectory() as folder, judged_by(model, Path(folder)) as own:
                 words = [*own, f"engine={engine}", *([f"engine.workers={workers}"] if engine == "ray" else [])]
@@ -84,45 +85,59 @@ def main() -> None:
                 done = {"run": ["undogmatic.run", *words]}
                 done |= {"report": ["undogmatic.cli", "report", f"{folder}/run"]} if chosen.report else {}
                 for what, each in done.items():
-                    used = measured(["-m", *each])
-                    first.setdefault(what, (size, used.peak))
-                    row = dict(
-                        zip(KEYS, (what, model, engine, workers, chosen.analysis, chosen.tracking, size), strict=True)
-                    )
-                    rows.append(row | told(used, size, *first[what]))
-                    print(shown(rows[-1]), flush=True)
+                    way = (what, model, engine, workers, chosen.analysis, chosen.tracking, size)
+                    rows.append(dict(zip(KEYS, map(str, way), strict=True)) | told(measured(["-m", *each])))
+                    print(shown(compared([*before, *rows])[-1]), flush=True)
     for analysis in chosen.made:
-        least = None
+        made: list[dict[str, str]] = []
         for size in chosen.sizes:
             used = measured(["-m", "benchmarks.scale", "--child", analysis, str(size)])
-            least = least or (size, used.peak)
-            row = dict(zip(KEYS, ("made", "-", "-", 1, analysis, "none", size), strict=True)) | told(used, size, *least)
-            print(shown(row), flush=True)
+            way = ("made", "-", "-", 1, analysis, "none", size)
+            made.append(dict(zip(KEYS, map(str, way), strict=True)) | told(used))
+            print(shown(compared(made)[-1]), flush=True)
     if chosen.write:
-        keep(rows)
+        keep([*before, *rows])
 
 
-def told(used: Used, size: int, least: int, least_peak: float) -> dict[str, float | str]:
-    """The figures of a row, beside those of the least size."""
-    per_text = f"{(used.peak - least_peak) * 2**20 / (size - least):.0f}" if size > least else ""
-    figures = {"seconds": round(used.seconds, 1), "processor": round(used.processor, 1), "mb": round(used.peak)}
-    return figures | {"times_mb": round(used.peak / least_peak, 2), "bytes": per_text, "all_mb": round(used.whole)}
+def told(used: Used) -> dict[str, str]:
+    """The figures of a row."""
+    figures = {"seconds": f"{used.seconds:.1f}", "processor": f"{used.processor:.1f}", "mb": f"{used.peak:.0f}"}
+    return figures | {"times_mb": "", "bytes": "", "all_mb": f"{used.whole:.0f}"}
 
 
-def shown(row: dict[str, object]) -> str:
+def compared(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows, of several of one way and size the last, each beside that of BASE texts judged in the same way, or of
+    the fewest."""
+    kept = dict[tuple[str, ...], dict[str, str]]()
+    for row in rows:
+        key = tuple(row[name] for name in KEYS)
+        kept.pop(key, None)
+        kept[key] = row
+    ways = dict[tuple[str, ...], dict[int, float]]()
+    for (*way, size), row in kept.items():
+        ways.setdefault((*way,), {})[int(size)] = float(row["mb"])
+    found = []
+    for (*way, size), row in kept.items():
+        peaks = ways[(*way,)]
+        base = BASE if BASE in peaks else min(peaks)
+        more, further = float(row["mb"]) - peaks[base], int(size) - base
+        per_text = f"{more * 2**20 / further:.0f}" if further else ""
+        found.append(row | {"times_mb": f"{float(row['mb']) / peaks[base]:.2f}", "bytes": per_text})
+    return found
+
+
+def shown(row: dict[str, str]) -> str:
     """A row as it is printed."""
     about = "{what:9}{model:9} {engine:7} {workers:>7} {texts:>8} {seconds:>8} {processor:>10}"
     return (about + " {mb:>6} {times_mb:>5} {bytes:>23} {all_mb:>7}").format(**row)
 
 
-def keep(rows: list[dict[str, object]]) -> None:
-    """Put the rows among those of benchmarks/results/scale.csv, in place of earlier ones of the same size and way."""
-    before = list(csv.DictReader(RESULTS.open(encoding="utf-8"))) if RESULTS.exists() else []
-    kept = {tuple(str(row[key]) for key in KEYS): row for row in [*before, *rows]}
+def keep(rows: list[dict[str, str]]) -> None:
+    """Write benchmarks/results/scale.csv."""
     with RESULTS.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
         table.writeheader()
-        table.writerows(kept.values())
+        table.writerows(sorted(compared(rows), key=lambda row: ([row[name] for name in KEYS[:-1]], int(row["texts"]))))
 
 
 @contextlib.contextmanager

@@ -88,7 +88,8 @@ PAST_THE_DOORS = {
     "report.document": "reads a picture that it has drawn",
     "review.labels": "looks at the last byte of a file",
     "runs.folder": "hands a text that was read to pandas",
-    "tracking.store": "makes the database's file its owner's, and reads files of MLflow's",
+    "tracking.store": "makes the database's file its owner's",
+    "tracking.template": "reads the migrations of MLflow, a few dozen files of its package",
     "tracking.tracker": "reads what pandas has just written",
 }
 METHODS = (

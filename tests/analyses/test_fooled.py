@@ -280,3 +280,19 @@ def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> Non
         assert was_seen(again, marks)
     assert not was_seen("Tema 70: o ICMS não compõe a base de cálculo.", marks)
     assert was_seen(text, {text_mark(text)}) and texts_of_marks(marks) == 2  # files of before note the text as it was
+
+
+def test_of_many_judges_one_that_agrees_by_chance_is_not_believed() -> None:
+    rng = np.random.default_rng(3)
+    wrong = np.arange(N) % 5 == 0  # alone it is shown to agree enough, with little to spare
+    file = passed(judge_0=PASS[np.where(wrong, 1 - CLASS, CLASS)])
+    many = file.assign(**{f"judge_{k}": PASS[rng.integers(2, size=N)] for k in range(1, 20)})
+    for last, expected in ((1, "believed"), (19, "several")):
+        names = tuple(f"judge_{k}" for k in range(last + 1))
+        options = TableOptions(judge=names, human=("human",), text=("text",))
+        first, *others = check(read_table([many], options), CheckOptions()).judges
+        assert first.verdict.key == f"check.verdict_{expected}"
+        assert {each.standing for each in others} == {"refuted"}
+        assert first.told.figures["agreement.kappa"].level == 0.95
+    said = words_of("en").say(first.verdict)
+    assert "20 judges" in said and "99.5%" in said and first.settle is not None

@@ -205,10 +205,10 @@ def test_the_cache_is_its_owners_alone(tmp_path: Path) -> None:
     assert modes and set(modes.values()) == {0o600}, modes
 
 
-@pytest.fixture
-def few(monkeypatch: Patch) -> None:
-    """More records than three are too many for memory."""
-    monkeypatch.setattr("undogmatic.safety.spool.HELD", 3)
+@pytest.fixture(params=[("HELD", 3), ("HELD_BYTES", 30_000)])
+def few(monkeypatch: Patch, request: pytest.FixtureRequest) -> None:
+    """More records than three, or than take 30,000 bytes, are too many for memory."""
+    monkeypatch.setattr(f"undogmatic.safety.spool.{request.param[0]}", request.param[1])
 
 
 @pytest.mark.usefixtures("few")

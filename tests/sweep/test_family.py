@@ -177,6 +177,8 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
     first = result.comparisons.head(14)
     assert ((first["left"] == "judge_0") | (first["right"] == "judge_0")).all()
     assert len(result.agreement) == 12 * 11 / 2
+    chance = {f.key: f.values.get("chance") for f in result.findings}["sweep.by_chance"]
+    assert chance == 0.375  # 15 judges, each of which may get an undeserved yes in 2.5 % of sweeps
     assert "; ... (14)" in said(result) and "judge_9;" not in said(result)
 
 
@@ -185,10 +187,10 @@ SAID = (
     "best_refuted best_undecided alone_supported alone_refuted alone_undecided seen same"
 ).split()
 OTHERS = (
-    "winner others others_supported none_supported many prompt_unused identical twins other_criteria other_items tests "
-    "tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk "
-    "on_trials ahead ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal pair_open "
-    "lead lead_units lead_more"
+    "winner others others_supported by_chance none_supported many prompt_unused identical twins other_criteria "
+    "other_items tests tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open "
+    "cached least_risk on_trials ahead ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal "
+    "pair_open lead lead_units lead_more"
 ).split()
 
 

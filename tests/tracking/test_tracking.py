@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted
 from undogmatic.tracking import MlflowTracker, NoTracker
 from undogmatic.tracking.figures import rounded, telling
+from undogmatic.tracking.rows import write_records
 from undogmatic.tracking.store import opened
 from undogmatic.tracking.traces import log_traces, mark_of, send, told_of
 from undogmatic.tracking.tracker import run_name, tags
@@ -214,6 +216,30 @@ class TestTraces:
                     tables[name] = sorted(rows.splitlines())
                 made.append(tables)
         assert made[0] == made[1] == made[2] and len(made[0]["spans"]) == 7
+
+    def test_the_records_of_a_dataset_are_those_that_mlflow_itself_makes(self, migrated: Path, tmp_path: Path) -> None:
+        record = {"inputs": {"item": "1", "text": "um"}, "expectations": {"label": 5.0}, "tags": {}}
+        changes: list[dict[str, Any]] = [{}, {"inputs": {"item": "2", "n": 1}, "expectations": {}}]
+        changes += [{"inputs": {"item": str(n)}, "tags": {"condition": "c"}} for n in range(3, 6)]
+        changes += [{"tags": {"again": "yes"}}, {"inputs": {"item": "4"}, "expectations": {"label": 9.0}}]
+        from mlflow.tracing.client import TracingClient
+
+        made, others = (
+            list[list[str]](),
+            ["dataset_record_id", "dataset_id", "digest", "created_time", "last_update_time"],
+        )
+        for ours in (False, True):
+            shutil.copy(migrated, file := tmp_path / "records.db")
+            with opened(f"sqlite:///{file}", "undogmatic", "") as store:
+                tables = TracingClient(store.uri).store
+                into = tables.create_dataset("d", {}, ["1"]).dataset_id
+                write = partial(write_records, tables) if ours else tables.upsert_dataset_records
+                write(into, [record | change for change in changes])
+            with contextlib.closing(sqlite3.connect(file)) as database:
+                for name in ("evaluation_datasets", "evaluation_dataset_records"):
+                    found = pd.read_sql(f"SELECT * FROM {name}", database).drop(columns=others, errors="ignore")
+                    made.append(sorted(found.to_json(orient="records", lines=True).splitlines()))
+        assert made[:2] == made[2:] and len(made[3]) == 5
 
     @pytest.mark.parametrize(("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())])
     def test_failures_are_traced_before_others(self, finished: Make, client: Any, most: int, traced: set[str]) -> None:

@@ -6,14 +6,14 @@ figures, findings and what it could not examine; `ruling.CHECK` decides the firs
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from undogmatic.analyses import drift, judges, kinds, people, surface, systems
 from undogmatic.analyses.alone import CHECK as ALONE
 from undogmatic.analyses.kinds import FEWEST, Agreement, label_of
-from undogmatic.analyses.ruling import CHECK, verdict
+from undogmatic.analyses.ruling import AT_ONCE, CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
 from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Noted, Told, Weight
@@ -56,6 +56,8 @@ class Evidence:
     reason: Finding | None = None
     few: int = FEWEST
     default: bool = False  # whether `least` is the default
+    options: CheckOptions = field(default_factory=CheckOptions)
+    among: int = 1  # judges that were asked about at once
 
     @property
     def judge(self) -> str:
@@ -105,6 +107,24 @@ class Evidence:
         """Whether it is the order of the items that is held against people's."""
         return self.own.table.kind == "numeric"
 
+    @cached_property
+    def of_all(self) -> Estimate | None:
+        """The agreement with the interval that holds for all judges together; None for few, where each holds so."""
+        return kinds.agreement(self.own, self._strict).estimate if self.among > AT_ONCE else None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether one of so many judges may agree this well by chance: whether it is no longer shown that it agrees
+        enough, and more than a word counter, where all answers are to hold together with the level that was asked."""
+        if self.of_all is None:
+            return False
+        agrees = min(self.of_all.low, self.of_all.worst_low) > self.least
+        return not agrees or surface.surface_rival(self.own, self._strict).outcome != self.rival.outcome
+
+    @property
+    def _strict(self) -> CheckOptions:
+        return self.options.model_copy(update={"level": 1 - AT_ONCE * (1 - self.options.level) / self.among})
+
     @property
     def agrees(self) -> Finding:
         """The clause that says how far it agrees with people."""
@@ -135,14 +155,19 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
             drift.tell(table, against, changes, options)
         for criterion in table.criteria:
             own = table.verdicts[table.verdicts["criterion"] == criterion]
-            answers += [_of_one(table.of(str(judge), criterion), options, changes) for judge in own["judge"].unique()]
-            if own["judge"].nunique() > 1:
+            names = [str(judge) for judge in own["judge"].unique()]
+            answers += [_of_one(table.of(judge, criterion), options, changes, len(names)) for judge in names]
+            if len(names) > 1:
                 judges.tell(table, criterion, together, options)
     return CheckResult(table, answers, together.beside(changes), options, digests(table))
 
 
-def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck:
+def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -> JudgeCheck:
+    """The answer about one of several judges that are asked about at once."""
     told = Told("check")
+    options = options.model_copy(
+        update={"delta": options.delta / among}
+    )  # what they may decide alone holds for all of them
     agreement = kinds.agreement(own, options)
     rival = surface.surface_rival(own, options)
     kinds.tell(own, told, options, agreement)
@@ -166,7 +191,8 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told) -> JudgeCheck
     limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
     reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
     default, least = options.least is None, options.least_of(own.table.kind)
-    evidence = Evidence(own, agreement, rival, least, limits, next(iter(reasons), None), default=default)
+    reason = next(iter(reasons), None)
+    evidence = Evidence(own, agreement, rival, least, limits, reason, default=default, options=options, among=among)
     ruling = verdict(CHECK, evidence)
     if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
         told.notes = [
@@ -247,6 +273,8 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
 
 def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     """What would settle a verdict that leaves something open: labels, texts or verdicts that are missing."""
+    if key == "several":
+        return Finding("check.settle_several", {"label": label_of(evidence.own.table)})
     if key in ("open", "coin_open"):
         return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:

@@ -25,6 +25,9 @@ from typing import Any, NamedTuple
 from undogmatic.records.results import ANSWERS, Finding, Leaves, Standing
 from undogmatic.stats.surface import KERNELS
 
+AT_ONCE = 2
+"""Judges whose answers hold together as they are: an interval misses on either side, and one side is what counts."""
+
 
 class Rule(NamedTuple):
     """One check of a verdict.
@@ -372,6 +375,8 @@ CHECK = Rules("check.verdict_", (
     Rule("no_texts", "not_yet", lambda e: e.rival.outcome == "no_texts", _AGREES),
     Rule("few_texts", "not_yet", lambda e: e.rival.outcome in ("few", "rare"), _AGREES),
     Rule("reason", "not_yet", lambda e: e.reason is not None, f"{_AGREES} reason"),
+    Rule("several", "undecided", lambda e: e.by_chance,
+         f"{_AGREES} least default among level=of_all.level interval=of_all.interval all=options.level"),
     Rule("limited", "supported", lambda e: e.limits, f"{_AGREES} limits least default in_order"),
     Rule("believed", "supported", always, f"{_AGREES} least default in_order"),
 ))  # fmt: skip

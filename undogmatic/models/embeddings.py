@@ -33,7 +33,7 @@ from undogmatic.records.records import digest
 from undogmatic.records.wordings import Licence, of_this_project
 from undogmatic.safety.outside import opened
 
-MOST_KEPT = 40_000_000  # numbers of vectors that are kept in memory (160 MB); then it begins anew
+MOST_KEPT = 10_000_000  # numbers of vectors that are kept in memory (40 MB); then it begins anew
 _reading = threading.RLock()  # two at once would only slow one another, and might read a text twice
 
 

@@ -30,7 +30,8 @@ from undogmatic.safety.outside import Unreadable, json_value, placed_lines
 
 R = TypeVar("R", Judgment, Made)
 L = TypeVar("L", Judgment, Made, Label)
-LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory; parsed, it takes nine times its length
+PARSED = 9  # times its length a line takes when it is parsed
+LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory
 _RECORDS = {
     "Judgment": ("a judgment", "to have its item judged again"),
     "Made": ("what a step made", "to have it made again"),
@@ -73,6 +74,7 @@ class Records(Mapping[Key, R], Generic[R]):
         self.models: set[str] = set()  # names of those that have answered
         self._held: dict[Key, R] = {}
         self._places: dict[Key, Place] = {}  # of those that are held
+        self._characters = 0  # of all lines so far
         self._index: _Index | None = None
         self._lines: spool.Lines | None = None
         if path is not None and path.exists() and not self._load(path):
@@ -96,7 +98,8 @@ class Records(Mapping[Key, R], Generic[R]):
         if self.path is None:
             return
         self._places[record.key] = place
-        if len(self._held) > spool.HELD:
+        self._characters += min(length, LONGEST_HELD)
+        if len(self._held) > spool.HELD or PARSED * self._characters > spool.HELD_BYTES:
             self._index = _Index()
             self._index.put(list(self._places.items()))
             self._held, self._places = {}, {}

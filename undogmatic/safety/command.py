@@ -7,6 +7,7 @@ It lives apart from `run.py`, because `python -m undogmatic.run` is the module `
 
 import contextlib
 import errno
+import gc
 import io
 import logging
 import os
@@ -30,6 +31,9 @@ IN_FULL = "UNDOGMATIC_FULL_ERROR"  # environment variable: set where the user ha
 ERROR_FILE = "error.txt"  # in a run's folder: why it has no result
 
 FAULT = 70
+YOUNG = 10_000
+"""How many new objects Python lets a command make before it looks for garbage among them. By its own count, 700, a
+tenth of the seconds of a start go into looking through modules that are being loaded and hold no garbage."""
 
 _noted: list[int] = []
 _signals: list[int] = []
@@ -85,7 +89,8 @@ def say(message: str) -> None:
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """Around a whole command: what is printed may be cut off, and SIGTERM ends it as Ctrl-C does, with status 143."""
+    """Around a whole command: what is printed may be cut off, SIGTERM ends it as Ctrl-C does, with status 143, and
+    garbage is looked for less often."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         os.environ[IN_FULL] = "1"
     patient_streams()
@@ -95,10 +100,13 @@ def ending() -> Iterator[None]:
             if signal.getsignal(sent) is signal.SIG_DFL:
                 signal.signal(sent, _interrupt)
                 handled.append(sent)
+    counts = gc.get_threshold()
+    gc.set_threshold(max(YOUNG, counts[0]) if counts[0] else 0, *counts[1:])  # 0: somebody has switched it off
     try:
         with guarded():
             yield
     finally:
+        gc.set_threshold(*counts)
         for sent in handled:
             signal.signal(sent, signal.SIG_DFL)
         lost = []

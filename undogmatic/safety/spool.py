@@ -1,7 +1,8 @@
 """Keeps what is too much for memory in files without a name, which end with the process.
 
-Up to HELD records stay in memory, as a list. More of them lie in a file: a record is written when it comes and read
-when it is asked for, and only the places where records begin are held (eight bytes each).
+Up to HELD records stay in memory, as a list, and no more than take about HELD_BYTES. More of them lie in a file: a
+record is written when it comes and read when it is asked for, and only the places where records begin are held (eight
+bytes each).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from undogmatic.errors import DataError
 from undogmatic.safety.files import refused
 
 T = TypeVar("T")
-HELD = 10_000  # records that may stay in memory
+HELD, HELD_BYTES = 10_000, 64_000_000  # records that may stay in memory, and what these may take there
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
 
 
@@ -218,13 +219,27 @@ class Placed(_Stored[T], Generic[T]):
         return self._at(self._starts[place], self._lengths[place])
 
 
+def _weight(value: Any, seen: set[int]) -> int:
+    """About how many bytes the texts in a value of JSON take, without those that were `seen`."""
+    if isinstance(value, str):
+        known = id(value) in seen
+        seen.add(id(value))
+        return 0 if known else len(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return sum(_weight(part, seen) for part in parts)
+
+
 def gathered(records: Iterable[T], write: Callable[[T], Any], read: Callable[[Any], T]) -> Sequence[T]:
-    """The records, in memory where they are few (HELD), else in a file that reads them as they are asked for."""
+    """The records, in memory where they are few (HELD) and short (HELD_BYTES), else in a file, read when asked for."""
     if isinstance(records, list) or many(records):
         return records  # type: ignore[return-value]
-    source = iter(records)
-    first = list(islice(source, HELD + 1))
-    if len(first) <= HELD:
+    source, first, size, seen = iter(records), list[T](), 0, set[int]()
+    for record in source:
+        first.append(record)
+        size += _weight(write(record), seen)
+        if len(first) > HELD or size > HELD_BYTES:
+            break
+    else:
         return first
     spool = Spool(write, read)
     for record in first:

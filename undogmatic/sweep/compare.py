@@ -11,6 +11,7 @@ import pandas as pd
 
 from undogmatic.analyses.compared import DESCRIBED
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
+from undogmatic.analyses.ruling import AT_ONCE
 from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.kept import joined
@@ -165,6 +166,8 @@ def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep, fresh: b
     if sweep.jobs[best].standing is not None:
         key = "others_supported" if supported else "none_supported"
         tell.say(key, names=named(supported), n=len(supported), total=len(ranked))
+        if supported and len(ranked) > AT_ONCE:
+            tell.say("by_chance", n=len(ranked), chance=min(len(ranked) * ALPHA / AT_ONCE, 1.0))
 
 
 def _tell_uneven(tell: Telling, sweep: Sweep) -> None:

@@ -1,13 +1,16 @@
-"""Writes traces into the tables of a store that is a database: the rows of a run's traces, all in one transaction.
+"""Writes traces and a dataset's records into the tables of a store that is a database, each all in one transaction.
 
-MLflow's own ways ask the database several times per trace (`TracingClient.log_spans`) and set each assessment in a
-transaction of its own: 136 traces took six times as long. Its tables are no public interface, so what this relies on
-is pinned (mlflow < 3.18), and a test holds the rows against those that MLflow makes of the same spans.
+MLflow's own ways ask the database several times per trace (`TracingClient.log_spans`), set each assessment in a
+transaction of its own (136 traces took six times as long), and ask for each record whether it is there. Its tables are
+no public interface, so what this relies on is pinned (mlflow < 3.18), and tests hold the rows against those that MLflow
+makes of the same spans and records.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -74,6 +77,41 @@ def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Tol
             for table, rows in (written | {Said: said, Link: links}).items():
                 if rows:
                     session.execute(insert(table), scrubbed(rows))
+
+
+def write_records(tables: Any, dataset_id: str, records: Sequence[Mapping[str, Any]]) -> None:
+    """Write the records of a dataset that has none yet.
+
+    Those in which a key occurs first, and of records with the same inputs all but the first, are left to MLflow: it
+    makes the dataset's schema of the ones, merges the others, and counts what is there.
+
+    Args:
+        tables: MLflow's `SqlAlchemyStore`.
+    """
+    from mlflow.entities.dataset_record import DATASET_RECORD_WRAPPED_OUTPUT_KEY
+    from mlflow.store.tracking.dbmodels.models import SqlEvaluationDatasetRecord as Record
+    from sqlalchemy import insert
+
+    known, hashes, rows, left, now = set[tuple[str, str]](), set[str](), [], [], int(time.time() * 1000)
+    for record in scrubbed(list(records)):
+        keys = {(part, key) for part in ("inputs", "expectations") for key in record[part]}
+        content = hashlib.sha256(json.dumps(record["inputs"], sort_keys=True).encode()).hexdigest()
+        if content in hashes or not keys <= known:
+            left.append(record)
+        else:
+            about: dict[str, Any] = {
+                "dataset_record_id": Record.generate_record_id(),
+                "dataset_id": dataset_id,
+                "input_hash": content,
+            }
+            about |= {"created_time": now, "last_update_time": now, "source": None}
+            rows.append(about | {"outputs": {DATASET_RECORD_WRAPPED_OUTPUT_KEY: {}}} | record)
+        known |= keys
+        hashes.add(content)
+    with tables.ManagedSessionMaker(read_only=False) as session:
+        if rows:
+            session.execute(insert(Record), rows)
+    tables.upsert_dataset_records(dataset_id, left)
 
 
 def _of_span(span: Span, experiment_id: str, tables: Any) -> dict[str, Any]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import sqlite3
 import traceback
 from collections.abc import Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -18,6 +16,7 @@ from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.safety.command import say
 from undogmatic.safety.files import OWN
 from undogmatic.safety.secrets import has_secret, learn, scrub, scrub_data
+from undogmatic.tracking import template
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -138,7 +137,7 @@ def _unusable(file: Path) -> str | None:
             if tables and not tables.issuperset(_TABLES):
                 return f"a database of another program (it holds {', '.join(sorted(tables)[:3])})."
             rows = store.execute(f"SELECT version_num FROM {_TABLES[0]}").fetchall() if tables else []
-        versions, newest = [str(version) for (version,) in rows], _newest_version() if rows else None
+        versions, newest = [str(version) for (version,) in rows], template.newest_schema() if rows else None
         if newest is not None and versions != [newest]:
             return (
                 f"a store of another version of MLflow (schema {versions[0]}, here {newest}). Copy the file, then: "
@@ -148,19 +147,6 @@ def _unusable(file: Path) -> str | None:
     except sqlite3.Error as error:
         return None if "locked" in str(error) else f"which cannot be used ({error})."
     return None
-
-
-def _newest_version() -> str | None:
-    """The schema that the installed MLflow makes, read from its migrations without importing it; None if unclear."""
-    package = find_spec("mlflow")
-    if package is None or not package.submodule_search_locations:
-        return None
-    folder = Path(package.submodule_search_locations[0]) / "store" / "db_migrations" / "versions"
-    texts = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
-    made = {name for text in texts for name in re.findall(r"^revision = ['\"](\w+)", text, re.MULTILINE)}
-    replaced = {name for text in texts for name in re.findall(r"^down_revision = ['\"](\w+)", text, re.MULTILINE)}
-    newest = made - replaced
-    return newest.pop() if len(newest) == 1 else None
 
 
 @contextlib.contextmanager
@@ -199,9 +185,13 @@ def opened(
                     file.chmod(OWN)
                 stack.enter_context(_alone(file, kept, key, instead))
                 repair(file)
+            new = file if file is not None and file.stat().st_size == 0 else None
+            copied = new is not None and template.fill(new)
             from mlflow import MlflowClient
 
             client: Any = WithoutSecrets(MlflowClient(tracking_uri=uri, registry_uri=uri))
+            if new is not None and not copied:
+                template.keep(new)
             yield Store(client, _experiment(client, experiment, file), uri, address)
     except Exception as error:  # whatever MLflow, a driver or a server comes up with
         *_, (frame, _) = traceback.walk_tb(error.__traceback__)

@@ -28,6 +28,7 @@ from undogmatic.safety import files
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.safety.spool import many, mapped
+from undogmatic.tracking import rows
 from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_all, log_tables, params, telling
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
@@ -125,7 +126,7 @@ class MlflowTracker:
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
             kept_files = [name for name in FILES if not (self.redact and name in QUOTING)]
             _log_folder(store, run_id, run.folder, [*kept_files, *students])
-            if self.redact and not many(run.judgments):
+            if self.redact and len(run.judgments) <= MOST_ROWS:
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
                 store.client.log_text(run_id, lines, "judgments.jsonl")
             config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
@@ -359,9 +360,12 @@ def register_dataset(store: Store, run: FinishedRun) -> None:
         with contextlib.suppress(KeyError, OSError):  # a user without a name
             tags["mlflow.user"] = getpass.getuser()
         # The client asks Git about the program first, and a dataset's own method writes to the process-wide store.
-        tables = WithoutSecrets(TracingClient(store.uri).store)
-        made = tables.create_dataset(name, tags, [store.experiment_id])
-        tables.upsert_dataset_records(made.dataset_id, records)
+        tables = TracingClient(store.uri).store
+        made = WithoutSecrets(tables).create_dataset(name, tags, [store.experiment_id])
+        if hasattr(tables, "ManagedSessionMaker"):
+            rows.write_records(tables, made.dataset_id, records)
+        else:
+            WithoutSecrets(tables).upsert_dataset_records(made.dataset_id, records)
     except (MlflowException, NotImplementedError) as error:
         say(f"The dataset has no page in MLflow: {str(error).splitlines()[0]}")
 
@@ -372,11 +376,11 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
     from mlflow.data.pandas_dataset import from_pandas
     from mlflow.entities import DatasetInput, InputTag
 
-    rows = [
+    known = [
         (i.id, i.condition or "", math.nan if i.label is None else float(i.label))
         for i in (run.items[:MOST_RECORDS] if many(run.items) else run.items)
     ]
-    table, name = pd.DataFrame(rows, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
+    table, name = pd.DataFrame(known, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
     # Without a source MLflow looks for one, and imports a client of Git for it.
     source, digest = CodeDatasetSource({"mlflow.source.name": "undogmatic"}), run.dataset_digest[:LONGEST_DIGEST]
     entity = from_pandas(table, source=source, name=name, digest=digest)._to_mlflow_entity()
