@@ -137,6 +137,14 @@ class RunFolder:
             raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
         return value or kind()
 
+    def mentions(self, name: str, *signs: str) -> bool:
+        """Whether one of the signs stands anywhere in a file; True also where it cannot be read, which says `noted`."""
+        try:
+            text = read_text(self.path / name) if self.has(name) else ""
+        except DataError:
+            return True
+        return any(sign in text for sign in signs)
+
     def noted(self, name: str, *keys: str) -> Any:
         """What stands at the end of these keys in a YAML file; None if nothing does."""
         return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, self.mapping(name))
