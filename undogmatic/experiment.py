@@ -34,7 +34,7 @@ from undogmatic.records.marks import texts_of_marks
 from undogmatic.records.records import RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
-from undogmatic.records.stored import in_parts, whole
+from undogmatic.records.stored import in_parts
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.runs.ahead import Step, meanwhile, modules
 from undogmatic.runs.claim import held
@@ -290,7 +290,7 @@ def _results(
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
     if experiment.fit is not None:
         with doing("fitting to what was judged"):
-            results.append(experiment.fit(judged.items, whole(judged.frame), experiment.chosen, manifest.folder))
+            results.append(experiment.fit(judged.items, judged.frame, experiment.chosen, manifest.folder))
     if experiment.plan is not None:
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
         results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]

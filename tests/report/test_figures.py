@@ -2,12 +2,13 @@
 
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
+from matplotlib.axis import Axis
 from PIL import Image
 
 from tests.report.conftest import shame
@@ -16,7 +17,8 @@ from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report import figures
-from undogmatic.report.figures import Pen, look_of
+from undogmatic.report.figures import look_of
+from undogmatic.report.pen import Pen, texts_of
 from undogmatic.report.words import Words
 
 NAN = float("nan")
@@ -45,10 +47,14 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-def drawn(kind: str, data: dict[str, Any], pen: Pen | None = None) -> Figure:
+def drawn(kind: str, data: dict[str, Any], pen: Pen | None = None) -> Pen:
     pen = Pen(Words("en"), "trial", shame()) if pen is None else pen
     figures.KINDS[kind](data, pen)
-    return pen.drawn
+    return pen
+
+
+def ticks(axis: Axis) -> list[str]:
+    return axis.get_major_formatter().format_ticks(axis.get_majorticklocs())
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -100,23 +106,21 @@ def test_an_unknown_kind_is_named_with_the_known_ones_which_are_all_tried(tmp_pa
 def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decimal_mark() -> None:
     five = shame().model_copy(update={"scale": NumericScale(minimum=1, maximum=5)})
     own = Pen(Words("pt", texts_beside(CuratedDataset), "pontos"), "trial", five)
-    ax = drawn("box", DATA["box"][0], own).axes[0]
+    ax = drawn("box", DATA["box"][0], own).drawn.axes[0]
     assert ax.get_ylabel() == "Nota (pontos, 1–5)"
     low, high = ax.get_ylim()
     assert low < 1 and high > 5
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["só autoridade\nn = 3", "só explicação\nn = 2"]
+    assert ticks(ax.xaxis) == ["só autoridade\nn = 3", "só explicação\nn = 2"]
     data = {"labels": ["a"], "estimate": [0.5], "low": [0.25], "high": [0.75], "x_label": "auc"}
-    figure = drawn("forest", data, Pen(Words("pt"), "trial", shame()))
-    figure.draw_without_rendering()
-    ticks = [t.get_text() for t in figure.axes[0].get_xticklabels()]
-    assert any("," in t for t in ticks) and not any("." in t for t in ticks)
+    told = ticks(drawn("forest", data, Pen(Words("pt"), "trial", shame())).drawn.axes[0].xaxis)
+    assert any("," in t for t in told) and not any("." in t for t in told)
 
 
 def test_groups_look_different_and_too_many_are_not_told_apart_by_repeated_colours() -> None:
     assert len({tuple(look_of(n).values()) for n in range(49)}) == 49
     data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
-    figure = drawn("scatter", data)
-    assert figure.legends == [] and len(figure.axes[0].lines) == 1
+    pen = drawn("scatter", data)
+    assert pen.named == [] and len(pen.drawn.axes[0].lines) == 1
 
 
 @pytest.mark.parametrize("kind", ["bars", "forest", "heatmap"])
@@ -124,19 +128,34 @@ def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_p
     data = dict(DATA[kind][0])
     rows = "rows" if kind == "heatmap" else "labels"
     data[rows] = [f"instructions={'so far ' * 30}{n}" for n in range(len(data[rows]))]
-    figure = drawn(kind, data)
-    figures.draw(FigureData("one", kind, data), Words("en"), "trial", shame(), tmp_path / "one.png")
-    names = [label.get_text() for ax in figure.axes[:1] for label in (*ax.get_yticklabels(), *ax.get_xticklabels())]
+    ax = (pen := drawn(kind, data)).drawn.axes[0]
+    pen.rendered()
+    assert ax.bbox.width > 300 and ax.bbox.height > 100
+    names = [*ticks(ax.yaxis), *ticks(ax.xaxis)]
     told = [name for name in names if name.startswith("instructions")]
     assert len(told) == len(set(told)) == len(data[rows]) and max(map(len, told)) < 70
 
 
+@pytest.mark.parametrize("kind", DATA)
+def test_no_text_is_cut_off_and_none_around_the_data_lies_on_them(kind: str) -> None:
+    pen = drawn(kind, DATA[kind][0], Pen(Words("pt"), "trial", shame()))
+    height, width, _ = pen.rendered().shape
+    for frame in pen.frames.values():
+        inside = frame.ax.bbox
+        for image, x, y in texts_of(replace(frame, notes=[])):
+            tall, wide = image.shape[:2]
+            assert min(x, y) > -1 and x + wide < width + 1 and y + tall < height + 1
+            apart = (inside.x0 - x - wide, x - inside.x1, inside.y0 - y - tall, y - inside.y1)
+            assert max(apart) > 0
+    assert frame.ax.bbox.height > 100
+
+
 def test_equal_points_lie_beside_each_other_and_thousands_of_pairs_are_one_object() -> None:
-    figure = drawn("box", {"groups": {"a": [5.0] * 4}, "y_label": "score"})
-    points = next(line for line in figure.axes[0].lines if line.get_marker() == "o")
+    pen = drawn("box", {"groups": {"a": [5.0] * 4}, "y_label": "score"})
+    points = next(line for line in pen.drawn.axes[0].lines if line.get_marker() == "o")
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
     pairs = [(float(n % 97), float(n % 89)) for n in range(3000)]
-    (ax,) = drawn("slope", {"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}).axes
+    (ax,) = drawn("slope", {"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}).drawn.axes
     shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]
     assert shown + sum(len(line.get_xdata()) == 2 for line in ax.lines) == 3000
     assert len(ax.collections) + len(ax.lines) < 200

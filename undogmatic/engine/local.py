@@ -232,7 +232,7 @@ async def given_up(running: Collection[_Task]) -> None:
 
 def found(server: str, pace: Pace) -> Finding:
     """What was found out about a server that has refused calls."""
-    limit, values = pace.limit or 0.0, {"server": shown_address(server), "refusals": pace.refusals}
+    limit, values = pace.allowed or 0.0, {"server": shown_address(server), "refusals": pace.refusals}
     if limit < 1:
         return Finding("local.minute", values | {"rate": round(60 * limit, 1)})
     return Finding("local.second", values | {"rate": round(limit, 1 if limit < 10 else None)})

@@ -18,11 +18,9 @@ Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, 
 from __future__ import annotations
 
 import itertools
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,26 +28,14 @@ import pandas as pd
 from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.document import Block, Paragraph, Picture
+from undogmatic.report.pen import BLUE, GREY, INK, PALETTE, SCORES, VERMILLION, Data, Pen, as_png
 from undogmatic.report.words import Words, missing
 from undogmatic.safety.extras import installed
 from undogmatic.safety.files import write_bytes
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-Data: TypeAlias = Mapping[str, Any]
-DPI = 150
-# Okabe and Ito's palette, told apart with any kind of colour vision (Wong 2011, doi:10.1038/nmeth.1618).
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6b6b6b")
-BLUE, VERMILLION, GREY = PALETTE[0], PALETTE[1], PALETTE[-1]
 MARKERS = "osD^vPX"
-INK = "#222222"
-SCORES = ("score", "raw_score", "label")
-WIDTH = 7.2  # inches, 1080 pixels
 MANY = 500  # More lines than these are drawn fainter
 MOST_MARKS = 1000  # that lead to their items; of more, every second, third, ...
-_LONGEST_NAME = 56
 
 
 def draw(
@@ -63,12 +49,9 @@ def draw(
         KINDS[figure.kind](figure.data, pen := Pen(words, section, rubric))
     except KeyError as error:
         raise ValueError(f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data") from None
-    layout = pen.drawn.get_layout_engine()
-    assert layout is not None  # every figure is made by Pen.figure
-    layout.execute(pen.drawn)
-    pen.drawn.set_layout_engine(None)  # else all is laid out once more
-    write_bytes(path, as_png(pen.drawn))
-    width, height = round(pen.drawn.bbox.width), round(pen.drawn.bbox.height)
+    colours = pen.rendered()
+    height, width, _ = colours.shape
+    write_bytes(path, as_png(colours))
     few = pen.marks[:: 1 + len(pen.marks) // MOST_MARKS]
     places = [(ax.transData.transform((x, y)), name) for ax, x, y, name in few]
     return (width, height), [(round(x), round(height - y), name) for (x, y), name in places]
@@ -90,19 +73,6 @@ def pictures(
         else:
             shown = draw(figure, words, section, rubric, folder / link)
             yield Picture(folder / link, link, caption(figure, words, section), *shown)
-
-
-def as_png(figure: Figure) -> bytes:
-    """Return the figure as it is laid out, as a PNG file without the transparency that it does not have:
-    `Figure.savefig` packs that too, in twice the time to the same size."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
-
-    canvas, packed = FigureCanvasAgg(figure), BytesIO()
-    canvas.draw()
-    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-    image.save(packed, format="png", dpi=(DPI, DPI), compress_level=1)
-    return packed.getvalue()
 
 
 def caption(figure: FigureData, words: Words, section: str) -> str:
@@ -132,114 +102,6 @@ def look_of(number: int) -> dict[str, str]:
     """Colour and marker of a group by its number: 49 that differ in one of them at least, the first seven in both."""
     again = number // len(PALETTE)
     return {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[(number + again) % len(MARKERS)]}
-
-
-def plain(text: str) -> str:
-    """The text for drawing: Matplotlib reads `$...$` as mathematics, so the sign is escaped."""
-    return text.replace("$", r"\$")
-
-
-class Pen:
-    """What the drawing functions share: the figure that they draw, the words (the names of `section`, the analysis,
-    come first), the look, and the axis of scores, which runs over the rubric's scale; without one, as the scores do."""
-
-    drawn: Figure
-
-    def __init__(self, words: Words, section: str, rubric: Rubric | None) -> None:
-        self.words, self.section = words, section
-        self.marks: list[tuple[Axes, float, float, str]] = []  # where it drew which item
-        self.scale = (rubric.minimum, rubric.maximum) if rubric is not None else None
-
-    def figure(self, height: float, columns: int = 1, rows: int = 1, **options: Any) -> np.ndarray:
-        """Begin the figure, of our width; returns an array (rows, columns) of its axes."""
-        from matplotlib.figure import Figure
-
-        self.drawn = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
-        axes: np.ndarray = self.drawn.subplots(rows, columns, squeeze=False, **options)
-        for ax in axes.flat:
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.spines[["left", "bottom"]].set_color(GREY)
-            ax.tick_params(colors=INK, labelsize=10)
-            ax.set_axisbelow(True)
-            for axis in (ax.xaxis, ax.yaxis):
-                axis.set_major_formatter(self.ticks())
-        return axes
-
-    def note(self, data: Data, ax: Axes, x: Iterable[float], y: Iterable[float]) -> None:
-        """Note of which item, if `data` says so, each mark on the axes is."""
-        self.marks += zip(itertools.repeat(ax), x, y, data.get("ids") or ())
-
-    def plot(self, height: float) -> Any:
-        return self.figure(height)[0, 0]
-
-    def ticks(self) -> Any:
-        from matplotlib.ticker import ScalarFormatter
-
-        words = self.words
-
-        class Localised(ScalarFormatter):
-            def __call__(self, x: float, pos: int | None = None) -> str:
-                return words.localise(super().__call__(x, pos))
-
-        return Localised(useOffset=False)
-
-    def axis_label(self, word: str) -> str:
-        if word in SCORES:
-            ends = {} if self.scale is None else dict(zip(("low", "high"), self.scale, strict=True))
-            return self.text("score_axis_with_ends" if ends else "score_axis", score=self.words.heading(word), **ends)
-        return self.words.find(f"figures.axes.{word}") or self.words.heading(word, self.section)
-
-    def label(self, ax: Axes, x: str | None = None, y: str | None = None, limits: Any = None) -> None:
-        """Label the axes; one of scores gets the scale's ends. `limits` are those of `y`, or of `x` alone."""
-        for axis, word, axis_limits in (("x", x, limits if y is None else None), ("y", y, limits)):
-            if word is None:
-                continue
-            getattr(ax, f"set_{axis}label")(self.axis_label(word), fontsize=11, color=INK)
-            ends = axis_limits if axis_limits is not None else self.scale if word in SCORES else None
-            if ends is not None:
-                room = 0.03 * (ends[1] - ends[0])
-                getattr(ax, f"set_{axis}lim")(ends[0] - room, ends[1] + room)
-            getattr(ax, f"{axis}axis").grid(color="#e3e3e3", linewidth=0.8)
-
-    def group(self, name: Any, n: int | None = None, beside: int | None = None) -> str:
-        """A group's name, broken into lines where `beside` names share the axis, with its number of texts below."""
-        full = self.words.value(str(name), self.section)
-        # Of a name that would leave the axes no room, such as an instruction that a sweep tries, both ends.
-        short = full if len(full) <= _LONGEST_NAME else f"{full[: _LONGEST_NAME - 21]} … {full[-18:]}"
-        shown = " ".join(plain(short).split())
-        if beside is not None:
-            shown = textwrap.fill(shown, max(9, 64 // beside), break_long_words=False, break_on_hyphens=False)
-        return shown if n is None else f"{shown}\n{self.text('n', n=n)}"
-
-    def name(self, ax: Axes, names: Sequence[str], word: str, limits: Any, lying: bool = True) -> None:
-        """Write the names of groups below each other, or else beside, and label the axis of their values."""
-        (ax.set_yticks if lying else ax.set_xticks)(range(len(names)), names)
-        self.label(ax, **{"x" if lying else "y": word}, limits=limits)
-        if lying:
-            ax.invert_yaxis()
-
-    def text(self, key: str, **values: Any) -> str:
-        return self.words.text(f"figures.{key}", **values)
-
-    def legend(self, ax: Axes) -> None:
-        """A legend below the axes, out of the way of the data."""
-        handles, labels = ax.get_legend_handles_labels()
-        if handles:
-            columns = min(len(labels), 3 if max(map(len, labels)) < 32 else 2)
-            self.drawn.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=10)
-
-    def identity(self, ax: Axes) -> None:
-        """The line y = x as far as both axes reach."""
-        ends = max(ax.get_xlim()[0], ax.get_ylim()[0]), min(ax.get_xlim()[1], ax.get_ylim()[1])
-        ax.plot(ends, ends, "--", label=self.text("identity"), color=GREY, linewidth=1.3, scalex=False, scaley=False)
-
-    def reference(self, ax: Axes, data: Data, lying: bool) -> None:
-        """A line at the value that the others are held against, if there is one."""
-        if data.get("reference") is not None:
-            value = float(data["reference"])
-            look: dict[str, Any] = {"color": VERMILLION, "linestyle": "--", "linewidth": 1.4}
-            (ax.axvline if lying else ax.axhline)(value, label=self.text("reference", value=value), **look)
-            ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=9.5, borderaxespad=0.2)
 
 
 def box(data: Data, pen: Pen) -> None:
@@ -301,7 +163,7 @@ def slope(data: Data, pen: Pen) -> None:
         marks: dict[str, Any] = {"color": colour, "markersize": 4, "alpha": 0.6}
         ax.plot(np.repeat((0, 1), len(chosen)), chosen.T.ravel(), style[-1], **marks)
         ax.plot([], [], style, label=pen.text(key, n=len(chosen)), linewidth=1.2, **marks)
-    ax.set_xticks((0, 1), [pen.group(data["left"]), pen.group(data["right"])], fontsize=11)
+    pen.places(ax.xaxis, [pen.group(data["left"]), pen.group(data["right"])])
     ax.set_xlim(-0.25, 1.25)
     pen.label(ax, y=data["y_label"], limits=data.get("limits"))
     pen.legend(ax)
@@ -312,7 +174,7 @@ def histogram(data: Data, pen: Pen) -> None:
     data: groups: dict[str, list[float]], bins: int | list[float], x_label; counts: dict[str, list[int]], of the bins,
     where there are too many values to be given"""
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
-    axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
+    axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), shared="xy")
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
     edges = np.asarray(data["bins"], dtype=float)
     if edges.ndim == 0:
@@ -324,13 +186,12 @@ def histogram(data: Data, pen: Pen) -> None:
         ax.stairs(counts, edges, fill=True, color=PALETTE[n % len(PALETTE)])
         ax.vlines(edges[1:-1], 0, np.maximum(counts[1:], counts[:-1]), color="white", linewidth=0.8)
         ax.yaxis.get_major_locator().set_params(integer=True)
-        ax.grid(axis="y", color="#e3e3e3", linewidth=0.8)
         n_shown = int(counts.sum()) if "counts" in data else len(values)
-        title = f"{plain(pen.words.value(str(name), pen.section))} ({pen.text('n', n=n_shown)})"
-        ax.set_title(title, fontsize=10.5, color=INK, loc="left")
+        pen.frames[ax].title = f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})"
     pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
-    axes[-1, 0].grid(visible=False, axis="x")
-    pen.drawn.supylabel(pen.text("count"), fontsize=11, color=INK)
+    for frame in pen.frames.values():
+        frame.grid = "y"
+    pen.side = pen.text("count")
 
 
 def bars(data: Data, pen: Pen) -> None:
@@ -361,7 +222,7 @@ def forest(data: Data, pen: Pen) -> None:
     ax.set_ylim(len(values) - 0.4, -0.6)
     for place, (value, low, high) in enumerate(zip(values, data["low"], data["high"], strict=True)):
         shown = f"{pen.words.number(float(value), '.2f')} {pen.words.number((low, high), '.2f')}".removesuffix(" —")
-        ax.annotate(shown, (1.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=10, color=INK)
+        pen.write(ax, shown, (1.02, place), va="center", size=10, across=True)
     pen.reference(ax, data, lying=True)
 
 
@@ -383,24 +244,28 @@ def heatmap(data: Data, pen: Pen) -> None:
     """A matrix as coloured cells, the numbers written in where there is room.
     data: matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label"""
     matrix = np.asarray(data["matrix"], dtype=float)
-    ax = pen.plot(max(3.0, 0.5 * matrix.shape[0] + 1.8))
+    ax, bar = pen.figure(max(3.0, 0.5 * matrix.shape[0] + 1.8), columns=(0.95, 0.05))[0]
     signed, most = np.nanmin(matrix, initial=0) < 0, float(np.nanmax(np.abs(matrix), initial=0))
-    low, high = data.get("limits") or ((-most, most) if signed else (None, None))
+    low, high = data.get("limits") or ((-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix)))
+    if low == high:  # which has no room for shades
+        low, high = low - 0.1, high + 0.1
     image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=low, vmax=high, aspect="auto")
     columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
     widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
-    crowded = len(columns) > 5 or widest * len(columns) > 40
-    ax.set_xticks(range(len(columns)), columns, rotation=35 if crowded else 0, ha="right" if crowded else "center")
-    ax.set_yticks(range(matrix.shape[0]), [pen.group(r) for r in data["rows"]])
-    ax.spines[:].set_visible(False)
+    pen.places(ax.xaxis, columns)
+    pen.places(ax.yaxis, [pen.group(r) for r in data["rows"]])
+    pen.frames[ax].spines, pen.frames[ax].turned = "", len(columns) > 5 or widest * len(columns) > 40
     for (row, column), value in np.ndenumerate(matrix) if matrix.size <= 150 else ():
         if not np.isnan(value):
             shade = image.cmap(image.norm(value))
             dark = 0.299 * shade[0] + 0.587 * shade[1] + 0.114 * shade[2] < 0.55
-            written = pen.words.number(float(value), ".2f" if most < 10 else ".0f")
-            ax.text(column, row, written, ha="center", va="center", fontsize=9.5, color="white" if dark else INK)
-    bar = pen.drawn.colorbar(image, ax=ax, format=pen.ticks(), fraction=0.05)
-    bar.set_label(pen.axis_label(data["label"]), fontsize=10.5, color=INK)
+            shown = pen.words.number(float(value), ".2f" if most < 10 else ".0f")
+            colour = "white" if dark else INK
+            pen.write(ax, shown, (column, row), ha="center", va="center", size=9.5, colour=colour)
+    shades = np.linspace(high, low, 256)[:, None]
+    bar.imshow(shades, cmap=image.cmap, norm=image.norm, extent=(0, 1, low, high), aspect="auto")
+    bar.set_ylabel(pen.axis_label(data["label"]))
+    pen.frames[bar].ticks, pen.frames[bar].right, pen.frames[bar].spines = "y", True, "lrbt"
 
 
 def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
@@ -426,9 +291,8 @@ def scatter(data: Data, pen: Pen) -> None:
         look: dict[str, Any] = {"linestyle": "", "markersize": 5.5, "alpha": 0.7, "markeredgewidth": 0, **look_of(n)}
         ax.plot(x[own], y[own], label=label, **look)
     for point, text in zip(zip(x, y, strict=True), data.get("labels") or [], strict=False):
-        shown = plain(pen.words.value(str(text), pen.section))
         ax.margins(x=0.12, y=0.1)
-        ax.annotate(shown, point, xytext=(5, 4), textcoords="offset points", fontsize=9, color=INK)
+        pen.write(ax, pen.words.value(str(text), pen.section), point, (5, 4))
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
     if data.get("identity"):
         pen.identity(ax)
@@ -444,8 +308,7 @@ def bland_altman(data: Data, pen: Pen) -> None:
     for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
         value = float(data[key])
         ax.axhline(value, color=VERMILLION, linestyle=style, linewidth=1.5)
-        place = {"xy": (1.0, value), "xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-        ax.annotate(pen.text(key, value=value), xytext=(-4, 4), ha="right", fontsize=9.5, color=INK, **place)
+        pen.write(ax, pen.text(key, value=value), (1.0, value), (-4, 4), ha="right", size=9.5, across=True)
     ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
     ax.margins(y=0.15)
     pen.label(ax, data.get("x_label", "mean_of_two"), data.get("y_label", "difference"))
@@ -454,15 +317,14 @@ def bland_altman(data: Data, pen: Pen) -> None:
 def calibration(data: Data, pen: Pen) -> None:
     """Gold against score, before and after calibration, each beside y = x.
     data: raw, calibrated, label: list[float] (one per item)"""
-    axes = pen.figure(4.2, columns=2, sharey=True)
+    axes = pen.figure(4.2, columns=(1, 1), shared="y")
     for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
         pen.note(data, ax, data[key], data["label"])
         ax.plot(data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
-        ax.set_title(pen.text(title), fontsize=11, color=INK, loc="left")
+        pen.frames[ax].title = pen.text(title)
         pen.label(ax, x="score", limits=data.get("limits"))
         pen.label(ax, y="label", limits=data.get("limits"))
         pen.identity(ax)
-    axes[0, 1].set_ylabel("")
 
 
 def curve(data: Data, pen: Pen) -> None:
@@ -487,7 +349,7 @@ def reliability(data: Data, pen: Pen) -> None:
     look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.4, "capsize": 3, "markersize": 6}
     ax.errorbar(stated, right, yerr=_whisker_lengths(right, data), fmt="o", **look)
     for x, y, count in zip(stated, right, data["count"], strict=True):
-        ax.annotate(pen.text("n", n=count), (x, y), xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK)
+        pen.write(ax, pen.text("n", n=count), (x, y), (6, 5))
     pen.label(ax, x="stated_confidence", limits=(0.0, 1.0))
     pen.label(ax, y="share_right", limits=(0.0, 1.0))
     pen.identity(ax)

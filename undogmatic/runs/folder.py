@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from io import StringIO
 from pathlib import Path
@@ -137,6 +137,14 @@ class RunFolder:
             raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
         return value or kind()
 
+    def mentions(self, name: str, *signs: str) -> bool:
+        """Whether one of the signs stands anywhere in a file; True also where it cannot be read, which says `noted`."""
+        try:
+            text = read_text(self.path / name) if self.has(name) else ""
+        except DataError:
+            return True
+        return any(sign in text for sign in signs)
+
     def noted(self, name: str, *keys: str) -> Any:
         """What stands at the end of these keys in a YAML file; None if nothing does."""
         return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, self.mapping(name))
@@ -193,14 +201,18 @@ class RunFolder:
     def judgments(self) -> Sequence[Judgment]:
         """The judgments that count, in the journal's order; many are read when they are asked for. Raises DataError if
         there are none."""
+        return self.judged().in_order()
+
+    def judged(self) -> Records[Judgment]:
+        """The judgments that count, by their keys. Raises DataError if there are none."""
         if not self.journal:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
-        return self.journal.in_order()
+        return self.journal
 
-    def by_item(self) -> dict[str, list[Judgment]]:
-        """The judgments of each item, repeats in order."""
+    def by_item(self, ids: Collection[str]) -> dict[str, list[Judgment]]:
+        """The judgments of each of these items, repeats in order."""
         judgments: dict[str, list[Judgment]] = {}
-        for judgment in sorted(self.judgments, key=lambda j: j.repeat):
+        for judgment in sorted((j for j in self.judgments if j.item_id in ids), key=lambda j: j.repeat):
             judgments.setdefault(judgment.item_id, []).append(judgment)
         return judgments
 
