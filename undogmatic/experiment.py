@@ -22,7 +22,7 @@ from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
+from undogmatic.engine.local import MAX_FAILURES, NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
@@ -253,6 +253,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
                 )
             raise type(error)(f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}") from None
         raise
+    experiment.engine.findings = (*experiment.engine.findings, *answering(journals.served()))
     made, judgments, frame = reached()
     keep_scores(folder, frame)
     if not judgments:
