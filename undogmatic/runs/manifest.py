@@ -151,10 +151,11 @@ class Manifest:
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
             if not differs and there.facts.get("identity") != identity:
-                differs = "model, prompt, judge or seed"
+                differs = "rubric, model, prompt, judge or seed"
             if differs:
                 what = f"which holds another run ({there.facts.get('name')}): the {differs} differ"
-                way = "Repeat that run's command with run.resume, or leave run.resume out to start anew"
+                way = "Repeat that run's command with run.resume, or leave run.resume out to start anew: what a model "
+                way += "was asked in the same words is answered from the cache"
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             locked = there.facts.get("plan")
             if locked is None and plan is not None:
