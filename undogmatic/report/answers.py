@@ -95,7 +95,10 @@ def commands(run: FinishedRun) -> dict[str, str]:
     other = OTHERS.get(run.choices.get("model", ""), "local")
     return {
         "again": again(run),
-        "other": again(run, model=other, readout=None),
+        # The other one answers on this machine, and has no batches.
+        "other": again(
+            run, model=other, readout=None, **({"engine": None} if run.choices.get("engine") == "batch" else {})
+        ),
         "doubt": again(run, analysis="calibration"),
         "labelled": again(run, analysis="labelled"),
         "alone": again(run, analysis="escalation"),
