@@ -132,7 +132,7 @@ class Budget:
         self.max_calls, self.max_usd = max_calls, max_usd
         self.calls, self.usd = 0, 0.0
         self.note: Callable[[int, float], None] = lambda calls, usd: None
-        self._dearest: float | None = None
+        self.dearest: float | None = None  # of the prices so far
 
     def take(self) -> None:
         """Reserve one call. Raises BudgetExceeded."""
@@ -150,15 +150,15 @@ class Budget:
 
     def spend(self, usd: float | None) -> None:
         if usd is None and self.max_usd is not None:
-            if self._dearest is None:
+            if self.dearest is None:
                 raise ConfigError(
                     f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown, so it cannot be "
                     "kept. Set model.price.input and model.price.output (USD per million tokens), or "
                     "engine.max_usd=null."
                 )
-            usd = self._dearest
+            usd = self.dearest
         if usd is not None:
-            self._dearest = max(usd, self._dearest or 0.0)
+            self.dearest = max(usd, self.dearest or 0.0)
             self.usd += usd
             if usd:
                 self.note(0, usd)
