@@ -87,7 +87,7 @@ class StubServer:
         latency: Seconds before every answer.
         faults: Marker in the text -> how to misbehave.
         key: The key it accepts, or None for any.
-        resolved: The name it gives as the model that answered.
+        resolved: The name it gives as the model that answered; "" for the one that was asked for.
         limit: Calls a second that it takes; to more it says 429 at once.
         batch_seconds: How long a batch takes.
         batch_fault: What becomes of every batch: "expired", "cancelled" (half of it is answered), "half" (a line is
@@ -97,7 +97,7 @@ class StubServer:
     latency: float = 0.0
     faults: dict[str, Fault] = field(default_factory=dict)
     key: str | None = None
-    resolved: str = "stub-1.0"
+    resolved: str = ""
     limit: float | None = None
     batch_seconds: float = 0.0
     batch_fault: str = ""
@@ -325,7 +325,11 @@ class StubServer:
             message["content"], choice["finish_reason"] = str(level_of(text)), "length"
             choice["logprobs"] = {"content": [_level_logprobs(text, body.get("top_logprobs", 0))]}
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-        about = {"id": "chatcmpl-stub", "object": "chat.completion", "model": self.resolved}
+        about = {
+            "id": "chatcmpl-stub",
+            "object": "chat.completion",
+            "model": self.resolved or body.get("model", "stub-1.0"),
+        }
         return about | {"choices": [choice], "usage": usage}
 
     def _anthropic(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
@@ -333,7 +337,13 @@ class StubServer:
         stop = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}[reason]
         if refusal is not None:
             content, stop = refusal, "refusal"
-        about = {"id": "msg_stub", "type": "message", "role": "assistant", "model": self.resolved, "stop_reason": stop}
+        about = {
+            "id": "msg_stub",
+            "type": "message",
+            "role": "assistant",
+            "model": self.resolved or body.get("model", "stub-1.0"),
+            "stop_reason": stop,
+        }
         usage = {"input_tokens": 90, "cache_read_input_tokens": 10, "output_tokens": 20}
         return about | {"content": [{"type": "text", "text": content}] if content else [], "usage": usage}
 
@@ -355,7 +365,7 @@ class StubServer:
                 answers[name]["probabilities"]["0"] += fault.after
             case "inconsistent":
                 answers[name]["score"] = len(answers[name]["probabilities"]) + 1
-        reply: dict[str, Any] = {"model": self.resolved, "answers": answers}
+        reply: dict[str, Any] = {"model": self.resolved or body.get("model", "stub-1.0"), "answers": answers}
         if kind != "no-usage":
             reply["usage"] = {"input_tokens": 120, "output_tokens": 12}
         return {"result": reply, "success": True, "errors": [], "messages": []} if kind == "envelope" else reply

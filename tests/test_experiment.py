@@ -96,9 +96,9 @@ def test_the_same_command_twice_is_identical_and_the_report_says_so(tmp_path: Pa
 
 def test_resuming_another_run_is_refused(tmp_path: Path) -> None:
     run(tmp_path / "out", "run.limit=12", "analysis=none")
-    with pytest.raises(ConfigError, match="the items differ"):
+    with pytest.raises(ConfigError, match=r"the items differ.*from the cache"):
         run(tmp_path / "out", "run.limit=24", "analysis=none")
-    with pytest.raises(ConfigError, match="the model, prompt, judge or seed differ"):
+    with pytest.raises(ConfigError, match="the rubric, model, prompt, judge or seed differ"):
         run(tmp_path / "out", "run.limit=12", "analysis=none", "seed=1")
 
 
@@ -142,6 +142,27 @@ def test_a_redacted_run_leaves_no_judged_text_and_is_resumed(tmp_path: Path, tel
     kept = {json.loads(line)["item_id"][-1] for line in journal[:2]}
     assert again == set("0123") - kept, "what was kept is known again and not asked again"
     assert [row["score"] for row in scores(out)] == ["40.0", "40.0", "40.0", ""]
+
+
+def test_that_other_models_answered_than_was_asked_is_said(
+    tmp_path: Path, stub: StubServer, monkeypatch: Patch
+) -> None:
+    """One name may come to mean another model while a run is stopped; then two judges are mixed in it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    mine, out = texts(tmp_path, *({"id": f"t{n}", "text": f"text {n}"} for n in range(4))), tmp_path / "out"
+    words = ["model=gpt", "model.name=best", f"model.api_base={stub.url}", mine, "dataset=texts"]
+    words += ["engine.cache=false", "analysis=none", "tracking=none"]
+
+    def told(version: str, folder: Path) -> tuple[bool, bool]:
+        stub.resolved = version
+        run_experiment(compose_config(words), CHOICES | {"model": "gpt"}, folder)
+        return "for best: best-2025, best-2026." in report(folder), "word cheap-7b answered" in report(folder)
+
+    assert told("cheap-7b", tmp_path / "other") == (False, True)
+    assert told("best-2025", out) == (False, False)
+    journal = (out / "judgments.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (out / "judgments.jsonl").write_text("".join(journal[:2]), encoding="utf-8")
+    assert told("best-2026", out) == (True, False)
 
 
 def test_a_folder_is_redacted_throughout_or_not_at_all(tmp_path: Path, telling: tuple[StubServer, str]) -> None:

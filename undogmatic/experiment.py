@@ -22,10 +22,11 @@ from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.local import MAX_FAILURES, NotingEngine, parts_of
+from undogmatic.engine.local import MAX_FAILURES, NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
+from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
 from undogmatic.records.kept import by_id, gathered
@@ -33,8 +34,9 @@ from undogmatic.records.marks import texts_of_marks
 from undogmatic.records.records import RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, digest, items_digest, turns
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
-from undogmatic.records.stored import in_parts, whole
+from undogmatic.records.stored import in_parts
 from undogmatic.records.wordings import Licensed, texts_beside
+from undogmatic.runs.ahead import Step, meanwhile, modules
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.index import unanswered
@@ -233,7 +235,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
     asked = in_order(items, turns((item.id for item in items), (item.pair for item in items)))
     try:
-        with Progress(manifest.name, total, parts, kept) as progress:
+        with meanwhile(_ahead(experiment, parts)), Progress(manifest.name, total, parts, kept) as progress:
             asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
         mean = None
@@ -251,6 +253,7 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
                 )
             raise type(error)(f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}") from None
         raise
+    experiment.engine.findings = (*experiment.engine.findings, *answering(journals.served()))
     made, judgments, frame = reached()
     keep_scores(folder, frame)
     if not judgments:
@@ -267,6 +270,14 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted)
 
 
+def _ahead(experiment: Experiment, parts: Parts) -> Sequence[Step]:
+    """What report and tracker need can be loaded while a server answers. A model in this process needs it itself."""
+    if not any(isinstance(model, HostedModel) for model in parts.model.all()):
+        return ()
+    report = modules("undogmatic.report.contents", "undogmatic.report.kept", "matplotlib.figure", "jinja2")
+    return [*report, *experiment.tracker.ahead()]
+
+
 def _results(
     experiment: Experiment, judged: _Judgments, searched: Found | None, manifest: Manifest
 ) -> list[AnalysisResult]:
@@ -280,7 +291,7 @@ def _results(
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
     if experiment.fit is not None:
         with doing("fitting to what was judged"):
-            results.append(experiment.fit(judged.items, whole(judged.frame), experiment.chosen, manifest.folder))
+            results.append(experiment.fit(judged.items, judged.frame, experiment.chosen, manifest.folder))
     if experiment.plan is not None:
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
         results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]

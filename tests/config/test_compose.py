@@ -59,10 +59,52 @@ def sweeping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sweeping]:
 
 
 def test_each_job_is_composed_once(sweeping: Sweeping) -> None:
-    sweeping.look(["seed=1"], ["seed=2"])
-    started = [sweeping.start(sweeping.config, f"seed={n}") for n in (1, 2)]
-    assert [config.seed for config in started] == [1, 2]
-    assert sweeping.composed == [["seed=1"], ["seed=2"]]
+    sweeping.look(["judge=score"], ["judge=debate"])
+    started = [sweeping.start(sweeping.config, f"judge={name}") for name in ("score", "debate")]
+    assert [config.hydra.runtime.choices.judge for config in started] == ["score", "debate"]
+    assert sweeping.composed == [["judge=score"], ["judge=debate"]]
+
+
+DEEP = ["model=openai_compatible", "+model.extra={a: 1}"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [
+        (["seed=1"], ["seed=2.5"], True),
+        (
+            ["model=openai_compatible", "model.name=a", "seed=1"],
+            ["model=openai_compatible", "model.name='b c=d'", "seed=1"],
+            True,
+        ),
+        (["judge=score", "seed=1"], ["judge=debate", "seed=1"], False),
+        (["seed=1"], ["seed=null"], False),
+        (["run.name='${seed}'"], ["run.name=x"], False),
+        ([*DEEP, "model.extra.a=2", "+model.extra.b=3"], [*DEEP, "model.extra.a=3", "+model.extra.b=3"], False),
+        (["seed=1", "seed=2"], ["seed=3", "seed=2"], False),
+    ],
+)
+def test_a_job_that_differs_in_a_plain_value_is_composed_as_any_other(
+    sweeping: Sweeping, first: list[str], second: list[str], alike: bool
+) -> None:
+    one = sweeping.start(sweeping.config, *first)
+    one.hydra.job.id = "what its run writes into it"
+    started = sweeping.start(sweeping.config, *second)
+    assert len(sweeping.composed) == (1 if alike else 2)
+    assert compose.passed(started)
+    sweeping.loader._siblings.clear()
+    own = sweeping.start(sweeping.config, *second)
+    assert OmegaConf.to_yaml(started) == OmegaConf.to_yaml(own) and one.hydra.job.id != own.hydra.job.get("id")
+
+
+def test_what_cannot_be_composed_is_refused_as_ever_where_another_job_could_be(sweeping: Sweeping) -> None:
+    sweeping.start(sweeping.config, "seed=1", "run.limit=3")
+    with pytest.raises(HydraException, match=r"Could not override 'run\.limits'"):
+        sweeping.start(sweeping.config, "seed=1", "run.limits=3")
+    sweeping.start(sweeping.config, "judge._target_=undogmatic.judges.score.ScoreJudge")
+    with pytest.raises(ConfigError, match=r"os\.system"):
+        sweeping.start(sweeping.config, "judge._target_=os.system")
+    assert len(sweeping.composed) == 3
 
 
 def test_what_was_started_is_not_handed_out_again(sweeping: Sweeping) -> None:
@@ -83,18 +125,24 @@ def test_another_sweep_composes_its_own(sweeping: Sweeping) -> None:
 
 def test_no_more_are_kept_than_a_memory_holds(sweeping: Sweeping, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Loader, "MOST_KEPT", 1)
-    batch = [["seed=1"], ["seed=2"]]
+    monkeypatch.setattr(Loader, "MOST_SIBLINGS", 1)
+    batch = [["judge=score"], ["judge=debate"], ["judge=panel"]]
     sweeping.look(*batch)
-    assert [sweeping.start(sweeping.config, *words).seed for words in batch] == [1, 2]
-    assert len(sweeping.composed) == 3
+    started = [sweeping.start(sweeping.config, *words) for words in batch]
+    assert [config.hydra.runtime.choices.judge for config in started] == ["score", "debate", "panel"]
+    assert len(sweeping.composed) == 5
 
 
 def test_a_batch_that_cannot_be_composed_leaves_nothing_behind(sweeping: Sweeping) -> None:
     with pytest.raises(HydraException):
         sweeping.look(["seed=1"], ["model=no_such"])
-    sweeping.look(["seed=2"])
+    sweeping.look(["judge=debate"])
     assert sweeping.start(sweeping.config, "seed=1").seed == 1
-    assert sweeping.composed == [["seed=1"], ["model=no_such"], ["seed=2"], ["seed=1"]]
+    assert sweeping.composed == [
+        ["seed=1"],
+        ["model=no_such"],
+        ["judge=debate"],
+    ] and not sweeping.loader._kept.keys() & {("seed=1",)}
 
 
 def test_a_worker_gets_the_loader_that_checks_and_none_of_the_configs() -> None:

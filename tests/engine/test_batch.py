@@ -20,7 +20,7 @@ from undogmatic.models.base import Model
 from undogmatic.models.hosted import ChatModel, Price
 from undogmatic.models.providers import AnthropicModel
 from undogmatic.readouts.structured import StructuredReadout
-from undogmatic.records.records import Failure, Judgment, Provenance
+from undogmatic.records.records import Failure, Item, Judgment, Provenance
 
 PRICE = Price(input=1000, output=0)
 
@@ -31,14 +31,14 @@ class Batched:
     def __init__(self, stub: StubServer, prompt: Any, rubric: Any, provenance: Provenance, folder: Path) -> None:
         self.stub, self.prompt, self.rubric, self.provenance, self.folder = stub, prompt, rubric, provenance, folder
 
-    def __call__(self, model: Model | None = None, **engine: Any) -> list[Judgment]:
+    def __call__(self, model: Model | None = None, items: Any = ITEMS, **engine: Any) -> list[Judgment]:
         model = model or ChatModel("stub", self.stub.url + "/v1", price=PRICE, batch=True)
         readout = StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
         step = JudgeStep(ScoreJudge(readout), self.provenance)
         parts = Parts(self.rubric, self.prompt, model, readout, (step,))
         options = {"poll": 0.02, "cache": False, "backoff": 0.01} | engine
-        work = BatchEngine(**options).arun(Recipe({}, parts), ITEMS, Journals(self.folder))
+        work = BatchEngine(**options).arun(Recipe({}, parts), items, Journals(self.folder))
         return asyncio.run(work)[1]
 
     def anthropic(self) -> AnthropicModel:
@@ -153,6 +153,62 @@ def test_a_full_budget_sends_what_is_left_of_it(batched: Batched) -> None:
     assert len(batched.stub.requests) == 5
     right(batched(max_calls=len(ITEMS)))
     assert len(batched.stub.requests) == len(ITEMS)
+
+
+def test_batches_never_take_more_money_than_there_is(batched: Batched, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a question costs is known after the first answer; before, as many are sent as the budget pays for surely."""
+    cheap = Price(input=100, output=0)  # 0.005 USD for the 100 tokens that the stub counts, at most 0.1 by its length
+    model = ChatModel("stub", batched.stub.url + "/v1", price=cheap, batch=True)
+    with pytest.raises(RunStopped, match=r"`engine.max_usd` is 0.052, 0.0500 USD were spent"):
+        batched(model, max_usd=0.052)
+    sizes = [len(batch.requests) for batch in batched.stub.batches.values()]
+    assert sum(sizes) == 10 and len(sizes) == 2
+    assert f"sure to pay for {sizes[0]} of {len(ITEMS)} questions" in capsys.readouterr().err
+
+
+def test_a_question_that_may_cost_more_than_is_left_is_not_sent(batched: Batched) -> None:
+    with pytest.raises(
+        RunStopped, match=r"`engine.max_usd` is 0.03, 0.0000 USD were spent, and one more .* may cost 0"
+    ):
+        batched(max_usd=0.03)
+    assert not batched.stub.batches
+
+
+def test_items_that_ask_the_same_share_one_answer_and_its_price(batched: Batched) -> None:
+    same = [Item(id=id, text="the same text") for id in ("a", "b")]
+    assert [judgment.cost.usd for judgment in batched(items=same)] == [0.05, 0.0]
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_two_answers_to_one_question_that_differ_are_none(
+    batched: Batched, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same answer twice is one."""
+    results = StubServer._results
+
+    def twice(stub: StubServer, batch: Any) -> bytes:
+        first, *others = results(stub, batch).splitlines()
+        return b"\n".join([first, *others, first.replace(b"Stub.", b"Other."), *others])
+
+    model = batched.anthropic if provider == "anthropic" else lambda: None
+    with monkeypatch.context() as patched:
+        patched.setattr(StubServer, "_results", twice)
+        failed = [judgment.outcome for judgment in batched(model()) if isinstance(judgment.outcome, Failure)]
+    assert [failure.reason for failure in failed] == ["transport"] and "two answers" in failed[0].message
+    batched.stub.batches.clear()
+    right(batched(model()))
+
+
+def test_a_key_that_was_not_accepted_in_a_batch_may_be_corrected(
+    batched: Batched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = StubServer._results
+    with monkeypatch.context() as patched:
+        refused = lambda *given: results(*given).replace(b'"status_code": 200', b'"status_code": 401')  # noqa: E731
+        patched.setattr(StubServer, "_results", refused)
+        with pytest.raises(ConfigError, match="answered 401"):
+            batched()
+    right(batched())
 
 
 def test_who_has_no_batches_is_named_before_anything_is_sent(batched: Batched) -> None:

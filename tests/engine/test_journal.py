@@ -215,8 +215,10 @@ def few(monkeypatch: Patch, request: pytest.FixtureRequest) -> None:
 def test_many_records_are_found_by_an_index_and_none_is_paid_twice(
     run: Run, stub: StubServer, monkeypatch: Patch
 ) -> None:
+    stub.resolved = "stub-1"
     with pytest.raises(BudgetExceeded):
         run(max_calls=7, cache=False)
+    stub.resolved = "stub-2"
     right(run(cache=False))
     index = beside(run.path)
     assert len(stub.requests) == 12
@@ -227,6 +229,7 @@ def test_many_records_are_found_by_an_index_and_none_is_paid_twice(
         spoilt()
         right(run(cache=False))
         assert len(Journals(run.folder).answered()) == 1
+        assert Journals(run.folder).served() == {"stub": ["stub-1", "stub-2"]}
     assert len(stub.requests) == 12
 
 

@@ -10,14 +10,16 @@ import pytest
 
 from tests.conftest import Capture
 from tests.models.test_distilled import RUBRIC, fake_e5, lesson  # noqa: F401 (a fixture)
+from undogmatic.analyses.independence import groups_of
 from undogmatic.cli import main
 from undogmatic.config.door import composed
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.fit.distill import _against, distil, report, show, together
+from undogmatic.fit.distill import _against, distil, of_run, report, show, together
 from undogmatic.fit.student import fit_student, spread
 from undogmatic.models.distilled import Student
 from undogmatic.models.embeddings import E5Embeddings
+from undogmatic.records.marks import text_marks
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import RunFolder
 
@@ -162,3 +164,19 @@ def test_what_cannot_be_distilled_is_said_in_one_message(run: Path, tmp_path: Pa
     with pytest.raises(ConfigError, match=r"a student is a .safetensors file"):
         distil([str(run)], tmp_path / "student.pkl", ["tracking=none"], None, "overall")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("held", [10_000, 50], ids=["in memory", "on disk"])
+def test_of_more_texts_than_it_is_fitted_to_whole_groups_are_drawn_and_the_report_says_so(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr("undogmatic.safety.spool.HELD", held)
+    folder = made(tmp_path / "run", "fit=student", "embeddings=e5", "fit.most=52")
+    fitted = Student.load(folder / "student.safetensors", cache=False).about
+    page = (folder / "report.md").read_text()
+    assert 50 <= fitted.n <= 52 and f"The teacher scored {60 - fitted.n} texts more" in page
+    lesson = of_run(RunFolder.open(str(run), "RUN"), None, "overall", 52)
+    groups = groups_of(RunFolder.open(str(run), "RUN").items())
+    inside = {item.id for item in lesson.items}
+    assert not {groups[name] for name in inside} & {groups[name] for name in groups.keys() - inside}
+    assert set(text_marks(lesson.texts)) == set(fitted.texts) and lesson.left_out == 60 - fitted.n

@@ -54,7 +54,7 @@ def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(stu
     assert question["type"] == "score" and question["criteria"] == ["none", "little", "half", "much", "all"]
     assert verdict.distribution is not None and abs(verdict.score - score_of("um texto")) < 25
     assert (calls[0].input_tokens, calls[0].output_tokens) == (120, 12)
-    assert calls[0].reply["model"] == "stub-1.0"
+    assert calls[0].reply["model"] == "jev-latest"
 
 
 def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(stub: StubServer, monkeypatch: Patch) -> None:

@@ -262,7 +262,10 @@ def error_body(message: str, code: Any = None) -> str:
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
-def test_these_statuses_are_retried_and_end_as_transport_errors(stub: StubServer, status: int) -> None:
+def test_these_statuses_are_retried_and_end_as_transport_errors(
+    stub: StubServer, status: int, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr("undogmatic.models.calls.PATIENCE", 0.0)
     stub.faults = {"hello": Fault("status", times=None, status=status, body=error_body("busy"))}
     with pytest.raises(TransportError, match=rf"answered {status}: busy \(3 attempt"):
         complete(chat(stub))

@@ -15,6 +15,7 @@ class Server:
     """Time that passes only where somebody waits, and a server that takes so many calls a second in it."""
 
     def __init__(self, limit: float, latency: float = 0.1, tokens: int = 0) -> None:
+        self.after: float | None = None
         self.limit, self.latency, self.tokens = limit, latency, tokens
         self.free, self.counted, self.refused = limit, 0.0, 0
         self.sent: list[float] = []
@@ -24,7 +25,7 @@ class Server:
         self.free, self.counted = min(self.limit, self.free + (now - self.counted) * self.limit), now
         if self.free < 1:
             self.refused += 1
-            raise Retryable("429", full=True)
+            raise Retryable("429", self.after, limited=True)
         self.free -= 1
         self.sent.append(now)
         await asyncio.sleep(self.latency)
@@ -77,6 +78,38 @@ def test_the_limit_of_a_server_is_found_and_used_up(limit: float, latency: float
     assert count / took > share * limit
     assert pace.limit == pytest.approx(limit, rel=0.25)
     assert server.refused < 0.15 * count and pace.refusals == server.refused
+
+
+@pytest.mark.parametrize(("after", "share"), [(1.0, 0.8), (0.2, 0.8)])
+def test_a_limit_is_found_where_the_server_says_how_long_to_wait(after: float, share: float) -> None:
+    """All calls wait then, so that hardly two are refused at once."""
+    server = Server(40)
+    server.after = after
+    pace, took = asked(server, 1500)
+    assert 1500 / took > share * 40
+    assert pace.allowed == pytest.approx(40, rel=0.35)
+
+
+@pytest.mark.parametrize("after", [None, 1.0])
+def test_a_server_that_counts_by_the_minute_is_waited_for(after: float | None) -> None:
+    """It refuses all calls until the minute is over, which is no fault of it; and the rate does not fall meanwhile."""
+
+    class Minutes(Server):
+        async def send(self) -> Reply:
+            if (minute := asyncio.get_running_loop().time() // 60) > self.counted:
+                self.free, self.counted = self.limit, minute
+            if self.free < 1:
+                self.refused += 1
+                raise Retryable("429", self.after, limited=True)
+            self.free -= 1
+            await asyncio.sleep(self.latency)
+            return Reply("x")
+
+    server = Minutes(100)
+    server.after = after
+    pace, took = asked(server, 250)
+    assert took < 125 and pace.allowed == pytest.approx(2, rel=0.1)
+    assert server.refused < 250
 
 
 def test_without_a_limit_calls_in_flight_grow_as_long_as_that_brings_answers() -> None:

@@ -63,6 +63,14 @@ def test_the_next_commands_are_accepted_as_they_stand(finished: Build) -> None:
             assert compose_config(words[3:])
 
 
+def test_a_model_on_this_machine_is_not_asked_for_batches(finished: Build) -> None:
+    run = finished()
+    run = dataclasses.replace(run, choices=dict(run.choices) | {"model": "gpt", "engine": "batch"})
+    asked = commands(run)
+    assert "model=local" in asked["other"] and "engine=batch" not in asked["other"]
+    assert "engine=batch" in asked["again"]
+
+
 def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> None:
     words = Words.of(finished(label_scale=LabelScale(ends=(1.0, 10.0))))
     shown = [words.number(value, spec) for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))]

@@ -29,8 +29,8 @@ class TestSelect:
     def draw(self, outcomes: Sequence[Outcome], **changes: Any) -> queue.Queue:
         options: dict[str, Any] = {"budget": None, "everything": False, "random": 0, "rng": np.random.default_rng(0)}
         items = [Item(id=f"i{k}", text="text") for k in range(len(outcomes))]
-        by_item = {item.id: [judgment(item.id, outcome)] for item, outcome in zip(items, outcomes, strict=True)}
-        return queue.select(items, by_item, **(options | changes))
+        judgments = [judgment(item.id, outcome) for item, outcome in zip(items, outcomes, strict=True)]
+        return queue.select(items, {each.key: each for each in judgments}, **(options | changes))
 
     def ids(self, chosen: queue.Queue) -> list[str]:
         return [entry.judgment.item_id for entry in chosen.entries]

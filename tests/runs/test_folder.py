@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.conftest import Patch
@@ -12,7 +13,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
-from undogmatic.runs.manifest import output_folder
+from undogmatic.runs.manifest import output_folder, write_hydra
 from undogmatic.sweep.jobs import read_jobs
 
 
@@ -134,3 +135,20 @@ def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) 
     (tmp_path / "0" / COMPOSED).write_text("rubric: [1]\n", encoding="utf-8")
     cut = read_jobs(tmp_path)[0]
     assert cut.status == "failed" and "it has no section `rubric`" in str(cut.message)
+
+
+def test_a_config_is_written_as_omegaconf_writes_it(tmp_path: Path) -> None:
+    texts = ["yes", "1", "1e3", "a: b", "x\ny", "- a", "é“”", "end ", "", "~", "it's", "long words " * 20, "😀 $x"]
+    config = OmegaConf.create({"texts": texts, "numbers": [1, 0.5, None, True], "empty": {}})
+    hydras = OmegaConf.create({"hydra": {"overrides": {"task": ["seed=1"]}}})
+    write_hydra(tmp_path, config, hydras)
+    assert (tmp_path / COMPOSED).read_text("utf-8") == OmegaConf.to_yaml(config)
+    assert RunFolder(tmp_path).mapping(COMPOSED)["texts"] == texts
+
+
+def test_a_file_mentions_what_stands_in_it_and_anything_where_it_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("provider: command-line\n", "utf-8")
+    (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00")
+    folder = RunFolder(tmp_path)
+    assert [folder.mentions(name, "command-line") for name in ("a.yaml", "b.yaml", "c.yaml")] == [True, True, False]
+    assert not folder.mentions("a.yaml", "searchpath")

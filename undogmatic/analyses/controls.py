@@ -67,13 +67,13 @@ class ControlsAnalysis(Limited):
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited if the dataset has none of the classes, ConfigError for a band outside the scale."""
         check_order(self.name, judged.rubric)
-        judged.check_surface()
         if not (present := self._present(judged)):
             raise Unsuited(
                 f"analysis=controls needs texts with condition {', '.join(self.bands)}, which the dataset does not "
                 "have. Use dataset=controls or dataset=curated, or set `analysis.bands` for your own conditions.",
                 Finding("suite.lacks_conditions", {"missing": quoted(list(self.bands)), "n": len(self.bands)}),
             )
+        judged.check_surface()
         check_groups(self.name, "condition", present, "take some out of `analysis.bands`")
         rubric = judged.rubric
         for condition, end in ((condition, end) for condition, band in self.bands.items() for end in band):
@@ -160,7 +160,6 @@ class AdversarialAnalysis(Limited):
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited if the dataset has no attacks or no baseline to compare them with, DataError for too many."""
         check_order(self.name, judged.rubric)
-        judged.check_surface()
         present = judged.conditions()
         has = f" (it has: {', '.join(sorted(present)[:12])})" if present else ""
         if not _attacks(judged):
@@ -176,6 +175,7 @@ class AdversarialAnalysis(Limited):
                 "your own conditions in `analysis.baseline`.",
                 Finding("suite.lacks_baseline", {"missing": quoted(list(self.baseline)), "n": len(self.baseline)}),
             )
+        judged.check_surface()
         check_groups(self.name, "condition", _attacks(judged), "choose another `analysis=`")
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:

@@ -59,8 +59,8 @@ class LabelledAnalysis(Limited):
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
         check_order(self.name, judged.rubric)
-        judged.check_surface()
         judged.need(self.name, "label")
+        judged.check_surface()  # which reads the texts that a rival was fitted on
         check_scale(judged.frame, "label", "label", judged.rubric)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:

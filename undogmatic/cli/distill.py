@@ -20,6 +20,8 @@ def add(commands: Any) -> None:
     distill.add_argument("--out", default="student.safetensors", help="where to save it (default: student.safetensors)")
     distill.add_argument("--judge", help="whose scores, where there are several judges")
     distill.add_argument("--criterion", default="overall", help="on which criterion (default: overall)")
+    most = "of each run or table at most so many texts, whole groups of them (default: 2000)"
+    distill.add_argument("--most", type=int, metavar="N", help=most)
     own = "a folder of config groups of your own"
     distill.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=own)
     add_reading(distill, OWN)
@@ -30,6 +32,7 @@ def _distill(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made
     from undogmatic.datasets.table import TableOptions
     from undogmatic.fit.distill import distil
+    from undogmatic.fit.student import MOST
 
     sources = [word for word in typed.overrides if "=" not in word or Path(word).exists()]
     typed.overrides = [word for word in typed.overrides if word not in sources]
@@ -37,4 +40,5 @@ def _distill(typed: argparse.Namespace) -> None:
         raise ConfigError("RUN is missing: name the folder of a run, or a table of verdicts with their texts.")
     given = {name: value for name in READING if name not in OWN and (value := vars(typed)[name]) is not None}
     reading = made(TableOptions, given)
-    distil(sources, Path(typed.out), words(typed), typed.judge, typed.criterion, reading)
+    most = MOST if typed.most is None else typed.most
+    distil(sources, Path(typed.out), words(typed), typed.judge, typed.criterion, reading, most)

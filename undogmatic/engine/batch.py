@@ -7,6 +7,7 @@ batch before and after it is sent, so that a run which was killed asks for the b
 
 import asyncio
 import contextlib
+import math
 import secrets
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
@@ -15,11 +16,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
+from pydantic_core import to_json
 
 from undogmatic.engine.journal import Journals, cut_torn_line
 from undogmatic.engine.local import MAX_FAILURES, LocalEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import (
+    BudgetExceeded,
     ConfigError,
     DataError,
     ModelError,
@@ -179,18 +182,22 @@ class _BatchGateway(Gateway):
     ) -> Reply:
         if (desk := self.desks.get(model)) is None:
             return await super()._asked(model, request, send, timed, check, server)
-        started, clock = time.time(), time.perf_counter()
+        started, clock, key = time.time(), time.perf_counter(), call_key(model, request)[:KEY]
+        shared = key in desk.asked  # another item asks the same, and pays
 
         def note(**outcome: Any) -> None:
             note_call(model, request, started, seconds=time.perf_counter() - clock, **outcome)
 
         try:
-            reply = checked(await desk.answer(call_key(model, request)[:KEY], request), check)
+            reply = checked(await desk.answer(key, request), check)
         except ModelError as error:
             usd = 0.0 if isinstance(error, TransportError) else None
             note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
             raise
         answer = reply._asdict()
+        if shared:
+            note_call(model, request, started, reply=reply.data, cached=True)
+            return reply
         note(reply=answer.pop("data"), **answer)
         self.budget.spend(reply.usd)
         return reply
@@ -248,6 +255,8 @@ class _Desk:
                 await self._round(requests)
             except Exception as error:  # as it is: whoever waits must hear of it
                 self._fail(requests, error)
+            for _ in range(10):  # whoever has an answer notes its price, and may have another question
+                await asyncio.sleep(0)
 
     async def _round(self, requests: dict[str, dict[str, Any]]) -> None:
         """Answer these requests: from the batches that the run already has, then by a new one."""
@@ -258,15 +267,44 @@ class _Desk:
                     counted |= noted.keys
                     continue
                 await self._collect(noted, requests)
-        for key in requests.keys() - counted:
-            if self._open(key):
-                try:
-                    self.engine.budget.take()
-                except RunStopped as error:
-                    self._fail([key], error)
-        left = {key: request for key, request in requests.items() if self._open(key)}
-        if left:
-            await self._collect(await self._submitted(left), left)
+        sent, later = {}, {}
+        budget = self.engine.budget
+        room = math.inf if budget.max_usd is None else budget.max_usd - budget.usd
+        for key, request in requests.items():
+            if not self._open(key):
+                continue
+            dear = 0.0 if budget.max_usd is None else self._at_most(request)
+            try:
+                if dear > room and budget.usd < (budget.max_usd or 0):
+                    later[key] = request
+                    continue
+                if key not in counted:
+                    budget.take()
+            except RunStopped as error:
+                self._fail([key], error)
+            else:
+                sent[key], room = request, room - dear
+        if later and not sent:
+            what = (
+                f"`engine.max_usd` is {budget.max_usd}, {budget.usd:.4f} USD were spent, and one more question may cost"
+            )
+            dear = min(map(self._at_most, later.values()))
+            way = "Raise it (engine.max_usd=X, or null for no limit) and rerun: what was judged is kept."
+            self._fail(later, BudgetExceeded(f"{what} {dear:.4f} USD. {way}"))
+        elif later:
+            count = f"{len(sent)} of {len(sent) + len(later)} questions"
+            what = f"engine.max_usd={budget.max_usd:g} is sure to pay for {count}"
+            say(f"  {what}; the others follow when it is known what these cost.")
+            self.pending, self._touched = later | self.pending, asyncio.get_running_loop().time()
+        if sent:
+            await self._collect(await self._submitted(sent), sent)
+
+    def _at_most(self, request: dict[str, Any]) -> float:
+        """What a question may cost: as much as the dearest so far, or what its length and the longest answer would."""
+        if self.engine.budget.dearest is not None:
+            return self.engine.budget.dearest
+        written = max((n for name, n in request.items() if name.startswith("max_") and isinstance(n, int)), default=0)
+        return SHARE * (self.model.price.usd(len(to_json(request)) // 3, written) or 0.0)
 
     def _open(self, key: str) -> bool:
         return key in self.asked and not self.asked[key][1].done()
@@ -362,10 +400,10 @@ class _Desk:
         for key in keys:
             answer = answers.get(f"{key}-{noted.mark}", Answer(why=lost or f"the batch is {word} without an answer"))
             outcome = self._outcome(answer, noted.id)
-            if isinstance(outcome, TransportError):
-                missing += 1
-                if not fresh:  # asked for again
-                    continue
+            missing += isinstance(outcome, TransportError)
+            # Asked for again; a key that was not accepted may have been corrected since.
+            if isinstance(outcome, TransportError | ConfigError) and not fresh:
+                continue
             self._settle(key, outcome)
         if fresh and missing:
             what = f"batch {noted.id} ({word}): {missing} of {len(noted.keys)} questions got no answer"

@@ -96,6 +96,15 @@ class Journals:
         journals: list[Journal[Any]] = [self.judgments, *self.made.values()]
         return {name for journal in journals for name in journal.done.models}
 
+    def served(self) -> dict[str, list[str]]:
+        """What servers call the models that have answered, by the names that were asked for."""
+        names: dict[str, set[str]] = {}
+        journals: list[Journal[Any]] = [self.judgments, *self.made.values()]
+        for journal in journals:
+            for asked, named in journal.done.served.items():
+                names.setdefault(asked, set()).update(named)
+        return {asked: sorted(named) for asked, named in names.items()}
+
     def costs(self, judgments: Iterable[Judgment] | None = None) -> Iterator[Cost]:
         """What these judgments took (all in the journal, if none are given), and all that steps made."""
         yield from (j.cost for j in (self.judgments.done.values() if judgments is None else judgments))

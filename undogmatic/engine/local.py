@@ -8,7 +8,7 @@ import asyncio
 import functools
 import gc
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
@@ -232,10 +232,27 @@ async def given_up(running: Collection[_Task]) -> None:
 
 def found(server: str, pace: Pace) -> Finding:
     """What was found out about a server that has refused calls."""
-    limit, values = pace.limit or 0.0, {"server": shown_address(server), "refusals": pace.refusals}
+    limit, values = pace.allowed or 0.0, {"server": shown_address(server), "refusals": pace.refusals}
     if limit < 1:
         return Finding("local.minute", values | {"rate": round(60 * limit, 1)})
     return Finding("local.second", values | {"rate": round(limit, 1 if limit < 10 else None)})
+
+
+def answering(served: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """What is to be told of the names that servers gave the models that answered: other ones, or several for one, as
+    when an alias came to mean another model in the middle of a run, or while replies were kept in the cache."""
+    told = []
+    for asked, names in served.items():
+        if len(names) > 1:
+            told.append(Finding("local.versions", {"model": asked, "names": names, "first": names[0]}))
+        elif not _last(names[0]).startswith(_last(asked)):
+            told.append(Finding("local.other_name", {"model": asked, "name": names[0]}))
+    return told
+
+
+def _last(name: str) -> str:
+    """A model's name without what stands before it: its maker's, or a folder."""
+    return name.lower().rpartition("/")[2]
 
 
 def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:

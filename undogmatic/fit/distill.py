@@ -3,22 +3,25 @@
 All figures are of texts that the student did not see when it was fitted (`fit.student`), with intervals over groups.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from undogmatic.analyses.alone import WIDE
+from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.labels import TEXTS, scale_for
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.fit.student import Fit, Lesson, fit_student
+from undogmatic.fit.student import LEAST, MOST, Fit, Lesson, fit_student
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import embeddings_of
 from undogmatic.models.fitted import rubric_digest
@@ -26,6 +29,7 @@ from undogmatic.readouts.base import shown_text
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.records.rubric import Rubric
+from undogmatic.records.stored import drawn, in_parts, some
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report.tables import MOST_ROWS, frame_blocks
 from undogmatic.report.terminal import put, put_paths
@@ -61,10 +65,13 @@ def distil(
     judge: str | None,
     criterion: str,
     reading: TableOptions | None = None,
+    most: int = MOST,
 ) -> None:
-    """Fit a student to what a judge said in runs or tables, write it, print the report and log it (`tracking=`);
-    `reading` says how tables are read. Raises
-    ConfigError or DataError, and has written nothing then, unless it says that the student could not be logged."""
+    """Fit a student to what a judge said in runs or tables, of each at most so many texts, write it, print the report
+    and log it (`tracking=`); `reading` says how tables are read. Raises ConfigError or DataError, and has written
+    nothing then, unless it says that the student could not be logged."""
+    if most < LEAST:
+        raise ConfigError(f"`--most` is {most}; a student needs at least {LEAST} texts.")
     if out.suffix != ".safetensors":
         raise ConfigError(f"`--out` is '{out}'; a student is a .safetensors file.")
     files.check_writable(out)  # before anything is read at length
@@ -77,10 +84,10 @@ def distil(
     lessons = []
     for source in sources:
         if Path(source).expanduser().is_dir() or not Path(source).expanduser().exists():
-            lessons.append(of_run(RunFolder.open(source, "RUN", (*WHOLE, SCORES)), judge, criterion))
+            lessons.append(of_run(RunFolder.open(source, "RUN", (*WHOLE, SCORES)), judge, criterion, most))
         else:
             about = rubric or build(chosen.rubric, "rubric")
-            lesson, read = of_table(source, about, judge, criterion, reading or TableOptions())
+            lesson, read = of_table(source, about, judge, criterion, reading or TableOptions(), most)
             lessons.append(lesson)
             words = Words(chosen.report.language, [TEXTS])
             put([words.say(finding) for finding in read])
@@ -117,29 +124,44 @@ class StudentFit:
         out: Its file, in the run's folder.
         judge: Whose scores, where the run has several judges.
         criterion: On which criterion.
+        most: Of more texts so many are drawn, whole groups of them.
     """
 
-    def __init__(self, out: str = "student.safetensors", judge: str | None = None, criterion: str = OVERALL) -> None:
+    def __init__(
+        self,
+        out: str = "student.safetensors",
+        judge: str | None = None,
+        criterion: str = OVERALL,
+        most: Annotated[int, Field(ge=LEAST)] = MOST,
+    ) -> None:
         if Path(out).name != out or not out.endswith(".safetensors"):
             raise ConfigError(f"`fit.out` is {out!r}; it is the name of a .safetensors file in the run's folder.")
-        self.out, self.judge, self.criterion = out, judge, criterion
+        self.out, self.judge, self.criterion, self.most = out, judge, criterion, most
 
-    def __call__(self, items: Sequence[Item], frame: pd.DataFrame, chosen: Settings, folder: Path) -> AnalysisResult:
+    def __call__(self, items: Sequence[Item], frame: Any, chosen: Settings, folder: Path) -> AnalysisResult:
         """The report on a student of what the long table of a run says of its items. Raises DataError."""
         rubric: Rubric = build(chosen.rubric, "rubric")
-        rows = frame[(frame["repeat"] == 0) & (frame["criterion"] == self.criterion) & frame["error"].isna()]
-        judges = [self.judge] if self.judge is not None else list(rows["judge"].unique())
-        if len(judges) > 1:
+        kept, found = list[np.ndarray](), dict[str, None]()
+        for part in in_parts(frame, ["repeat", "criterion", "error", "judge"]):
+            own = (part["repeat"] == 0) & (part["criterion"] == self.criterion) & part["error"].isna()
+            own &= (part["judge"] == self.judge) | (self.judge is None)
+            kept.append(own.to_numpy())
+            found |= dict.fromkeys(part["judge"][own])
+        if len(judges := [*found]) > 1:
             raise ConfigError(f"the run has several judges ({', '.join(judges)}). Name one: fit.judge=NAME.")
-        scores = rows[rows["judge"].isin(judges)].set_index("item_id")["score"]
+        mask = np.concatenate(kept)
+        scores = some(frame[mask], self.most).set_index("item_id")["score"]
         teacher = f"{judges[0] if judges else self.judge} ({chosen.model.get('_target_', '').rpartition('.')[2]})"
-        fit, result = taught(together([_lesson(items, scores, rubric, teacher, self.criterion)], None), chosen)
+        lesson = _lesson(items, scores, rubric, teacher, self.criterion, self.most)
+        lesson = replace(lesson, left_out=lesson.left_out + int(mask.sum()) - len(scores))
+        fit, result = taught(together([lesson], None), chosen)
         fit.student.save(folder / self.out)
         return result
 
 
-def of_run(run: RunFolder, judge: str | None, criterion: str) -> Lesson:
-    """What a judge said in a run, by the first time that it was asked. Raises ConfigError or DataError."""
+def of_run(run: RunFolder, judge: str | None, criterion: str, most: int = MOST) -> Lesson:
+    """What a judge said in a run of at most so many texts, by the first time that it was asked. Raises ConfigError or
+    DataError."""
     voices = [voice for voice in run.voices() if judge in (None, voice[0]) and voice[1] == criterion]
     if not voices:
         known = ", ".join(f"{name} on {said}" for name, said in run.voices())
@@ -148,27 +170,43 @@ def of_run(run: RunFolder, judge: str | None, criterion: str) -> Lesson:
         raise ConfigError(f"{run.named}, with the judges {', '.join(v[0] for v in voices)}. Name one: --judge NAME.")
     model = run.voices()[voices[0]].provenance.model
     scores = run.first_scores(*voices[0])
-    return _lesson(run.items(), scores, run.rubric, f"{model} (judge {voices[0][0]})", criterion, run.named)
+    return _lesson(run.items(), scores, run.rubric, f"{model} (judge {voices[0][0]})", criterion, most, run.named)
 
 
 def _lesson(
-    items: Sequence[Item], scores: pd.Series, rubric: Rubric, teacher: str, criterion: str, named: str = "the run"
+    items: Sequence[Item],
+    scores: pd.Series,
+    rubric: Rubric,
+    teacher: str,
+    criterion: str,
+    most: int,
+    named: str = "the run",
 ) -> Lesson:
     scores = scores.dropna()
     if scores.empty:
         raise DataError(f"{named}, a run without a single score, so that there is nothing to learn from it.")
+    total, scores = len(scores), scores[_few(items, scores.index, most)]
     kept = [item for item in items if item.id in scores.index]
     labels = [np.nan if (label := item.labelled(criterion)) is None else label for item in kept]
     texts = [shown_text(item, rubric) for item in kept]
     told = scores.reindex([item.id for item in kept]).to_numpy(dtype=np.float64)
-    return Lesson(kept, texts, told, np.array(labels, dtype=np.float64), rubric, teacher)
+    return Lesson(kept, texts, told, np.array(labels, dtype=np.float64), rubric, teacher, total - len(scores))
+
+
+def _few(items: Sequence[Item], ids: Sequence[str], most: int) -> np.ndarray:
+    """Which of these ids of items are chosen, at most so many: whole groups of them. Shape (n_ids,)."""
+    if len(ids) <= most:
+        return np.ones(len(ids), dtype=bool)
+    groups = groups_of(items)
+    return drawn((groups[name] for name in ids), most)
 
 
 def of_table(
-    source: str, rubric: Rubric, judge: str | None, criterion: str, reading: TableOptions
+    source: str, rubric: Rubric, judge: str | None, criterion: str, reading: TableOptions, most: int = MOST
 ) -> tuple[Lesson, Sequence[Finding]]:
-    """What a judge said in a table of verdicts, and how that was read. Its numbers are on the rubric's scale, or
-    mapped to it from the one that `--scale` declares or they show. Raises ConfigError or DataError."""
+    """What a judge said in a table of verdicts of at most so many texts, and how that was read. Its numbers are on the
+    rubric's scale, or mapped to it from the one that `--scale` declares or they show. Raises ConfigError or
+    DataError."""
     table = read_table(source, reading)
     if unclear := next((note for note in table.read if note.key == "table.read_text"), None):
         ways = " or ".join(f"--text {name.strip('`')}" for name in (unclear.values["text"], *unclear.values["others"]))
@@ -204,10 +242,13 @@ def of_table(
     ]
     if not known:
         raise DataError(f"{source}: no text in it has a verdict, so that there is nothing to learn from it.")
-    items, scores, labels = zip(*known, strict=True)
+    every = [item for item, _, _ in known]
+    chosen = _few(every, [item.id for item in every], most)
+    items, scores, labels = zip(*itertools.compress(known, chosen), strict=True)
     texts = [item.text for item in items]
     told = np.array(scores, dtype=float), np.array(labels, dtype=float)
-    return Lesson(items, texts, *told, rubric, judges[0]), (*table.read, *table.problems)
+    lesson = Lesson(items, texts, *told, rubric, judges[0], len(known) - len(items))
+    return lesson, (*table.read, *table.problems)
 
 
 def together(lessons: Sequence[Lesson], rubric: Rubric | None) -> Lesson:
@@ -232,7 +273,12 @@ def together(lessons: Sequence[Lesson], rubric: Rubric | None) -> Lesson:
         for n, (own, text) in enumerate(zip(ids, mean.index, strict=True))
     ]
     teacher = " + ".join(dict.fromkeys(each.teacher for each in lessons))
-    return Lesson(items, list(mean.index), mean["score"].to_numpy(), mean["label"].to_numpy(), wanted, teacher)
+    scores, labels, left_out = (
+        mean["score"].to_numpy(),
+        mean["label"].to_numpy(),
+        sum(each.left_out for each in lessons),
+    )
+    return Lesson(items, list(mean.index), scores, labels, wanted, teacher, left_out)
 
 
 def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
@@ -244,8 +290,10 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
         "fitted", teacher=lesson.teacher, n=about.n, groups=int(codes.max()) + 1, embeddings=about.embeddings_name,
         method=about.method.replace(" ", "_"), penalty=about.penalty, held_out=about.held_out,
     )  # fmt: skip
-    drawn = _drawn(codes, rng)
-    kernels = surface.kernels([lesson.texts[n] for n in drawn])
+    if lesson.left_out:
+        tell.say("left_out", n=len(lesson.texts), left=lesson.left_out)
+    compared = _compared(codes, rng)
+    kernels = surface.kernels([lesson.texts[n] for n in compared])
     rows = []
     first: dict[str, Finding] = {}
     imitates = np.full(len(codes), np.nan)
@@ -255,11 +303,11 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
             first[truth] = Finding("student.no_people", {"n": int(known.sum()), "needed": FEWEST_LABELS})
             continue
         judges = {"student": fit.scores} | ({"teacher": lesson.scores} if truth == "people" else {})
-        inside = known[drawn]
+        inside = known[compared]
         for name, own in (("surface", kernels), ("tfidf", kernels[TFIDF : TFIDF + 1])):
             said = np.full(len(values), np.nan)
             cut = [kernel[np.ix_(inside, inside)] for kernel in own]
-            said[drawn[inside]] = surface.predict(cut, values[drawn[inside]], codes[drawn[inside]], rng)
+            said[compared[inside]] = surface.predict(cut, values[compared[inside]], codes[compared[inside]], rng)
             judges[name] = said
         if truth == "teacher":
             imitates = judges["surface"]
@@ -278,8 +326,7 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
                 tell.number(order, f"{truth}_spearman")
                 tell.number(error, f"{truth}_error")
         first |= _against(truth, [row for row in rows if row["against"] == truth])
-    people = about.intervals_of == "people"
-    values = lesson.labels if people else lesson.scores
+    values = lesson.labels if about.intervals_of == "people" else lesson.scores
     known = np.isfinite(values)
     covered = proportion(((fit.limits[0] <= values) & (values <= fit.limits[1]))[known], groups=codes[known])
     tell.number(covered, "coverage")
@@ -291,8 +338,8 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
     tell.tables["agreement"] = pd.DataFrame(rows)
     if (departs := _departures(fit, codes, span)) is not None:
         tell.tables["departs"] = departs
-    if len(drawn) < len(codes):
-        tell.say("drawn", n=len(drawn), total=len(codes))
+    if len(compared) < len(codes):
+        tell.say("drawn", n=len(compared), total=len(codes))
     told = tell.result(headline="student.teacher_spearman", texts=texts_beside(StudentFit))
     return replace(told, relative=True)
 
@@ -315,7 +362,7 @@ def _against(truth: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Finding
     return {truth: Finding((BETTER if beaten else NO_BETTER)[truth], values)}
 
 
-def _drawn(codes: Index, rng: np.random.Generator) -> Index:
+def _compared(codes: Index, rng: np.random.Generator) -> Index:
     """The places of at most MOST_COMPARED texts, whole groups of them."""
     order = rng.permutation(int(codes.max()) + 1)
     sizes = np.bincount(codes)[order].cumsum()

@@ -26,6 +26,9 @@ from undogmatic.stats.checks import Array, Index
 
 Method = Literal["ridge", "elastic net", "kernel ridge"]
 LEAST = 50
+MOST = 2000
+"""So many texts of a teacher a student is fitted to where nobody asks for more: a fit holds all vectors several times,
+and its seconds grow faster than the texts."""
 LEAST_LABELS = 50
 """So many labels by people are needed for intervals that cover people's labels; with fewer they cover the teacher."""
 KERNEL_PENALTY, KERNEL_DIRECTIONS = 0.1, 1024
@@ -53,6 +56,7 @@ class Lesson:
         scores: The teacher's, shape (n,), in units of the rubric's scale.
         labels: People's, shape (n,), NaN where there is none.
         teacher: Its name.
+        left_out: How many texts besides it scored, which were not drawn.
     """
 
     items: Sequence[Item]
@@ -61,6 +65,7 @@ class Lesson:
     labels: Array
     rubric: Rubric
     teacher: str
+    left_out: int = 0
 
     def check(self) -> None:
         """Raise DataError for too few texts, and for a teacher that says one number of all."""

@@ -46,6 +46,18 @@ class Answer(NamedTuple):
     why: str = ""
 
 
+TWICE = Answer(why="it has two answers to this question, and they differ")
+
+
+def _add(found: dict[str, Answer], key: str, answer: Answer) -> None:
+    """Note an answer; of two to one request the good one, and of two good ones that differ neither."""
+    before = found.get(key, Answer())
+    if before is TWICE or (200 <= before.status < 300 and not 200 <= answer.status < 300):
+        return
+    differ = 200 <= before.status < 300 and before.body != answer.body
+    found[key] = TWICE if differ else answer
+
+
 class Batches:
     """Batches of one model at its provider.
 
@@ -153,7 +165,7 @@ class OpenAIBatches(Batches):
         for name in ("error_file_id", "output_file_id"):
             if isinstance(file := said.get(name), str) and file:
                 for line in await self._lines(f"/files/{file}/content"):
-                    found[line["custom_id"]] = _of_openai(line)
+                    _add(found, line["custom_id"], _of_openai(line))
         if not found and said.get("status") == "failed":
             raise ConfigError(f"{self.client.about} refused the batch {batch}{_why(said)}. Check model.name.")
         return found
@@ -203,7 +215,10 @@ class AnthropicBatches(Batches):
         return None
 
     async def answers(self, batch: str) -> dict[str, Answer]:
-        return {line["custom_id"]: _of_anthropic(line) for line in await self._lines(f"{self.place}/{batch}/results")}
+        found: dict[str, Answer] = {}
+        for line in await self._lines(f"{self.place}/{batch}/results"):
+            _add(found, line["custom_id"], _of_anthropic(line))
+        return found
 
     def _state(self, said: Mapping[str, Any]) -> State:
         counts, word = said.get("request_counts") or {}, str(said.get("processing_status"))

@@ -42,6 +42,7 @@ _attempt: ContextVar[int] = ContextVar("undogmatic_attempt", default=0)
 
 RAW_LIMIT = 4000  # characters of an answer that could not be read which are kept
 CACHE_FILE = "replies.sqlite"
+PATIENCE = 90.0  # seconds in which a server may refuse all calls as too many: many count them by the minute
 BUSY_SECONDS = 3.0  # that a call waits for another process that writes the cache; nothing else goes on meanwhile
 
 
@@ -78,11 +79,12 @@ attempt = functools.partial(within, _attempt)
 
 class Retryable(UndogmaticError):
     """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection). `after` is how many
-    seconds the server asked us to wait (`Retry-After`), or None; `full` is whether it has too much to do."""
+    seconds the server asked us to wait (`Retry-After`), or None; `full` is whether it has too much to do, and `limited`
+    whether it says that we ask too much of it."""
 
-    def __init__(self, message: str, after: float | None = None, full: bool = False) -> None:
+    def __init__(self, message: str, after: float | None = None, full: bool = False, limited: bool = False) -> None:
         super().__init__(message)
-        self.after, self.full = after, full or after is not None
+        self.after, self.full, self.limited = after, full or after is not None or limited, limited
 
 
 @contextlib.contextmanager
@@ -130,7 +132,7 @@ class Budget:
         self.max_calls, self.max_usd = max_calls, max_usd
         self.calls, self.usd = 0, 0.0
         self.note: Callable[[int, float], None] = lambda calls, usd: None
-        self._dearest: float | None = None
+        self.dearest: float | None = None  # of the prices so far
 
     def take(self) -> None:
         """Reserve one call. Raises BudgetExceeded."""
@@ -148,15 +150,15 @@ class Budget:
 
     def spend(self, usd: float | None) -> None:
         if usd is None and self.max_usd is not None:
-            if self._dearest is None:
+            if self.dearest is None:
                 raise ConfigError(
                     f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown, so it cannot be "
                     "kept. Set model.price.input and model.price.output (USD per million tokens), or "
                     "engine.max_usd=null."
                 )
-            usd = self._dearest
+            usd = self.dearest
         if usd is not None:
-            self._dearest = max(usd, self._dearest or 0.0)
+            self.dearest = max(usd, self.dearest or 0.0)
             self.usd += usd
             if usd:
                 self.note(0, usd)
@@ -325,17 +327,17 @@ class Gateway:
     ) -> Reply:
         """The answer of the model, asked once or several times, under budget."""
         started, clock, tried, failed = time.time(), time.perf_counter(), 0, 0
+        refused = math.inf  # the moment from which on no other call was answered
         pace = self.pace(server) if timed else None
-        others = 0 if pace is None else pace.answers
+        others, now = 0 if pace is None else pace.answers, asyncio.get_running_loop().time
 
         def note(**outcome: Any) -> None:
             note_call(model, request, started, seconds=time.perf_counter() - clock, attempts=tried, **outcome)
 
         while True:
             left = 0.0 if pace is None else await pace.turn(request)
-            used: int | None = None  # tokens of an answer
             error: ModelError
-            wait = 0.0
+            used, wait = None, 0.0  # tokens of an answer; seconds that the server asks to wait
             try:
                 self.budget.take()
                 tried += 1
@@ -355,8 +357,11 @@ class Gateway:
                 failed += 1
                 if fault.full and pace is not None and (fault.after or 0.0) <= self.max_wait:
                     pace.refused(left, fault.after)
-                    # A server that has no room for this call and answers others has not failed.
-                    failed, others = failed - (pace.answers > others), pace.answers
+                    # A server that has no room for this call and answers others has not failed, nor one whose limit
+                    # is used up for this minute.
+                    answers = pace.answers > others
+                    refused, others = math.inf if answers else min(refused, now()), pace.answers
+                    failed -= answers or (fault.limited and self.retries > 0 and now() - refused < PATIENCE)
                 error, wait = TransportError(f"{fault} ({tried} attempt(s))"), fault.after or 0.0
                 if wait > self.max_wait:
                     error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")

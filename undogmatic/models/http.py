@@ -190,7 +190,7 @@ class JsonClient:
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
             raise RefusedAnswer(f"the provider's filter stopped the request ({message})", raw)
         if (status in _RETRIED or status >= 500) and not without_quota:
-            raise Retryable(reply, retry_after(headers), full=status in _FULL)
+            raise Retryable(reply, retry_after(headers), full=status in _FULL, limited=status == 429)
         if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
             raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
         hints = (hint for word, hint in _HINTS.items() if word in text)

@@ -23,6 +23,10 @@ _GAIN = 1.25  # twice the calls in flight must bring so many times the answers a
 _FIRST_QUIET, _LAST_QUIET = 10.0, 60.0  # seconds without a refusal before more is tried
 _SHARE = 0.03  # of the calls of the last second are refused at least, and two of them, where a server is full
 _LOWEST = 20.0  # calls a second after a first refusal at least; so few calls say little, and a second one halves it
+_FIRST_WAIT, _LONGEST_WAIT = (
+    0.1,
+    5.0,
+)  # seconds after a refusal without `Retry-After`; they double until a call is answered
 _SAME = 0.15  # two limits that differ by this share at most are one
 
 
@@ -72,12 +76,22 @@ class Pace:
         self._calls = None if self._most is None else Slots(self._most)
         self._tokens = None if tokens_per_minute is None else Slots(tokens_per_minute / 60)
         self._expected = 0.0  # tokens of a call
+        self._made, self._dry = clock(), False  # whether it ever refused all calls for seconds
+        self._in_vain = 0  # waits since the last answer after which the server still refused
         self._put_off, self._free = 0.0, 0.0  # seconds by which all moments were put off; when the last wait ends
         self._sent: deque[float] = deque(maxlen=2 * MOST)  # when the last calls that were not refused left
         self._told: deque[float] = deque(maxlen=MOST)  # when the last calls were refused
         self._cut, self._quiet, self._grown, self._step = -1e9, _FIRST_QUIET, 0.0, 0.01
         self._lowered = -1e9
         self._restart(clock(), None)
+
+    @property
+    def allowed(self) -> float | None:
+        """Calls a second that the server took, or None where it never refused one: `limit`, unless it refused all calls
+        for seconds, as one does that counts them by the minute."""
+        if not self._dry or self.limit is None:
+            return self.limit
+        return min(self.limit, self.answers / max(1.0, self._clock() - self._made))
 
     @property
     def rate(self) -> float | None:
@@ -115,7 +129,7 @@ class Pace:
         self.in_flight -= 1
         if tokens is None:
             return
-        self.answers += 1
+        self.answers, self._in_vain = self.answers + 1, 0
         if self._tokens is not None and tokens:
             self._tokens.owe(tokens - self._expected)
             self._expected += 0.1 * (tokens - self._expected)
@@ -129,7 +143,10 @@ class Pace:
         """The server was full when it got the call that left at this moment, and asks to wait so many seconds."""
         self.refusals += 1
         now = self._clock()
-        until = now + (0.1 if after is None else after)
+        wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._in_vain)
+        until = now + (wait if after is None else max(after, wait) if self._in_vain else after)
+        self._in_vain += left >= self._free
+        self._dry = self._dry or wait >= _LONGEST_WAIT / 2
         if until > (free := max(now, self._free)):
             self._put_off += until - free
             self._free = until
@@ -138,11 +155,13 @@ class Pace:
         accepted = [moment for moment in self._sent if moment != left]
         self._sent = deque(accepted, maxlen=self._sent.maxlen)
         self._told.append(now)
-        if left <= self._cut or now - self._cut < 1.0:  # the same event
-            return
+        if left <= self._cut or now - self._cut < 1.0 or max(accepted, default=0.0) <= self._cut < left:
+            return  # the same event: since the last cut no call was accepted, so how many would be is not known anew
         first = min(now - 1, accepted[-FEW] if len(accepted) >= FEW else accepted[0] if accepted else now)
         seen, refused = (sum(moment > first for moment in moments) for moments in (accepted, self._told))
-        if refused < max(2.0, _SHARE * seen):  # servers refuse single calls for other reasons, too
+        # Servers refuse single calls for other reasons, too; but where one says how long to wait, all calls wait, so
+        # that no second one is refused.
+        if after is None and refused < max(2.0, _SHARE * seen):
             return
         measured = seen / (now - first)
         old = self.limit

@@ -7,7 +7,7 @@ items and verdicts of a run hold besides the columns of every run stands in one 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import pairwise
@@ -182,12 +182,9 @@ class StoredTable:
     def sample(self, most: int) -> pd.DataFrame:
         """At most so many rows with all their columns: all rows of some groups, by a hash of their names; of fewer rows
         all, and at least one group."""
-        marks = np.concatenate([[_mark(name) for name in part["group"]] for part in self.parts(["group"])])
-        if len(marks) <= most:
-            return self.iloc[:]
-        limit = np.partition(marks, most)[most]
-        chosen = marks < limit if (marks < limit).any() else marks <= limit
-        return self.iloc[np.flatnonzero(chosen)]
+        return self.iloc[
+            np.flatnonzero(drawn((name for part in self.parts(["group"]) for name in part["group"]), most))
+        ]
 
     def rows(self, places: np.ndarray) -> pd.DataFrame:
         """The rows at these places, in their order."""
@@ -288,6 +285,21 @@ def foremost(
             best[key] = every[order], places[order]
         begun += len(rows)
     return {key: places for key, (_, places) in best.items()}
+
+
+def drawn(groups: Iterable[str], most: int) -> np.ndarray:
+    """Which of the rows of these groups are chosen, at most so many: all rows of some groups, by a hash of their names;
+    of fewer rows all, and at least one group. Shape (n,)."""
+    marks = np.array([*map(_mark, groups)], dtype=np.int64)
+    if len(marks) <= most:
+        return np.ones(len(marks), dtype=bool)
+    limit = np.partition(marks, most)[most]
+    return np.asarray(marks < limit if (marks < limit).any() else marks <= limit)
+
+
+def some(frame: Any, most: int) -> pd.DataFrame:
+    """At most so many rows of a table, chosen as `drawn` does."""
+    return frame.sample(most) if isinstance(frame, StoredTable) else frame[drawn(frame["group"], most)]
 
 
 def _mark(name: str) -> int:

@@ -95,7 +95,10 @@ def commands(run: FinishedRun) -> dict[str, str]:
     other = OTHERS.get(run.choices.get("model", ""), "local")
     return {
         "again": again(run),
-        "other": again(run, model=other, readout=None),
+        # The other one answers on this machine, and has no batches.
+        "other": again(
+            run, model=other, readout=None, **({"engine": None} if run.choices.get("engine") == "batch" else {})
+        ),
         "doubt": again(run, analysis="calibration"),
         "labelled": again(run, analysis="labelled"),
         "alone": again(run, analysis="escalation"),
@@ -131,6 +134,8 @@ def typed(run: FinishedRun) -> tuple[list[str], bool]:
 
 def folders_of(folder: RunFolder, name: str) -> list[str]:
     """The words that named further folders of config on the command line, from what Hydra noted of itself."""
+    if not folder.mentions(name, "command-line", "hydra.searchpath"):
+        return []  # as nearly always, and to understand all that Hydra notes takes longer
     noted, keys = folder.noted(name, "hydra"), {"runtime": "config_sources", "overrides": "hydra"}
     parts = [noted.get(part) if isinstance(noted, dict) else None for part in keys]
     found = [part.get(key) if isinstance(part, dict) else None for part, key in zip(parts, keys.values(), strict=True)]

@@ -1,5 +1,6 @@
 """Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -284,17 +285,14 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
     most = ITEMS_EACH * (1 + LISTS * len(run.parts))  # a list lacks the items of those before it
     columns = ["repeat", "error", "judge", "score", "label", "confidence", "review"]
     orders = foremost(run.frame, columns, told, most)
-    known = run.frame.iloc[np.concatenate([*orders.values()])]
-    ends = np.cumsum([len(order) for order in orders.values()])
-    lists = {key: known.iloc[end - len(orders[key]) : end] for key, end in zip(orders, ends, strict=True)}
+    known = iter(run.frame.iloc[np.concatenate([*orders.values()])].to_dict("records"))
+    lists = {key: list(itertools.islice(known, len(order))) for key, order in orders.items()}
     yield Heading(words.text("common.items_title"))
     intro = "items_redacted" if run.settings.redacted else "items_intro"
     yield Paragraph(words.text(f"common.{intro}", length=EXCERPT))
     seen, shown = set[str](), dict[str, list[dict[Any, Any]]]()
-    for key, frame in lists.items():
-        shown[key] = []
-        for row in frame[~frame["item_id"].isin(seen)].head(ITEMS_EACH).to_dict("records"):
-            shown[key].append(row)
+    for key, own in lists.items():
+        shown[key] = [row for row in own if row["item_id"] not in seen][:ITEMS_EACH]
         seen |= {row["item_id"] for row in shown[key]}
     judged = {item.id: item for item in run.items if item.id in seen}
     by_key = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in seen}

@@ -215,7 +215,7 @@ def linked(text: str, items: Mapping[str, str], inside: str | None = None) -> st
 def defined(written: str, terms: Mapping[str, str]) -> str:
     """HTML in which the first of each of the `terms` shows its meaning under the mouse or the finger, without script;
     what is a link, code or markup stays as it is."""
-    if not terms:
+    if not terms or written.lower() == written.upper():  # a number, as most cells of tables are
         return written
     pattern, meanings = _sought(tuple(terms.items()))
     seen = set[str]()

@@ -19,6 +19,9 @@ from undogmatic.safety.outside import visible
 PLAIN_WIDTH = 120
 PLAIN_MARKS: Mapping[Answer, str] = {"yes": "+", "not_yet": "~", "no": "x", "undecided": "?"}  # on old terminals
 
+GRAVE = ("labels.reversed", "local.versions")
+"""What was found or assumed that the screen tells, too, because all scores depend on it."""
+
 
 STYLES: Mapping[Answer, str] = {
     "yes": "bold green",
@@ -56,7 +59,7 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     counts = counted(run, words)
     judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
     notes = [" ".join([judged, *asking_notes(run, words)])]
-    notes += [words.say(finding) for finding in run.assumed if finding.key == "labels.reversed"]
+    notes += [words.say(finding) for finding in run.assumed if finding.key in GRAVE]
     notes += [*scale_notes(run, words), *order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
     if run.fitted:  # what takes all figures back comes before them
         said = [words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), *said]

@@ -17,6 +17,7 @@ from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.outside import visible
 
 NOTHING = "—"
+MOST_KNOWN = 4096  # wordings whose places are kept
 MOST_NAMED = 8  # names in a sentence; of more, the first and how many there are besides
 WIDE = 20  # a scale on which one decimal of a score is enough
 _A_JUDGE = re.compile(r"(?i)(?:judge|juiz|juíza|juiza)( \(.*\))?")  # with a criterion
@@ -97,6 +98,7 @@ class Words:
         self.own = own if own is not None and own.speaks else None
         ends = None if own is None or own.names else own.bottom - own.top
         self._quoting = f".{decimals if ends is None else decimals_of(abs(ends))}f"
+        self._known: dict[str, str | None] = {}  # what was looked up: reports ask for the same thousands of times
         files = [*texts, *texts_beside(Finding)]
         self._sources = [
             source
@@ -139,7 +141,12 @@ class Words:
         return (found if units else found.replace(" {units}", "")).replace("{units}", units)
 
     def _found(self, key: str) -> str | None:
-        return next((text for source in self._sources if (text := _lookup(source, key)) is not None), None)
+        if key not in self._known:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            said = (_lookup(source, key) for source in self._sources)
+            self._known[key] = next((text for text in said if text is not None), None)
+        return self._known[key]
 
     def text(self, key: str, **values: Any) -> str:
         """One of the report's own wordings. Raises MissingWording."""

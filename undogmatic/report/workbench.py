@@ -2,9 +2,9 @@
 which they can be read, and what was left out of a large run. Subtracts labels from scores; computes nothing else."""
 
 import base64
-import gzip
 import json
 import math
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -16,11 +16,11 @@ import pandas as pd
 
 from undogmatic.analyses.check import name_of
 from undogmatic.records.checked import CheckResult
-from undogmatic.records.records import OVERALL, Call, Item, Judgment, Verdict
-from undogmatic.records.rubric import Rubric
+from undogmatic.records.records import OVERALL, Item, Verdict
 from undogmatic.records.stored import whole
 from undogmatic.records.verdict_table import SLICE, VerdictTable
 from undogmatic.report.document import Bench, Table, place
+from undogmatic.report.parts import Part, Told, inputs_of, people_of, said_of
 from undogmatic.report.tables import digits_of
 from undogmatic.report.words import NOTHING, Words, missing
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -45,15 +45,6 @@ class Column(NamedTuple):
     kind: str
     digits: int = 0
     order: Sequence[str] = ()  # of marks: the values from least to most
-
-
-class Part(NamedTuple):
-    """One thing that a row opens to; `kind`: "input" (compared with that of the other texts of its pair), "said" or
-    "raw" (an exchange with a model) or "link" (the text is an address)."""
-
-    title: str
-    text: str
-    kind: str = "said"
 
 
 class Row(NamedTuple):
@@ -91,14 +82,14 @@ def _read(run: FinishedRun, words: Words) -> tuple[dict[str, list[Any]], list[Op
     whole = run.frame[run.frame["repeat"] == 0]
     told, first = _told_first(whole, run)
     frame, shown = told.to_dict("records"), set(told["item_id"])
-    judged = {judgment.key: judgment for judgment in run.judgments if judgment.item_id in shown}
+    judged = {j.key: Told.of(j, words) for j in run.judgments if j.item_id in shown}
     repeats = range(run.repeats[-1] + 1)
     known = [[judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame]
     items, opened = {item.id: item for item in run.items if item.id in shown}, list[Opened]()
-    for row, judgments in zip(frame, known, strict=True):
+    for row, told_of in zip(frame, known, strict=True):
         item = items[row["item_id"]]
         inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
-        said = _said(item, row["criterion"], [judgment for judgment in judgments if judgment], words)
+        said = said_of(item, row["criterion"], [each for each in told_of if each], words)
         opened.append((item.id, [*inputs, *said], item.pair))
     return _columns(frame, [each[0] for each in known], items, run, words), opened, len(whole), first
 
@@ -300,29 +291,9 @@ def fair_length(lengths: Sequence[int], budget: int) -> int:
     return max(lengths, default=0)
 
 
-def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> list[Part]:
-    """What was judged, under the rubric's headings; a hash of it where texts are `hidden`."""
-    text = words.text("bench.text")
-    if hidden:
-        return [Part(text, redacted(item.text), "input")]
-    headings = getattr(rubric and rubric.wordings.get(words.language), "headings", {})
-    one = len(item.inputs) == 1
-    return [Part(text if one else headings.get(name, name), own, "input") for name, own in item.inputs.items()]
-
-
-def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
-    """What people said of an item, by rater."""
-    given = {
-        k: v if isinstance(v, str) else words.number(words.label(v), "g")
-        for k, v in item.labels.get(criterion, {}).items()
-    }
-    if given:
-        yield Part(words.text("bench.labels"), "\n".join(f"{rater}: {value}" for rater, value in given.items()))
-
-
 def _columns(
     rows: Sequence[Mapping[Any, Any]],
-    judgments: Sequence[Judgment | None],
+    judgments: Sequence[Told | None],
     items: Mapping[str, Item],
     run: FinishedRun,
     words: Words,
@@ -391,57 +362,6 @@ ORDERS = (
 """Orders of a table, the first first: what each is called, by which column, and whether from its most."""
 
 
-def _said(item: Item, criterion: str, judgments: Sequence[Judgment], words: Words) -> Iterator[Part]:
-    """What judge and people said of an item, and the exchange with the model."""
-    for judgment in judgments:
-        told = _of_outcome(judgment, words)
-        if judgment.repeat:
-            yield Part(words.text("bench.repeat", n=judgment.repeat + 1), "\n".join(told.values()))
-        else:
-            yield from (Part(words.text(f"bench.{key}"), text) for key, text in told.items())
-    yield from people_of(item, criterion, words)
-    for judgment in judgments:
-        for call in judgment.calls:
-            yield from _exchanged(call, words)
-
-
-def _of_outcome(judgment: Judgment, words: Words) -> dict[str, str]:
-    outcome = judgment.outcome
-    if not isinstance(outcome, Verdict):
-        told = {"message": outcome.message, "reply": outcome.raw}
-    else:
-        spread = outcome.distribution
-        chances = zip(spread.values, spread.probabilities, strict=True) if spread is not None else ()
-        levels = [f"{words.number(words.placed(v), 'g')}: {words.number(p, '.0%')}" for v, p in chances if p >= 0.005]
-        details = (f"{k}: {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in outcome.details.items())
-        score = outcome.category
-        if score is None and outcome.score is not None:
-            score = words.number(words.placed(outcome.score))
-        told = {"score": score if judgment.repeat else None, "rationale": outcome.rationale}
-        told |= {"issues": "\n".join(outcome.issues), "distribution": "; ".join(levels), "details": "\n".join(details)}
-    return {key: text for key, text in told.items() if text}
-
-
-def _exchanged(call: Call, words: Words) -> Iterator[Part]:
-    """One exchange with a model: the messages that were sent, and what came back."""
-    messages = call.request.get("messages")
-    if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
-        sent = "\n\n".join(f"[{each.get('role')}]\n{_plain(each.get('content'))}" for each in messages)
-    else:
-        sent = _plain(call.request)
-    yield Part(words.text("bench.sent", model=call.model), sent, "raw")
-    yield Part(words.text("bench.reply"), _plain(call.reply) if call.error is None else call.error, "raw")
-
-
-def _plain(value: object) -> str:
-    """What was sent or answered, to be read: texts as they are, names before their values, numbers as JSON."""
-    if isinstance(value, dict):
-        return "\n".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
-    if isinstance(value, list) and any(isinstance(inner, str | dict) for inner in value):
-        return "\n".join(map(_plain, value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _in_order(rows: Sequence[Row], view: View, columns: Sequence[Column]) -> list[tuple[int, Row]]:
     """The rows with their places in the data, as the view orders them; what has no value comes last."""
     numbered = list(enumerate(rows))
@@ -467,21 +387,25 @@ def _packed(fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]) -> tuple[
     budget = sum(lengths)
     while True:
         longest = fair_length(lengths, budget)
-        written = [
-            {
+        packer = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16)  # with the ends of gzip
+        pieces = [packer.compress(f'{_json(fixed)[:-1]},"rows":['.encode("utf-8", "replace"))]
+        for nth, (number, row) in enumerate(rows):  # one after the other: all of them would be held three times
+            written = {
                 "n": number,
                 "id": row.id,
                 "pair": row.pair,
                 "cells": [visible(cell) if isinstance(cell, str) else cell for cell in row.cells],
                 "parts": [(visible(title), visible(_cut(text, longest)), kind) for title, text, kind in row.parts],
             }
-            for number, row in rows
-        ]
-        plain = json.dumps({**fixed, "rows": written}, ensure_ascii=False, separators=(",", ":"))
-        packed = base64.b64encode(gzip.compress(plain.encode("utf-8", "replace"), 6, mtime=0)).decode()
+            pieces.append(packer.compress(f"{',' * (nth > 0)}{_json(written)}".encode("utf-8", "replace")))
+        packed = base64.b64encode(b"".join([*pieces, packer.compress(b"]}"), packer.flush()])).decode()
         if len(packed) <= PACKED[0] + PACKED[1] * len(rows) or longest <= EXCERPT:
             return packed, longest
         budget = int(budget * min(0.8, (PACKED[0] + PACKED[1] * len(rows)) / len(packed)))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _written(value: Any, column: Column, words: Words) -> str:

@@ -51,9 +51,10 @@ def export(
     if seed < 0:
         raise ConfigError(f"--seed is {seed}; it must be 0 or more.")
     folder = RunFolder.open(run, "RUN")
-    items, by_item = folder.items(), folder.by_item()
-    chosen = queue.select(items, by_item, budget, everything, random, np.random.default_rng(seed))
-    by_id = {item.id: item for item in items}
+    items, journal = folder.items(), folder.judged()
+    chosen = queue.select(items, journal, budget, everything, random, np.random.default_rng(seed))
+    shown = {entry.judgment.item_id for entry in chosen.entries}
+    by_id = {item.id: item for item in items if item.id in shown}
     rows = queue.rows(chosen, by_id, folder.rubric, redact, blind)
     words = _words(folder)
     if not rows:
@@ -65,7 +66,7 @@ def export(
         about = {key: str(row[key]) for key in (QUEUE, "rank", "why", PROBABILITY)}
         flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
         notes.append((entry.judgment, partial(of_judge, entry.judgment, flagged, about)))
-    exported = _exported(folder, chosen, len(items), len(by_item), written, words)
+    exported = _exported(folder, chosen, len(items), chosen.judged, written, words)
     seen = () if blind else (words.text("review.in_view"),)
     return "\n".join([*exported, *seen, words.say(_logged(folder, items, notes, redact))])
 
@@ -106,23 +107,25 @@ def import_labels(
     else:
         path, rows, notes_read = labels.read_sheet(filled, columns, sheet)
         source, read = str(path), list(map(words.say, notes_read))
-    rubric, by_item, before = folder.rubric, folder.by_item(), labels.read(folder.path)
+    rubric, before = folder.rubric, labels.read(folder.path)
+    judged = {item_id for item_id, *_ in folder.judged()}
     options: dict[str, Any] = {"scale": None if scale is None else labels.parse_scale(scale), "labeller": labeller}
-    checked = labels.check(source, rows, items=by_item, rubric=rubric, before=before, revise=revise, **options)
+    checked = labels.check(source, rows, items=judged, rubric=rubric, before=before, revise=revise, **options)
     labels.append(folder.path, checked.new)
     standing = labels.read(folder.path)
     items: Sequence[Item] = ()
-    lines = [*read, *_imported(folder, checked, standing, len(by_item), words)]
+    lines = [*read, *_imported(folder, checked, standing, len(judged), words)]
     if standing:
         with_files, items = _as_dataset(folder, standing, words)
         lines += with_files
     if answers is not None:
         return "\n".join([*lines, *_remarks(answers, standing, words)])
     written: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
+    said = [label for label in [*checked.new, *checked.known] if label.trace is None]  # else it was taken from there
+    by_item = folder.by_item({label.item_id for label in said})
     notes: list[tuple[Judgment, Note]] = [
         (judgment, partial(of_human, label, written(label.label)))
-        for label in [*checked.new, *checked.known]
-        if label.trace is None  # else it was taken from there
+        for label in said
         # A label of a judge that says nothing overall goes beside whatever was judged.
         for judgment in [j for j in by_item[label.item_id] if j.criterion == OVERALL] or by_item[label.item_id]
     ]

@@ -3,21 +3,19 @@
 import itertools
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import tabulate
 from undogmatic.analyses.calibration import Measure, choose, measured, uncertainties
 from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError
-from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
+from undogmatic.records.records import NO_VERDICT, Failure, Item, Judgment, Key, Verdict, digest
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.records.stored import whole
 from undogmatic.safety import files
 from undogmatic.safety.outside import brief
 
@@ -49,6 +47,7 @@ class Queue(NamedTuple):
     entries: list[Entry]
     candidates: int
     remaining: int
+    judged: int  # items with a judgment
     order: str | None  # by what they were ranked: "width", "width of debate"; None: nothing
     names: Mapping[tuple[str, str], str]  # judges and criteria of the run
 
@@ -59,14 +58,9 @@ def flagged(judgment: Judgment) -> bool:
     return isinstance(outcome, Verdict) and (outcome.review or outcome.uncertainty == "high")
 
 
-def spokesman(judgments: Sequence[Judgment]) -> Judgment:
-    """The judgment that stands for an item with several: a failed one, else a flagged one, else the first."""
-    return min(judgments, key=lambda j: (not isinstance(j.outcome, Failure), not flagged(j)))
-
-
 def select(
     items: Sequence[Item],
-    by_item: Mapping[str, Sequence[Judgment]],
+    judgments: Mapping[Key, Judgment],
     budget: int | None,
     everything: bool,
     random: int,
@@ -76,11 +70,12 @@ def select(
 
     Judgments are ranked by the measure of `analysis=calibration`; ties are broken by the order of the dataset. Of
     several judges or criteria, the first that tells items apart ranks them: numbers of two judges have no common scale.
-    A flag of any of them makes an item a candidate.
+    A flag of any of them makes an item a candidate. Only what ranks them is held of all judgments; those that are
+    chosen are read again.
 
     Args:
         items: In the order of the dataset; those without a judgment are left out.
-        by_item: The judgments of each, repeats in order.
+        judgments: By their keys, in the order in which they were made.
         budget: At most so many rows before the random ones; None takes all candidates.
         everything: Candidates are all items, not only the failed and flagged.
         random: How many more to draw without replacement, each with probability `random` / remaining.
@@ -91,48 +86,83 @@ def select(
     for name, given in (("--budget", budget), ("--random", random)):
         if given is not None and given < 0:
             raise ConfigError(f"{name} is {given}; it must be 0 or more.")
-    judgments = [spokesman(by_item[item.id]) for item in items if item.id in by_item]
-    by_voice: dict[tuple[str, str], list[Judgment]] = {}
-    for judgment in itertools.chain.from_iterable(by_item.values()):
-        by_voice.setdefault(_voice(judgment), []).append(judgment)
-    names = part_names(by_voice)
-    rankings = [(voice, *ranked(items, made)) for voice, made in by_voice.items()]
+    facts, voices = _facts(items, judgments)
+    rankings = [(voice, *ranked(facts[facts["voice"] == voice])) for voice in voices]
     # The first whose measure is not the same for all items, else the first with one.
-    voice, measure, doubts = max(rankings, key=lambda found: (len(set(found[2].values())) > 1, found[1] is not None))
-    doubt = {}
-    for judgment in judgments:
-        asked = spokesman([j for j in by_item[judgment.item_id] if _voice(j) == voice] or [judgment])
-        doubt[judgment.item_id] = doubts.get((judgment.item_id, *_voice(asked), asked.repeat))
-    judged = [j for j in judgments if isinstance(j.outcome, Verdict) and (everything or flagged(j))]
-    judged.sort(key=lambda j: -np.inf if (value := doubt[j.item_id]) is None else value, reverse=True)
-    candidates = [*(j for j in judgments if isinstance(j.outcome, Failure)), *judged]
+    best, measure, doubts = max(rankings, key=lambda found: (found[2].nunique() > 1, found[1] is not None))
+    asked, spoken = _spokesmen(facts[facts["voice"] == best]), _spokesmen(facts)
+    by_item = pd.Series(doubts.reindex(asked.index).to_numpy(), asked["item"])
+    spoken["doubt"] = by_item.reindex(spoken["item"]).to_numpy()
+    judged = spoken[~spoken["failed"] & (spoken["flagged"] | everything)]
+    judged = judged.iloc[np.argsort(-judged["doubt"].fillna(-np.inf), kind="stable")]
+    candidates = pd.concat([spoken[spoken["failed"]], judged])
     chosen = candidates[:budget]
-    taken = {j.item_id for j in chosen}
-    rest = [j for j in judgments if j.item_id not in taken]
-    drawn = [rest[n] for n in rng.choice(len(rest), min(random, len(rest)), replace=False)] if rest else []
-    entries = []
-    for j in chosen:
-        why: Why = "failed" if isinstance(j.outcome, Failure) else "flagged" if flagged(j) else "unflagged"
-        entries.append(Entry(j, why, 1.0, doubt[j.item_id]))
-    entries += [Entry(j, "random", len(drawn) / len(rest), doubt[j.item_id]) for j in drawn]
-    order = f"{measure} of {names[voice]}" if measure is not None and names[voice] else measure
-    return Queue(entries, len(candidates), len(rest), order, names)
+    rest = spoken.drop(chosen.index)
+    drawn = rest.iloc[rng.choice(len(rest), min(random, len(rest)), replace=False) if len(rest) else []]
+    entries = list[Entry]()
+    for row in [*chosen.itertuples(), *drawn.itertuples()]:
+        why: Why = "failed" if row.failed else "flagged" if row.flagged else "unflagged"
+        at_random = len(entries) >= len(chosen)
+        judgment = judgments[items[row.item].id, *voices[row.voice], row.repeat]
+        value = None if np.isnan(row.doubt) else float(row.doubt)
+        entries.append(
+            Entry(judgment, "random" if at_random else why, len(drawn) / len(rest) if at_random else 1.0, value)
+        )
+    names = part_names(voices.values())
+    order = f"{measure} of {names[voices[best]]}" if measure is not None and names[voices[best]] else measure
+    return Queue(entries, len(candidates), len(rest), len(spoken), order, names)
 
 
 def _voice(judgment: Judgment) -> tuple[str, str]:
     return judgment.judge, judgment.criterion
 
 
-def ranked(
-    items: Sequence[Item], judgments: Sequence[Judgment]
-) -> tuple[Measure | None, Mapping[tuple[Any, ...], float]]:
+def _facts(items: Sequence[Item], judgments: Mapping[Key, Judgment]) -> tuple[pd.DataFrame, dict[int, tuple[str, str]]]:
+    """Of each judgment of an item the item's place, the voice (judge and criterion) and what ranks it, repeats in
+    order; and the voices by their numbers, those of the first item first."""
+    places, numbers = {item.id: n for n, item in enumerate(items)}, dict[tuple[str, str], int]()
+
+    def facts() -> Iterator[tuple[Any, ...]]:
+        for judgment in judgments.values():
+            if (place := places.get(judgment.item_id)) is not None:
+                outcome, voice = judgment.outcome, numbers.setdefault(_voice(judgment), len(numbers))
+                failed = isinstance(outcome, Failure)
+                said = NO_VERDICT if isinstance(outcome, Failure) else outcome.row()
+                told = [said[name] for name in MEASURED]
+                yield place, voice, judgment.repeat, failed, flagged(judgment), *told
+
+    names, rows = ["item", "voice", "repeat", "failed", "flagged", *MEASURED], facts()
+    kinds: dict[str, Any] = dict.fromkeys(names[:3], "int64") | dict.fromkeys(names[3:5], "bool")
+    kinds |= dict.fromkeys(names[5:], "float64") | {"uncertainty": pd.CategoricalDtype(["low", "medium", "high"])}
+    parts = [pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(kinds)]
+    while len(parts[-1]) == AT_ONCE:
+        parts.append(pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(kinds))
+    found = pd.concat(parts).sort_values("repeat", kind="stable", ignore_index=True)
+    first = pd.Series(found.index).groupby(found["item"].to_numpy()).transform("min")
+    in_order = found["voice"].iloc[np.lexsort((found.index, first))].unique().tolist()
+    voices = {number: voice for voice, number in numbers.items()}
+    return found, {number: voices[number] for number in in_order}
+
+
+AT_ONCE = 10_000
+"""So many judgments are taken up at a time: as objects they take eight times as much."""
+MEASURED = ("doubt", "low", "high", "entropy", "confidence", "uncertainty")
+
+
+def _spokesmen(facts: pd.DataFrame) -> pd.DataFrame:
+    """The judgment that stands for each item with several, in the order of the items: a failed one, else a flagged one,
+    else the first."""
+    order = np.lexsort((facts.index, ~facts["flagged"], ~facts["failed"], facts["item"]))
+    return facts.iloc[order].drop_duplicates("item")
+
+
+def ranked(facts: pd.DataFrame) -> tuple[Measure | None, pd.Series]:
     """Choose the measure that speaks for the judge as `analysis=calibration` does, on the verdicts of the first repeat.
-    Returns it, None if the judge gives no uncertainty, and its value by item, judge, criterion and repeat."""
-    table = whole(tabulate(items, judgments, 1 + max((j.repeat for j in judgments), default=0)))
-    verdicts = table[table["error"].isna()].set_index(["item_id", "judge", "criterion", "repeat"], drop=False)
+    Returns it, None if the judge gives no uncertainty, and its value by judgment."""
+    verdicts = facts[~facts["failed"]]
     first = verdicts[verdicts["repeat"] == 0]
     measure = None if first.empty else choose(uncertainties(first), "auto")
-    return measure, {} if measure is None else measured(verdicts)[measure].dropna().to_dict()
+    return measure, pd.Series(dtype=float) if measure is None else measured(verdicts)[measure].dropna()
 
 
 def rows(

@@ -6,8 +6,9 @@ Imported by the Hydra entry point (the names of files), so heavy libraries are i
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from io import StringIO
 from pathlib import Path
@@ -137,6 +138,14 @@ class RunFolder:
             raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
         return value or kind()
 
+    def mentions(self, name: str, *signs: str) -> bool:
+        """Whether one of the signs stands anywhere in a file; True also where it cannot be read, which says `noted`."""
+        try:
+            text = read_text(self.path / name) if self.has(name) else ""
+        except DataError:
+            return True
+        return any(sign in text for sign in signs)
+
     def noted(self, name: str, *keys: str) -> Any:
         """What stands at the end of these keys in a YAML file; None if nothing does."""
         return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, self.mapping(name))
@@ -153,9 +162,18 @@ class RunFolder:
         words = map(scrub_words, self.overrides)
         return [] if sweep is None else [word for word in words if word not in sweep["overrides"]]
 
+    @cached_property
+    def composed(self) -> dict[str, Any]:
+        """The composed config, interpolations as they were typed."""
+        found: dict[str, Any] = self.mapping(COMPOSED)
+        return found
+
     def value(self, key: str) -> Any:
         """What the composed config says under a key, resolved; None if nothing. Raises ConfigError where it refers to
         something that is not here, such as a variable of the environment."""
+        raw = self.composed.get(key)
+        if not any(sign in repr(raw) for sign in ("${", "???")):
+            return copy.deepcopy(raw)
         from omegaconf import OmegaConf
         from omegaconf.errors import OmegaConfBaseException
 
@@ -193,14 +211,18 @@ class RunFolder:
     def judgments(self) -> Sequence[Judgment]:
         """The judgments that count, in the journal's order; many are read when they are asked for. Raises DataError if
         there are none."""
+        return self.judged().in_order()
+
+    def judged(self) -> Records[Judgment]:
+        """The judgments that count, by their keys. Raises DataError if there are none."""
         if not self.journal:
             raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
-        return self.journal.in_order()
+        return self.journal
 
-    def by_item(self) -> dict[str, list[Judgment]]:
-        """The judgments of each item, repeats in order."""
+    def by_item(self, ids: Collection[str]) -> dict[str, list[Judgment]]:
+        """The judgments of each of these items, repeats in order."""
         judgments: dict[str, list[Judgment]] = {}
-        for judgment in sorted(self.judgments, key=lambda j: j.repeat):
+        for judgment in sorted((j for j in self.judgments if j.item_id in ids), key=lambda j: j.repeat):
             judgments.setdefault(judgment.item_id, []).append(judgment)
         return judgments
 
@@ -312,11 +334,14 @@ class RunFolder:
     def _config(self) -> Any:
         from omegaconf import OmegaConf
 
-        return OmegaConf.create(self.mapping(COMPOSED))
+        return OmegaConf.create(self.composed)
 
     def by_id(self, name: str, needs: Iterable[str] = (), **wanted: str | None) -> pd.DataFrame:
         """A `table` by item id, each item once: of one judge and one criterion, the `wanted` ones of several."""
-        frame = self.table(name, needs)
+        return self.of_voice(name, self.table(name, needs), **wanted)
+
+    def of_voice(self, name: str, frame: pd.DataFrame, **wanted: str | None) -> pd.DataFrame:
+        """What `by_id` returns, of a table that is read already."""
         for column, value in wanted.items():
             if value is not None and column in frame:
                 frame = frame[frame[column] == value]

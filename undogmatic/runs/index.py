@@ -31,6 +31,7 @@ from undogmatic.safety.outside import Unreadable, json_value, placed_lines
 R = TypeVar("R", Judgment, Made)
 L = TypeVar("L", Judgment, Made, Label)
 PARSED = 9  # times its length a line takes when it is parsed
+MOST_NAMES, LONGEST_NAME = 20, 200  # that are kept of what servers call one model; characters of each
 LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory
 _RECORDS = {
     "Judgment": ("a judgment", "to have its item judged again"),
@@ -72,6 +73,7 @@ class Records(Mapping[Key, R], Generic[R]):
         self.path = path
         self._record: type[R] = record
         self.models: set[str] = set()  # names of those that have answered
+        self.served: dict[str, set[str]] = {}  # what servers call the model that answered, by what was asked for
         self._held: dict[Key, R] = {}
         self._places: dict[Key, Place] = {}  # of those that are held
         self._characters = 0  # of all lines so far
@@ -91,6 +93,7 @@ class Records(Mapping[Key, R], Generic[R]):
         place = Place(start, length, unanswered(record))
         if not place.open:
             self.models.update(call.model for call in record.calls)
+            self._serve(record)
         if self._index is not None:
             self._index.put([(record.key, place)])
             return
@@ -103,6 +106,14 @@ class Records(Mapping[Key, R], Generic[R]):
             self._index = _Index()
             self._index.put(list(self._places.items()))
             self._held, self._places = {}, {}
+
+    def _serve(self, record: R) -> None:
+        for call in record.calls:
+            asked, named = call.request.get("model"), call.reply.get("model") if isinstance(call.reply, dict) else None
+            if isinstance(asked, str) and isinstance(named, str) and named:
+                names = self.served.setdefault(asked, set())
+                if len(names) < MOST_NAMES:
+                    names.add(named[:LONGEST_NAME])
 
     def place(self, key: Key) -> Place | None:
         """Where the record of a key stands in the journal; None if there is none, or it was never written."""
@@ -172,12 +183,16 @@ class Records(Mapping[Key, R], Generic[R]):
         """Leave a copy of the index beside the journal, where there is one; without room for it there is none."""
         if self._index is not None and self._index.whole and self.path is not None:
             with contextlib.suppress(OSError, sqlite3.Error):
-                self._index.keep(beside(self.path), {"of": _stamp(self.path), "models": sorted(self.models)})
+                self._index.keep(beside(self.path), self._about(self.path))
+
+    def _about(self, path: Path) -> dict[str, Any]:
+        served = {asked: sorted(names) for asked, names in self.served.items()}
+        return {"of": _stamp(path), "models": sorted(self.models), "served": served}
 
     def _load(self, path: Path) -> bool:
         found = _Index.kept(beside(path), _stamp(path)) if path.stat().st_size > spool.HELD else None
         if found is not None:
-            self._index, self.models = found
+            self._index, self.models, self.served = found
         return found is not None
 
 
@@ -203,8 +218,9 @@ class _Index:
         self._execute(_TABLE)
 
     @classmethod
-    def kept(cls, file: Path, stamp: list[int]) -> tuple[_Index, set[str]] | None:
-        """The index in a file, with the models that had answered; None without one that was made of this journal."""
+    def kept(cls, file: Path, stamp: list[int]) -> tuple[_Index, set[str], dict[str, set[str]]] | None:
+        """The index in a file, with the models that had answered and what servers call them; None without one that was
+        made of this journal."""
         if not file.is_file():
             return None
         index = cls.__new__(cls)
@@ -216,8 +232,9 @@ class _Index:
                 cls.__init__(index)
                 copy.backup(index._database)
                 index._execute("DROP TABLE journal")
-            return index, set(map(str, about["models"]))
-        except (sqlite3.Error, Unreadable, LookupError, TypeError):  # damaged, or another program's
+            served = {asked: set(map(str, names)) for asked, names in about.get("served", {}).items()}
+            return index, set(map(str, about["models"])), served
+        except (sqlite3.Error, Unreadable, LookupError, TypeError, AttributeError):  # damaged, or another program's
             return None
 
     def keep(self, file: Path, about: Mapping[str, Any]) -> None:

@@ -86,14 +86,28 @@ def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
     return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
 
 
+class _Dumper(yaml.CSafeDumper):
+    """Writes as OmegaConf does, in a fifth of the time: the C library's writer with OmegaConf's quotes."""
+
+
+_Dumper.add_representer(str, get_omega_conf_dumper().yaml_representers[str])
+
+
+def _written(plain: Any) -> str:
+    how: dict[str, Any] = {"default_flow_style": False, "allow_unicode": True, "sort_keys": False}
+    written: str = yaml.dump(plain, Dumper=_Dumper, **how)
+    if "\\U" in written:  # an emoji, which the C library's writer spells out
+        return str(yaml.dump(plain, Dumper=get_omega_conf_dumper(), **how))
+    return written
+
+
 def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
     """Write a job's `config`, Hydra's own section (`hydras`) and the overrides as Hydra does, but without secrets; or
     hold them back. Raises StorageError."""
-    how: dict[str, Any] = {"default_flow_style": False, "allow_unicode": True, "Dumper": get_omega_conf_dumper()}
     held = _held_back[folder.resolve()] = {}
     for name, section in {COMPOSED: config, HYDRA: hydras, OVERRIDES: hydras.hydra.overrides.task}.items():
         plain = without_secrets(OmegaConf.to_container(section, resolve=False, enum_to_str=True))
-        held[folder / name] = yaml.dump(plain, sort_keys=False, **how)
+        held[folder / name] = _written(plain)
     if not (folder / MANIFEST).is_file():
         accept(folder)
 
@@ -137,10 +151,11 @@ class Manifest:
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
             if not differs and there.facts.get("identity") != identity:
-                differs = "model, prompt, judge or seed"
+                differs = "rubric, model, prompt, judge or seed"
             if differs:
                 what = f"which holds another run ({there.facts.get('name')}): the {differs} differ"
-                way = "Repeat that run's command with run.resume, or leave run.resume out to start anew"
+                way = "Repeat that run's command with run.resume, or leave run.resume out to start anew: what a model "
+                way += "was asked in the same words is answered from the cache"
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             locked = there.facts.get("plan")
             if locked is None and plan is not None:

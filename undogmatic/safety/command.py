@@ -5,6 +5,7 @@ It lives apart from `run.py`, because `python -m undogmatic.run` is the module `
 `undogmatic.run` from elsewhere, such as Hydra's callbacks, meets a second copy of it.
 """
 
+import atexit
 import contextlib
 import errno
 import gc
@@ -90,7 +91,7 @@ def say(message: str) -> None:
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
     """Around a whole command: what is printed may be cut off, SIGTERM ends it as Ctrl-C does, with status 143, and
-    garbage is looked for less often."""
+    garbage is looked for less often, at the end of the process no more."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         os.environ[IN_FULL] = "1"
     patient_streams()
@@ -100,6 +101,10 @@ def ending() -> Iterator[None]:
             if signal.getsignal(sent) is signal.SIG_DFL:
                 signal.signal(sent, _interrupt)
                 handled.append(sent)
+    # The memory of a process that ends is given back anyway; to look for garbage in all modules once more takes up to a
+    # second.
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
     counts = gc.get_threshold()
     gc.set_threshold(max(YOUNG, counts[0]) if counts[0] else 0, *counts[1:])  # 0: somebody has switched it off
     try:

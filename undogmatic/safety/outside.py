@@ -137,6 +137,8 @@ def brief(value: Any, most: int = 120) -> str:
 
 def visible(text: str) -> str:
     """The text with control and direction characters replaced by a visible mark; line breaks and tabs stay."""
+    if text.isprintable():  # as nearly all are, which is seen much sooner
+        return text
     return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 

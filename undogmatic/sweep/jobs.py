@@ -25,7 +25,7 @@ from undogmatic.errors import DataError, UndogmaticError
 from undogmatic.records.records import OVERALL, Verdict
 from undogmatic.records.results import STANDINGS, part_names
 from undogmatic.records.rubric import Rubric
-from undogmatic.runs.folder import COMPOSED, PROGRAM, SCORES, RunFolder
+from undogmatic.runs.folder import PROGRAM, SCORES, RunFolder
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
@@ -111,7 +111,7 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
         # A kill may have come before any of these was written.
         message = read_text(folder.path / ERROR_FILE).strip() if folder.has(ERROR_FILE) else None
         overrides = dict(word.lstrip("+~").partition("=")[::2] for word in folder.overrides)
-        job = replace(job, message=message, overrides=overrides, config=folder.mapping(COMPOSED))
+        job = replace(job, message=message, overrides=overrides, config=folder.composed)
         job = replace(job, facts=folder.facts)
         status = job.facts.get("status")
         if message is not None:
@@ -126,20 +126,21 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
         if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
             voices = [voice for voice in voices if voice[0] == AFTER]
         names = part_names(voices)
-        return [_part(folder, job, voice, names) for voice in names]
+        return [_part(folder, job, voice, names, table) for voice in names]
     except UndogmaticError as damage:
         return [replace(job, status="failed", message=str(damage))]
 
 
-def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str]) -> Job:
-    """One of the jobs as which a finished one is read."""
+def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str], table: pd.DataFrame) -> Job:
+    """One of the jobs as which a finished one with this table of scores is read."""
     (judge, criterion), part = voice, names[voice]
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent(j for j in folder.judgments if (j.judge, j.criterion) == payer)
-    scores, labels = folder.scores(*voice), folder.labels(*voice)
+    scores, paid = (folder.of_voice(SCORES, table, judge=pair[0], criterion=pair[1]) for pair in (voice, payer))
+    labels = folder.labels(*voice)
     cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
-    seconds = folder.scores(*payer).reindex(columns=["seconds"])["seconds"]
+    seconds = paid.reindex(columns=["seconds"])["seconds"]
     scores["seconds"] = seconds.mask(seconds.index.isin(cached))
     scores = (scores if labels is None else scores.join(labels["label"])).reindex(columns=list(SCORED))
     if scores["group"].isna().any():

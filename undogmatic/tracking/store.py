@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import sqlite3
+import tempfile
 import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.runs.ahead import Step, modules
 from undogmatic.safety.command import say
 from undogmatic.safety.files import OWN
 from undogmatic.safety.secrets import has_secret, learn, scrub, scrub_data
@@ -147,6 +149,29 @@ def _unusable(file: Path) -> str | None:
     except sqlite3.Error as error:
         return None if "locked" in str(error) else f"which cannot be used ({error})."
     return None
+
+
+def loading(uri: str | None) -> list[Step]:
+    """The steps that load MLflow for this store, and of a new local one make what its tables are copied from."""
+    prepare_environment()
+    file = database(uri if uri is not None else default_uri())
+    if file is None:
+        return modules("mlflow")
+    stores = ("mlflow.store.tracking.sqlalchemy_store", "mlflow.store.model_registry.sqlalchemy_store")
+    steps = modules("mlflow", "sqlalchemy.orm", "alembic.migration", *stores)
+    return steps if file.exists() else [*steps, _make_template]
+
+
+def _make_template() -> None:
+    """Have MLflow make an empty store, and keep a copy of its tables, where there is none that can be used."""
+    if template.usable():
+        return
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "mlflow.db"
+        SqlAlchemyStore(address_of(file), folder).engine.dispose()
+        template.keep(file)
 
 
 @contextlib.contextmanager

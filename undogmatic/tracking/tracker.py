@@ -21,6 +21,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Verdict
 from undogmatic.records.results import ANSWERS, STANDINGS, headline_of
 from undogmatic.records.stored import voices
+from undogmatic.runs.ahead import Step
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.runs.progress import doing
@@ -32,7 +33,16 @@ from undogmatic.tracking import rows
 from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_all, log_tables, params, telling
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
-from undogmatic.tracking.store import Store, WithoutSecrets, check_store, check_uri, database, default_uri, opened
+from undogmatic.tracking.store import (
+    Store,
+    WithoutSecrets,
+    check_store,
+    check_uri,
+    database,
+    default_uri,
+    loading,
+    opened,
+)
 from undogmatic.tracking.traces import log_traces, mark_of
 
 PLAN = "plan.json"  # in a run's folder: the plan that was locked
@@ -60,6 +70,10 @@ class NoTracker:
         """Do nothing: there is no store that could be wrong, no parent run, and a plan's hash is in the folder."""
 
     check = lock = open_sweep = close_sweep = log_found = log
+
+    def ahead(self) -> Sequence[Step]:
+        """What can be loaded before it is needed: nothing."""
+        return ()
 
 
 class MlflowTracker:
@@ -89,6 +103,10 @@ class MlflowTracker:
     def check(self) -> None:
         """Raise ConfigError if it is known already that the store cannot be used."""
         check_store(self.uri)
+
+    def ahead(self) -> Sequence[Step]:
+        """The steps that load MLflow, for one who has time for it before there is anything to log."""
+        return loading(self.uri)
 
     def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
         """Log a plan before anything is judged, as a run of its own that bears the plan's hash; once per folder."""

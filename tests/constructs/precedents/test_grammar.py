@@ -1,6 +1,7 @@
 """The grammar of Brazilian citations: what it finds in forms written by hand, in disguise, and in hostile text."""
 
 import csv
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from benchmarks.precedents import brazil, forms, score, written
 from tests.conftest import put
-from undogmatic.constructs.precedents.grammar import Grammar
+from undogmatic.constructs.precedents.grammar import Grammar, _first, _named
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.paths import data_folder
 
@@ -153,3 +154,33 @@ def test_a_file_that_is_no_grammar_is_named(tmp_path: Path, lines: str, error: t
     with pytest.raises(error) as caught:
         Grammar(put(tmp_path / "own.yaml", lines))
     assert said in str(caught.value) and "own.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "letter"),
+    [
+        ("Temas?", "t"),
+        ("a(?:b(?:c|d)|e)f", "a"),
+        (r"(?-i:ADI)(?:ns?|'?s)?(?:[- ]\(?MC\)?)?", "a"),
+        ("a[|]b", "a"),
+        ("ab?", "a"),
+        ("a?b", ""),
+        ("a{0,2}b", ""),
+        ("a|b", ""),
+        (r"a\(b|c\)", ""),
+        ("a[]|]", ""),
+        ("(?-i:AI|RE)", ""),
+        ("(?-i:AI)?x", ""),
+        (r"(?<!\d )(?-i:T)", ""),
+        ("[ab]c", ""),
+    ],
+)
+def test_the_first_letter_of_a_head_is_known_where_it_has_no_other(pattern: str, letter: str) -> None:
+    assert _first(pattern) == letter
+
+
+def test_heads_are_tried_in_their_order_whether_their_first_letter_is_known_or_not() -> None:
+    heads = ["Tema", "[TS]ema", "Sema", "(?:Te|Se)", "T", "S"]
+    texts = ["Tema", "Sema", "Te", "Se", "T", "S", "X Sema"]
+    plain, quick = re.compile(_named(heads)), re.compile(_named(heads, [*map(_first, heads)]), re.IGNORECASE)
+    assert [quick.search(text).lastgroup for text in texts] == [plain.search(text).lastgroup for text in texts]  # type: ignore[union-attr]

@@ -10,6 +10,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from re import Match, Pattern
 from typing import Literal, NamedTuple
@@ -162,9 +163,28 @@ def _any(patterns: Sequence[str]) -> str:
     return "|".join(f"(?:{p}){ends[p]}" for p in sorted(patterns, key=len, reverse=True)) or NOTHING
 
 
-def _named(patterns: Sequence[str]) -> str:
-    """One of these as groups, by their places in the list."""
-    return "|".join(f"(?P<n{n}>{p})" for n, p in enumerate(patterns)) or NOTHING
+def _named(patterns: Sequence[str], firsts: Sequence[str] = ()) -> str:
+    """One of these as groups, by their places in the list. Where it is known with which letter each begins (`firsts`),
+    only those are tried that begin as the text does, which takes a quarter of the time."""
+    parts = list[str]()
+    named = [f"(?P<n{n}>{p})" for n, p in enumerate(patterns)]
+    for known, run in groupby(zip(firsts or [""] * len(named), named, strict=True), lambda each: each[0] != ""):
+        those = list(run)
+        for letter in dict.fromkeys(letter for letter, _ in those):
+            these = "|".join(pattern for first, pattern in those if first == letter)
+            parts.append(f"(?={letter})(?:{these})" if known else these)
+    return "|".join(parts) or NOTHING
+
+
+def _first(pattern: str) -> str:
+    """The letter with which all that a pattern matches begins; empty where that is not plain to see."""
+    found = re.match(r"(?:\(\?-i:)?([A-Za-z])", pattern)
+    if found is None or re.search(r"\[\^?\]", pattern):
+        return ""
+    rest = re.sub(r"\[[^\]]*\]", "_", re.sub(r"\\.", "_", re.sub(r"^\(\?-i:([A-Za-z]+)\)(?![?*{])", r"\1", pattern)))
+    while (shorter := re.sub(r"\([^()]*\)", "_", rest)) != rest:
+        rest = shorter
+    return found[1].lower() if re.fullmatch(r"[A-Za-z](?![?*{])[^|]*", rest) else ""
 
 
 def _which(found: Match[str]) -> int:
@@ -218,7 +238,7 @@ class Grammar:
         heads.sort(key=lambda head: len(head[0]), reverse=True)
         self._of_head = [(key, weak) for _, key, weak in heads]
         written = [p if p.startswith("(?=") else f"(?:{p})(?![A-Za-z])" for p, _, _ in heads]
-        self._heads = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(written)})", FLAGS)
+        self._heads = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(written, [_first(p) for p, *_ in heads])})", FLAGS)
         self._court_names, courts = [*layout.courts], [*map(_any, layout.courts.values())]
         self._courts = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(courts)})(?![A-Za-z0-9])", FLAGS)
         group = layout.thousands or NOTHING
@@ -236,7 +256,7 @@ class Grammar:
         self._between = re.compile(rf"(?: ?(?:{_any(layout.between)}) ?)++(?:(?:{_any(layout.before)}) )?", FLAGS)
         self._to = re.compile(rf" ?(?:{_any(layout.to)}) ?", FLAGS)
         self._items = re.compile(layout.items, FLAGS)
-        self._masks = re.compile("|".join(rf"(?<!\d)(?:{mask})(?!\d)" for mask in layout.masks) or NOTHING, FLAGS)
+        self._masks = re.compile(rf"(?<!\d)(?:{'|'.join(layout.masks) or NOTHING})(?!\d)", FLAGS)
         self._values = {word: value for level in layout.words for word, value in level.items()}
         self._words = re.compile(rf"(?:{_in_words(layout)})(?![A-Za-z])", FLAGS)
 
@@ -272,6 +292,8 @@ class Grammar:
             left -= len(cited)
             found += cited
             at = max(end, head.end(), head.start() + 1)
+        if not found:
+            return []
         spans = ((one, places[one.start], places[one.end - 1] + 1) for one in self._in_context(plain, found))
         return [
             one._replace(words=text[start : min(end, start + LONGEST)], start=start, end=end)
