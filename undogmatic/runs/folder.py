@@ -228,6 +228,10 @@ class RunFolder:
 
     def voices(self) -> dict[tuple[str, str], Judgment]:
         """Judge and criterion of all that it judged, each with its first judgment."""
+        return dict(self._voices)
+
+    @cached_property
+    def _voices(self) -> dict[tuple[str, str], Judgment]:
         first: dict[tuple[str, str], Judgment] = {}
         for judgment in self.judgments:
             first.setdefault((judgment.judge, judgment.criterion), judgment)
