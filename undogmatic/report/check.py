@@ -10,6 +10,7 @@ import itertools
 import math
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
 from undogmatic.analyses.people import MEASURES
+from undogmatic.analyses.ruling import AT_ONCE
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult, JudgeCheck, Noted, Told, Weight
 from undogmatic.records.results import STANDINGS, metric_name
@@ -102,13 +104,17 @@ def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
         return words.answered(result.judges[0].verdict)
-    if len({each.standing for each in result.judges}) == 1:
-        order = int(any(each.verdict.values.get("in_order") for each in result.judges))
-        return words.text(f"checked.every_{result.judges[0].standing}", n=len(result.judges), order=order)
-    counts = {standing: sum(each.standing == standing for each in result.judges) for standing in STANDINGS[::-1]}
+    counts, n = Counter(each.standing for each in result.judges), len(result.judges)
     order = int(any(each.verdict.values.get("in_order") for each in result.judges))  # nothing is said of their grades
-    counted = [words.text(f"checked.several_{standing}", n=n, order=order) for standing, n in counts.items() if n]
-    return words.text("checked.several" if counted else "checked.none", n=len(result.judges), counted=counted)
+    if len(counts) == 1:
+        said = words.text(f"checked.every_{result.judges[0].standing}", n=n, order=order)
+    else:
+        there = [standing for standing in ("supported", "refuted", "undecided") if counts[standing]]
+        counted = [words.text(f"checked.several_{standing}", n=counts[standing], order=order) for standing in there]
+        said = words.text("checked.several" if counted else "checked.none", n=n, counted=counted)
+    among = max(Counter(each.criterion for each in result.judges).values(), default=0)
+    corrected = counts["supported"] and among > AT_ONCE
+    return f"{said} {words.text('checked.corrected', n=among)}" if corrected else said
 
 
 def answered(result: CheckResult, words: Words) -> Answered | None:
