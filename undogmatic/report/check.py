@@ -104,7 +104,7 @@ def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
         return words.answered(result.judges[0].verdict)
-    counts, n = Counter(each.standing for each in result.judges), len(result.judges)
+    counts, n = Counter[str](each.standing for each in result.judges), len(result.judges)
     order = int(any(each.verdict.values.get("in_order") for each in result.judges))  # nothing is said of their grades
     if len(counts) == 1:
         said = words.text(f"checked.every_{result.judges[0].standing}", n=n, order=order)
