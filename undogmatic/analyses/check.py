@@ -274,7 +274,7 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
 def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     """What would settle a verdict that leaves something open: labels, texts or verdicts that are missing."""
     if key == "several":
-        return Finding("check.settle_several", {"label": label_of(evidence.own.table)})
+        return Finding("check.settle_several", {"label": label_of(evidence.own.table), "judge": evidence.judge})
     if key in ("open", "coin_open"):
         return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
