@@ -55,8 +55,9 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     check.show(checks.result(*many, low), checks.words())
     said = capsys.readouterr().out
     assert (
-        "Of 24 judges, 2 may be believed on data like these, 1 may not be believed, and for 21 these data cannot tell. "
-        "A yes is corrected for 24 judges having been checked at once." in " ".join(said.split())
+        "Of 24 judges, 2 may be believed on data like these, 1 should not be believed, and for 21 these data cannot "
+        "tell. A yes needs an interval that lies above 0.40 as a whole (because 24 were checked at once, at a level"
+        in said
     )
     rows = [line.split()[0] for line in said.splitlines() if "0.78" in line]
     assert rows[:3] == ["j2", "low", "j0"] and len(rows) == check.MOST_JUDGES

@@ -436,7 +436,7 @@ JUDGE_PAIR = Rules("judges.pair_", (
 _BEST = "best agreement=agreement.value interval=agreement.interval level=agreement.level others shown measure"
 BEST_JUDGE = Rules("judges.best_", (
     Rule("alone", "supported", lambda e: e.worse == e.others, _BEST),
-    Rule("chosen", "undecided", lambda e: e.flattery is not None, f"{_BEST} flattery"),
+    Rule("chosen", "undecided", lambda e: e.flattery is not None and e.flattery >= 0.005, f"{_BEST} flattery"),
     Rule("open", "undecided", always, _BEST),
 ))  # fmt: skip
 _ERRORS = ("phi=found.mean.value interval=found.mean.interval level=found.mean.level n=found.mean.n "

@@ -113,8 +113,10 @@ def first_line(result: CheckResult, words: Words) -> str:
         counted = [words.text(f"checked.several_{standing}", n=counts[standing], order=order) for standing in there]
         said = words.text("checked.several" if counted else "checked.none", n=n, counted=counted)
     among = max(Counter(each.criterion for each in result.judges).values(), default=0)
-    corrected = counts["supported"] and among > AT_ONCE
-    return f"{said} {words.text('checked.corrected', n=among)}" if corrected else said
+    if among < 2 or not any(headline(each.told.figures) for each in result.judges):
+        return said
+    needed = "checked.needed_many" if among > AT_ONCE else "checked.needed"
+    return f"{said} {words.text(needed, least=result.options.least_of(result.table.kind), n=among)}"
 
 
 def answered(result: CheckResult, words: Words) -> Answered | None:
@@ -147,7 +149,7 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         counter = each.told.figures.get(COUNTER)
         rival = words.text("checked.no_rival") if counter is None else numbers_of(COUNTER, counter, words)[0]
         section, _, key = each.verdict.key.partition(".verdict_")
-        why = words.find(f"{section}.short.{key}")
+        why = words.find(f"{section}.short.{key}") and words.text(f"{section}.short.{key}", **each.verdict.values)
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
         believed = words.text(f"checked.brief_{each.standing}") + (f" ({why})" if why else "")

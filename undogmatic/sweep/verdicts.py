@@ -90,7 +90,7 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
     if standing not in (None, "supported"):
         twins = set(lead.ranked["name"]) - set(lead.distinct)
         counts = Counter(sweep.jobs[name].standing for name in lead.finished["name"] if name not in twins)
-        values |= {each: counts[each] for each in STANDINGS}
+        values |= {each: counts[each] for each in STANDINGS} | {"twins": int(bool(twins))}
         if ruling.key in AHEAD:  # the better of judges that are not to be trusted: no tick
             findings = [Finding(AHEAD[ruling.key], findings[0].values)]
         findings.insert(0, Finding(f"sweep.verdict_best_{standing}", values, ANSWERS[standing]))
