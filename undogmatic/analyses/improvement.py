@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from undogmatic.analyses.ruling import IMPROVEMENT, Ruling, verdict
 from undogmatic.analyses.truth import Margin
@@ -228,7 +229,7 @@ def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackk
 
     if lacking(1 - before) > 0:
         return None
-    return float(optimize.brentq(lacking, min(margin, 1 - before), 1 - before))
+    return float(scipy.optimize.brentq(lacking, min(margin, 1 - before), 1 - before))
 
 
 def _variance(concordance: float, two: bool) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Groups
@@ -80,7 +80,7 @@ def minimum_detectable_effect(
         largest *= 2
         if largest > _LARGEST_DZ:
             raise ValueError(f"`n_pairs` is {n_pairs}: no effect below {_LARGEST_DZ} sd reaches `power` = {power}.")
-    return float(optimize.brentq(shortfall, 0.0, largest, xtol=1e-10)) * sd_differences
+    return float(scipy.optimize.brentq(shortfall, 0.0, largest, xtol=1e-10)) * sd_differences
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:

@@ -23,8 +23,9 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups, Index
@@ -72,7 +73,7 @@ def _map(f: Array, x: Array, y: Array, w: Array, calibration: Calibration) -> Ar
         return np.asarray(np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(f), np.float64)
     knots, place = np.unique(x, return_inverse=True)
     weights = np.bincount(place, w)
-    steps = optimize.isotonic_regression(np.bincount(place, w * y) / weights, weights=weights).x
+    steps = scipy.optimize.isotonic_regression(np.bincount(place, w * y) / weights, weights=weights).x
     return np.interp(f, knots, steps)
 
 

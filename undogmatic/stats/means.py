@@ -10,8 +10,9 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from undogmatic.stats import checks
 from undogmatic.stats.checks import Array, Groups, Labels
@@ -183,7 +184,7 @@ def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> f
     lowest, highest = -30.0, 6.0
     if at(lowest)[1] < quantile:
         return float(bound)
-    y = optimize.brentq(lambda y: at(y)[1] - quantile, lowest, highest, xtol=1e-7)
+    y = scipy.optimize.brentq(lambda y: at(y)[1] - quantile, lowest, highest, xtol=1e-7)
     return float(bound - width * at(float(y))[0])
 
 

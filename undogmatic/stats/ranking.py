@@ -3,7 +3,7 @@
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -164,8 +164,8 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
         return (theta - area) ** 2 - z**2 * (theta * (1 - theta) * spread / (m * n))
 
     # distance is negative just inside the interval and positive at the ends of [0, 1]; an area at an end is its limit.
-    low = 0.0 if area <= 1e-9 else float(optimize.brentq(distance, 0.0, area - 1e-9))
-    high = 1.0 if area >= 1 - 1e-9 else float(optimize.brentq(distance, area + 1e-9, 1.0))
+    low = 0.0 if area <= 1e-9 else float(scipy.optimize.brentq(distance, 0.0, area - 1e-9))
+    high = 1.0 if area >= 1 - 1e-9 else float(scipy.optimize.brentq(distance, area + 1e-9, 1.0))
     return low, high
 
 

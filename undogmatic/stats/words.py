@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
-from scipy.optimize import nnls
 
 from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.surface import bent
@@ -478,7 +478,7 @@ class Surface:
             told = np.column_stack([of_boosting[row] - middle, *(ridge.predict(filled) for ridge in self._ridges)])
             for fold in range(int(self._folds.max()) + 1):
                 own = self._folds == fold
-                weights, _ = nnls(told[known & ~own], filled[known & ~own])
+                weights, _ = scipy.optimize.nnls(told[known & ~own], filled[known & ~own])
                 out[row, own] = middle + told[own] @ weights
         return out
 
