@@ -148,6 +148,21 @@ def test_a_weight_is_so_many_rows_of_a_rank_correlation(rng: Rng) -> None:
     assert weighted == pytest.approx(ranking.rank_correlation.of(np.column_stack([x[rows], y[rows]])), abs=1e-12)
 
 
+def test_a_slice_of_units_that_lie_on_both_sides_is_seldom_called_different(rng: Rng) -> None:
+    """Each unit has one pair inside and one outside, so that no unit pulls the difference either way."""
+    units = 60
+    codes = np.repeat(np.arange(units), 2)
+    inside = np.tile([True, False], units)
+
+    def p_value(right: np.ndarray) -> float:
+        return rated.against_rest(Rated(right, right, np.ones(right.size), codes), right, inside).p_value
+
+    chance = [p_value((rng.random(2 * units) < 0.9).astype(float)) for _ in range(400)]
+    assert np.mean(np.array(chance) < 0.05) <= 0.07
+    worse = rng.random(2 * units) < np.where(inside, 0.6, 0.95)
+    assert p_value(worse.astype(float)) < 0.001
+
+
 def test_a_small_slice_like_the_rest_is_seldom_called_different(rng: Rng) -> None:
     inside = np.arange(100) < 8
 

@@ -1,6 +1,7 @@
 """Sweeps: what is read from the jobs' folders, what is concluded from it, and how the command ends."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from omegaconf import OmegaConf
 from tests.conftest import Capture, Patch, put
 from tests.sweep import builders
 from tests.sweep.builders import doubting, keys, metrics, multirun, result_of, said, scored, sweep_of, write_job
+from undogmatic.config import compose
 from undogmatic.errors import ConfigError
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
@@ -234,6 +236,12 @@ def composed(folder: Path, *overrides: str) -> Any:
 
 
 class TestCallback:
+    @pytest.fixture(autouse=True)
+    def _within_a_command(self) -> Iterator[None]:
+        """A callback is called while the command's config is composed."""
+        with compose.opened((), (), "run"):
+            yield
+
     def test_jobs_are_told_where_they_belong_and_leave_nothing_behind(self, tmp_path: Path, capsys: Capture) -> None:
         callback, config = SweepCallback(), composed(tmp_path, "model=a,b")
         callback.on_multirun_start(config)

@@ -460,8 +460,10 @@ def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.D
     table["p_holm"] = holm(table["p"])
     table = table.sort_values("value", ascending=not numeric, kind="stable").reset_index(drop=True)
     told.tables["kinds.slices"] = table
-    worse = (table["value"] > table["others"]) if numeric else (table["value"] < table["others"])
-    for row in table[worse & (table["p_holm"] < 1 - options.level)].to_dict("records"):
+    # A difference of less than a hundredth (of the scale) changes nothing, however surely it is there.
+    least = 0.01 * (_span(own, pairs) if numeric else 1.0)
+    further = table["value"] - table["others"] if numeric else table["others"] - table["value"]
+    for row in table[(further >= least) & (table["p_holm"] < 1 - options.level)].to_dict("records"):
         told.note("kinds.slice_error" if numeric else "kinds.slice_agreement", Weight.LIMITS, **row, looked=len(table))
 
 

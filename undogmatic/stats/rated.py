@@ -325,8 +325,10 @@ class Slice(NamedTuple):
 def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     """Hold the mean of some pairs against that of the others.
 
-    The spread is that of all units about the mean of all, so that a small slice that agrees does not pass for certain;
-    degrees of freedom are those of the side with fewer units, which is on the safe side.
+    The spread is that of all units about the mean of all, so that a small slice that agrees does not pass for
+    certain. Where units have pairs on both sides, it is at least that of each unit's own difference: the pull of such
+    a unit on the difference is near 0, and its pairs differ all the same. Degrees of freedom are those of the side
+    with fewer units, which is on the safe side.
 
     Args:
         inside: Whether a pair belongs to the slice, shape (n,); some do and some do not.
@@ -337,7 +339,13 @@ def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     variance = float(units.size @ units.means**2 / units.size.sum()) * units.size.size / max(units.size.size - 1, 1)
     pull = np.bincount(use.codes, w_in / w_in.sum() - w_out / w_out.sum())
     n_in, n_out = (int(np.count_nonzero(np.bincount(use.codes, own))) for own in (inside, ~inside))
-    error = (variance * float(pull @ pull)) ** 0.5
+    pooled = variance * float(pull @ pull)
+    means_of_sides = np.where(inside, means_[0], means_[1])
+    of_pairs = (w_in / w_in.sum() - w_out / w_out.sum()) * (values - means_of_sides)
+    own = np.bincount(use.codes, of_pairs)
+    n_units = units.size.size
+    by_units = float(own @ own) * n_units / max(n_units - 1, 1)
+    error = max(pooled, by_units) ** 0.5
     least = min(n_in, n_out)
     p = 1.0
     if error > 0 and least > 1:
