@@ -1,14 +1,19 @@
 """What a check tells of the people who labelled: ceiling, alternative annotator test, copies, strictness, choice."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.analyses.builders import verdict_table
+from tests.conftest import reference
 from undogmatic.analyses import people
+from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.records import OVERALL
 from undogmatic.report.words import Words
 
 LANGUAGES = [Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
@@ -87,6 +92,59 @@ def test_labels_that_do_not_overlap_or_do_not_vary_show_no_ceiling(rng) -> None:
     assert tell("pass_fail", judge, {"a": one, "b": other}).not_examined["ceiling"].key == "people.few_shared"
     same = tell("pass_fail", judge, {"a": np.ones(N), "b": np.ones(N)})
     assert same.not_examined["ceiling"].key == "people.constant"
+
+
+@pytest.mark.parametrize(
+    ("kind", "margin", "epsilon", "source", "used"),
+    [
+        ("unordered", None, None, "usual", 0.1),
+        ("unordered", 0.3, None, "stated", 0.3),
+        ("unordered", 0.3, 0.15, "epsilon", 0.15),
+        ("numeric", 2.0, None, "usual", 0.1),
+        ("numeric", 2.0, 0.0, "epsilon", 0.0),
+    ],
+)
+def test_what_the_alternative_annotator_test_gives_the_judge_in_advance_is_said(
+    rng, kind, margin, epsilon, source, used
+) -> None:
+    judge, *labels = said(rng, [0.9, 0.9, 0.9, 0.9], k=3)
+    found = tell(kind, judge, dict(zip("abc", labels, strict=True)), margin=margin, epsilon=epsilon)
+    (values,) = (n.finding.values for n in found.notes if n.finding.key.startswith("people.annotator_"))
+    assert (values["source"], values["epsilon"]) == (source, used)
+
+
+PUBLISHED = {
+    "wax": {"kind": "unordered"},
+    "cebab_aspects": {"kind": "unordered"},
+    "cebab_stars": {"kind": "numeric"},
+    "lesion": {"kind": "numeric", "scale": "0-6", "human_scale": "0-6"},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None:
+    """Of tables of LLMs beside people: the authors take every row as independent, whatever its document."""
+    expected = json.loads(reference("real/expected_alternative_annotator.json").read_text("utf-8"))[name]
+    rows = pd.read_csv(reference(f"real/{name}.csv")).drop(columns=["criterion", "document"], errors="ignore")
+    humans = tuple(column for column in rows if column.startswith("human_"))
+    table = read_table([rows], TableOptions(judge=tuple(expected["judges"]), human=humans, **PUBLISHED[name]))
+    for judge, by_epsilon in expected["alternative_annotator"].items():
+        for epsilon, right in by_epsilon.items():
+            told = Told()
+            people.tell(table.of(judge, OVERALL), told, CheckOptions(epsilon=float(epsilon.partition("_")[2])))
+            found = told.tables["people.annotators"]
+            assert len(found) == right["raters"]
+            assert found["won"].mean() == pytest.approx(right["winning_rate"], abs=1e-6), (judge, epsilon)
+            assert told.figures["people.advantage"].value == pytest.approx(right["advantage"], abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "right"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)])
+def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right(name: str, right: float) -> None:
+    humans = ("human_1", "human_2", "human_3")
+    table = read_table([reference(f"../cases/v_alt_ties/{name}.csv")], TableOptions(judge=("judge",), human=humans))
+    told = Told()
+    people.tell(table.of("judge", OVERALL), told, CheckOptions())
+    assert told.figures["people.advantage"].value == pytest.approx(right, abs=5e-4)
 
 
 def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:

@@ -167,8 +167,9 @@ def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOpti
 
 def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
     nominal = own.table.kind not in MEASURES
-    stated = options.margin if nominal else None  # of scores, a margin in their units is no share of items
-    epsilon = annotators.EPSILON if stated is None else stated
+    margin = options.margin if nominal else None  # of scores, a margin in their units is no share of items
+    given = {"epsilon": options.epsilon, "stated": margin, "usual": annotators.EPSILON}
+    source, epsilon = next((name, value) for name, value in given.items() if value is not None)
     labels = once["label"].to_numpy()
     unit, rater, code = (_codes(once[column]) for column in ("unit", "rater_code", "code"))
 
@@ -188,8 +189,7 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
         return
     middle = float(once["label"].mode().min() if nominal else labels.mean())
     # The test also of a judge that says the same of every item.
-    evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon)
-    evidence.source = "usual" if stated is None else "stated"
+    evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon, source=source)
     evidence.won, evidence.raters = sum(rater.won for rater in found.raters), len(found.raters)
     _conclude(told, verdict(ANNOTATOR, evidence))
     told.figure("people.advantage", found.advantage)
