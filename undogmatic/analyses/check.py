@@ -222,7 +222,6 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -
 
 
 FACES: Mapping[str, tuple[str, str, str]] = {
-    "systems.mean": ("systems.mean", "judge", "systems.face_mean"),
     "systems.mean_off": ("systems.mean", "judge", "systems.face_mean"),
     "people.ceiling_worse": ("people.ceiling_", "judge", "people.face_ceiling"),
     "people.annotator_fails": ("people.annotator_passes", "won", "people.face_annotator"),
@@ -241,9 +240,10 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
     if at is None:
         return
     grades, again, faces = told.notes[at].finding, Told("check"), []
-    other = kinds.converted(own, grades.values["line"])
-    people.tell(other, again, options)
-    systems.tell(other, again, options)
+    if (line := grades.values["line"]) is not None:
+        other = kinds.converted(own, line)
+        people.tell(other, again, options)
+        systems.tell(other, again, options)
     for n, noted in enumerate(told.notes):
         key, told_values = noted.finding.key, noted.finding.values
         if key == "alone.none" and (still := next((e.finding for e in again.notes if e.finding.key == key), None)):
