@@ -190,7 +190,7 @@ def of_grades(verdicts: np.ndarray, labels: Any, scale: Any, groups: Any = None,
     items = None if groups is None else {"group": groups}
     own, all_told = verdict_table("numeric", verdicts, labels, items, scale=scale).of("judge", "quality"), Told()
     shown = Estimate(0.8, 0.7, 0.9, n_groups=len(verdicts))
-    order = Agreement("spearman", shown, None, False, False, False, None, False, None, len(verdicts), len(verdicts), 0)
+    order = Agreement("spearman", shown, None, False, False, None, False, None, len(verdicts), len(verdicts), 0)
     kinds._tell_grades(own, all_told, CheckOptions(**options), order)
     (note,) = all_told.notes
     assert all("[kinds" not in words_of(language).say(note.finding) for language in ("en", "pt"))

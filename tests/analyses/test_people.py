@@ -157,6 +157,70 @@ def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
     assert "copies_judge" in keys(tell("numeric", scores, scores))
 
 
+EQUAL = np.random.default_rng(9)
+STARS, POINTS = EQUAL.integers(1, 6, 400).astype(float), EQUAL.integers(0, 101, 400).astype(float)
+CLASSES = EQUAL.integers(0, 2, 400).astype(float)
+COUNTS = np.where(EQUAL.random(400) < 0.8, 0.0, EQUAL.integers(1, 25, 400))  # mostly none
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "n", "sign"),
+    [
+        ("pass_fail", CLASSES, 40, None),  # of those who agree on 98 %, 45 in 100 are equal on all
+        ("pass_fail", CLASSES, 250, None),
+        ("pass_fail", CLASSES, 320, "category"),
+        ("unordered", STARS, 150, None),  # five classes of easy texts
+        ("unordered", STARS, 320, "category"),
+        ("ordered", STARS - 1, 40, None),
+        ("ordered", STARS - 1, 80, "grade"),
+        ("numeric", POINTS, 12, None),
+        ("numeric", POINTS, 20, "fine"),
+        ("numeric", COUNTS, 40, None),  # more than ten values, and nearly all the same
+        ("numeric", STARS * 0.1 + 0.2, 80, "grade"),
+    ],
+)
+def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(kind, labels, n, sign) -> None:
+    labels = labels[:n]
+    written = labels + 1e-13 * (np.arange(n) % 2)  # as of another scale
+    found = tell(kind, labels if kind != "numeric" else written, labels)
+    if sign is None:
+        assert keys(found)["same_as_judge"] == Weight.LIMITS and "copies_judge" not in keys(found)
+        assert any(note.settle and note.settle.key == "people.settle_equal" for note in found.notes)
+        assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) is None
+    else:
+        (note,) = (each for each in found.notes if each.finding.key == "people.copies_judge")
+        assert note.weight is Weight.REVERSES and note.finding.values["why"].key == f"people.why_{sign}"
+        assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) == "identical"
+
+
+def test_equal_texts_of_few_groups_are_few() -> None:
+    groups = {"group": [f"g{n % 30}" for n in range(400)]}
+    assert "same_as_judge" in keys(tell("pass_fail", CLASSES, CLASSES, groups))
+
+
+@pytest.mark.parametrize(("errors", "raters", "sign"), [(5, 2, None), (40, 2, "split"), (4, 3, None), (8, 3, "alone")])
+def test_whoever_is_equal_also_where_others_say_something_else_copies(errors, raters, sign) -> None:
+    """One person's labels are the judge's, also on items on which the others agree on something else."""
+    judge = CLASSES[:100]
+    others = np.where(np.arange(100) < errors, 1 - judge, judge)
+    # The others are not the same as each other: both would be copies, too.
+    third = np.where(np.arange(100) == 99, 1 - judge, others)
+    labels = {"copy": judge, "ben": others, "eva": third}
+    found = tell("pass_fail", judge, dict(list(labels.items())[:raters]))
+    assert ("copies_judge" in keys(found)) is (sign is not None)
+    if sign is not None:
+        (why,) = (n.finding.values["why"] for n in found.notes if n.finding.key == "people.copies_judge")
+        assert (why.key, why.values["apart"]) == (f"people.why_{sign}", errors)
+
+
+def test_verdicts_that_are_the_majority_on_few_items_are_no_consensus_yet() -> None:
+    truth = CLASSES[:80]
+    for split, made in ((10, None), (40, "consensus")):
+        dissent = np.where(np.arange(80) < split, 1 - truth, truth)
+        table = verdict_table("pass_fail", truth, {"ana": truth, "ben": truth, "eva": dissent})
+        assert people.made_from("pass_fail", table.of("judge", "quality").pairs()) == made
+
+
 def test_the_stricter_rater_is_named_and_the_others_are_not(rng) -> None:
     truth = rng.normal(50, 15, N)
     labels = {name: truth + rng.normal(0, 5, N) - 6 * (name == "strict") for name in ("a", "b", "strict")}

@@ -59,9 +59,8 @@ class Agreement:
             of the sentence that says so. raw: The share of verdicts that agree (numeric: None).
         constant, one_class: The judge said one thing only; people did (in a pairwise choice only where not every item
             was shown in both orders, as the numbering of two outputs means nothing).
-        identical: The verdicts equal all labels of a rater: the labels may be the judge's own.
-        copied: "in_step" where no two verdicts are in another order than labels of many values, "consensus" where the
-            verdicts are the mean, the median or the majority of several raters: they may be made from the labels.
+        copied: How verdicts may be made from the labels, or these from them (`people.made_from`); None where nothing
+            says so.
         reversed: The interval lies wholly below 0. first: Share of choices of the output shown first (pairwise with
             known orders).
         n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing.
@@ -72,7 +71,6 @@ class Agreement:
     raw: Estimate | None
     constant: bool
     one_class: bool
-    identical: bool
     copied: str | None
     reversed: bool
     first: Estimate | None
@@ -89,7 +87,6 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     n_missing = len(every[every["verdict"].isna()].drop_duplicates(["item", "order"]))
     constant, one_label = (len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label"))
     one_class = one_label and not (kind == "pairwise" and _in_both_orders(pairs))
-    same = pairs["verdict"].eq(pairs["label"]).groupby(pairs["rater"]).all()
     groups = int(pairs["code"].nunique())
     why = None
     if pairs.empty:
@@ -103,7 +100,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
         why = "kinds.why_constant"
     use = beside_labels(pairs, options.level)
     return Agreement(
-        name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class, identical=bool(same.any()),
+        name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class,
         raw=None if kind == "numeric" else use.mean((use.verdicts == use.labels).astype(float), _UNIT),
         copied=made_from(kind, pairs), reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,

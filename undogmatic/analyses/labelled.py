@@ -178,7 +178,7 @@ class LabelledAnalysis(Limited):
         done, margin = rows[there], margin_of(judged.rubric, self.margin)
         score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
         e = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
-        e.follows, e.rival, e.gain, e.same, e.reason = None, None, None, False, None
+        e.follows, e.rival, e.gain, e.same, e.reason, e.equal = None, None, None, False, None, None
         e.failed, e.n_groups = len(rows) - len(done), len(set(units(done)))
         e.few, e.small, e.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
         e.same_score, e.same_label = (
@@ -207,6 +207,7 @@ class LabelledAnalysis(Limited):
         e.held = limits.hold(e.follows, self.order)
         if e.held.outcome == "above":
             e.reason = scored.against(judged, rows, self.level, self.order)
+            e.equal = scored.equal(judged, rows)
             texts = texts_of(done)
             seen, of_texts = rivals.seen_of(judged, texts), (texts, score[there], label[there], units(done))
             e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
@@ -233,6 +234,8 @@ def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
                 tell.number(follows.worst_low, "spearman_worst")
                 tell.number(follows.best_high, "spearman_best")
                 tell.say("bounds_order", worst=follows.worst_low, best=follows.best_high)
+    if e.equal is not None:
+        tell.findings.append(e.equal)
     if e.rival is not None:
         rivals.tell_labelled(tell, e.rival)
 
