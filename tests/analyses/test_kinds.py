@@ -109,8 +109,8 @@ def test_what_a_judge_without_merit_is() -> None:
     assert constant.constant and constant.estimate and constant.estimate.high < 0.2
     one_class, lacking = told(verdict_table("pass_fail", LABELS, np.ones(100)))
     assert one_class.one_class and one_class.estimate is None and "agreement" in lacking.not_examined
-    copied, _ = told(verdict_table("pass_fail", LABELS, {"a": LABELS, "b": right_in(0.8, LABELS)}))
-    assert copied.identical and not told(verdict_table("pass_fail", right_in(0.9, LABELS), LABELS))[0].identical
+    copied, _ = told(verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)))
+    assert copied.copied == "identical" and told(verdict_table("pass_fail", LABELS, LABELS))[0].copied is None
     assert told(verdict_table("pass_fail", 1 - right_in(0.9, LABELS), LABELS))[0].reversed
     still, _ = told(verdict_table("numeric", np.full(100, 3.0), GRADES))
     assert still.constant and still.why == "kinds.why_constant"
@@ -247,6 +247,19 @@ def test_grades_that_are_off_in_a_few_groups_are_not_shown_to_be_off() -> None:
     scale = (-1, 7)
     assert of_grades(many, off, scale).key == "kinds.grades_grades"
     assert of_grades(many, off, scale, groups).key != "kinds.grades_grades"
+
+
+def test_a_judge_that_errs_as_one_of_the_people_does_is_not_told_to_be_off_at_the_ends() -> None:
+    """Its lowest grades lie below what people say on average, as those of each of them do beside the others'."""
+    accused = {"with others": 0, "alone": 0}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = rng.uniform(0.5, 5.5, 300)
+        rater = [np.clip(np.round(truth + rng.normal(0, 1.2, 300)), 1, 5) for _ in range(4)]
+        three = dict(zip("abc", rater[1:], strict=True))
+        accused["with others"] += of_grades(rater[0], three, (1, 5)).key == "kinds.grades_grades"
+        accused["alone"] += of_grades(rater[0], {"a": rater[1]}, (1, 5)).key == "kinds.grades_grades"
+    assert accused["with others"] <= 1 and accused["alone"] > 6
 
 
 def test_grades_that_are_off_without_a_formula_that_helps_get_none() -> None:

@@ -20,7 +20,7 @@ from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTable
-from undogmatic.stats import calibration, limits, rated
+from undogmatic.stats import annotators, calibration, limits, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
 from undogmatic.stats.rated import Bands, Conversion, Gain, Parts, Rated
@@ -328,7 +328,8 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
     matters, somewhere = (share * span if options.margin is None else options.margin for share in _MATTER)
     wrong = bias.low > matters or bias.high < -matters
-    along = rated.bands(use, span, somewhere)
+    people = _of_two_people(pairs, options)
+    along = rated.bands(use, span, somewhere, people)
     if order and (wrong or along.off):
         key, weight = "grades", Weight.LIMITS
     elif bias.low > 0 or bias.high < 0:
@@ -344,7 +345,8 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     digits = 1 if span >= 20 else 2  # as scores are written
     ends = off.values("off") | {"level": options.level, "digits": digits}
     values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends)
-    values["along"] = _along(along, {"limit": somewhere, "usual": int(options.margin is None), "digits": digits})
+    held_to = {"limit": somewhere, "usual": int(options.margin is None), "people": int(people is not None)}
+    values["along"] = _along(along, held_to | {"digits": digits})
     settle = None
     if key == "grades":
         found = rated.conversion(use, own.table.scale or (-np.inf, np.inf), options.rng())
@@ -354,6 +356,19 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
             values["convert"] = _formula(found, line, span, digits, own)
             settle = Finding("kinds.settle_convert")
     told.note(f"kinds.grades_{key}", weight, settle, **values)
+
+
+def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
+    """What one person said in place of verdicts, beside what another said of the same items; None where too few items
+    have labels of two people."""
+    once = pairs.drop_duplicates(["item", "rater"])
+    coded = (pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater"))
+    found = annotators.rater_pairs(*coded, options.rng())
+    label, codes = once["label"].to_numpy(dtype=np.float64), once["code"].to_numpy(dtype=np.intp)
+    if np.unique(codes[found.first]).size < FEWEST:
+        return None
+    one, other = np.concatenate([found.first, found.second]), np.concatenate([found.second, found.first])
+    return Rated(label[one], label[other], np.ones(one.size), codes[one], options.level)
 
 
 def _along(found: Bands, values: dict[str, Any]) -> Finding:

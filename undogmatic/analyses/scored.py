@@ -46,7 +46,7 @@ def against(judged: LongTable, rows: pd.DataFrame, level: float, least: float) -
 
 
 def equal(judged: LongTable, rows: pd.DataFrame) -> Finding | None:
-    """What is asked where all scores are the labels of a person, and nothing else says that they were copied; else None.
+    """What is asked where all scores are a person's labels, and nothing else says that they were copied; else None.
 
     Args:
         judged, rows: As in `against`.

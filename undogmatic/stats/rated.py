@@ -332,7 +332,7 @@ class Bands(NamedTuple):
     off: list[Band]
 
 
-def bands(use: Rated, span: float, limit: float) -> Bands:
+def bands(use: Rated, span: float, limit: float, people: Rated | None = None) -> Bands:
     """Compare verdicts with what people say on average of items with such a verdict, from low verdicts to high ones.
 
     People's labels are regressed on the verdicts: by a step in each band of them, for which no line is
@@ -343,14 +343,24 @@ def bands(use: Rated, span: float, limit: float) -> Bands:
 
     Args:
         span: The longest distance of a verdict and a label. limit: A distance up to which verdicts are not off.
+        people: Labels of one person in place of verdicts beside those of another, where several people labelled.
+            Grades of one person are off, too, beside what others say on average: at the ends of a scale the others
+            can only lie further in. Verdicts that are off by no more than these are not called off.
     """
     step = _steps(use)
     n = int(step.max()) + 1
     level = 1 - (1 - use.level) / (n + 2)
     line = _Line.of(use.verdicts - use.labels, use.verdicts, use.weights)
 
-    def side(off: Estimate) -> int:
-        return int(off.low > limit) - int(off.high < -limit)
+    usual = None if people is None else _Line.of(people.verdicts - people.labels, people.verdicts, people.weights)
+
+    def side(off: Estimate, inside: NDArray[np.bool_]) -> int:
+        of_people = 0.0
+        if usual is not None and people is not None:
+            middle = float(np.average(use.verdicts[inside], weights=use.weights[inside]))
+            there = float(np.clip(middle, people.verdicts.min(), people.verdicts.max()))
+            of_people = float(np.average(usual.at(there), weights=people.weights))
+        return int(off.low > max(limit, of_people)) - int(off.high < min(-limit, of_people))
 
     def band(first: int, last: int) -> Band:
         inside = (first <= step) & (step <= last)
@@ -358,16 +368,17 @@ def bands(use: Rated, span: float, limit: float) -> Bands:
         apart = np.where(inside, use.verdicts - use.labels, 0.0)
         off = use.mean(apart, (-span, span), size=inside.astype(np.float64), level=level)
         assert off is not None, "a band has verdicts"
-        if first == last and first in (0, n - 1) and line is not None and not side(off):
+        if first == last and first in (0, n - 1) and line is not None and not side(off, inside):
             middle = float(np.average(own, weights=use.weights[inside]))
             by_line = use.mean(line.at(middle), (-np.inf, np.inf), level=level)
-            if by_line is not None and side(by_line) * off.value > limit:
+            if by_line is not None and side(by_line, inside) * off.value > limit:
                 off = by_line.replace(n=off.n)
         return Band(float(own.min()), float(own.max()), off)
 
     every = [band(place, place) for place in range(n)]
+    sides = [side(own.off, step == n) for n, own in enumerate(every)]
     off, place = [], 0
-    for beyond, run in itertools.groupby(every, lambda own: side(own.off)):
+    for beyond, run in itertools.groupby(sides):
         size = len(list(run))
         off += [every[place] if size == 1 else band(place, place + size - 1)] if beyond else []
         place += size
