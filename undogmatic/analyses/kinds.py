@@ -362,8 +362,8 @@ def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
     """What one person said in place of verdicts, beside what another said of the same items; None where too few items
     have labels of two people."""
     once = pairs.drop_duplicates(["item", "rater"])
-    coded = (pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater"))
-    found = annotators.rater_pairs(*coded, options.rng())
+    item, rater = (pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater"))
+    found = annotators.rater_pairs(item, rater, options.rng())
     label, codes = once["label"].to_numpy(dtype=np.float64), once["code"].to_numpy(dtype=np.intp)
     if np.unique(codes[found.first]).size < FEWEST:
         return None
