@@ -9,6 +9,8 @@ not rule out (Fieller's theorem with another interval in place of Student's). Wh
 mean is the first term of its expansion (the influence function), which is exact for a mean.
 """
 
+import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,13 +20,19 @@ from numpy.typing import NDArray
 from scipy import special
 
 from undogmatic.stats import checks, means
-from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 FEWEST = 5
 """With fewer units the limits of a coefficient are -1 and 1."""
 MOST_CELLS = 12
 """With more categories, what a pair could add is looked for in the cells seen and in the two farthest apart."""
+FEWEST_BANDS, MOST_BANDS = 3, 5
+"""Bands of many different verdicts: the more where each has enough units."""
+FEWEST_IN_BAND = 10
+MOST_VALUES = 7
+"""Of no more different verdicts, such as the grades of a short scale, each is a band where it has enough units."""
+FOLDS = 10
 MANY = 5_000
 """With more units the limits of a coefficient need no search."""
 Parts = Callable[[Array], tuple[Array, Array]]
@@ -255,34 +263,147 @@ def _of_numbers(
     return use.ratio(apart(x, y), chance, most, (x, y))
 
 
-def drift_values(a: Array, b: Array, span: float, weights: Array | None = None) -> Array | None:
-    """Values whose weighted mean is the drift over the whole scale: the least-squares slope of a - b on the mean of
-    both, times `span` (Bland and Altman's trend); shape (n,). Their spread is that of the slope, corrected for leverage
-    (HC3). None where every mean is the same.
+def drift_values(apart: Array, on: Array, span: float, weights: Array | None = None) -> Array | None:
+    """Values whose weighted mean is the drift over a span: the least-squares slope of differences on something known of
+    each pair, times `span`; shape (n,). Their spread is that of the slope, corrected for leverage (HC3). None where
+    that is the same of every pair.
 
-    Values of different spread give a drift even where neither is at fault.
+    What the differences are regressed on decides what a drift means. Of two runs of one judge, which err
+    alike, it is the mean of both (Bland and Altman's trend). Of a judge beside people it is the verdict: what
+    people say is compared with what the judge said, and a judge that says what people say on average has no
+    drift. On the mean of both it would have one, as labels of single people spread more than their average.
 
+    Args:
+        apart, on: One minus the other, and what it is regressed on, shape (n,).
     References:
         Bland and Altman (1999), doi:10.1177/096228029900800204
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549
     """
-    apart, middle = a - b, (a + b) / 2
-    w = np.full(apart.size, 1 / apart.size) if weights is None else weights / weights.sum()
-    centred = middle - w @ middle
-    square = float(w @ centred**2)
-    if square <= checks.SAME * max(1.0, float(w @ middle**2)):
-        return None
-    slope = float(w @ (centred * apart)) / square
-    leverage = w + w * centred**2 / square
-    rest = (apart - w @ apart - slope * centred) / np.maximum(1 - leverage, w)
-    pull = centred * rest / square
-    return np.asarray(span * (slope + pull - w @ pull))
+    fitted = _Line.of(apart, on, weights)
+    return None if fitted is None else span * fitted.slopes
+
+
+class _Line(NamedTuple):
+    """The least-squares line of differences on something, as values whose weighted means are its height in the middle
+    and its slope, shape (n,) each; `middle` is the weighted mean of what they are regressed on."""
+
+    heights: Array
+    slopes: Array
+    middle: float
+
+    @classmethod
+    def of(cls, apart: Array, on: Array, weights: Array | None) -> "_Line | None":
+        w = np.full(apart.size, 1 / apart.size) if weights is None else weights / weights.sum()
+        middle = float(w @ on)
+        centred = on - middle
+        square = float(w @ centred**2)
+        if square <= checks.SAME * max(1.0, float(w @ on**2)):
+            return None
+        slope = float(w @ (centred * apart)) / square
+        leverage = w + w * centred**2 / square
+        rest = (apart - w @ apart - slope * centred) / np.maximum(1 - leverage, w)
+        pull = centred * rest / square
+        return cls(w @ apart + rest - w @ rest, slope + pull - w @ pull, middle)
+
+    def at(self, where: float) -> Array:
+        """Values whose weighted mean is the height of the line there."""
+        return np.asarray(self.heights + (where - self.middle) * self.slopes)
 
 
 def drift(use: Rated, span: float) -> Estimate | None:
-    """How much verdict minus label changes over a scale so long (`drift_values`)."""
-    values = drift_values(use.verdicts, use.labels, span, use.weights)
+    """How much more verdicts lie above the labels where verdicts are higher by so much (`drift_values`)."""
+    values = drift_values(use.verdicts - use.labels, use.verdicts, span, use.weights)
     return None if values is None else use.mean(values, (-np.inf, np.inf))
+
+
+class Band(NamedTuple):
+    """Verdicts from `first` to `last`, and how far they lie above the labels of their items on average."""
+
+    first: float
+    last: float
+    off: Estimate
+
+
+class Bands(NamedTuple):
+    """The bands of the verdicts, from the lowest up, and those that are shown to be off by more than a limit. Of the
+    latter, neighbours that are off to the same side are told as one."""
+
+    every: list[Band]
+    off: list[Band]
+
+
+def bands(use: Rated, span: float, limit: float, people: Rated | None = None) -> Bands:
+    """Compare verdicts with what people say on average of items with such a verdict, from low verdicts to high ones.
+
+    People's labels are regressed on the verdicts: by a step in each band of them, for which no line is
+    assumed, and by a line, which shows more at the ends where labels are few. A band is off where its step is
+    shown to be; the lowest and the highest also where the line is shown to be there and the step lies beyond
+    the limit too. How far labels of single people spread matters to the width of intervals alone, which hold
+    for all of them together (Bonferroni).
+
+    Args:
+        span: The longest distance of a verdict and a label. limit: A distance up to which verdicts are not off.
+        people: Labels of one person in place of verdicts beside those of another, where several people labelled.
+            Grades of one person are off, too, beside what others say on average: at the ends of a scale the others
+            can only lie further in. Verdicts that are off by no more than these are not called off.
+    """
+    step = _steps(use)
+    n = int(step.max()) + 1
+    level = 1 - (1 - use.level) / (n + 2)
+    line = _Line.of(use.verdicts - use.labels, use.verdicts, use.weights)
+
+    usual = None if people is None else _Line.of(people.verdicts - people.labels, people.verdicts, people.weights)
+
+    def side(off: Estimate, inside: NDArray[np.bool_]) -> int:
+        of_people = 0.0
+        if usual is not None and people is not None:
+            middle = float(np.average(use.verdicts[inside], weights=use.weights[inside]))
+            there = float(np.clip(middle, people.verdicts.min(), people.verdicts.max()))
+            of_people = float(np.average(usual.at(there), weights=people.weights))
+        return int(off.low > max(limit, of_people)) - int(off.high < min(-limit, of_people))
+
+    def band(first: int, last: int) -> Band:
+        inside = (first <= step) & (step <= last)
+        own = use.verdicts[inside]
+        apart = np.where(inside, use.verdicts - use.labels, 0.0)
+        off = use.mean(apart, (-span, span), size=inside.astype(np.float64), level=level)
+        assert off is not None, "a band has verdicts"
+        if first == last and first in (0, n - 1) and line is not None and not side(off, inside):
+            middle = float(np.average(own, weights=use.weights[inside]))
+            by_line = use.mean(line.at(middle), (-np.inf, np.inf), level=level)
+            if by_line is not None and side(by_line, inside) * off.value > limit:
+                off = by_line.replace(n=off.n)
+        return Band(float(own.min()), float(own.max()), off)
+
+    every = [band(place, place) for place in range(n)]
+    sides = [side(own.off, step == n) for n, own in enumerate(every)]
+    off, place = [], 0
+    for beyond, run in itertools.groupby(sides):
+        size = len(list(run))
+        off += [every[place] if size == 1 else band(place, place + size - 1)] if beyond else []
+        place += size
+    return Bands(every, off)
+
+
+def _steps(use: Rated) -> Index:
+    """The band that each verdict is in, counted from the lowest up. Equal verdicts are in one band; a band has
+    FEWEST_IN_BAND units or more, and of many different verdicts its share of all units."""
+    values, place = np.unique(use.verdicts, return_inverse=True)
+    n_units = int(np.unique(use.codes).size)
+    enough = FEWEST_IN_BAND
+    if values.size > MOST_VALUES:
+        enough = max(enough, n_units // (MOST_BANDS if n_units >= MOST_BANDS * FEWEST_IN_BAND else FEWEST_BANDS))
+    units_of = np.split(use.codes[np.argsort(place, kind="stable")], np.cumsum(np.bincount(place))[:-1])
+    steps, seen = np.zeros(values.size, dtype=np.intp), set[int]()
+    for at, units in enumerate(units_of):
+        steps[at] = steps[max(at - 1, 0)]
+        if len(seen) >= enough:
+            steps[at] += 1
+            seen = set()
+        seen.update(units.tolist())
+    if len(seen) < enough and steps[-1] > 0:
+        steps[steps == steps[-1]] -= 1
+    return steps[place]
 
 
 class Conversion(NamedTuple):
@@ -295,21 +416,70 @@ class Conversion(NamedTuple):
         """Grades, converted."""
         return self.slope * grades + self.shift
 
-    def rounded(self, digits: int) -> "Conversion":
-        """As it is written: the slope with two decimals, the shift with so many."""
-        return Conversion(round(self.slope, 2), round(self.shift, digits))
+    def rounded(self, span: float, digits: int) -> "Conversion":
+        """As it is written: the shift with so many decimals, the slope so that it moves no grade by more."""
+        return Conversion(round(self.slope, self.decimals(span, digits)), round(self.shift, digits))
+
+    @staticmethod
+    def decimals(span: float, digits: int) -> int:
+        """Decimals of the slope on a scale so long."""
+        return max(2, digits + math.ceil(math.log10(span)))
 
 
-def conversion(use: Rated, drift: float, span: float) -> Conversion:
-    """The line that takes verdicts to labels where both err: that of Bland and Altman's trend, solved for the label.
+class Gain(NamedTuple):
+    """A conversion, and the mean squared distance of verdicts and labels before it and after it, on items that it was
+    not fitted to."""
+
+    line: Conversion
+    before: float
+    after: float
+
+
+def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
+    """The shift that takes verdicts to what people say on average, or the line where that is shown to do better; None
+    where neither is shown to bring verdicts closer to the labels of items that it was not fitted to.
+
+    Both are fitted by least squares of labels on verdicts, with one tenth of the units left out at a time. A line
+    through two things that both err (Bland and Altman's trend, solved for the label) would make the grades of a good
+    judge spread as far as labels of single people do, and so take them away from what people say on average.
 
     Args:
-        drift: How much verdict minus label changes over the span; with 0 the mean difference alone is taken out.
+        scale: Where converted grades are cut off.
     """
-    middle = float(np.average((use.verdicts + use.labels) / 2, weights=use.weights))
-    apart = float(np.average(use.verdicts - use.labels, weights=use.weights))
-    half = drift / span / 2
-    return Conversion((1 - half) / (1 + half), (2 * half * middle - apart) / (1 + half))
+    fold = rng.permutation(int(use.codes.max()) + 1)[use.codes] % FOLDS
+    squared = least = (use.verdicts - use.labels) ** 2
+    found, nearest = None, use.verdicts
+    for fit in (_shift, _line):
+        converted = np.empty(squared.size)
+        for held_out in range(FOLDS):
+            own = fold == held_out
+            if own.all():
+                return None
+            converted[own] = fit(use, ~own).of(use.verdicts[own])
+        converted = np.clip(converted, *scale)
+        after = (converted - use.labels) ** 2
+        # (a - l)^2 - (b - l)^2 is no more than the distance of a and b times twice the longest that there is.
+        most = 2 * float(np.ptp(np.concatenate([use.verdicts, use.labels, converted, nearest])))
+        most *= float(np.abs(nearest - converted).max())
+        gain = use.mean(least - after, (-most, most))
+        if gain is not None and gain.low > 0:
+            distances = (float(np.average(each, weights=use.weights)) for each in (squared, after))
+            found, least, nearest = Gain(fit(use, np.ones(fold.size, dtype=bool)), *distances), after, converted
+    return found
+
+
+def _shift(use: Rated, rows: NDArray[np.bool_]) -> Conversion:
+    apart = use.labels[rows] - use.verdicts[rows]
+    return Conversion(1.0, float(np.average(apart, weights=use.weights[rows])))
+
+
+def _line(use: Rated, rows: NDArray[np.bool_]) -> Conversion:
+    x, y, w = use.verdicts[rows], use.labels[rows], use.weights[rows]
+    if checks.is_constant(x):
+        return _shift(use, rows)
+    centre = float(np.average(x, weights=w))
+    slope = float(np.sum(w * (x - centre) * y) / np.sum(w * (x - centre) ** 2))
+    return Conversion(slope, float(np.average(y, weights=w)) - slope * centre)
 
 
 class Slice(NamedTuple):
