@@ -17,6 +17,7 @@ from omegaconf import OmegaConf
 import undogmatic.run
 from tests.conftest import Capture, Patch, put, rows_in
 from tests.stub_server import Fault, StubServer
+from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.independence import withheld
 from undogmatic.api import score_text, score_texts
 from undogmatic.config.door import compose_config
@@ -375,7 +376,7 @@ def test_several_questions_to_one_composite_are_answered_together_as_each_alone(
         elsewhere(tmp_path / name, table, f"analysis={name}")
         own = {key: value for key, value in told(tmp_path / name, "metrics").items() if key.startswith(name)}
         assert own and {key: together[key] for key in own} == own
-    with pytest.raises(ConfigError, match="pillar 'judge', of which there are 1"):
+    with pytest.raises(Unsuited, match="pillar 'judge', of which there are 1"):
         lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
         alone = put(tmp_path / "alone.csv", "".join(line for line in lines if ",oak," not in line))
         elsewhere(tmp_path / "one", alone, "analysis=[pillars,agreement]")
