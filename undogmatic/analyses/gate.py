@@ -253,11 +253,12 @@ def _day_of(moment: Any, path: str) -> datetime.date:
 
 def _span_of(scale: Any) -> float | None:
     """How far apart two values of a rubric's scale may lie; None where it is none of numbers."""
-    low, high = (scale.get(end) if isinstance(scale, dict) else None for end in ("minimum", "maximum"))
-    if any(isinstance(end, bool) for end in (low, high)):
+    if not isinstance(scale, dict):
         return None
-    numbers = isinstance(low, int | float) and isinstance(high, int | float)
-    return float(high - low) if numbers else None
+    low, high = scale.get("minimum"), scale.get("maximum")
+    if not isinstance(low, int | float) or not isinstance(high, int | float):
+        return None
+    return float(high - low)
 
 
 def _of_analysis(metrics: Mapping[str, float], name: str, what: str) -> int:

@@ -56,7 +56,6 @@ _noted: ContextVar[dict[str, str] | None] = ContextVar("undogmatic_noted", defau
 _keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
 _PIECE = 1 << 18  # bytes that are unpacked at once: what is packed may be a thousand times as long unpacked
-_BLANK_LINES = re.compile(rb"(?:\r?\n){2,}")
 
 
 class JsonClient:
@@ -132,7 +131,10 @@ class JsonClient:
                     if max(total, sent) > most:
                         raise LongReply(f"{self.about} sent more than {most:,} bytes")
                     # Line breaks alone, by the hundred million, would each take a step below.
-                    *ended, rest = _BLANK_LINES.sub(b"\n", piece).split(b"\n")
+                    piece = piece.replace(b"\r\n", b"\n")  # noqa: PLW2901
+                    while b"\n\n" in piece:
+                        piece = piece.replace(b"\n\n", b"\n")  # noqa: PLW2901
+                    *ended, rest = piece.split(b"\n")
                     for part in ended:
                         add(part)
                         end()
