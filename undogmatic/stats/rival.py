@@ -106,7 +106,8 @@ def at_equal(
         basis = basis[:, size > 1e-9 * size[0]]
         pairs.append(sides - basis @ (basis.T @ sides))
         by_group = np.column_stack([np.bincount(codes, one) for one in basis.T])
-        freedom[column] = _freedom(*pairs[-1].T, codes, basis.shape[1], float(np.sum(by_group**2)))
+        one, other = pairs[-1].T
+        freedom[column] = _freedom(one, other, codes, basis.shape[1], float(np.sum(by_group**2)))
     rest = np.stack(pairs, axis=-1)
     return _left((rest[:, 0], rest[:, 1]), freedom, _scale_of(judge, people, coefficient), level, groups)
 
