@@ -36,8 +36,8 @@ WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_
 
 SETTLED = tuple(
     (
-        "no_labels nothing_common identical in_step consensus one_class few column surface follows missing order "
-        "texts_lack no_texts few_texts"
+        "no_labels nothing_common identical in_step consensus one_class few column surface follows surface_open "
+        "missing order texts_lack no_texts few_texts"
     ).split()
 )
 """Verdicts that a sentence of their own says how to settle."""

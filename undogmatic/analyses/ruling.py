@@ -367,6 +367,7 @@ CHECK = Rules("check.verdict_", (
     Rule("column", "not_yet", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
     Rule("surface", "not_yet", lambda e: e.rival.outcome == "as_good", f"{_AGREES} number=rival.by_number"),
     Rule("follows", "not_yet", lambda e: e.rival.outcome == "follows", _AGREES),
+    Rule("surface_open", "not_yet", lambda e: e.rival.outcome == "open", _AGREES),
     Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least default"),
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
     Rule("order", "not_yet", lambda e: e.one_order, _AGREES),
