@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.outside import brief, visible
 
 
@@ -72,8 +73,7 @@ def _label(typed: argparse.Namespace) -> None:
         drawn = np.random.default_rng(typed.seed).permutation(len(entries))[: typed.random]
         entries = [entries[n] for n in drawn]
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
-    if out.resolve() == Path(typed.file).resolve():
-        raise ConfigError(f"--out is {brief(str(out))}, the file with the texts itself. Name another.")
+    keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
     question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
     sheet = Sheet(entries, scale, out, typed.rater or getpass.getuser(), question, typed.language)
     try:
