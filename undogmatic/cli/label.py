@@ -4,12 +4,16 @@ import argparse
 import contextlib
 import getpass
 import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.errors import ConfigError
 from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.outside import brief, visible
+
+if TYPE_CHECKING:
+    from undogmatic.review.page import Entry, Server
 
 
 def add(commands: Any) -> None:
@@ -62,9 +66,10 @@ def _label(typed: argparse.Namespace) -> None:
     if typed.scale is not None and typed.rubric is not None:
         raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
     scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
-    entries, read = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+    table = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+    entries: Sequence[Entry] = table.entries
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
-    put([words.say(finding) for finding in read])
+    put([words.say(finding) for finding in table.notes])
     if typed.random is not None:
         import numpy as np
 
@@ -75,22 +80,44 @@ def _label(typed: argparse.Namespace) -> None:
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
     keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
     question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
-    sheet = Sheet(entries, scale, out, typed.rater or getpass.getuser(), question, typed.language)
+    about: dict[str, Any] = {"every": table.entries, "numbered": table.numbered}
+    sheet = Sheet(entries, scale, out, typed.rater or getpass.getuser(), question, typed.language, **about)
     try:
         server = Server(sheet, typed.port)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"--port is {typed.port}, which cannot be used: {error}. Leave it out.") from None
+    counts = {"total": len(entries), "rater": sheet.rater, "out": str(out)}
     with server:
-        counts = {"total": len(entries), "rater": sheet.rater, "out": str(out)}
         print(visible(words.text("label.begins", done=len(sheet.done), **counts)))
+        if sheet.lost:
+            put([words.text("label.lost", n=sheet.lost, file=typed.file, **counts)])
         print(f"{words.text('label.here')}\n\n  {server.url}\n", flush=True)
-        if not typed.no_browser:
-            import webbrowser
-
-            webbrowser.open_new_tab(server.url)
-        with contextlib.suppress(KeyboardInterrupt):
+        with _browser(server, not typed.no_browser), contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
+    if sheet.replaced:
+        put([words.text("label.replaced", n=sheet.replaced, **counts)])
     print(visible(words.text("label.ends", done=len(sheet.done), **counts)))
-    chosen = "random" if typed.random is not None else "all"
-    again = ["undogmatic", "check", typed.file, str(out), *(("--labels", chosen) if chosen == "random" else ())]
-    print(visible(f"  {shlex.join(again)}"))
+    print(visible(f"  {_next(typed, out)}"))
+
+
+@contextlib.contextmanager
+def _browser(server: "Server", opened: bool) -> Iterator[None]:
+    """Have the browser open the page, if it shall."""
+    if opened:
+        import webbrowser
+
+        webbrowser.open_new_tab(server.open_door().resolve().as_uri())
+    try:
+        yield
+    finally:
+        server.close_door()
+
+
+def _next(typed: argparse.Namespace, out: Path) -> str:
+    """The command that checks the judge by these labels, with the options by which the table was read."""
+    options = ["--labels", "random"] if typed.random is not None else []
+    options += ["--item", typed.item] if typed.item is not None else []
+    options += ["--text", typed.text[0]] if len(typed.text) == 1 else []
+    options += ["--sheet", typed.sheet] if typed.sheet is not None else []
+    options += ["--language", typed.language] if typed.language != "en" else []
+    return shlex.join(["undogmatic", "check", typed.file, str(out), *options])

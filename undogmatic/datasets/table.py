@@ -16,6 +16,7 @@ import pandas as pd
 
 from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
+from undogmatic.datasets.by_row import with_labels
 from undogmatic.datasets.cells import Cells, as_slice, read_cells
 from undogmatic.datasets.columns import SETTING, SETTINGS, Columns, find_columns, quoted, side_of, tokens
 from undogmatic.datasets.frames import Frame, aligned, read_frame
@@ -83,7 +84,8 @@ class _Builder:
     def __init__(self, frames: Sequence[Frame], options: TableOptions) -> None:
         options = parted(frames, options)
         self.options, (self.selection, self.probability) = options, _selection(options.labels)
-        frames = with_ids(frames, options.item)
+        frames, options = with_labels(with_ids(frames, options.item), options)
+        self.options = options
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
         self.cells = pd.concat([frame.cells for frame in self.frames], ignore_index=True, sort=False).astype(object)
