@@ -4,11 +4,11 @@ import argparse
 import contextlib
 import getpass
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.outside import brief, visible
 
@@ -96,8 +96,12 @@ def _label(typed: argparse.Namespace) -> None:
             server.serve_forever()
     if sheet.replaced:
         put([words.text("label.replaced", n=sheet.replaced, **counts)])
-    print(visible(words.text("label.ends", done=len(sheet.done), **counts)))
-    print(visible(f"  {_next(typed, out)}"))
+    done = len(sheet.done)
+    command, refused = _next(typed, out)
+    key = "ends" if refused is None else "ends_alone"
+    print(visible(words.text(f"label.{key}", done=done, why=refused or "", **counts)))
+    if refused is None:
+        print(visible(f"  {command}"))
 
 
 @contextlib.contextmanager
@@ -113,11 +117,26 @@ def _browser(server: "Server", opened: bool) -> Iterator[None]:
         server.close_door()
 
 
-def _next(typed: argparse.Namespace, out: Path) -> str:
-    """The command that checks the judge by these labels, with the options by which the table was read."""
-    options = ["--labels", "random"] if typed.random is not None else []
-    options += ["--item", typed.item] if typed.item is not None else []
-    options += ["--text", typed.text[0]] if len(typed.text) == 1 else []
-    options += ["--sheet", typed.sheet] if typed.sheet is not None else []
+def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
+    """The command that comes next, and why it would be refused, if it would: the judge's verdicts
+    may not be in the table yet, or may be in several columns. Without a label the page comes again."""
+    from undogmatic.datasets.table import TableOptions, read_table
+
+    if not out.is_file():
+        return shlex.join(["undogmatic", *typed.line]), None
+    chosen = {"item": typed.item, "text": tuple(typed.text), "sheet": typed.sheet}
+    options = [word for option, names in _named(chosen) for name in names for word in (option, name)]
+    options += ["--labels", "random"] if typed.random is not None else []
     options += ["--language", typed.language] if typed.language != "en" else []
-    return shlex.join(["undogmatic", "check", typed.file, str(out), *options])
+    try:
+        for files in ([typed.file], [typed.file, str(out)]):  # alone, it is said what lacks in it
+            read_table(files, TableOptions(**chosen))
+    except (ConfigError, DataError) as error:
+        return "", str(error)
+    return shlex.join(["undogmatic", "check", typed.file, str(out), *options]), None
+
+
+def _named(chosen: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[str]]]:
+    for option, names in chosen.items():
+        several = names if isinstance(names, tuple) else [names]
+        yield f"--{option}", [name for name in several if name is not None]

@@ -142,9 +142,8 @@ def with_labels(frames: Sequence[Frame], options: TableOptions) -> tuple[list[Fr
     others = {str(name) for each in tables for name in each.cells}
     ids = _texts(table.cells[_ids(table, options) or ID])
     rows = _Rows(table, ids, numbers)
-    placed = {id(sheet): _placed(sheet, rows, others) for sheet in sheets}
-    rest = iter(tables)
-    return [placed.get(id(frame)) or next(rest) for frame in frames], options
+    # The table comes first, whichever was typed first: further labels are given on it.
+    return [*tables, *(_placed(sheet, rows, others) for sheet in sheets)], options
 
 
 class _Rows(NamedTuple):
