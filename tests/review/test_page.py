@@ -24,6 +24,7 @@ from undogmatic.review.page import (
     Entry,
     Server,
     Sheet,
+    keys_of,
     read_entries,
     read_rubric,
     scale_of,
@@ -160,6 +161,27 @@ def test_a_label_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
 )
 def test_scales_are_typed_in_a_word(typed_scale: str, span: str) -> None:
     assert span in scale_of(typed_scale).span()
+
+
+@pytest.mark.parametrize(
+    ("typed_scale", "keys"),
+    [
+        ("1-5", "12345"),
+        ("1-10", "1234567890"),
+        ("0-10", "0123456789x"),
+        ("1-20", ""),  # a field for the number
+        ("0..1", ""),
+        ("pass,fail", "12"),
+        ("a<b<c<d<e<f<g<h<i<j<k<l<m", "1234567890abd"),
+        ("2,1,3", "213"),
+    ],
+)
+def test_each_label_has_a_key_that_is_shown(typed_scale: str, keys: str, tmp_path: Path) -> None:
+    assert keys_of(["-1", "0", "1"]) == ["a", "0", "1"]
+    about = sheet(tmp_path, typed_scale).about()
+    assert "".join(about["keys"]) == keys and len(about["options"]) == len(about["keys"])
+    assert len(set(about["keys"])) == len(keys) and "c" not in keys
+    assert keys_of([f"name {n}" for n in range(60)])[34:] == [""] * 26
 
 
 @pytest.mark.parametrize("wrong", ["5-1", "a-b", "", "pass", "a,a", "<", "1..x"])

@@ -1,4 +1,5 @@
-"""Holds `undogmatic label`: opens a page in the browser on which a person labels the items of a file one by one."""
+"""Holds `undogmatic label`: opens a page in the browser on which a person labels the items of a
+file one by one."""
 
 import argparse
 import contextlib
@@ -118,8 +119,9 @@ def _browser(server: "Server", opened: bool) -> Iterator[None]:
 
 
 def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
-    """The command that comes next, and why it would be refused, if it would: the judge's verdicts
-    may not be in the table yet, or may be in several columns. Without a label the page comes again."""
+    """The command that comes next, and why it would be refused, if it would: the judge's
+    verdicts may not be in the table yet, or may be in several columns. Without a label the page
+    comes again."""
     from undogmatic.datasets.table import TableOptions, read_table
 
     if not out.is_file():

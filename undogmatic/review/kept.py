@@ -1,10 +1,10 @@
 """Keeps the labels of several people in one file, whichever processes write to it at once.
 
-A lock beside the file lets one process write at a time. Before it writes, it reads what others have
-written since: their rows stay, and so do columns that it does not know. A label of an item that the
-rater has not labelled yet is added at the end; for another answer the file is written anew in one
-step. A label that is taken back leaves a row without one, so that no other process takes its absence
-for a loss.
+A lock beside the file lets one process write at a time. Before it writes, it reads what others
+have written since: their rows stay, and so do columns that it does not know. A label of an item
+that the rater has not labelled yet is added at the end; for another answer the file is written
+anew in one step. A label that is taken back leaves a row without one, so that no other process
+takes its absence for a loss.
 """
 
 import contextlib

@@ -1,7 +1,9 @@
-"""Serves a page in the browser on which a person labels items one by one, blind to what judges said of them.
+"""Serves a page in the browser on which a person labels items one by one, blind to what judges said
+of them.
 
-The server listens on 127.0.0.1 alone and answers only to a token that it makes itself, and only to its own page.
-Each label is written to a file at once; the same command goes on where it ended.
+The server listens on 127.0.0.1 alone and answers only to a token that it makes itself, and only
+to its own page. Each label is written to a file at once; the same command goes on where it
+ended.
 """
 
 import contextlib
@@ -35,8 +37,8 @@ Scale = NumericScale | OrderedScale | UnorderedScale
 
 
 class Entry(NamedTuple):
-    """An item: its id, its texts by name, what each judge said of it (shown only once it is labelled), the digest of
-    its texts, and the columns that they stand in."""
+    """An item: its id, its texts by name, what each judge said of it (shown only once it is
+    labelled), the digest of its texts, and the columns that they stand in."""
 
     id: str
     texts: Mapping[str, str]
@@ -46,8 +48,8 @@ class Entry(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of a label: how many items the rater has labelled, the next one without a label, and the label of the
-    same rater that the page did not know of and that this one has replaced."""
+    """What came of a label: how many items the rater has labelled, the next one without a label,
+    and the label of the same rater that the page did not know of and that this one has replaced."""
 
     done: int
     next: int | None
@@ -56,8 +58,9 @@ class Answer(NamedTuple):
 
 @dataclass
 class Sheet:
-    """The items, the scale, and the labels of all raters in the file `out`; `rater` is who labels now. Of items that
-    were drawn, `every` are all of the table, where their ids are but the numbers of rows (`numbered`)."""
+    """The items, the scale, and the labels of all raters in the file `out`; `rater` is who
+    labels now. Of items that were drawn, `every` are all of the table, where their ids are but
+    the numbers of rows (`numbered`)."""
 
     entries: Sequence[Entry]
     scale: Scale
@@ -86,8 +89,9 @@ class Sheet:
                 raise DataError(f"{place}: the label {error}. {way}.") from None
 
     def label(self, item: str, given: Any, comment: str = "", was: str | None = None) -> Answer:
-        """Keep a label; `given` None takes it back, `was` is the rater's own label that the page knew of. Raises
-        ValueError for one that is off the scale, or of no item, and UndogmaticError where it cannot be written."""
+        """Keep a label; `given` None takes it back, `was` is the rater's own label that the page
+        knew of. Raises ValueError for one that is off the scale, or of no item, and
+        UndogmaticError where it cannot be written."""
         place = self.places.get(item)
         if place is None:
             raise ValueError(f"there is no item {brief(item)}")
@@ -148,7 +152,8 @@ class Sheet:
         return self.file.kept.lost
 
     def shown(self, place: int) -> dict[str, Any]:
-        """What the page may know of an item: its texts and, once it is labelled, the label and what judges said."""
+        """What the page may know of an item: its texts and, once it is labelled, the label and
+        what judges said."""
         entry = self.entries[place]
         row = self.file.kept.by_key.get((entry.id, self.rater))
         known = {"place": place, "id": entry.id, "texts": dict(entry.texts), "label": None, "comment": "", "said": {}}
@@ -157,7 +162,8 @@ class Sheet:
         return known
 
     def about(self) -> dict[str, Any]:
-        """What the page may know of the whole: the scale, who labels, how far they are, and where to begin."""
+        """What the page may know of the whole: the scale, who labels, how far they are, and
+        where to begin."""
         self._count()
         scale, marks = self.scale, [n in self._done for n in range(len(self.entries))]
         facts: dict[str, Any] = {"question": self.question, "rater": self.rater, "language": self.language}
@@ -173,24 +179,27 @@ class Sheet:
         return facts | {"options": list(options), "keys": keys_of(options)}
 
 
+DIGITS, LETTERS = "1234567890", "abdefghijklmnopqrstuvwyz"
+"""Keys of labels; c leads to the comment, and x stands for ten where 0 is a grade itself."""
+
+
 def keys_of(options: Sequence[str]) -> list[str]:
-    """The key of each option, "" where there are more options than keys: a grade of one digit has its own digit, 10 has
-    0 (or x, where 0 is a grade itself); others have the digits and then the letters that are left, but for c, which
-    leads to the comment."""
-    digits, letters = "1234567890", "abdefghijklmnopqrstuvwxyz"
+    """The key of each option, "" where there are more options than keys.
+
+    A grade of one digit has its own digit, and 10 has 0, or x where 0 is a grade itself. Names have
+    the digits in their order, and then the letters.
+    """
     graded = all(re.fullmatch(r"-?\d+", option) for option in options)
-    own = {option for option in options if graded and len(option) == 1}
-    spare = iter([key for key in (letters if graded else digits + letters) if key not in own and key != "x"] + ["x"])
-    ten = ("x" if "0" in own else "0") if graded else None
-    return [
-        option if option in own else ten if ten is not None and option == "10" else next(spare, "")
-        for option in options
-    ]
+    own = {option: option for option in options if graded and len(option) == 1}
+    if graded and "10" in options:
+        own["10"] = "x" if "0" in own else "0"
+    left = iter(LETTERS if graded else DIGITS + LETTERS)
+    return [own[option] if option in own else next(left, "") for option in options]
 
 
 def scale_of(typed: str) -> Scale:
-    """The scale that was typed: `1-5` (whole numbers between), `0..100` (any number between), `bad<ok<good` (ordered),
-    `pass,fail` (no order). Raises ConfigError."""
+    """The scale that was typed: `1-5` (whole numbers between), `0..100` (any number between),
+    `bad<ok<good` (ordered), `pass,fail` (no order). Raises ConfigError."""
     from pydantic import ValidationError
 
     try:
@@ -215,8 +224,8 @@ def _number(text: str) -> float:
 
 
 class Server(ThreadingHTTPServer):
-    """The server of one sheet, on 127.0.0.1; `url` is the address that opens the page, and `door` a file that leads a
-    browser there, which is removed once the page is open."""
+    """The server of one sheet, on 127.0.0.1; `url` is the address that opens the page, and
+    `door` a file that leads a browser there, which is removed once the page is open."""
 
     daemon_threads = True
 
@@ -228,14 +237,15 @@ class Server(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}/?token={self.token}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that goes away before its answer: it closes what it does not need any more."""
+        """Say nothing of a browser that goes away before its answer: it closes what it does not
+        need any more."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
     def open_door(self) -> Path:
-        """Write the file that leads a browser to the page. A process's command line is read by everybody on the
-        machine, so the address with the token stands in a file that is its owner's alone, and the browser is started
-        with the name of that file."""
+        """Write the file that leads a browser to the page. A process's command line is read by
+        everybody on the machine, so the address with the token stands in a file that is its
+        owner's alone, and the browser is started with the name of that file."""
         self.door = self.sheet.file.path.with_name(f"label-{secrets.token_hex(8)}.html")
         page = f'<!doctype html><meta http-equiv="refresh" content="0; url={self.url}">\n'
         files.write(self.door, page, files.OWN)
@@ -258,8 +268,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: addresses hold the token."""
 
     def _allowed(self, token: str) -> bool:
-        """Whether the request comes from the page itself: it names this server as its host and origin, and has the
-        token. Answers it otherwise."""
+        """Whether the request comes from the page itself: it names this server as its host and
+        origin, and has the token. Answers it otherwise."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         own = host in self.server.hosts and (origin is None or origin == f"http://{host}")
         if own and hmac.compare_digest(token.encode(), self.server.token.encode()):
@@ -323,18 +333,19 @@ class _Handler(BaseHTTPRequestHandler):
             if not isinstance(comment, str):
                 raise ValueError("the comment is no text")
             was = sent.get("was")
-            told = sheet.label(sent["item"], sent.get("label"), comment, was if isinstance(was, str) else None)
+            known = was if isinstance(was, str) else None
+            told = sheet.label(sent["item"], sent.get("label"), comment, known)
         except (Unreadable, UnicodeDecodeError, ValueError) as error:
             self._answer(400, {"error": f"The label was not kept: it {error}."})
-        except (UndogmaticError, OSError) as error:  # a full disk or a lost folder: the page asks for the label again
+        except (UndogmaticError, OSError) as error:  # a full disk, a lost folder: the page says it
             self._answer(500, {"error": f"The label was not kept: {error}"})
         else:
             self._answer(200, {**told._asdict(), "item": sheet.shown(sheet.places[sent["item"]])})
 
 
 class Table(NamedTuple):
-    """The items of a table, whether their ids are but the numbers of rows, and what is to be said of how it was
-    read."""
+    """The items of a table, whether their ids are but the numbers of rows, and what is to be
+    said of how it was read."""
 
     entries: list[Entry]
     numbered: bool
@@ -344,8 +355,8 @@ class Table(NamedTuple):
 def read_entries(
     path: str, item: str | None, text: Sequence[str], hidden: Sequence[str], sheet: str | None = None
 ) -> Table:
-    """The items of a table, each once. `text` names the columns that are
-    shown (default: those that are known to hold texts), `hidden` those that are told only once an item is labelled,
+    """The items of a table, each once. `text` names the columns that are shown (default: those
+    that are known to hold texts), `hidden` those that are told only once an item is labelled,
     `sheet` a part of a workbook. Raises ConfigError and DataError."""
     from undogmatic.datasets.frames import read_frame
     from undogmatic.datasets.roles import find_texts
@@ -384,7 +395,8 @@ def read_entries(
 
 
 def read_rubric(path: str) -> tuple[Scale, dict[str, str]]:
-    """The scale of a rubric's file and its question by language. Raises ConfigError and DataError."""
+    """The scale of a rubric's file and its question by language. Raises ConfigError and
+    DataError."""
     from pydantic import ValidationError
 
     from undogmatic.records.records import first_problem
