@@ -9,6 +9,7 @@ from typing import Any
 
 from undogmatic.cli.doors import add_language
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import in_settings, keep_apart, named, report_files
 from undogmatic.safety.outside import brief, read_text
 
 READING = {
@@ -112,7 +113,11 @@ def run(typed: argparse.Namespace) -> None:
             what = f"--{name.replace('_', '-')} says something of a trust card, and none is written"
             raise ConfigError(f"{what}. Add --card card.json.")
     given = {name: vars(typed)[name] for name in (*READING, *SETTING, "ignore") if vars(typed)[name] is not None}
-    settings = pairs_of([word for words in typed.judge_config for word in words], "--judge-config")
+    known = [word for words in typed.judge_config for word in words]
+    read = [*named("FILE", typed.files), *named("--against", typed.against), *in_settings(known)]
+    report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
+    keep_apart(read, [*named("--card", card_paths), *report])
+    settings = pairs_of(known, "--judge-config")
     result, reading = checked(typed.files, typed.against, given, settings)
     words = words_of(typed.language)
     paths: dict[str, list[Path]] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import visible
 
 _COLUMNS = {"item_id": "the items' ids", "label": "the labels"}
@@ -102,6 +103,8 @@ def add(commands: Any) -> None:
 def _fit(typed: argparse.Namespace) -> None:
     from undogmatic.fit import calibration, probe
 
+    read = [*named("--data", typed.data), *in_settings(words(typed))]
+    keep_apart(read, named("--out", typed.out))
     if typed.command == "probe":
         print(probe.fit_from_config(typed.data, Path(typed.out), words(typed)))
     else:

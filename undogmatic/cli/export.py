@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import keep_apart, named
 
 FORMS = {"csv": ".csv", "jsonl": ".jsonl", "inspect": ".json", "promptfoo": ".json", "mlflow": ""}
 """The forms, and the suffix of a file in each."""
@@ -32,6 +33,9 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.datasets.table import TableOptions
     from undogmatic.safety import files
 
+    path = Path(typed.out or f"verdicts{FORMS[typed.to]}")
+    if typed.to != "mlflow":
+        keep_apart(named("FILE", typed.files), named("--out", path))
     given = {name: vars(typed)[name] for name in READING if vars(typed)[name] is not None}
     table = read(typed.files, made(TableOptions, given))
     if typed.to == "mlflow":
@@ -42,7 +46,6 @@ def run(typed: argparse.Namespace) -> None:
 
         print(log_verdicts(export.rows(table).to_dict("records"), typed.out, Path(typed.files[0]).name))
         return
-    path = Path(typed.out or f"verdicts{FORMS[typed.to]}")
     if path.suffix != FORMS[typed.to]:
         raise ConfigError(f"--out is {str(path)!r}; a file for --to {typed.to} ends in {FORMS[typed.to]}.")
     if typed.to == "csv":

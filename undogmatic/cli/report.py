@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ def add(commands: Any) -> None:
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or of a sweep")
     forms = "what is written (default: html); pdf is printed by Chromium"
     parser.add_argument("--format", choices=("html", "md", "pdf"), default="html", help=forms)
-    parser.add_argument("--language", choices=languages(), help="language of the report (default: the run's own)")
+    beside = "its language (default: the run's own); another is written beside, as report.pt.html"
+    parser.add_argument("--language", choices=languages(), help=beside)
     parser.set_defaults(run=run, extra="run")
 
 
@@ -32,6 +34,7 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.runs.folder import RunFolder
     from undogmatic.safety.outside import visible
 
+    language = typed.language
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     folder = RunFolder(Path(typed.run_folder))
     page = folder.path / "report.html"
@@ -41,14 +44,24 @@ def run(typed: argparse.Namespace) -> None:
     if folder.sweep is not None:
         from undogmatic.sweep import again
 
-        made = again(folder.path, typed.language)
-        sweeps.write(made, folder.path)
+        made, own = again(folder.path, language)
+        beside = _beside(language, own)
+        sweeps.write(made, folder.path, beside)
     else:
-        contents.write(kept.remade(RunFolder.open(typed.run_folder, "RUN"), typed.language))
+        finished = kept.remade(RunFolder.open(typed.run_folder, "RUN"))
+        beside = _beside(language, finished.language)
+        contents.write(replace(finished, language=language or finished.language), beside)
+    page = page.with_stem(f"report{beside}")
     path = page.with_suffix(f".{typed.format}")
     if browser is not None and typed.format == "pdf":
         _print(browser, page, path)
     print(visible(str(path)))
+
+
+def _beside(language: str | None, own: str) -> str:
+    """The mark in the names of a report's files: none in the run's own language, else the
+    language, so that the report that is there stays."""
+    return "" if language in (None, own) else f".{language}"
 
 
 def _print(browser: str, page: Path, path: Path) -> None:

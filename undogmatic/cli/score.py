@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.doors import add_words, words
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, visible
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def run(typed: argparse.Namespace) -> None:
             raise DataError("`--file` and `--input` are given; the inputs of a file are its columns. Leave one out.")
         way = 'undogmatic score "text", undogmatic score --file texts.jsonl'
         raise DataError(f"nothing to score: {way}, or --input NAME=TEXT for each input of the rubric.")
+    read = [*named("--file", typed.file), *named("--rubric", typed.rubric)]
+    keep_apart([*read, *in_settings(typed.input)], ())
     if text is not None:
         _check_text(text)
     overrides = [*chosen("rubric", typed.rubric, "--rubric"), *chosen("prompt", typed.prompt), *words(typed)]

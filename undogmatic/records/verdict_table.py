@@ -54,6 +54,8 @@ class VerdictTable:
         read: What was recognised and assumed, in sentences, the most doubtful first.
         problems: What is wrong in the files and was left out, each with its place.
         sources: File name -> SHA-256 of its bytes.
+        reading: The options by which the files were read that other commands of the same files
+            take too, as they are typed.
         settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key -> value.
     """
 
@@ -69,6 +71,7 @@ class VerdictTable:
     problems: Sequence[Finding] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    reading: Sequence[str] = ()
 
     @property
     def judges(self) -> list[str]:

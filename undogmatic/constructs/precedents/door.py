@@ -9,6 +9,7 @@ from typing import Any
 
 from undogmatic.errors import ConfigError
 from undogmatic.records.wordings import languages
+from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import brief
 
 TEXTS = (".txt", ".md")
@@ -44,6 +45,8 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
 
+    file = named("FILE", None if typed.file == "-" else typed.file)
+    keep_apart([*file, *in_settings(typed.overrides)], ())
     tracker = _tracker() if TRACKING in typed.overrides else None
     chosen, others = _settings([word for word in typed.overrides if word != TRACKING])
     lookup = Precedents(**chosen)
