@@ -95,10 +95,11 @@ def places(
             if mark is not None:
                 of_mark.setdefault(mark, {})[item] = None
     found: dict[tuple[str, str | None], Place] = {}
+    first = first_row(wanted)
     for item, mark in wanted:
         if mark is None and numbers is not None and (row := _ROW.fullmatch(item)) is not None:
-            number = int(row[1])
-            found[item, mark] = Place(numbers[number - 1] if 1 <= number <= len(numbers) else None)
+            place = int(row[1]) - first
+            found[item, mark] = Place(numbers[place] if 0 <= place < len(numbers) else None)
         elif item in of_id and (mark is None or mark in of_id[item]):
             found[item, mark] = Place(item)
     taken = {place.item for place in found.values()}
@@ -115,6 +116,12 @@ def places(
             place = Place(None)
         found[item, mark] = place
     return found
+
+
+def first_row(wanted: Iterable[tuple[str, str | None]]) -> int:
+    """The number that labels without a digest give the first row of a table: 1, or 2 where they
+    count its header."""
+    return 1 if ("row 1", None) in wanted else 2
 
 
 def is_sheet(frame: Frame) -> bool:
@@ -252,5 +259,7 @@ def _told(
     changed = [n for n, place in found.items() if place.changed]
     moved = [n for n, place in found.items() if place.moved]
     unmarked = [n for n in found if marks[n] is None and rows.numbers is not None and n not in lost]
-    notes = [*finding("labels_moved", moved), *finding("labels_by_number", unmarked)]
+    counted = first_row([(str(items[n]), None) for n in unmarked])
+    by_number = "labels_by_number" if counted == 1 else "labels_by_line"
+    notes = [*finding("labels_moved", moved), *finding(by_number, unmarked)]
     return notes, [*finding("labels_lost", lost), *finding("labels_changed", changed)]
