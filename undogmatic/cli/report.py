@@ -30,6 +30,7 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.report import contents, kept
     from undogmatic.report import sweep as sweeps
     from undogmatic.runs.folder import RunFolder
+    from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety.outside import visible
 
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -38,13 +39,14 @@ def run(typed: argparse.Namespace) -> None:
     if typed.format == "pdf" and browser is None:
         way = f"Install Chromium (Debian, Ubuntu: apt install chromium), or open {page} in any browser and print it"
         raise ConfigError(f"--format is 'pdf', which needs Chromium, and there is none on the path. {way} to a file.")
-    if folder.sweep is not None:
-        from undogmatic.sweep import again
+    with speaking(typed.language or "en"), doing("writing the report", soon=True):
+        if folder.sweep is not None:
+            from undogmatic.sweep import again
 
-        made = again(folder.path, typed.language)
-        sweeps.write(made, folder.path)
-    else:
-        contents.write(kept.remade(RunFolder.open(typed.run_folder, "RUN"), typed.language))
+            made = again(folder.path, typed.language)
+            sweeps.write(made, folder.path)
+        else:
+            contents.write(kept.remade(RunFolder.open(typed.run_folder, "RUN"), typed.language))
     path = page.with_suffix(f".{typed.format}")
     if browser is not None and typed.format == "pdf":
         _print(browser, page, path)

@@ -97,13 +97,13 @@ def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True) -> pd.DataFra
     n = 0
     for row in rows:
         for name, cell in (_flat(row) if flat and dict in map(type, row.values()) else row).items():
-            column = columns.setdefault(name, [])
-            column += [None] * (n - len(column))  # no row before had it
-            column.append(_plain(cell))
+            held = columns.setdefault(name, [])
+            held.extend([None] * (n - len(held)))  # no row before had it
+            held.append(_plain(cell))
         n += 1
-    for column in columns.values():
-        column += [None] * (n - len(column))
-    return pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()})
+    for held in columns.values():
+        held.extend([None] * (n - len(held)))
+    return pd.DataFrame({name: pd.Series(held, dtype=object) for name, held in columns.items()})
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -300,18 +300,25 @@ def letters(text: str) -> str:
 _NO_LETTERS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
 
 
-@functools.lru_cache(maxsize=8)
 def copies(texts: tuple[str, ...]) -> tuple[int, ...]:
     """Which texts are copies or near-copies of which: for each the place of the first text of its cluster.
 
     Texts with the same letters and digits are copies. Near-copies share at least ALIKE of their shingles, each counted
     once, estimated by MinHash with a standard error of 0.044; the order of sentences hardly matters, and what is added
     to one counts against it. Clusters are joined: a near-copy of a near-copy belongs to both. The order of the texts
-    has no influence on who belongs together. The answers to the last few calls are kept.
+    has no influence on who belongs together. The answers to the last few calls are kept, but for many texts, which
+    would stay in memory with them.
 
     References:
         Broder (1997), On the resemblance and containment of documents. doi:10.1109/SEQUEN.1997.666900
     """
+    return (_copies_kept if len(texts) <= _KEPT else _copies)(texts)
+
+
+_KEPT = 20_000
+
+
+def _copies(texts: tuple[str, ...]) -> tuple[int, ...]:
     forms = [letters(text) for text in texts]
     distinct = sorted(set(forms))
     places, signatures = _signatures(distinct)
@@ -320,6 +327,9 @@ def copies(texts: tuple[str, ...]) -> tuple[int, ...]:
     of_form = dict(zip(distinct, cluster.tolist(), strict=True))
     first: dict[int, int] = {}
     return tuple(first.setdefault(of_form[form], place) for place, form in enumerate(forms))
+
+
+_copies_kept = functools.lru_cache(maxsize=8)(_copies)
 
 
 SIGNATURE = _BAND * _BANDS
