@@ -227,14 +227,13 @@ def test_an_interrupt_ends_a_long_prompt_while_it_is_read(model: EmbeddedModel) 
 def test_a_run_that_reads_a_long_text_ends_when_it_is_told_to_and_keeps_what_was_judged(
     tmp_path: Path, sent: int, status: int
 ) -> None:
-    """The second text fills a context of 16,384 tokens: minutes of a processor, of which nobody waits for more than a
-    little."""
+    """The second text has thousands of tokens: many seconds of a processor, which the run ends amidst."""
     texts = [
         {"id": "short", "text": TEXT},
-        {"id": "long", "text": "Nenhuma multa alcança o que não foi pedido. " * 1300},
+        {"id": "long", "text": "Nenhuma multa alcança o que não foi pedido. " * 200},
     ]
     (tmp_path / "t.jsonl").write_text("".join(f"{json.dumps(text)}\n" for text in texts))
-    words = ["dataset=texts", f"dataset.path={tmp_path / 't.jsonl'}", "model=local", "model.context=16384"]
+    words = ["dataset=texts", f"dataset.path={tmp_path / 't.jsonl'}", "model=local"]
     words += ["readout=logprobs", "prompt=demos_pt", "tracking=none", "engine.cache=false"]
     words.append(f"hydra.run.dir={tmp_path / 'run'}")
     command = [sys.executable, "-m", "undogmatic.cli", "run", *words]
