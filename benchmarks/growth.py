@@ -71,7 +71,7 @@ def _cli(*words: str) -> list[str]:
 
 def _run(folder: Path) -> list[str]:
     plain = ["model=patterns", "tracking=none", "dataset=texts", f"dataset.path={folder / 'rows.csv'}"]
-    return _cli("run", *plain, f"hydra.run.dir={folder / 'run'}")
+    return _cli("run", *plain, "dataset.label_scale=[fail,pass]", f"hydra.run.dir={folder / 'run'}")
 
 
 DOORS = {
