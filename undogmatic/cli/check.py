@@ -106,6 +106,7 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import checked
     from undogmatic.report import card
     from undogmatic.report.check import as_json, show, words_of, write
+    from undogmatic.runs.progress import doing, speaking
 
     card_paths = [card.checked_path(path) for path in typed.card or ()]
     for name in ("use", "expires", "judge_config"):
@@ -118,11 +119,13 @@ def run(typed: argparse.Namespace) -> None:
     report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
     keep_apart(read, [*named("--card", card_paths), *report])
     settings = pairs_of(known, "--judge-config")
-    result, reading = checked(typed.files, typed.against, given, settings)
+    with speaking(typed.language), doing("examining the judge", soon=True):
+        result, reading = checked(typed.files, typed.against, given, settings)
     words = words_of(typed.language)
     paths: dict[str, list[Path]] = {}
     if typed.report is not None:
-        write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
+        with speaking(typed.language), doing("writing the report", soon=True):
+            write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
         paths["report"] = [Path(typed.report) / "report.html"]
     if card_paths:
         days = card.DAYS if typed.expires is None else typed.expires

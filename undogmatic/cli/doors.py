@@ -113,13 +113,17 @@ def _fit(typed: argparse.Namespace) -> None:
 
 def _export(typed: argparse.Namespace) -> None:
     from undogmatic.review.commands import export
+    from undogmatic.runs.progress import doing
 
     options = {name: vars(typed)[name] for name in ("budget", "everything", "random", "seed", "redact", "blind")}
-    print(visible(export(typed.run_folder, typed.out, **options)))
+    with doing("reading the run", soon=True):
+        said = export(typed.run_folder, typed.out, **options)
+    print(visible(said))
 
 
 def _import(typed: argparse.Namespace) -> None:
     from undogmatic.review.commands import import_labels
+    from undogmatic.runs.progress import doing
 
     if typed.from_mlflow == (typed.labels is not None):
         what = f"LABELS is {typed.labels!r} and --from-mlflow is given" if typed.from_mlflow else "no labels are named"
@@ -127,7 +131,9 @@ def _import(typed: argparse.Namespace) -> None:
         raise ConfigError(f"{what}; {way}.")
     options = {name: vars(typed)[name] for name in ("scale", "labeller", "revise", "sheet")}
     columns = {name: value for name in _COLUMNS if (value := getattr(typed, name)) is not None}
-    print(visible(import_labels(typed.run_folder, typed.labels, **options, columns=columns)))
+    with doing("reading the run", soon=True):
+        said = import_labels(typed.run_folder, typed.labels, **options, columns=columns)
+    print(visible(said))
 
 
 def serve(uri: str | None, port: int, host: str) -> None:

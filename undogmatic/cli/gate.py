@@ -52,6 +52,7 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.analyses import gate
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
+    from undogmatic.runs.progress import doing, speaking
 
     places = [*named("--junit", typed.junit), *named("--markdown", typed.markdown)]
     demands = gate.CONFIG if typed.config is None else typed.config
@@ -62,7 +63,8 @@ def run(typed: argparse.Namespace) -> None:
         apart = True
         settings, data = pairs_of(typed.overrides, "KEY=VALUE"), [Path(path) for path in typed.data or ()]
         config = None if typed.config is None else Path(typed.config)
-        result, language = gate.examine(Path(typed.target), config, settings, data)
+        with speaking(typed.language or "en"), doing("examining the card", soon=True):
+            result, language = gate.examine(Path(typed.target), config, settings, data)
     except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
         result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
     language = typed.language or language

@@ -60,6 +60,7 @@ def _label(typed: argparse.Namespace) -> None:
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
     from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
+    from undogmatic.runs.progress import doing, speaking
 
     if (Path(typed.file) / "run.json").is_file():
         way = f"undogmatic review export {typed.file}"
@@ -67,7 +68,8 @@ def _label(typed: argparse.Namespace) -> None:
     if typed.scale is not None and typed.rubric is not None:
         raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
     scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
-    table = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+    with speaking(typed.language), doing("reading the file", soon=True):
+        table = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
     entries: Sequence[Entry] = table.entries
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
     put([words.say(finding) for finding in table.notes])

@@ -32,6 +32,7 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.report import contents, kept
     from undogmatic.report import sweep as sweeps
     from undogmatic.runs.folder import RunFolder
+    from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety.outside import visible
 
     language = typed.language
@@ -41,16 +42,17 @@ def run(typed: argparse.Namespace) -> None:
     if typed.format == "pdf" and browser is None:
         way = f"Install Chromium (Debian, Ubuntu: apt install chromium), or open {page} in any browser and print it"
         raise ConfigError(f"--format is 'pdf', which needs Chromium, and there is none on the path. {way} to a file.")
-    if folder.sweep is not None:
-        from undogmatic.sweep import again
+    with speaking(language or "en"), doing("writing the report", soon=True):
+        if folder.sweep is not None:
+            from undogmatic.sweep import again
 
-        made, own = again(folder.path, language)
-        beside = _beside(language, own)
-        sweeps.write(made, folder.path, beside)
-    else:
-        finished = kept.remade(RunFolder.open(typed.run_folder, "RUN"))
-        beside = _beside(language, finished.language)
-        contents.write(replace(finished, language=language or finished.language), beside)
+            made, own = again(folder.path, language)
+            beside = _beside(language, own)
+            sweeps.write(made, folder.path, beside)
+        else:
+            finished = kept.remade(RunFolder.open(typed.run_folder, "RUN"))
+            beside = _beside(language, finished.language)
+            contents.write(replace(finished, language=language or finished.language), beside)
     page = page.with_stem(f"report{beside}")
     path = page.with_suffix(f".{typed.format}")
     if browser is not None and typed.format == "pdf":

@@ -47,6 +47,7 @@ def run(typed: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
     from undogmatic.api import chosen, score_composed, scoring_config
     from undogmatic.config.build import build, settings
+    from undogmatic.runs.progress import doing, speaking
 
     text = typed.text
     if text is not None and (typed.file is not None or typed.input):  # the first positional is then an override
@@ -66,7 +67,8 @@ def run(typed: argparse.Namespace) -> None:
     rubric: Rubric = build(config.rubric, "rubric")
     told = in_language(config.report.language)
     names, texts = _read(typed, text, rubric)
-    results = score_composed(texts, config, overrides, log=not typed.no_log)
+    with speaking(config.report.language), doing("asking the judge", soon=True):
+        results = score_composed(texts, config, overrides, log=not typed.no_log)
     for name, result in zip(names, results, strict=True):
         if typed.json:
             fields = result.model_dump(mode="json", exclude={"overrides"})

@@ -6,9 +6,9 @@ A fault in a row is noted with its place, and the rest of the file is still read
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,14 +55,21 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
         raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(SUFFIXES)}.")
     notes, problems = list[Finding](), list[Finding]()
     rows = table_rows(path, (), False, sheet, notes, problems, "--sheet ")
-    cells = cells_of([row for _, row in rows])
+    lines = array("Q")
+
+    def noted() -> Iterator[Mapping[str, Any]]:
+        for line, row in rows:
+            lines.append(line)
+            yield row
+
+    cells = cells_of(noted())
     said = cells.notna().to_numpy(dtype=bool).any(axis=1)
     if not said.any():
         faults = f" {len(problems)} faults were found in it." if problems else ""
         what = f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
         raise DataError(f"{path}: {what}.")
     have(str(path), (), list(cells.columns))
-    places = [f"{source}:{line}" for (line, _), kept in zip(rows, said, strict=True) if kept]
+    places = [f"{source}:{line}" for line, kept in zip(lines, said, strict=True) if kept]
     digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
     return Frame(str(source), cells[said].reset_index(drop=True), places, digest, tuple(notes), tuple(problems))
 
@@ -83,13 +90,20 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     return Frame(name, _cells(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
-def cells_of(rows: Sequence[Mapping[str, Any]], flat: bool = True) -> pd.DataFrame:
+def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True) -> pd.DataFrame:
     """Rows as a frame of text, numbers and None: lists as JSON, booleans as words, other objects as text. If `flat`, an
-    object in a cell is its fields, `retest.score`."""
-    if flat:
-        rows = [_flat(row) if dict in map(type, row.values()) else row for row in rows]
-    names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-    return pd.DataFrame({name: pd.Series([_plain(row.get(name)) for row in rows], dtype=object) for name in names})
+    object in a cell is its fields, `retest.score`. Rows are gone through once, and none is held beside its cells."""
+    columns: dict[str, list[Any]] = {}
+    n = 0
+    for row in rows:
+        for name, cell in (_flat(row) if flat and dict in map(type, row.values()) else row).items():
+            held = columns.setdefault(name, [])
+            held.extend([None] * (n - len(held)))  # no row before had it
+            held.append(_plain(cell))
+        n += 1
+    for held in columns.values():
+        held.extend([None] * (n - len(held)))
+    return pd.DataFrame({name: pd.Series(held, dtype=object) for name, held in columns.items()})
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -181,8 +181,8 @@ class JudgeTable:
     def labelled(self) -> tuple[int, int]:
         """How many of the labelled items the table has this judge's verdict on, or an empty cell, and how many there
         are."""
-        items = self.labels.loc[self.labels["label"].notna(), "item"].unique()
-        return int(np.isin(items, self.verdicts["item"].unique()).sum()), len(items)
+        items = self.labels.loc[self.labels["label"].notna(), "item"].drop_duplicates()
+        return int(items.isin(self.verdicts["item"]).sum()), len(items)
 
     def consensus(self) -> pd.Series:
         """One label per labelled item, by item: the mean of the raters (numeric, ordered), else the most frequent
