@@ -152,9 +152,8 @@ def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> No
     texts = [good.format("Natal"), bad.format("Natal")]
     low, high = score_texts(texts, ["readout=probe", f"readout.path={out}"])
     assert low.score is not None and high.score is not None and low.score + 30 < high.score
-    typed = [way(text) for way in TYPED.values() for text in texts]
-    again = score_texts(typed, ["readout=probe", f"readout.path={out}"])
-    assert [one.score for one in again] == [low.score, high.score] * len(TYPED)
+    again = score_texts(list(map(TYPED["upper case"], texts)), ["readout=probe", f"readout.path={out}"])
+    assert [one.score for one in again] == [low.score, high.score]
 
 
 def test_a_probe_that_saw_copies_says_how_many(rubric: Rubric) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as as_bytes
 
+from benchmarks.movement import TYPED
 from tests.conftest import PROMPT, RUBRIC, reading_of
 from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
@@ -232,3 +233,15 @@ def test_a_folding_of_other_rules_is_refused_by_name(fitted: Probe, tmp_path: Pa
     (tmp_path / "later.safetensors").write_bytes(as_bytes(fitted.arrays(), {KEY: json.dumps(told)}))
     with pytest.raises(ConfigError, match=r"(?s)`probe\.folding\.rules` is 2.*Fit it again"):
         load(tmp_path / "later.safetensors")
+
+
+@pytest.mark.local_model
+def test_the_shipped_probe_gives_the_same_words_the_same_score_however_they_were_typed() -> None:
+    from undogmatic.api import score_texts
+
+    text = "Não há dúvida: é o que decidiu o STF no Tema nº 72. A ação, portanto, não prospera."
+    plainly, *others = score_texts(
+        [text, *(TYPED[way](text) for way in ("title case", "Cyrillic letters", "missing accents"))]
+    )
+    assert plainly.score is not None and plainly.score > 60
+    assert [one.score for one in others] == [plainly.score] * 3

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
@@ -116,18 +117,18 @@ class TfidfModel(Model):
 
 @functools.lru_cache(maxsize=2)  # seconds of work, and several instances of one run ask for the same
 def fitted(alpha: float) -> Pipeline:
-    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]."""
+    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]; it reads
+    them plainly."""
     texts, labels = development_texts()
-    return tfidf_ridge(alpha).fit(texts, [label / 100 for label in labels])
+    return tfidf_ridge(alpha, plain).fit(texts, [label / 100 for label in labels])
 
 
-def tfidf_ridge(alpha: float) -> Pipeline:
-    """Character 2-5-grams within word boundaries, sublinear TF-IDF, ridge; of plain text."""
+def tfidf_ridge(alpha: float, reading: Callable[[str], str] | None = None) -> Pipeline:
+    """Character 2-5-grams within word boundaries, sublinear TF-IDF, ridge; on what `reading` makes of a
+    text, or on its small letters."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline
 
-    return make_pipeline(
-        TfidfVectorizer(preprocessor=plain, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2),
-        Ridge(alpha=alpha),
-    )
+    grams = TfidfVectorizer(preprocessor=reading, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2)
+    return make_pipeline(grams, Ridge(alpha=alpha))
