@@ -174,8 +174,9 @@ class Folding(Record):
 
     def read(self, text: str) -> str:
         """The text as it is read; as it was written where nothing of it can be seen."""
-        words = _WORD.sub(lambda match: self.spelling.get(match.group(), match.group()), plain(text))
-        return _STARTS.sub(lambda match: match.group(1) + match.group(2).upper(), words) or text
+        usual = self.spelling.get
+        words = _WORD.sub(lambda match: usual(match[0], match[0]), plain(text))
+        return _STARTS.sub(lambda match: match[1] + match[2].upper(), words) or text
 
 
 def _tidy(text: str) -> str:
