@@ -45,7 +45,7 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
     out = tmp_path / "student.safetensors"
     main(["distill", str(run), "embeddings=e5", "tracking=none", "--out", str(out)])
     said = capsys.readouterr().out
-    assert "A student was fitted to 60 texts" in said and "patterns-1 (judge score)" in said
+    assert "A student was fitted to 60 texts" in said and "patterns-2 (judge score)" in said
     assert (
         "a word counter" in said
         and "not shown to follow" in said
