@@ -42,6 +42,8 @@ FEWEST_IN_SLICE, MOST_VALUES = 8, 30
 """A slice with fewer groups is too small to be told apart; a column with more values has no slices."""
 MOST_CALIBRATED = 20_000
 """Of more groups, so many are drawn for the calibration error, which is found by simulation."""
+MOST_UNREAD = 100_000
+"""Of more rows that could not be read, or four times the pairs where these are more, no more are thought of."""
 MATTERS, BENT = 0.05, 1 / 3
 """Without a stated margin, grades that are off by this share of the scale on average are said to be wrong; so are those
 whose error changes by that share over the scale. A smaller change also comes from noise alone."""
@@ -63,7 +65,8 @@ class Agreement:
             verdicts are the mean, the median or the majority of several raters: they may be made from the labels.
         reversed: The interval lies wholly below 0. first: Share of choices of the output shown first (pairwise with
             known orders).
-        n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing.
+        n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing,
+            rows that could not be read among them.
     """
 
     name: str
@@ -85,7 +88,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     """Compute the headline: agreement of the verdicts with people's labels, beyond chance."""
     kind, every = own.table.kind, own.pairs(missing=True)
     pairs = every[every["verdict"].notna()]
-    n_missing = len(every[every["verdict"].isna()].drop_duplicates(["item", "order"]))
+    n_missing = len(every[every["verdict"].isna()].drop_duplicates(["item", "order"])) + own.table.unaccounted
     constant, one_label = (len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label"))
     one_class = one_label and not (kind == "pairwise" and _in_both_orders(pairs))
     same = pairs["verdict"].eq(pairs["label"]).groupby(pairs["rater"]).all()
@@ -128,23 +131,66 @@ def _parts(own: JudgeTable) -> Parts:
 def _bounded(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions) -> Estimate | None:
     """The headline with its interval, and its limits with missing verdicts set against and for the judge."""
     if own.table.kind == "numeric":
-        scores, labels, weights = (every[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
-        if pairs["verdict"].nunique() == 1:
-            return None
-        groups = every["code"].to_numpy()
-        return limits.order(scores, labels, options.rng(), groups=groups, level=options.level, weights=weights)
+        return _bounded_order(own, every, pairs, options)
     parts, k = _parts(own), len(own.table.categories)
     estimate = beside_labels(pairs, options.level).coefficient(k, parts)
-    if estimate is None or len(every) == len(pairs):
+    if estimate is None or (len(every) == len(pairs) and not own.table.unaccounted):
         return estimate
-    label = every["label"]
-    farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
-    worst, best = (
-        beside_labels(every.assign(verdict=every["verdict"].fillna(fill)), options.level).coefficient(k, parts)
-        for fill in (pd.Series(farthest, every.index), label)
-    )
-    assert worst is not None and best is not None, "further pairs add no certainty"
-    return estimate.replace(worst=min(worst.low, estimate.low), best=max(best.high, estimate.high))
+    worst, best = estimate.low, estimate.high
+    for whole in _with_unread(own, every):
+        label = whole["label"]
+        farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
+        against, with_it = (
+            beside_labels(whole.assign(verdict=whole["verdict"].fillna(fill)), options.level).coefficient(k, parts)
+            for fill in (pd.Series(farthest, whole.index), label)
+        )
+        assert against is not None and with_it is not None, "further pairs add no certainty"
+        worst, best = min(worst, against.low), max(best, with_it.high)
+    return estimate.replace(worst=worst, best=best)
+
+
+def _bounded_order(
+    own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
+) -> Estimate | None:
+    """The rank correlation with its interval, and its limits with missing verdicts set against and for the judge."""
+    if pairs["verdict"].nunique() == 1:
+        return None
+    found = []
+    for whole in _with_unread(own, every):
+        scores, labels, weights = (whole[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
+        groups = whole["code"].to_numpy()
+        one = limits.order(scores, labels, options.rng(), groups=groups, level=options.level, weights=weights)
+        if one is None:
+            return None
+        found.append(one)
+    return found[0].replace(worst=min(one.worst_low for one in found), best=max(one.best_high for one in found))
+
+
+def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
+    """The pairs with those that may have stood in the rows that could not be read, each time with other labels.
+
+    Neither the verdict nor the label of such a row is known. The labels are thought once like those that are known, and
+    once half at one end and half at the other (without an order: at the two most frequent categories), as there the
+    agreement by chance, and with it what the verdicts could undo, is the largest. Each counts as an item of its own
+    weight, in groups as large as those of the others.
+    """
+    n = min(own.table.unaccounted, max(MOST_UNREAD, 4 * len(every)))
+    if not n:
+        return [every]
+    labels = np.sort(every["label"].to_numpy(dtype=np.float64))
+    if own.table.kind in ("unordered", "pairwise"):
+        frequent = [float(label) for label in every["label"].value_counts().index]
+        ends = [*frequent, *(c for c in map(float, range(len(own.table.categories))) if c not in frequent)][:2]
+    else:
+        ends = [0.0, len(own.table.categories) - 1.0] if own.table.categories else [float(labels[0]), float(labels[-1])]
+    alike = labels[np.arange(n) * len(labels) // n]
+    size = -(-every["item"].nunique() // every["code"].nunique())
+    code = int(every["code"].max()) + 1 + np.arange(n) // size
+    lost = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
+    return [
+        pd.concat([every[["verdict", "label", "weight", "code"]], lost.assign(label=thought)], ignore_index=True)
+        for thought in (alike, np.resize(ends, n))
+    ]
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
@@ -154,6 +200,8 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
         told.lacks("agreement", agreement.why or "", groups=agreement.groups, needed=FEWEST)
     else:
         _tell_headline(own, told, options, agreement, agreement.estimate)
+    if own.table.unread:
+        _tell_unread(own, told, agreement)
     judged, labelled = own.labelled
     if 0 < 2 * judged < labelled:
         told.note("kinds.part_judged", Weight.LIMITS, n=judged, of=labelled)
@@ -187,7 +235,7 @@ def _tell_headline(
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": least})
     told.note(f"kinds.headline_{agreement.name}", Weight.DETAIL, settle=settle, **estimate.values("value"), **counts)
-    if agreement.missing:
+    if agreement.missing > own.table.unaccounted:
         bounds = estimate.worst_low, estimate.best_high
         turns = estimate.low > least >= estimate.worst_low
         told.note(
@@ -198,6 +246,17 @@ def _tell_headline(
             bounds=bounds,
             coefficient=f"agreement.{agreement.name}",
         )
+
+
+def _tell_unread(own: JudgeTable, told: Told, agreement: Agreement) -> None:
+    """How many rows could not be read, and what they could make of the headline: this limits every use of a judge."""
+    values: dict[str, Any] = {"n": own.table.unread, "rows": own.table.rows, "could": []}
+    if agreement.estimate is not None and agreement.missing == own.table.unaccounted:
+        bounds = agreement.estimate.worst_low, agreement.estimate.best_high
+        values["could"] = [
+            Finding("kinds.unread_could", {"bounds": bounds, "coefficient": f"agreement.{agreement.name}"})
+        ]
+    told.note("kinds.unread", Weight.LIMITS, **values)
 
 
 def label_of(table: VerdictTable) -> str:

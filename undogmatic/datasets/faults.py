@@ -14,7 +14,7 @@ from undogmatic.datasets.scales import FAILS, NUMBERS, PASSES, Scales, TableOpti
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import SLICE
+from undogmatic.records.verdict_table import NOT_JUDGED, SLICE, counts_silence
 from undogmatic.safety.outside import brief
 
 EXAMPLES = 3
@@ -105,6 +105,26 @@ def _family(raw: pd.Series) -> str | None:
     if held.numeric < NUMBERS:
         return "pass_fail" if is_two(held) else "words"
     return "share" if numbers[0] >= 0 and numbers[-1] <= 1 else "numbers"
+
+
+def unaccounted(verdicts: pd.DataFrame, labels: pd.DataFrame, unread: int) -> int:
+    """How many of the rows that could not be read are to be counted as missing verdicts, beside the gaps that are
+    counted as such already.
+
+    Where files are joined, or a row is one verdict, the item of a lost row is known from another row: its label is there,
+    and no row of the judge. The lost rows explain such gaps if there are no more of them than lost rows. If there are
+    more, some verdicts were never there, and nothing tells which: then all lost rows are counted.
+    """
+    if not unread:
+        return 0
+    labelled = labels.dropna(subset=["label"])[["item", "criterion"]].drop_duplicates()
+    there = verdicts[["item", "judge", "criterion"]].drop_duplicates().merge(labelled, on=["item", "criterion"])
+    judged = there.groupby(["judge", "criterion"], sort=False).size()
+    of = labelled["criterion"].value_counts()
+    gaps = int((verdicts["verdict"].isna() & (verdicts["reason"] == NOT_JUDGED)).sum())
+    for (_, criterion), n in judged.items():
+        gaps += int(of[criterion] - n) if counts_silence(int(n), int(of[criterion])) else 0
+    return unread - gaps if gaps <= unread else unread
 
 
 def compare(
