@@ -106,7 +106,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     use = beside_labels(pairs, options.level)
     return Agreement(
         name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class, identical=bool(same.any()),
-        raw=None if kind == "numeric" else use.mean((use.verdicts == use.labels).astype(float), _UNIT),
+        raw=None if kind == "numeric" else _share(own, use, use.verdicts == use.labels),
         copied=made_from(kind, pairs), reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,
         n=int(pairs["item"].nunique()), groups=groups, missing=n_missing, why=why,
@@ -132,7 +132,13 @@ def _bounded(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options:
     """The headline with its interval, and its limits with missing verdicts set against and for the judge."""
     if own.table.kind == "numeric":
         return _bounded_order(own, every, pairs, options)
-    parts, k = _parts(own), len(own.table.categories)
+    return _bounded_coefficient(own, every, _parts(own), options)
+
+
+def _bounded_coefficient(own: JudgeTable, every: pd.DataFrame, parts: Parts, options: CheckOptions) -> Estimate | None:
+    """A coefficient of categories with its interval, and its limits with the verdicts that are missing among `every`
+    pair, and those in rows that could not be read, set against and for the judge."""
+    pairs, k = every[every["verdict"].notna()], len(own.table.categories)
     estimate = beside_labels(pairs, options.level).coefficient(k, parts)
     if estimate is None or (len(every) == len(pairs) and not own.table.unaccounted):
         return estimate
@@ -149,9 +155,7 @@ def _bounded(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options:
     return estimate.replace(worst=worst, best=best)
 
 
-def _bounded_order(
-    own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
-) -> Estimate | None:
+def _bounded_order(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions) -> Estimate | None:
     """The rank correlation with its interval, and its limits with missing verdicts set against and for the judge."""
     if pairs["verdict"].nunique() == 1:
         return None
@@ -273,7 +277,7 @@ def label_command(source: str) -> str:
 
 def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Gwet's AC1, and the confusion matrix."""
-    told.figure("agreement.ac1", beside_labels(pairs, options.level).coefficient(len(own.table.categories), rated.ac1))
+    told.figure("agreement.ac1", _bounded_coefficient(own, pairs, rated.ac1, options))
     _tell_confusion(own, told, pairs, options)
 
 
@@ -294,8 +298,8 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
     said, true = use.verdicts == 1, use.labels == 1
     prevalence = use.mean(true.astype(float), _UNIT)
     rates = {"sensitivity": (said, true), "specificity": (~said, ~true)}
-    found = {name: _share(use, right, among) for name, (right, among) in rates.items()}
-    found |= {"ppv": _share(use, true, said), "npv": _share(use, ~true, ~said)}
+    found = {name: _share(own, use, right, among) for name, (right, among) in rates.items()}
+    found |= {"ppv": _share(own, use, true, said), "npv": _share(own, use, ~true, ~said)}
     for name, estimate in found.items():
         told.figure(f"agreement.{name}", estimate)
     if None not in found.values() and prevalence is not None:
@@ -309,7 +313,7 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
     # Every pair counts as if passes were as frequent among the labels as stated.
     scale = np.where(true, options.prevalence / prevalence.value, (1 - options.prevalence) / (1 - prevalence.value))
     there = Rated(use.verdicts, use.labels, use.weights * scale, use.codes, use.level)
-    ppv, npv = _share(there, true, said), _share(there, ~true, ~said)
+    ppv, npv = _share(own, there, true, said), _share(own, there, ~true, ~said)
     told.figure("agreement.ppv_stated", ppv)
     told.figure("agreement.npv_stated", npv)
     if ppv is not None and npv is not None:
@@ -317,9 +321,19 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
         told.note("kinds.rates_stated", Weight.DETAIL, **stated, prevalence=options.prevalence)
 
 
-def _share(use: Rated, flags: np.ndarray, among: np.ndarray) -> Estimate | None:
-    """Share of flags among some of the pairs."""
-    return use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
+def _share(own: JudgeTable, use: Rated, flags: np.ndarray, among: np.ndarray | None = None) -> Estimate | None:
+    """Share of flags among some of the pairs (None: all); where rows could not be read, its limits if all of these were
+    among them, and none of them or each had the flag."""
+    among = np.ones(flags.shape, dtype=bool) if among is None else among
+    found = use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
+    lost = own.table.unaccounted
+    if found is None or not lost:
+        return found
+    known = float(use.weights[among].sum())
+    worst, best = (
+        (known * end + lost * flag) / (known + lost) for end, flag in zip(found.interval, _UNIT, strict=True)
+    )
+    return found.replace(worst=worst, best=best)
 
 
 def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
@@ -327,8 +341,8 @@ def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     _tell_confusion(own, told, pairs, options)
     if TIE in own.table.categories:
         use, tie = beside_labels(pairs, options.level), own.table.categories.index(TIE)
-        ties, right = use.mean((use.verdicts == tie).astype(float), _UNIT), use.verdicts == use.labels
-        decided = _share(use, right, (use.verdicts != tie) & (use.labels != tie))
+        ties, right = _share(own, use, use.verdicts == tie), use.verdicts == use.labels
+        decided = _share(own, use, right, (use.verdicts != tie) & (use.labels != tie))
         told.figure("agreement.ties", ties)
         told.figure("agreement.decided", decided)
         if ties is not None and decided is not None:
@@ -339,9 +353,12 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
     _tell_confusion(own, told, pairs, options)
     use, k = beside_labels(pairs, options.level), len(own.table.categories)
-    told.figure("agreement.linear_kappa", use.coefficient(k, rated.kappa(rated.costs(k, "linear"))))
-    told.figure("agreement.alpha", use.coefficient(k, rated.ordinal_alpha(float(use.weights.sum()))))
-    adjacent = use.mean((np.abs(use.verdicts - use.labels) <= 1).astype(float), _UNIT)
+    told.figure(
+        "agreement.linear_kappa", _bounded_coefficient(own, pairs, rated.kappa(rated.costs(k, "linear")), options)
+    )
+    alpha = rated.ordinal_alpha(float(use.weights.sum()))
+    told.figure("agreement.alpha", _bounded_coefficient(own, pairs, alpha, options))
+    adjacent = _share(own, use, np.abs(use.verdicts - use.labels) <= 1)
     told.figure("agreement.adjacent", adjacent)
     if adjacent is not None:
         told.note("kinds.adjacent", Weight.DETAIL, **adjacent.values("share"))
@@ -350,9 +367,22 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
 def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the verdict."""
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
-    told.figure("agreement.pearson", rated.pearson(use))
-    told.figure("agreement.concordance", rated.concordance(use))
-    told.figure("agreement.error", use.mean(np.abs(use.verdicts - use.labels), (0.0, span)))
+    low, high = _ends(own, pairs)
+    numbers: dict[str, Callable[[Rated], Estimate | None]] = {
+        "pearson": rated.pearson,
+        "concordance": rated.concordance,
+        "error": lambda use: use.mean(np.abs(use.verdicts - use.labels), (0.0, span)),
+    }
+    for name, number in numbers.items():
+        found = number(use)
+        for whole in _with_unread(own, pairs) if found is not None and own.table.unaccounted else ():
+            far = whole["label"].map(lambda label: low if label > (low + high) / 2 else high)
+            for fill in (far, whole["label"]):
+                moved = number(beside_labels(whole.assign(verdict=whole["verdict"].fillna(fill)), options.level))
+                if moved is not None and found is not None:
+                    ends = min(found.worst_low, moved.low), max(found.best_high, moved.high)
+                    found = found.replace(worst=ends[0], best=ends[1])
+        told.figure(f"agreement.{name}", found)
     fifths = pd.qcut(use.verdicts, 5, labels=False, duplicates="drop") if pairs["verdict"].nunique() > 1 else [0]
     rows = []
     for fifth in np.unique(fifths):

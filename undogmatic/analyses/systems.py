@@ -74,7 +74,12 @@ class _Means:
         if unread or not known.all():
             ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
             told.note(
-                "systems.missing", missing=int((~known).sum()) + unread, n=known.size + unread, **ends, what=self.what, spec=self.spec
+                "systems.missing",
+                missing=int((~known).sum()) + unread,
+                n=known.size + unread,
+                **ends,
+                what=self.what,
+                spec=self.spec,
             )
         # That every item has a label is seen, and needs no declaration.
         design: Design | None = "all" if labelled.all() else None

@@ -75,9 +75,9 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
     lines = [line for (line, _), kept in zip(rows, said, strict=True) if kept]
     places = [f"{source}:{line}" for line in lines]
     digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
-    told = {"notes": tuple(notes), "problems": tuple(problems)}
     cut = {n: cut_lines[line] for n, line in enumerate(lines) if line in cut_lines}
-    return Frame(str(source), cells[said].reset_index(drop=True), places, digest, **told, cut=cut)
+    kept_cells = cells[said].reset_index(drop=True)
+    return Frame(str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut)
 
 
 def _cells(frame: pd.DataFrame) -> pd.DataFrame:

@@ -42,7 +42,7 @@ MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What se
 ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}  # by how a file begins
-NAMED = 100  # Rows that could not be read are named one by one up to so many
+NAMED = 20  # Rows that could not be read are named one by one up to so many
 TWICE = "the key {} stands in it a second time"
 UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 
@@ -493,8 +493,8 @@ def _of_csv(
             if any(row.cells[width:]):
                 if problems is None:
                     raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-                told = {"place": f"{path}:{row.first}", "cells": len(row.cells), "columns": width}
-                note_unread(problems, "table.long_row", **told)
+                cells = len(row.cells)
+                note_unread(problems, "table.long_row", place=f"{path}:{row.first}", cells=cells, columns=width)
                 continue
             if row.cells == header.cells:  # files were put one behind the other
                 repeated.append(row.first)
