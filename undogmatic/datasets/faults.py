@@ -111,9 +111,9 @@ def unaccounted(verdicts: pd.DataFrame, labels: pd.DataFrame, unread: int) -> in
     """How many of the rows that could not be read are to be counted as missing verdicts, beside the gaps that are
     counted as such already.
 
-    Where files are joined, or a row is one verdict, the item of a lost row is known from another row: its label is there,
-    and no row of the judge. The lost rows explain such gaps if there are no more of them than lost rows. If there are
-    more, some verdicts were never there, and nothing tells which: then all lost rows are counted.
+    Where files are joined, or a row is one verdict, the item of a lost row is known from another row: its label is
+    there, and no row of the judge. The lost rows explain such gaps if there are no more of them than lost rows. If
+    there are more, some verdicts were never there, and nothing tells which: then all lost rows are counted.
     """
     if not unread:
         return 0

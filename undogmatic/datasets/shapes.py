@@ -11,19 +11,25 @@ from typing import Any
 
 from undogmatic.datasets.columns import NAMES, side_of, tokens
 from undogmatic.errors import DataError
-from undogmatic.safety.outside import brief
+from undogmatic.safety.outside import Doubled, brief
 
 _WAY = "Write it as a list of objects with named fields: in pandas, DataFrame.to_json(FILE, orient='records')"
 
 
 def rows_of(value: Any, place: str) -> list[Any]:
     """The rows in a JSON value. Raises DataError, which begins with the `place`, for rows whose cells have no names."""
-    if isinstance(value, list):
-        if value and all(isinstance(row, list) for row in value):
-            raise DataError(f"{place}: its {len(value):,} rows are lists of cells without names. {_WAY}.")
-        return value
-    if not isinstance(value, dict):
+    if isinstance(value, dict):
+        return _of_object(value, place)
+    if not isinstance(value, list):
         return [value]
+    if value and all(isinstance(row, list) for row in value):
+        raise DataError(f"{place}: its {len(value):,} rows are lists of cells without names. {_WAY}.")
+    return value
+
+
+def _of_object(value: Mapping[str, Any], place: str) -> list[Any]:
+    """The rows in an object, which may be one row itself."""
+    _check_keys(value, place)
     if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
         return _split(value, place)
     if isinstance(value.get("schema"), dict) and isinstance(value.get("data"), list):
@@ -60,7 +66,14 @@ def _with_schema(value: Mapping[str, Any]) -> list[Any]:
     return list(rows)
 
 
-def _of_objects(value: Mapping[str, Mapping[str, Any]], place: str) -> list[dict[str, Any]]:
+def _check_keys(value: Any, place: str) -> None:
+    """Raise DataError for what holds many rows and a key twice; of a single row that is told where rows are read."""
+    if isinstance(value, Doubled):
+        what = f"the key {brief(value.key)} stands in it a second time, and nobody knows which of them is meant"
+        raise DataError(f"{place}: {what}. Delete one of them.")
+
+
+def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[str, Any]]:
     """The rows of an object of objects: each is a column (pandas: columns), or each a row (pandas: index), whose key is
     its id unless it only counts. Names that are known tell which, or else that the keys of one of both count rows."""
     outer, inner = list(value), list(dict.fromkeys(key for held in value.values() for key in held))
@@ -72,9 +85,11 @@ def _of_objects(value: Mapping[str, Mapping[str, Any]], place: str) -> list[dict
         what = f"an object of {len(value):,} objects, of which it is not clear whether they are columns or rows"
         raise DataError(f"{place}: {what} ({brief(outer[0], 40)}: {brief(inner[0], 40)}, ...). {_WAY}.")
     if by_column:
+        for held in value.values():
+            _check_keys(held, place)
         rows = [{name: held[key] for name, held in value.items() if key in held} for key in inner]
         return rows if _counts(inner) else _with_ids(rows, inner)
-    rows = [dict(held) for held in value.values()]
+    rows = list(value.values())
     return rows if _counts(outer) else _with_ids(rows, outer)
 
 
@@ -83,7 +98,8 @@ def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]
     names = {" ".join(tokens(name)) for row in rows for name in row}
     if names & set(NAMES["item"]):
         return rows
-    return [{"id": key, **row} for key, row in zip(ids, rows, strict=True)]
+    with_ids = zip(ids, rows, strict=True)
+    return [row if isinstance(row, Doubled) else {"id": key, **row} for key, row in with_ids]
 
 
 def _counts(keys: Collection[Any]) -> bool:
