@@ -66,6 +66,25 @@ def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
     return np.array([known[word] for word in held.words], dtype=bool)[held.codes]
 
 
+MOST_JUDGES = 200
+"""Judges and criteria that are examined at once: each takes seconds, and each is compared with the others."""
+MOST_VOICES = 20_000
+"""Judges times people: each verdict is held against each person's labels."""
+
+
+def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str) -> None:
+    """Raise DataError where there are so many judges, criteria or people that comparing them would not end."""
+    judges, people = len(verdicts[["judge", "criterion"]].drop_duplicates()), labels["rater"].nunique()
+    if judges > MOST_JUDGES:
+        what = f"{judges:,} judges (counted for each criterion), and at most {MOST_JUDGES:,} are examined at once"
+        way = "Name some of them: --judge NAME, or one criterion: --criterion NAME"
+        raise DataError(f"{place}: {what}. {way}. If these are no judges, name their column: --judge COLUMN.")
+    if judges * people > MOST_VOICES:
+        what = f"{judges:,} judges and {people:,} people are more than {MOST_VOICES:,} pairs, the most that is examined"
+        way = "Name one judge: --judge NAME. If the names are not those of people, name their column: --rater COLUMN"
+        raise DataError(f"{place}: {what}. {way}.")
+
+
 def of_one_kind(
     verdicts: pd.DataFrame, labels: pd.DataFrame, options: TableOptions, problems: list[Finding]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -18,7 +18,7 @@ from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.columns import NAMES, side_of, tokens
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
-from undogmatic.datasets.rows import LARGEST, SUFFIXES, have, table_rows, unread_rows
+from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_rows, unread_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
@@ -65,7 +65,7 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
     notes, problems = list[Finding](), list[Finding]()
     cut_lines = dict[int, bool]()
     rows = table_rows(path, (), False, sheet, notes, problems, "--sheet ", cut_lines)
-    cells = cells_of([row for _, row in rows])
+    cells = cells_of([row for _, row in rows], place=str(path))
     said = cells.notna().to_numpy(dtype=bool).any(axis=1)
     if not said.any():
         faults = f" {unread_rows(problems):,} rows of it cannot be read." if problems else ""
@@ -99,12 +99,14 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     return Frame(name, _cells(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
-def cells_of(rows: Sequence[Mapping[str, Any]], flat: bool = True) -> pd.DataFrame:
+def cells_of(rows: Sequence[Mapping[str, Any]], flat: bool = True, place: str = "the rows") -> pd.DataFrame:
     """Rows as a frame of text, numbers and None: lists as JSON, booleans as words, other objects as text. If `flat`, an
-    object in a cell is its fields, `retest.score`."""
+    object in a cell is its fields, `retest.score`. Raises DataError, which begins with the `place`, where there is too
+    much."""
     if flat:
         rows = [_flat(row) if dict in map(type, row.values()) else row for row in rows]
     names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+    check_size(place, len(names), len(rows))
     return pd.DataFrame({name: pd.Series([_plain(row.get(name)) for row in rows], dtype=object) for name in names})
 
 

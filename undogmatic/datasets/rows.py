@@ -42,6 +42,8 @@ MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What se
 ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}  # by how a file begins
+MOST_COLUMNS = 2_000  # Each is looked at for what it may hold, and compared with the answers
+MOST_CELLS = 100_000_000  # Cells of a table in memory, empty ones among them: about a gigabyte of places
 NAMED = 20  # Rows that could not be read are named one by one up to so many
 TWICE = "the key {} stands in it a second time"
 UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
@@ -270,10 +272,22 @@ def _shared(array: Any) -> list[Any]:
     from pyarrow import types
 
     if not types.is_dictionary(array.type):
-        return list(array.to_pylist())
+        return list(map(_text, array.to_pylist()))
     used = array.indices.unique().drop_null()
-    entries = dict(zip(used.to_pylist(), array.dictionary.take(used).to_pylist(), strict=True)) | {None: None}
+    values = map(_text, array.dictionary.take(used).to_pylist())
+    entries = dict(zip(used.to_pylist(), values, strict=True)) | {None: None}
     return [entries[place] for place in array.indices.to_pylist()]
+
+
+def _text(value: Any) -> Any:
+    """A value, with bytes read as text: some writers do not say that a column of theirs holds UTF-8. Raises ValueError
+    for bytes that are none."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"bytes that are no UTF-8 text: {brief(value, 40)}") from None
 
 
 def _fitting(about: Any) -> int:
@@ -285,8 +299,19 @@ def _fitting(about: Any) -> int:
     return max(1, min(1000, about.num_rows * BATCH_BYTES // whole, BATCH_BYTES // max(1, largest)))
 
 
+def check_size(place: str, columns: int, rows: int = 1) -> None:
+    """Raise DataError for a table with more columns or cells than can be looked at."""
+    if columns > MOST_COLUMNS:
+        way = "Leave out those that are not needed; of many judges or people write a row for each verdict or label"
+        raise DataError(f"{place}: {columns:,} columns, and at most {MOST_COLUMNS:,} are read. {way}.")
+    if columns * rows > MOST_CELLS:
+        what = f"{rows:,} rows with {columns:,} columns are more than {MOST_CELLS:,} cells, the most that is read"
+        raise DataError(f"{place}: {what}. Leave out the columns that are not needed, or check the file in parts.")
+
+
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise DataError unless the columns are there, and none of them twice."""
+    """Raise DataError unless the columns are there, none of them twice, and not too many."""
+    check_size(place, len(columns))
     if twice := [name for name, count in Counter(columns).items() if count > 1 and name]:
         if number_of(twice[0]) is not None:
             what = f"the first line seems to be a row (it holds {twice[0]} twice), and it must name the columns"

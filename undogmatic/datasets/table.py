@@ -178,6 +178,7 @@ class _Builder:
         if any(frame.is_log for frame in self.frames):  # where a verdict stands beside each of its labels
             verdicts = verdicts.drop_duplicates([name for name in verdicts if name != "row"]).reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
+        faults.check_voices(verdicts, labels, self.frames[0].name)
         verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
         of_verdicts, of_labels = read_cells(verdicts["raw"].to_numpy()), read_cells(labels["raw"].to_numpy())
         if not of_verdicts.said and not of_labels.said:

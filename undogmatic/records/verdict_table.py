@@ -112,10 +112,11 @@ class VerdictTable:
         ids = pd.Series(self.items.index.astype(str), index=self.items.index)
         keys = {"length": ids.str.len(), "id": ids}
         if ids.str.fullmatch(r"(row|text) \d+").all():
-            known = self.items.drop(columns="group")
+            means = dict[str, pd.Series]()
             for rows, who, value in ((self.labels, "rater", "label"), (self.verdicts, "judge", "verdict")):
                 for (_, name), own in rows.groupby(["criterion", who]):
-                    known[f"{value} {name}"] = own.groupby("item")[value].mean().reindex(known.index)
+                    means[f"{value} {name}"] = own.groupby("item")[value].mean().reindex(self.items.index)
+            known = pd.concat([self.items.drop(columns="group"), pd.DataFrame(means, self.items.index)], axis=1)
             keys = {"known": pd.util.hash_pandas_object(known.astype(str), index=False), **keys}
         items = self.items.loc[pd.DataFrame(keys).sort_values(list(keys)).index]
         place = pd.Series(np.arange(len(items)), index=items.index)
