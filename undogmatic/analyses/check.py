@@ -130,8 +130,8 @@ class Evidence:
         """Whether the readable rows refute the judge, and those that could not be read may undo that."""
         if not self.own.table.unaccounted:
             return False
-        found = self.estimate
-        return self.agreement.constant if found is None else found.high < self.least <= found.best_high
+        constant, found = self.agreement.constant, self.estimate
+        return constant if found is None else (constant or found.high < self.least) and self.least <= found.best_high
 
     @property
     def agrees(self) -> Finding:
