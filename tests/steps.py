@@ -35,7 +35,7 @@ class Steps:
         for end in self._one(parts[0], place):
             yield from self._all(parts[1:], end)
 
-    def _one(self, part: Any, place: int) -> Ends:
+    def _one(self, part: Any, place: int) -> Ends:  # noqa: PLR0912  # a branch for each thing a pattern may say
         self.count += 1
         kind, held = part
         if kind in (names.LITERAL, names.NOT_LITERAL, names.ANY, names.IN):

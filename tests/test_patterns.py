@@ -1,5 +1,7 @@
-"""No pattern that is looked for in judged texts, cells or answers takes steps that grow with the square of their length:
-a word of a million letters, or a line of a million dots, is read like any other."""
+"""No pattern that is looked for in judged texts, cells or answers takes steps that grow with the square of a length.
+
+A word of a million letters, or a line of a million dots, is read like any other.
+"""
 
 import importlib
 import re

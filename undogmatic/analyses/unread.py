@@ -49,8 +49,8 @@ def numbers(texts: Sequence[str]) -> dict[str, Array]:
             own |= {"largest_number": max(values), "smallest_number": min(values)}
         for value, one in zip(values, held, strict=True):
             after = _AFTER.match(text, one.end())
-            beside = {"before": _word_before(text, one.start()), "after": after[1] if after else ""}
-            for name, word in beside.items():
+            words = {"before": _word_before(text, one.start()), "after": after[1] if after else ""}
+            for name, word in words.items():
                 if word:
                     own.setdefault(f"number_beside {name} {word.lower()}", value)
         for name, value in own.items():

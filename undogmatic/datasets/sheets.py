@@ -306,7 +306,8 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, option: str) ->
         again = {fold(str(cell)) for cell in grid.iloc[after].dropna()} & names
         if again or (below != above).any() or _is_text_above_numbers(grid, after):
             cells = ", ".join(brief(str(cell), 30) for cell in grid.iloc[after].dropna()[:4])
-            what = f"line {int(grid.index[after]) + 1}, below an empty line, seems to begin another table, or totals ({cells})"
+            line = int(grid.index[after]) + 1
+            what = f"line {line}, below an empty line, seems to begin another table, or totals ({cells})"
             raise told(what, (0, int(empty[0]) - 1), (left, right))
     unnamed = [n for n in range(left, right + 1) if not filled[0, n] and filled[1:, n].any()]
     second = grid.iloc[1] if len(grid) > 1 else None
