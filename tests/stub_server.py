@@ -17,6 +17,7 @@ import math
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -92,6 +93,9 @@ class StubServer:
         batch_seconds: How long a batch takes.
         batch_fault: What becomes of every batch: "expired", "cancelled" (half of it is answered), "half" (a line is
             missing for every second request), "lost", "never" or "failed".
+        batch_reply: What it answers to whoever makes a batch, once it is made; None: as it should.
+        batch_listed: Whether its list shows batches.
+        batch_sends: The reply in place of a file of answers, from the file's content; None: the file.
     """
 
     latency: float = 0.0
@@ -101,6 +105,9 @@ class StubServer:
     limit: float | None = None
     batch_seconds: float = 0.0
     batch_fault: str = ""
+    batch_reply: bytes | None = None
+    batch_listed: bool = True
+    batch_sends: Callable[[bytes], hostile.Odd] | None = None
     requests: list[Received] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -140,13 +147,20 @@ class StubServer:
     async def start(self) -> web.AppRunner:
         """Listen on a free port."""
         app = web.Application(client_max_size=2**26)
-        app.router.add_post("/v1/files", self._upload)
-        app.router.add_get("/v1/files/{id}/content", self._content)
+
+        def by_name(name: str) -> Any:  # so that a test may put another one in its place
+            async def handle(request: web.Request) -> Any:
+                return await getattr(self, name)(request)
+
+            return handle
+
+        app.router.add_post("/v1/files", by_name("_upload"))
+        app.router.add_get("/v1/files/{id}/content", by_name("_content"))
         for place in ("/v1/batches", "/v1/messages/batches"):
-            app.router.add_post(place, self._make_batch)
-            app.router.add_get(place, self._list_batches)
-            app.router.add_get(place + "/{id}", self._show_batch)
-        app.router.add_get("/v1/messages/batches/{id}/results", self._content)
+            app.router.add_post(place, by_name("_make_batch"))
+            app.router.add_get(place, by_name("_list_batches"))
+            app.router.add_get(place + "/{id}", by_name("_show_batch"))
+        app.router.add_get("/v1/messages/batches/{id}/results", by_name("_content"))
         app.router.add_post("/{tail:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
@@ -187,6 +201,8 @@ class StubServer:
         content = self._results(self.batches[name]) if name in self.batches else self.files.get(name)
         if content is None or self.batch_fault == "lost":
             return _error(404, "No such file")
+        if self.batch_sends is not None:
+            return hostile.response(self.batch_sends(content))
         return web.Response(body=content, content_type="application/jsonl")
 
     async def _make_batch(self, request: web.Request) -> web.Response:
@@ -202,10 +218,12 @@ class StubServer:
         self.batches[name] = Batch(
             name, dict(rows), path, datetime.now(UTC), anthropic, sent.get("metadata"), self.batch_fault
         )
+        if self.batch_reply is not None:
+            return web.Response(body=self.batch_reply, content_type="application/json")
         return web.json_response(self._shown(self.batches[name]))
 
     async def _list_batches(self, request: web.Request) -> web.Response:
-        rows = [self._shown(each) for each in reversed(self.batches.values())]
+        rows = [self._shown(each) for each in reversed(self.batches.values()) if self.batch_listed]
         return web.json_response({"data": rows, "has_more": False})
 
     async def _show_batch(self, request: web.Request) -> web.Response:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.conftest import Patch, put, typed
 from undogmatic.config import groups
@@ -248,3 +249,16 @@ def test_a_package_that_may_be_built_from_may_be_searched(here: Path, monkeypatc
     config = compose_config([*WORDS, "prompt=x", "hydra.searchpath=[pkg://theirs_.conf]"])
     assert config["prompt"]["id"] == "x"
     assert config[groups.FOLDERS] == [f"file://{here}/theirs_/conf"]
+
+
+@pytest.mark.parametrize("shown", ["job", "hydra", "all"])
+def test_a_config_is_shown_with_its_references_followed(shown: str, tmp_path: Path) -> None:
+    """A list that a reference gives, what only a run sets, and references from one part to the other included."""
+    words = ["--cfg", shown, "--resolve", "dataset=my", "tracking=none"]
+    ended = typed("undogmatic.run", *words, folder=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    config = yaml.safe_load(ended.stdout)
+    assert "${" not in ended.stdout
+    assert ("hydra" in config, "dataset" in config) == (shown != "job", shown != "hydra")
+    if shown != "hydra":
+        assert config["dataset"]["inputs"] == ["text"] and config["dataset"]["path"] == "???"

@@ -1,7 +1,7 @@
 """What stands at the root for other tools and for those who arrive: it agrees with the code."""
 
+import os
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -79,11 +79,13 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
         )
     for name in ("pyproject.toml", "CITATION.cff"):
         (tmp_path / name).write_text(page(name))
-    subprocess.run(
-        shlex.split(told["Name the repository"].replace("$GITHUB_REPOSITORY", "some/where")), cwd=tmp_path, check=True
-    )
+        assert "OWNER" not in page(name)
+    known = {"GITHUB_REPOSITORY": "some/where", "PATH": os.environ["PATH"]}
+    named = told["Name the repository, which no file of it does"]
+    subprocess.run(["bash", "-ec", named], cwd=tmp_path, env=known, check=True)
     urls = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["urls"]
     urls["citation"] = yaml.safe_load((tmp_path / "CITATION.cff").read_text())["repository-code"]
+    assert len(urls) == 5
     assert all(url.startswith("https://github.com/some/where") for url in urls.values())
 
 

@@ -17,6 +17,7 @@ from omegaconf import OmegaConf
 import undogmatic.run
 from tests.conftest import Capture, Patch, put, rows_in
 from tests.stub_server import Fault, StubServer
+from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.independence import withheld
 from undogmatic.api import score_text, score_texts
 from undogmatic.config.door import compose_config
@@ -364,6 +365,27 @@ def test_the_judgments_are_the_tables_and_nobody_was_asked(table: Path, tmp_path
     printed = capsys.readouterr()
     assert "made elsewhere, by ash, oak, nli, coverage\n" in printed.err
     assert {"items_composite.csv", "figures", "report.html", "scores.csv"} <= {p.name for p in folder.iterdir()}
+
+
+def test_several_questions_to_one_composite_are_answered_together_as_each_alone(table: Path, tmp_path: Path) -> None:
+    """Each reads all judges and criteria at once, alone and in a list."""
+    names = ("agreement", "pillars", "length_bias")
+    elsewhere(tmp_path / "all", table, f"analysis=[{','.join(names)}]")
+    together = told(tmp_path / "all", "metrics")
+    for name in names:
+        elsewhere(tmp_path / name, table, f"analysis={name}")
+        own = {key: value for key, value in told(tmp_path / name, "metrics").items() if key.startswith(name)}
+        assert own and {key: together[key] for key in own} == own
+    with pytest.raises(Unsuited, match="pillar 'judge', of which there are 1"):
+        lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
+        alone = put(tmp_path / "alone.csv", "".join(line for line in lines if ",oak," not in line))
+        elsewhere(tmp_path / "one", alone, "analysis=[pillars,agreement]")
+    assert not (tmp_path / "one" / "judgments.jsonl").exists(), "refused before anything is judged"
+
+
+def test_the_headline_names_who_judged(table: Path, tmp_path: Path) -> None:
+    elsewhere(tmp_path, table, "analysis=none")
+    assert "scores of ash, oak, nli, coverage with the rubric" in report(tmp_path).replace("&nbsp;", " ")
 
 
 def test_a_run_that_was_stopped_goes_on_and_notes_nothing_twice(table: Path, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from undogmatic.config.door import Folders, compose_config, composed
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.records.records import Failure, Item, Judgment, Verdict, digest
 from undogmatic.records.rubric import Rubric
+from undogmatic.safety import files
 from undogmatic.safety.command import say
-from undogmatic.safety.files import Log
 from undogmatic.safety.paths import cache_folder
 from undogmatic.safety.secrets import scrub_words
 
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from undogmatic.analyses.judged import Judgments
     from undogmatic.config.build import Settings
 
-LOG, LOG_BYTES = "score.log", 10_000_000  # a longer one becomes score.log.1
-_unlogged: list[str] = []
+LOG, LOG_BYTES = "score.log", 10_000_000
+"""In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a longer file becomes
+`score.log.1`."""
+LONGEST_LOCK = 5.0  # seconds that a score waits for other processes that write there
+_unlogged: list[str] = []  # what of writing went wrong and was said; once in a process is enough
 
 Items: TypeAlias = "pd.DataFrame | Sequence[str] | Sequence[Mapping[str, Any]] | Sequence[Item]"
 Asked = ParamSpec("Asked")
@@ -55,29 +58,37 @@ class ScoreResult(Verdict):
     revised_score = computed_field(Verdict.revised_score)  # type: ignore[assignment]
 
 
-def score_text(text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = ()) -> ScoreResult:
+def score_text(
+    text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = (), log: bool = True
+) -> ScoreResult:
     """Score one text with the composed default, or with Hydra overrides such as ["model=gpt", "prompt=anchored_en"].
 
     Works with and without a running event loop. Where LLM_PROVIDER is set, and no override chooses a model, the model
-    is `model=env`. What came of each text is appended to `score.log` in the cache folder (`paths.cache_folder`).
+    is `model=env`. Prompt, raw answer and result are appended to `score.log` in the cache folder
+    (`paths.cache_folder`), which its owner alone may read; with the override "tracking.redact=true" hashes take the
+    place of texts there.
 
     Args:
         text: The text, or where the rubric judges several inputs, these by name.
         overrides, config_dir: See `compose_config`.
+        log: False writes no log.
     Raises:
         ConfigError: An override or a key is wrong.
         DataError: The text is empty, or an input is missing.
     """
-    return score_texts([text], overrides, config_dir)[0]
+    return score_texts([text], overrides, config_dir, log)[0]
 
 
 def score_texts(
-    texts: Sequence[str | Mapping[str, str]], overrides: Sequence[str] = (), config_dir: Folders = ()
+    texts: Sequence[str | Mapping[str, str]],
+    overrides: Sequence[str] = (),
+    config_dir: Folders = (),
+    log: bool = True,
 ) -> list[ScoreResult]:
     """`score_text` for several texts, in order; the model is loaded once."""
     from undogmatic.config.build import settings
 
-    return score_composed(texts, settings(scoring_config(overrides, config_dir)), overrides)
+    return score_composed(texts, settings(scoring_config(overrides, config_dir)), overrides, log)
 
 
 def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
@@ -92,7 +103,7 @@ def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
 
 
 def score_composed(
-    texts: Sequence[str | Mapping[str, str]], config: Settings, overrides: Sequence[str] = ()
+    texts: Sequence[str | Mapping[str, str]], config: Settings, overrides: Sequence[str] = (), log: bool = True
 ) -> list[ScoreResult]:
     """`score_texts` with a config that is composed already; `overrides` are noted in the results."""
     from undogmatic.config.build import build
@@ -101,9 +112,10 @@ def score_composed(
     rubric: Rubric = build(config.rubric, "rubric")
     items = [_item(n, text, rubric) for n, text in enumerate(texts, 1)]
     try:
-        judgments = judged(items, config)
+        judgments = judged(items, _with_a_cache_that_works(config))
     except UndogmaticError as error:
-        _log([{"error": type(error).__name__}])
+        if log:  # its message may quote a model's answer, which may quote the text
+            _log([{"error": type(error).__name__}])
         raise
     noted, results = tuple(map(scrub_words, overrides)), []
     for judgment in judgments:
@@ -112,29 +124,81 @@ def score_composed(
         if isinstance(outcome, Failure):
             fields = {"error": f"{outcome.reason}: {outcome.message}"}
         results.append(ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted))
-    _log(
-        {"text": digest(item.inputs)[:12], "error": None if result.error is None else result.error.partition(":")[0]}
-        | result.model_dump(include={"model", "readout", "score", "category"})
-        for item, result in zip(items, results, strict=True)
-    )
+    if log:
+        redact = config.tracking.get("redact") not in (False, None)  # whatever it is: on the safe side
+        _log(_logged(item, judgment, redact) for item, judgment in zip(items, judgments, strict=True))
     return results
 
 
+def _logged(item: Item, judgment: Judgment, redact: bool) -> dict[str, Any]:
+    """What the log says of one text: what was asked and answered, call by call, and what came of it."""
+    from undogmatic.engine import journal
+
+    mark, where = digest(item.inputs)[:12], judgment.provenance
+    inputs = journal.redact(dict(item.inputs)) if redact else dict(item.inputs)
+    judgment = journal.redact_judgment(judgment) if redact else judgment
+    outcome, calls = judgment.outcome, judgment.calls
+    return {
+        "text": mark,
+        "model": where.model,
+        "readout": where.readout,
+        "score": judgment.score,
+        "category": None if isinstance(outcome, Failure) else outcome.category,
+        "error": outcome.reason if isinstance(outcome, Failure) else None,
+        "cached": bool(calls) and all(call.cached for call in calls),
+        "inputs": inputs,
+        "calls": [
+            {
+                "model": call.model,
+                "prompt": call.request,
+                "answer": call.reply,
+                "error": call.error,
+                "cached": call.cached,
+            }
+            for call in calls
+        ],
+        "result": outcome.model_dump(mode="json"),
+    }
+
+
 def _log(lines: Iterable[Mapping[str, Any]]) -> None:
-    """Append to the log of scores; one that cannot be written is said once. Its lines hold no judged text, and so of an
-    error only the kind: its message may quote a model's answer, which may quote the text."""
-    path = cache_folder() / LOG
+    """Append to the log of scores. One that cannot be written is said once, and costs no score."""
+    from filelock import FileLock
+
     try:
-        if path.is_file() and path.stat().st_size > LOG_BYTES:
-            path.replace(path.with_name(f"{LOG}.1"))
-        with Log(path) as log:
-            for line in lines:
-                now = datetime.now(UTC).isoformat(timespec="seconds")
-                log.add(json.dumps({"time": now, **line}, ensure_ascii=False))
-    except (StorageError, OSError) as error:
-        if not _unlogged:
-            _unlogged.append(str(error))
-            say(f"the log of scores is not written: {error}")
+        path = cache_folder() / LOG
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.lock", timeout=LONGEST_LOCK, mode=files.OWN):  # of all processes that score
+            if path.is_file() and path.stat().st_size > LOG_BYTES:
+                path.replace(path.with_name(f"{LOG}.1"))
+            files.make_own(path)
+            with files.Log(path) as log:
+                for line in lines:
+                    now = datetime.now(UTC).isoformat(timespec="seconds")
+                    log.add(json.dumps({"time": now, **line}, ensure_ascii=False, default=str))
+    except (StorageError, OSError, RuntimeError) as error:  # RuntimeError: there is no home
+        _say_once(f"the log of scores is not written: {error}")
+
+
+def _with_a_cache_that_works(config: Settings) -> Settings:
+    """The config, without its cache of answers where the usual folder cannot be written to: a score does not depend on
+    it. A folder that was named is another matter, as somebody counts on it."""
+    from undogmatic.models.calls import ReplyCache
+
+    if not config.engine.get("cache") or config.engine.get("cache_dir") is not None:
+        return config
+    try:
+        ReplyCache(cache_folder() / "replies").close()
+    except (ConfigError, RuntimeError) as error:
+        _say_once(f"answers are not kept for the next time: {error}")
+        return config.model_copy(update={"engine": {**config.engine, "cache": False}})
+    return config
+
+
+def _say_once(message: str) -> None:
+    if not _unlogged:  # one line, whether it is the log or the cache: the reason is the same
+        _unlogged.append(message)
+        say(message)
 
 
 def judge_items(items: Sequence[Item], overrides: Sequence[str] = ()) -> list[Judgment]:

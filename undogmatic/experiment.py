@@ -121,7 +121,8 @@ class Experiment:
             items = gathered(itertools.islice(unseen, chosen.run.limit))
         self.items: Sequence[Item] = items
         self.identity = parts.identity
-        self.choices = _described(choices, parts)
+        judges_named = chosen.judges is not None or isinstance(self.dataset, datasets.Judged)
+        self.choices = _described(choices, parts, judges_named)
         groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
         named = [*groups.split(), "dataset"]
         self.search = Search(optimizer, config, chosen, parts, self.items) if optimizer.optimizes else None
@@ -132,12 +133,11 @@ class Experiment:
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
         self.plan, self.max_failures = chosen.plan, float(chosen.engine.get("max_failures", MAX_FAILURES))
         self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
-        # Hold the items against the analysis and the plan. Steps may yet give them what the analysis reads, and where
-        # nothing is asked it is seen soon enough.
+        # Hold the items against the analysis and the plan; steps may yet give the items what the analysis reads.
         self.digest = items_digest(self.items)
         empty = tabulate(self.items, [], self.repeats, parts.expected())
         table = self.table(self.items, empty, digest=self.digest)
-        if not parts.steps and parts.asks:
+        if not parts.steps:
             for part in read_by(self.analysis, table).values():
                 self.analysis.check(readable(self.analysis, part))
         if self.plan is not None:
@@ -167,16 +167,20 @@ class _Judgments(NamedTuple):
     fitted: int  # how many of the items something in a judge was fitted on
 
 
-def _described(choices: Mapping[str, str], parts: Parts) -> dict[str, str]:
-    """The choices per group, with the readout that `auto` stands for and with all judges."""
+def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> dict[str, str]:
+    """The choices per group, with the readout that `auto` stands for and with all judges; where they are named
+    otherwise than by `judge=` (`judges_named`), also a single one."""
     described = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {"readout": parts.readout_name}
     if not (parts.uses_own and parts.asks):
         described["model"] = parts.model.name
+        asked = dict.fromkeys(step.provenance.model for step in parts.judges if step.judge.asks)
+        if parts.steps and asked:  # without the models that make the texts
+            described["model"] = " + ".join(asked)
     if not (parts.uses_own or parts.prompted) or not parts.asks:  # what the config says of it was not used
         described.pop("prompt", None)
     if not parts.asks:
         del described["readout"]
-    if len(parts.judges) > 1:
+    if len(parts.judges) > 1 or judges_named:
         described["judge"] = "+".join(judge.name for judge in parts.judges)
     return described
 

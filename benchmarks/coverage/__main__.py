@@ -3,6 +3,8 @@
     python -m benchmarks.coverage         # everything, an hour or more; writes benchmarks/results/coverage.csv
     python -m benchmarks.coverage --samples 200 --only mean --units 10 30 --out part.csv
     python -m benchmarks.coverage --worst # of what is stored, the worst of each kind, of 10 and of 30 groups
+    python -m benchmarks.coverage --only answer strata # the figures of an answer, of 60, 100 and 250 items
+    python -m benchmarks.coverage --answers # of what is stored, these figures by how items are grouped
 
 A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a limit errs on one side,
 and a claim is made by one limit. `unlimited` is the share of intervals with an infinite end, which hold all there is.
@@ -20,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.coverage import doubts, jobs, labels, numbers
-from benchmarks.coverage.samples import Question, Sample, sizes
+from benchmarks.coverage import answers, doubts, jobs, labels, numbers
+from benchmarks.coverage.samples import Question, Sample, in_groups
 
 RESULTS = Path(__file__).parents[1] / "results" / "coverage.csv"
 UNITS = (6, 10, 20, 30, 46, 100, 300)
@@ -45,6 +47,8 @@ QUESTIONS: dict[str, Callable[[], Iterator[Question]]] = {
     "variance": labels.of_components,
     "missing": labels.of_missing,
     "controlled": labels.of_controlled,
+    "answer": answers.of_answers,
+    "strata": answers.of_strata,
 }
 
 
@@ -55,7 +59,7 @@ def row(question: Question, n_units: int, grouping: str, method: str, samples: i
     rng, own = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     ends = []
     for _ in range(samples):
-        groups = np.repeat(np.arange(n_units), sizes(rng, n_units, grouping))
+        groups = in_groups(rng, n_units, grouping, question.of_items)
         ends.append(question.methods[method](Sample(question.draw(rng, groups), groups), own))
     low, high = np.array(ends).T
     known = ~np.isnan(low)
@@ -102,17 +106,34 @@ def worst(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
+def of_answers(rows: pd.DataFrame) -> str:
+    """Of the figures of an answer the lowest and the highest coverage by how items are grouped, in Markdown."""
+    own = rows[rows["of"].str.startswith("answer: ")]
+    lines = ["| figure | items | " + " | ".join(answers.GROUPINGS) + " |", "|---" * (2 + len(answers.GROUPINGS)) + "|"]
+    for (figure, items), there in own.groupby(["of", "units"], sort=False):
+        cells = []
+        for grouping in answers.GROUPINGS:
+            found = there.loc[there["groups"] == grouping, "coverage"]
+            cells.append("" if found.empty else f"{100 * found.min():.1f} to {100 * found.max():.1f} %")
+        lines.append(f"| {figure.removeprefix('answer: ')} | {items} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the table row by row, and store it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--only", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
     parser.add_argument("--of", nargs="*", help="kinds of numbers, such as alpha; all without it")
-    parser.add_argument("--units", nargs="*", type=int, default=list(UNITS))
-    parser.add_argument("--groups", nargs="*", default=list(GROUPINGS), choices=list(GROUPINGS))
+    parser.add_argument("--units", nargs="*", type=int, help="of those in which a question is asked; all without it")
+    parser.add_argument("--groups", nargs="*", choices=[*GROUPINGS, *answers.GROUPINGS[1:]], help="as --units")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--worst", action="store_true", help="measure nothing; print the worst of each kind")
+    parser.add_argument("--answers", action="store_true", help="measure nothing; print the figures of an answer")
     given = parser.parse_args()
+    if given.answers:
+        print(of_answers(pd.read_csv(given.out)))
+        return
     if given.worst:
         print(worst(pd.read_csv(given.out)))
         return
@@ -120,8 +141,8 @@ def main() -> None:
     rows = {tuple(row[name] for name in KEY): row for row in old}
     for kind in given.only:
         for question in (each for each in QUESTIONS[kind]() if given.of is None or each.kind in given.of):
-            for n_units in given.units:
-                for grouping in given.groups:
+            for n_units in (one for one in question.units or UNITS if not given.units or one in given.units):
+                for grouping in (one for one in question.groupings or GROUPINGS if one in (given.groups or [one])):
                     for method in question.methods:
                         if method == "bca" and (n_units > _MOST_DRAWN or grouping != "alone"):
                             continue

@@ -25,13 +25,20 @@ class Sample(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is estimated: how samples are drawn, the truth, and the methods, each from a sample to its two limits."""
+    """What is estimated: how samples are drawn, the truth, and the methods, each from a sample to its two limits.
+
+    `units` and `groupings` are those in which it is asked, where it is not asked in all; units are groups, or
+    `of_items` items.
+    """
 
     kind: str
     name: str
     draw: Callable[[Rng, Array], Array]
     truth: float
     methods: dict[str, Callable[[Sample, Rng], Ends]]
+    units: tuple[int, ...] = ()
+    groupings: tuple[str, ...] = ()
+    of_items: bool = False
 
 
 SHAPES: dict[str, Callable[[Array], Array]] = {
@@ -70,12 +77,20 @@ UNBOUNDED = ("normal", "t3", "exponential", "exponential mirrored", "lognormal")
 
 
 def sizes(rng: Rng, n_units: int, grouping: str) -> Array:
-    """Members per unit: one, two to four, or from one to twenty with few large ones."""
+    """Members per unit: one, two to four, five to twenty, or from one to twenty with few large ones."""
     if grouping == "alone":
         return np.ones(n_units, dtype=np.intp)
     if grouping == "2-4":
         return rng.integers(2, 5, n_units)
+    if grouping in ("5-20", "same text"):
+        return rng.integers(5, 21, n_units)
     return np.clip(np.round(2 * rng.pareto(1.2, n_units) + 1), 1, 20).astype(np.intp)
+
+
+def in_groups(rng: Rng, units: int, grouping: str, of_items: bool) -> Array:
+    """The group of every item, of so many groups, or of as many as hold so many items."""
+    groups = np.repeat(np.arange(units), sizes(rng, units, grouping))
+    return groups[:units] if of_items else groups
 
 
 def related(rng: Rng, groups: Array, columns: int = 1) -> Array:

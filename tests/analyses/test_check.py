@@ -1,6 +1,6 @@
 """The first line of a check: what each judge without merit, and each judge with some, is called."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,7 +50,11 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     "constant": (lambda: judged(np.ones(N)), "constant", "refuted"),
     "reversed": (lambda: judged(1 - GOOD), "reversed", "refuted"),
     "weak": (lambda: judged(np.where(np.arange(N) % 5 < 2, 1 - LABELS, LABELS)), "below", "refuted"),
-    "copied": (lambda: judged(LABELS), "identical", "undecided"),
+    "equal to the labels": (lambda: judged(LABELS), "limited", "supported"),
+    "copied": (lambda: verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)), "identical", "undecided"),
+    "copied grades": (
+        lambda: verdict_table("numeric", GRADES[:30], GRADES[:30], {"text": TEXTS[:30]}), "identical", "undecided",
+    ),
     "nothing read": (lambda: judged(np.full(N, np.nan)), "no_verdicts", "undecided"),
     "no labels": (lambda: judged(GOOD, ()), "no_labels", "undecided"),
     "no label on what is judged": (
@@ -126,6 +130,53 @@ def test_every_first_and_second_line_has_its_words(called: str, language: str) -
     words.strict = True
     for sentence in (result.judges[0].verdict, result.judges[0].rival):
         assert "[" not in words.say(sentence).split()[0] and "{" not in words.say(sentence)
+
+
+def test_a_good_judge_that_equals_a_person_on_forty_items_is_believed_and_asked_who_labelled() -> None:
+    labels = np.random.default_rng(3).permutation(np.tile([0.0, 1.0], 20))
+    found = answer(judged(labels, labels, {"text": TEXTS[:40]}))
+    assert (found.verdict.key, found.standing) == ("check.verdict_limited", "supported"), found.verdict
+    (note,) = (each for each in found.told.notes if each.weight is Weight.LIMITS)
+    assert note.finding.key == "people.same_as_judge" and note.finding.values["n"] == 40
+    said = words_of("en").say(note.finding)
+    assert "equal on all 40 items" in said and "copies" not in said
+
+
+def several_criteria(agreed: Sequence[np.ndarray], n: int = N) -> VerdictTable:
+    """One judge's verdicts on many criteria, each with labels of its own."""
+    tables = [
+        verdict_table("pass_fail", verdicts, LABELS[:n], {"text": TEXTS[:n]}, criterion=f"c{k}")
+        for k, verdicts in enumerate(agreed)
+    ]
+    verdicts, labels = (pd.concat([getattr(each, name) for each in tables]) for name in ("verdicts", "labels"))
+    return replace(tables[0], verdicts=verdicts.reset_index(drop=True), labels=labels.reset_index(drop=True))
+
+
+def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are() -> None:
+    """A verdict that is just enough for one answer is not enough as one of six, be they of judges or of criteria."""
+    just = np.where(np.random.default_rng(0).permutation(N) < 25, 1 - LABELS, LABELS)
+    alone = answer(judged(just))
+    assert alone.standing == "supported" and 0.4 < alone.told.figures["agreement.kappa"].low < 0.43
+    of_judges = check(judged({f"j{k}": just if k == 0 else noisy(LABELS, 0.5, k) for k in range(6)}), CheckOptions())
+    of_criteria = check(several_criteria([just, *(noisy(LABELS, 0.5, k) for k in range(1, 6))]), CheckOptions())
+    for result in (of_judges, of_criteria):
+        first = result.judges[0]
+        assert (first.verdict.key, first.verdict.values["among"]) == ("check.verdict_several", 6)
+        assert first.settle is not None and first.settle.key == "check.settle_several"
+    # Criteria that nobody labelled have no answer, and take nothing away.
+    unlabelled = several_criteria([just] * 6)
+    kept = unlabelled.labels[unlabelled.labels["criterion"] == "c0"]
+    first, *others = check(replace(unlabelled, labels=kept), CheckOptions()).judges
+    assert first.standing == "supported" and {each.verdict.key for each in others} == {"check.verdict_no_labels"}
+
+
+def test_what_a_judge_decides_alone_holds_for_all_criteria_together() -> None:
+    asked = []
+    for n in (1, 5):
+        result = check(several_criteria([GOOD] * n), CheckOptions(alpha=0.2))
+        assert all(each.standing == "supported" for each in result.judges)  # a good judge keeps its yes
+        asked += [n.finding.values["confidence"] for n in result.judges[0].told.notes if "alone.whole" in n.finding.key]
+    assert asked == pytest.approx([0.95, 0.99])
 
 
 def test_what_is_asked_for_can_be_more() -> None:

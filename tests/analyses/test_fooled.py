@@ -81,6 +81,7 @@ FOOLING: dict[str, tuple[Callable[[], JudgeCheck], str]] = {
         lambda: answers(choices(lambda k: (f"Score {OLD[k]}.", f"Score {NEW[k]}."), (OLD < NEW).astype(int))),
         "surface",
     ),
+    "grades that are the labels": (lambda: answers(graded(judge=GRADE)), "identical"),
     "labels in other units": (lambda: answers(graded(judge=(GRADE / 10) ** 2)), "in_step"),
     "ranks of the labels": (lambda: answers(graded(judge=pd.Series(GRADE).rank())), "in_step"),
     "the mean of all raters": (
@@ -181,6 +182,7 @@ RUNS: dict[str, tuple[Callable[[], pd.DataFrame], str | None]] = {
     "a grade among other numbers": (lambda: graded(text=AMONG, judge=GRADE, human=NEAR), "surface.as_good_number"),
     "ranks of the labels": (lambda: graded(judge=pd.Series(GRADE).rank() - 1), "scored.in_step"),
     "the labels": (lambda: graded(judge=GRADE), "scored.identical"),
+    "equal in two grades": (lambda: graded(judge=20.0 + 60 * CLASS, human=20.0 + 60 * CLASS), None),
     "numbers of rows": (lambda: graded(judge=np.arange(N) * 1.0, human=np.clip(COUNTED, 0, 100)), "scored.counts_rows"),
     "names of files": (lambda: graded(text=[f"scan_{k:03}.pdf" for k in range(N)]), "surface.texts_lack"),
     "ids for texts": (lambda: graded(text=IDS), ""),
@@ -200,6 +202,8 @@ def test_a_run_says_what_a_check_says(name: str) -> None:
     assert (ruled.standing == "supported") is (reason is None) is (answers(rows).standing == "supported")
     told = ruled.result.verdict
     assert told is not None and (told.key == "labelled.verdict_checked") is bool(reason)
+    asked = "scored.equal" in {finding.key for finding in ruled.result.findings}
+    assert asked is (name == "equal in two grades")
     if reason:
         assert told.values["reason"].key == reason
         assert all("speaks against" in said or "fala contra" in said for said in ruled.sentences())
@@ -295,4 +299,4 @@ def test_of_many_judges_one_that_agrees_by_chance_is_not_believed() -> None:
         assert {each.standing for each in others} == {"refuted"}
         assert first.told.figures["agreement.kappa"].level == 0.95
     said = words_of("en").say(first.verdict)
-    assert "20 judges" in said and "99.5%" in said and first.settle is not None
+    assert "20 answers" in said and "99.5%" in said and first.settle is not None

@@ -13,7 +13,10 @@ from tests.conftest import reference
 from undogmatic.analyses import kinds, position
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import LABEL_COLUMNS, VerdictTable
+from undogmatic.stats import rated
+from undogmatic.stats.estimate import Estimate
 
 
 def told(table: VerdictTable, judge: str = "judge", **options: object) -> tuple[Agreement, Told]:
@@ -106,8 +109,8 @@ def test_what_a_judge_without_merit_is() -> None:
     assert constant.constant and constant.estimate and constant.estimate.high < 0.2
     one_class, lacking = told(verdict_table("pass_fail", LABELS, np.ones(100)))
     assert one_class.one_class and one_class.estimate is None and "agreement" in lacking.not_examined
-    copied, _ = told(verdict_table("pass_fail", LABELS, {"a": LABELS, "b": right_in(0.8, LABELS)}))
-    assert copied.identical and not told(verdict_table("pass_fail", right_in(0.9, LABELS), LABELS))[0].identical
+    copied, _ = told(verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)))
+    assert copied.copied == "identical" and told(verdict_table("pass_fail", LABELS, LABELS))[0].copied is None
     assert told(verdict_table("pass_fail", 1 - right_in(0.9, LABELS), LABELS))[0].reversed
     still, _ = told(verdict_table("numeric", np.full(100, 3.0), GRADES))
     assert still.constant and still.why == "kinds.why_constant"
@@ -166,6 +169,109 @@ def test_an_order_may_be_right_where_grades_are_not() -> None:
     assert "grades_bias_no_margin" in keys(told(verdict_table("numeric", NOISY, GRADES))[1])
     fifths = high.tables["kinds.fifths"]
     assert len(fifths) == 5 and fifths["mean_label"].is_monotonic_increasing and fifths["n"].sum() == 100
+
+
+def judged_by_average(rng: np.random.Generator, noise: float, n: int = 160) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Grades of a judge that says what people say on average of items of which it knows as much, and two people, who
+    see more than it does and err besides."""
+    known = rng.uniform(1, 5, n)
+    item = known + rng.normal(0, noise, n)
+    return known, {rater: item + rng.normal(0, noise, n) for rater in ("ana", "ben")}
+
+
+def shares(rng: np.random.Generator, n: int = 160) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Verdicts that are the true probability of "yes", and the answers of two people."""
+    share = rng.beta(1.2, 1.2, n)
+    return share, {rater: (rng.random(n) < share).astype(float) for rater in ("ana", "ben")}
+
+
+def of_grades(verdicts: np.ndarray, labels: Any, scale: Any, groups: Any = None, **options: Any) -> Finding:
+    """What is told of grades whose order is shown to be right."""
+    items = None if groups is None else {"group": groups}
+    own, all_told = verdict_table("numeric", verdicts, labels, items, scale=scale).of("judge", "quality"), Told()
+    shown = Estimate(0.8, 0.7, 0.9, n_groups=len(verdicts))
+    order = Agreement("spearman", shown, None, False, False, None, False, None, len(verdicts), len(verdicts), 0)
+    kinds._tell_grades(own, all_told, CheckOptions(**options), order)
+    (note,) = all_told.notes
+    assert all("[kinds" not in words_of(language).say(note.finding) for language in ("en", "pt"))
+    return note.finding
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.8, 1.4, "probabilities"])
+@pytest.mark.parametrize("margin", [None, 0.15])
+def test_a_judge_that_says_what_people_say_on_average_is_not_accused(noise: Any, margin: float | None) -> None:
+    """Whatever how far labels of single people spread: 20 files, and at most one accused by chance."""
+    accused = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        verdicts, labels = shares(rng) if noise == "probabilities" else judged_by_average(rng, noise)
+        found = of_grades(verdicts, labels, (0, 1) if noise == "probabilities" else (1, 5), margin=margin)
+        accused += found.key == "kinds.grades_grades"
+        assert found.key == "kinds.grades_grades" or found.values["along"].key == "kinds.along_nowhere" or margin
+        if noise == 1.4 and seed == 0:  # what once accused it: the difference falls where both are averaged
+            label = labels["ana"]
+            assert rated.drift_values(verdicts - label, (verdicts + label) / 2, 4.0).mean() < -2
+    assert accused <= 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where", "too"),
+    [
+        (lambda v: 3 + (v - 3) * 0.4, (0, -1), ("too_high", "too_low")),
+        (lambda v: 3 + (v - 3) * 2.0, (0, -1), ("too_low", "too_high")),
+        (lambda v: np.maximum(v, 3.0), (0,), ("too_high",)),
+        (lambda v: v + 1.5, (0,), ("too_high",)),
+    ],
+)
+def test_where_grades_are_off_is_found_and_a_formula_helps(wrong: Any, where: Any, too: Any) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        verdicts, labels = judged_by_average(rng, 0.4, n=200)
+        found = of_grades(wrong(verdicts), labels, (-1, 7), margin=0.4)
+        assert found.key == "kinds.grades_grades"
+        said = found.values["along"].values["bands"]
+        assert [said[place].key for place in where] == [f"kinds.{one}" for one in too]
+        line, formula = found.values["line"], found.values["convert"].values
+        assert formula["after"] < formula["before"] - 0.02
+        mean = np.mean(list(labels.values()), axis=0)
+        before, after = wrong(verdicts) - mean, line.of(wrong(verdicts)) - mean
+        assert np.mean(after**2) < np.mean(before**2) - 0.02
+
+
+def test_grades_that_are_off_in_a_few_groups_are_not_shown_to_be_off() -> None:
+    """Ten texts of each of twelve groups, all of which are judged alike: twelve verdicts, not 120."""
+    rng = np.random.default_rng(2)
+    verdicts, labels = judged_by_average(rng, 0.8, n=12)
+    off = {rater: np.repeat(own + np.where(verdicts < 3, -0.9, 0.9), 10) for rater, own in labels.items()}
+    many, groups = np.repeat(verdicts, 10), np.repeat([f"g{n}" for n in range(12)], 10)
+    scale = (-1, 7)
+    assert of_grades(many, off, scale).key == "kinds.grades_grades"
+    assert of_grades(many, off, scale, groups).key != "kinds.grades_grades"
+
+
+def test_a_judge_that_errs_as_one_of_the_people_does_is_not_told_to_be_off_at_the_ends() -> None:
+    """Its lowest grades lie below what people say on average, as those of each of them do beside the others'."""
+    accused = {"with others": 0, "alone": 0}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = rng.uniform(0.5, 5.5, 300)
+        rater = [np.clip(np.round(truth + rng.normal(0, 1.2, 300)), 1, 5) for _ in range(4)]
+        three = dict(zip("abc", rater[1:], strict=True))
+        accused["with others"] += of_grades(rater[0], three, (1, 5)).key == "kinds.grades_grades"
+        accused["alone"] += of_grades(rater[0], {"a": rater[1]}, (1, 5)).key == "kinds.grades_grades"
+    assert accused["with others"] <= 1 and accused["alone"] > 6
+
+
+def test_grades_that_are_off_without_a_formula_that_helps_get_none() -> None:
+    """People's grades lie far above the judge's in the middle and below them at both ends: no line comes closer."""
+    verdicts = np.tile([1.0, 2, 3, 4, 5], 40)
+    labels = verdicts + np.tile([-0.7, 0.7, 0, -0.7, 0.7], 40) + np.random.default_rng(5).normal(0, 0.4, 200)
+    found = of_grades(verdicts, labels, (0, 6), margin=0.4)
+    assert found.key == "kinds.grades_grades" and found.values["line"] is None
+    assert found.values["convert"].key == "kinds.convert_none"
+    assert [own.key for own in found.values["along"].values["bands"]] == [
+        "kinds.too_high", "kinds.too_low", "kinds.too_high", "kinds.too_low",
+    ]  # fmt: skip
 
 
 def test_ordered_categories() -> None:

@@ -191,4 +191,16 @@ def test_a_mean_bias_that_averages_out_over_the_scale_is_told() -> None:
     noise = np.tile([-3.0, 0, 3], 12)
     bent, steady = (analyse(labelled(labels, list(scores))).says for scores in (toward, labels + noise))
     assert bent["bias"]["said"] in ("bias_none", "bias_no_margin") and "bias_averages" not in steady
-    assert (bent["bias_averages"]["low"], bent["bias_averages"]["high"]) == (25, 25)
+    assert (bent["bias_averages"]["low"], bent["bias_averages"]["high"], bent["bias_averages"]["above"]) == (25, 25, 1)
+
+
+def test_a_score_that_is_the_average_of_noisy_labels_is_not_called_too_high_where_labels_are_low() -> None:
+    """Where labels are lowest, some are so by chance; the score lies above those, and is right on average."""
+    scores = np.tile([35.0, 45, 55, 65], 40)
+    labels = np.clip(scores + np.random.default_rng(4).normal(0, 20, 160), 0, 100)
+    honest = analyse(labelled(labels, list(scores)))
+    assert "bias_averages" not in honest.says
+    lowest = honest.tables["by_label"].iloc[0]
+    assert lowest["bias"] > 20  # what was said before
+    wide = analyse(labelled(labels, list(50 + 3 * (scores - 50)))).says["bias_averages"]
+    assert wide["above"] == 0 and 20 < wide["low"] < 40

@@ -1,14 +1,19 @@
 """What a check tells of the people who labelled: ceiling, alternative annotator test, copies, strictness, choice."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.analyses.builders import verdict_table
+from tests.conftest import reference
 from undogmatic.analyses import people
+from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.records import OVERALL
 from undogmatic.report.words import Words
 
 LANGUAGES = [Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
@@ -89,6 +94,59 @@ def test_labels_that_do_not_overlap_or_do_not_vary_show_no_ceiling(rng) -> None:
     assert same.not_examined["ceiling"].key == "people.constant"
 
 
+@pytest.mark.parametrize(
+    ("kind", "margin", "epsilon", "source", "used"),
+    [
+        ("unordered", None, None, "usual", 0.1),
+        ("unordered", 0.3, None, "stated", 0.3),
+        ("unordered", 0.3, 0.15, "epsilon", 0.15),
+        ("numeric", 2.0, None, "usual", 0.1),
+        ("numeric", 2.0, 0.0, "epsilon", 0.0),
+    ],
+)
+def test_what_the_alternative_annotator_test_gives_the_judge_in_advance_is_said(
+    rng, kind, margin, epsilon, source, used
+) -> None:
+    judge, *labels = said(rng, [0.9, 0.9, 0.9, 0.9], k=3)
+    found = tell(kind, judge, dict(zip("abc", labels, strict=True)), margin=margin, epsilon=epsilon)
+    (values,) = (n.finding.values for n in found.notes if n.finding.key.startswith("people.annotator_"))
+    assert (values["source"], values["epsilon"]) == (source, used)
+
+
+PUBLISHED = {
+    "wax": {"kind": "unordered"},
+    "cebab_aspects": {"kind": "unordered"},
+    "cebab_stars": {"kind": "numeric"},
+    "lesion": {"kind": "numeric", "scale": "0-6", "human_scale": "0-6"},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None:
+    """Of tables of LLMs beside people: the authors take every row as independent, whatever its document."""
+    expected = json.loads(reference("real/expected_alternative_annotator.json").read_text("utf-8"))[name]
+    rows = pd.read_csv(reference(f"real/{name}.csv")).drop(columns=["criterion", "document"], errors="ignore")
+    humans = tuple(column for column in rows if column.startswith("human_"))
+    table = read_table([rows], TableOptions(judge=tuple(expected["judges"]), human=humans, **PUBLISHED[name]))
+    for judge, by_epsilon in expected["alternative_annotator"].items():
+        for epsilon, right in by_epsilon.items():
+            told = Told()
+            people.tell(table.of(judge, OVERALL), told, CheckOptions(epsilon=float(epsilon.partition("_")[2])))
+            found = told.tables["people.annotators"]
+            assert len(found) == right["raters"]
+            assert found["won"].mean() == pytest.approx(right["winning_rate"], abs=1e-6), (judge, epsilon)
+            assert told.figures["people.advantage"].value == pytest.approx(right["advantage"], abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "right"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)])
+def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right(name: str, right: float) -> None:
+    humans = ("human_1", "human_2", "human_3")
+    table = read_table([reference(f"../cases/v_alt_ties/{name}.csv")], TableOptions(judge=("judge",), human=humans))
+    told = Told()
+    people.tell(table.of("judge", OVERALL), told, CheckOptions())
+    assert told.figures["people.advantage"].value == pytest.approx(right, abs=5e-4)
+
+
 def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
     judge, one, other = said(rng, [0.9, 0.9, 0.9])
     told = tell("pass_fail", judge, {"a": judge, "b": one, "c": one, "d": other})
@@ -97,6 +155,70 @@ def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
     assert {"same_as_judge", "same_as_rater"} <= keys(few).keys() and "copies_judge" not in keys(few)
     scores = rng.normal(size=20)
     assert "copies_judge" in keys(tell("numeric", scores, scores))
+
+
+EQUAL = np.random.default_rng(9)
+STARS, POINTS = EQUAL.integers(1, 6, 400).astype(float), EQUAL.integers(0, 101, 400).astype(float)
+CLASSES = EQUAL.integers(0, 2, 400).astype(float)
+COUNTS = np.where(EQUAL.random(400) < 0.8, 0.0, EQUAL.integers(1, 25, 400))  # mostly none
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "n", "sign"),
+    [
+        ("pass_fail", CLASSES, 40, None),  # of those who agree on 98 %, 45 in 100 are equal on all
+        ("pass_fail", CLASSES, 250, None),
+        ("pass_fail", CLASSES, 320, "category"),
+        ("unordered", STARS, 150, None),  # five classes of easy texts
+        ("unordered", STARS, 320, "category"),
+        ("ordered", STARS - 1, 40, None),
+        ("ordered", STARS - 1, 80, "grade"),
+        ("numeric", POINTS, 12, None),
+        ("numeric", POINTS, 20, "fine"),
+        ("numeric", COUNTS, 40, None),  # more than ten values, and nearly all the same
+        ("numeric", STARS * 0.1 + 0.2, 80, "grade"),
+    ],
+)
+def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(kind, labels, n, sign) -> None:
+    labels = labels[:n]
+    written = labels + 1e-13 * (np.arange(n) % 2)  # as of another scale
+    found = tell(kind, labels if kind != "numeric" else written, labels)
+    if sign is None:
+        assert keys(found)["same_as_judge"] == Weight.LIMITS and "copies_judge" not in keys(found)
+        assert any(note.settle and note.settle.key == "people.settle_equal" for note in found.notes)
+        assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) is None
+    else:
+        (note,) = (each for each in found.notes if each.finding.key == "people.copies_judge")
+        assert note.weight is Weight.REVERSES and note.finding.values["why"].key == f"people.why_{sign}"
+        assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) == "identical"
+
+
+def test_equal_texts_of_few_groups_are_few() -> None:
+    groups = {"group": [f"g{n % 30}" for n in range(400)]}
+    assert "same_as_judge" in keys(tell("pass_fail", CLASSES, CLASSES, groups))
+
+
+@pytest.mark.parametrize(("errors", "raters", "sign"), [(5, 2, None), (40, 2, "split"), (4, 3, None), (8, 3, "alone")])
+def test_whoever_is_equal_also_where_others_say_something_else_copies(errors, raters, sign) -> None:
+    """One person's labels are the judge's, also on items on which the others agree on something else."""
+    judge = CLASSES[:100]
+    others = np.where(np.arange(100) < errors, 1 - judge, judge)
+    # The others are not the same as each other: both would be copies, too.
+    third = np.where(np.arange(100) == 99, 1 - judge, others)
+    labels = {"copy": judge, "ben": others, "eva": third}
+    found = tell("pass_fail", judge, dict(list(labels.items())[:raters]))
+    assert ("copies_judge" in keys(found)) is (sign is not None)
+    if sign is not None:
+        (why,) = (n.finding.values["why"] for n in found.notes if n.finding.key == "people.copies_judge")
+        assert (why.key, why.values["apart"]) == (f"people.why_{sign}", errors)
+
+
+def test_verdicts_that_are_the_majority_on_few_items_are_no_consensus_yet() -> None:
+    truth = CLASSES[:80]
+    for split, made in ((10, None), (40, "consensus")):
+        dissent = np.where(np.arange(80) < split, 1 - truth, truth)
+        table = verdict_table("pass_fail", truth, {"ana": truth, "ben": truth, "eva": dissent})
+        assert people.made_from("pass_fail", table.of("judge", "quality").pairs()) == made
 
 
 def test_the_stricter_rater_is_named_and_the_others_are_not(rng) -> None:

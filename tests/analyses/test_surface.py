@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.check import GOOD, made_table, world
+from benchmarks.check import CITED, GOOD, made_table, world
 from tests.analyses.builders import verdict_table
 from undogmatic.analyses import surface as examined
 from undogmatic.analyses.surface import SurfaceRival, rival_sentence, surface_rival
@@ -98,6 +98,75 @@ def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) 
     found, _ = look(verdict_table(kind, judge, label, {"text": MADE.texts}))
     assert (found.outcome == "beyond") is beyond
     assert (found.accuracy is None) is (kind in ("numeric", "ordered"))
+
+
+def grouped(kind: Any, judge: np.ndarray, label: np.ndarray, texts: list[str], groups: np.ndarray) -> VerdictTable:
+    return verdict_table(kind, judge, label, {"text": texts, "group": [f"g{k}" for k in groups]})
+
+
+@pytest.mark.parametrize("kind", ["ordered", "pass_fail", "numeric"])
+def test_words_that_name_a_group_explain_nothing(kind: Any) -> None:
+    """Every topic has its own words, its texts are of like worth, and no word says of what worth."""
+    rng, groups = np.random.default_rng(4), np.repeat(np.arange(30), 12)
+    worth = 0.7 * rng.normal(size=30)[groups] + 0.7 * rng.normal(size=360)
+    sides = [worth + 0.4 * rng.normal(size=360) for _ in range(2)]
+    if kind != "numeric":
+        sides = [np.clip(np.floor(own + 2), 0, 3) if kind == "ordered" else (own > 0) * 1.0 for own in sides]
+    texts = [" ".join(rng.choice([f"t{k}x{n}" for n in range(20)], 40)) for k in groups]
+    found, _ = look(grouped(kind, sides[0], sides[1], texts, groups))
+    assert found.outcome == "beyond" and not found.predicts
+    assert found.at_equal and found.judge and found.at_equal.value > found.judge.value - 0.12
+
+
+@pytest.mark.parametrize("rule", ["a pattern within topics", "a word of topics", "length"])
+@pytest.mark.parametrize(("topics", "size"), [(20, 6), (25, 12)])
+def test_a_word_counter_is_known_in_groups_too(rule: str, topics: int, size: int) -> None:
+    rng, groups = np.random.default_rng(7), np.repeat(np.arange(topics), size)
+    texts = world(groups.size, rng, source=0).texts
+    if rule == "length":
+        sizes = np.array([len(text) for text in texts])
+        verdict = (sizes > np.median(sizes)).astype(float)
+    elif rule == "a word of topics":
+        asked = rng.permutation(topics) < topics // 2
+        texts = [f"{'Refund' if asked[k] else 'Delivery'} asked. {text}" for k, text in zip(groups, texts, strict=True)]
+        verdict = asked[groups].astype(float)
+    else:
+        verdict = np.array([float(any(word in text.lower() for word in CITED)) for text in texts])
+    texts = [f"Topic{k} about{k}. {text}" for k, text in zip(groups, texts, strict=True)]
+    label = np.where(rng.random(groups.size) < 0.1, 1 - verdict, verdict)
+    found, _ = look(grouped("pass_fail", verdict, label, texts, groups))
+    assert found.outcome in ("as_good", "follows") and found.predicts
+
+
+def test_no_sentence_says_that_words_predict_what_they_do_not() -> None:
+    """The clause about what words foretell follows the interval of what is foretold, whatever the outcome."""
+    found, seen = look(made_table("good", 100, 0.0, 2))[0], set()
+    assert found.foretold and found.at_equal
+    told, not_told = found.foretold.replace(value=0.4, low=0.1), found.foretold.replace(value=-0.04, low=-0.2, high=0.1)
+    outcomes: tuple[Any, ...] = ("as_good", "follows", "open")
+    for outcome in outcomes:
+        for foretold in (told, not_told):
+            if outcome == "follows" and foretold is not_told:
+                continue  # `surface_rival` says "open" then
+            finding = rival_sentence(replace(found, outcome=outcome, foretold=foretold, what=("“word”",)))
+            for words in LANGUAGES:
+                said = words.say(finding)
+                assert ("not shown (agreement" in said or "se mostrou que só" in said) is (foretold is not_told), said
+                assert f"{foretold.value:.2f}".replace("-", "−") in said.replace(",", ".")
+                seen.add(said)
+    assert len(seen) == 10
+
+
+def test_the_interval_that_is_told_lies_within_the_margin() -> None:
+    """Two one-sided tests decide with the 90 % interval; the 95 % interval may reach beyond the margin."""
+    judge = WORTH + NOISE[0] / 4
+    slope = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}))[1].figures["surface.length_bias"]
+    usual = float(np.ptp(np.quantile(np.log2(LENGTH), (0.25, 0.75))))
+    reach = usual * max(abs(slope.low), abs(slope.high))
+    _, told = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach)
+    (noted,) = (own.finding for own in told.notes if own.finding.key == "surface.no_length_bias")
+    low, high = noted.values["ends"].values["interval"]
+    assert noted.values["level"] == pytest.approx(0.9) and -0.98 * reach < low < high < 0.98 * reach
 
 
 def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:

@@ -79,6 +79,19 @@ def test_undecided_fails_unless_it_shall_not(given: dict[str, str], status: int,
     assert (tmp_path / "summary").read_text() == "undecided"
 
 
+@pytest.mark.parametrize(
+    "word", ["False", "FALSE", "no", "off", "0", "", "flase", "true ", " false", "fa\nlse", "True"]
+)
+@pytest.mark.parametrize(("outcome", "status"), [("undecided", 2), ("pass", 0)])
+def test_only_false_opens_the_gate(word: str, outcome: str, status: int, tmp_path: Path) -> None:
+    """A slip is refused by name, also where the gate passes: or it would wait until the gate is undecided."""
+    given = {"card": "my card.json", "fail-on-undecided": word}
+    done = step(tmp_path, given, tool=ENDS.format(outcome=outcome, status=status))
+    assert done.returncode == (status or 3)
+    assert '::error::fail-on-undecided is "' in done.stdout and 'must be "true" or "false"' in done.stdout
+    assert ("outcome=void" in (tmp_path / "output").read_text()) == (outcome == "pass")
+
+
 def test_what_cannot_start_is_no_pass(tmp_path: Path) -> None:
     done = step(tmp_path, {"card": "card.json"}, PYTHONPATH="/nowhere", PYTHONNOUSERSITE="1", PYTHONHOME="/nowhere")
     assert done.returncode == 3 and "outcome=void" in (tmp_path / "output").read_text()

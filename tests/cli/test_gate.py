@@ -18,11 +18,13 @@ from tests.conftest import put, typed
 from tests.report import checks
 from undogmatic.analyses import gate
 from undogmatic.analyses.gate import GateConfig, Gated, hold
-from undogmatic.errors import ConfigError
-from undogmatic.records.card import TrustCard
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.card import TrustCard, read_card
+from undogmatic.records.records import digest
 from undogmatic.report import card
 from undogmatic.report import gate as shown
 from undogmatic.report.check import words_of
+from undogmatic.runs.folder import COMPOSED
 from undogmatic.stats.estimate import Estimate
 
 KAPPA = "figures: {agreement.kappa: {at_least: %s}}"
@@ -91,7 +93,7 @@ def edited() -> str:
         (
             ["card.json"],
             KAPPA % "x",
-            "`figures.agreement.kappa.at_least` is 'x': it must be a number. Keys of a figure: ",
+            "`figures.agreement.kappa.at_least` is 'x': it must be a number, without quotes. Keys of a figure: ",
         ),
         (
             ["card.json"],
@@ -355,3 +357,221 @@ def test_a_gate_that_asks_for_figures_alone_says_what_the_check_said(standing: A
 def test_a_card_of_another_judge_or_criterion_is_void(demanded: dict[str, Any], outcome: str) -> None:
     config = GateConfig(figures={"agreement.kappa": {"at_least": 0.5}}, judge=demanded)
     assert hold(gate.of_card(a_card()), config).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("demanded", "named"),
+    [
+        ("figures: {a.b: {at_least: true}}", "`figures.a.b.at_least` is True: it must be a number"),
+        ("figures: {a.b: {at_least: yes}}", "`figures.a.b.at_least` is True"),
+        ("figures: {a.b: {at_most: on}}", "`figures.a.b.at_most` is True"),
+        ("figures: {a.b: {at_least: '0.6'}}", "`figures.a.b.at_least` is '0.6': it must be a number, without quotes"),
+        ("figures: {a.b: {at_least: 1e400}}", "`figures.a.b.at_least` is inf: it must be a finite number"),
+        ("figures: {a.b: {at_least: .nan}}", "`figures.a.b.at_least` is nan: it must be a finite number"),
+        ("figures: {a.b: {at_least: [0.6]}}", "`figures.a.b.at_least` is [0.6]: it must be a number"),
+        ("figures: {a.b: 0.6}", "`figures.a.b` is 0.6"),
+        ("{standing: supported, max_age_days: true}", "`max_age_days` is True: it must be a number"),
+        ("{standing: supported, max_age_days: '30'}", "`max_age_days` is '30': it must be a number"),
+        ("{standing: supported, max_age_days: 30.5}", "`max_age_days` is 30.5: it must be a whole number"),
+        ("{standing: supported, max_age_days: 1000000}", "`max_age_days` is 1000000: it must be at most 3650"),
+        ("{standing: supported, labels: 12345678}", "`labels` is 12345678: it must be a text"),
+    ],
+)
+def test_a_limit_that_is_no_number_is_refused(demanded: str, named: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        gate.read_gate(put(tmp_path / "g.yaml", demanded))
+    assert named in str(refused.value) and "E.g. " in str(refused.value)
+
+
+FIGURES = {
+    "agreement.kappa": (0.5, 0.4, 0.6),
+    "agreement.raw": (0.8, 0.7, 0.9),
+    "alone.share": (0.8, 0.7, 0.9),
+    "agreement.error": (3.0, 2.0, 4.0),
+    "agreement.bias": (3.0, 2.0, 4.0),
+    "surface.increment": (0.2, 0.1, 0.3),
+    "ab.share_expected": (0.8, 0.7, 0.9),
+    "something.else": (0.8, 0.7, 0.9),
+}
+
+
+def numbers(**fields: Any) -> Gated:
+    figures = {name: Estimate(*values, n=90, n_groups=30) for name, values in FIGURES.items()}
+    day = datetime.date(2999, 1, 1)
+    return gated(0, 1, figures=figures, expires=day, span=10.0, items_labelled=90, **fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "fails"),
+    [
+        ("agreement.kappa", {"at_least": -5}, False),
+        ("agreement.kappa", {"at_least": -1}, False),
+        ("agreement.kappa", {"at_most": 1}, False),
+        ("agreement.kappa", {"at_least": 0.3, "at_most": 1.5}, False),
+        ("agreement.raw", {"at_least": 0}, False),
+        ("agreement.raw", {"at_most": 1}, False),
+        ("alone.share", {"at_least": -0.1}, False),
+        ("ab.share_expected", {"at_most": 1.0}, False),
+        ("agreement.error", {"at_most": 10}, False),
+        ("agreement.error", {"at_most": 1e9}, False),
+        ("agreement.error", {"at_least": 0}, False),
+        ("agreement.bias", {"at_least": -10}, False),
+        ("surface.increment", {"at_least": -2}, False),
+        ("agreement.kappa", {"at_least": -0.9}, True),
+        ("agreement.kappa", {"at_least": 0}, True),
+        ("agreement.raw", {"at_least": 0.01}, True),
+        ("agreement.raw", {"at_most": 0.99}, True),
+        ("agreement.error", {"at_most": 9}, True),
+        ("agreement.bias", {"at_least": -9.9, "at_most": 9.9}, True),
+        ("surface.increment", {"at_least": 0}, True),
+        ("something.else", {"at_least": -1000}, True),
+    ],
+)
+def test_a_limit_that_could_not_fail_is_void(name: str, limit: dict[str, float], fails: bool) -> None:
+    """Of a figure whose range is not known nothing is said; those of these pass as ever."""
+    found = hold(numbers(), GateConfig(figures={name: limit}), today=datetime.date(2026, 1, 2))
+    assert found.outcome == ("pass" if fails else "void")
+    for language in ("en", "pt") if not fails else ():
+        sentence = words_of(language).say(found.held[0].finding)
+        assert f"`figures.{name}.at_" in sentence and {"en": "e.g. ", "pt": "por exemplo "}[language] in sentence
+
+
+def test_where_the_scale_is_not_known_a_limit_on_it_counts() -> None:
+    asked = GateConfig(figures={"agreement.error": {"at_most": 10}})
+    assert hold(replace(numbers(), span=None), asked, today=datetime.date(2026, 1, 2)).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [
+        (Estimate(0.8, 0.9, 0.7), "which is no interval"),
+        (Estimate(0.8, math.nan, 0.9), "which is no interval"),
+        (Estimate(0.8, 0.7, math.nan), "which is no interval"),
+        (Estimate(0.8, math.inf, math.inf), "which is no interval"),
+        (Estimate(0.8, 0.7, 0.9, worst=0.95, best=0.2), "which is no interval"),
+        (Estimate(0.8, 0.7, 1.5), "always lies between -1 and 1"),
+        (Estimate(0.8, 0.7, 0.9, worst=-3.0, best=0.9), "always lies between -1 and 1"),
+        (Estimate(0.8, 0.7, 0.9, level=5.0), "has the level 5"),
+        (Estimate(0.8, 0.7, 0.9, level=0.0), "has the level 0"),
+        (Estimate(0.8, 0.7, 0.9, level=1.0), "has the level 1"),
+        (Estimate(0.8, 0.79, 0.81, level=0.1), "has the level 0.1"),
+        (Estimate(0.8, 0.79, 0.81, level=math.nan), "has the level"),
+    ],
+)
+def test_an_interval_that_is_none_is_void(figure: Estimate, said: str) -> None:
+    day = datetime.date(2026, 1, 2)
+    for expires in (datetime.date(2999, 1, 1), None):  # a card, and a run
+        own = gated(0, 1, figures={"agreement.kappa": figure, "a.b": Estimate(0.5, 0.4, 0.6)}, expires=expires)
+        found = hold(own, GateConfig(figures={"agreement.kappa": {"at_least": 0.1}}), today=day)
+        sentence = words_of("en").say(found.held[0].finding)
+        assert found.outcome == "void" and said in sentence.replace("−", "-")
+        assert ("Repeat the run" if expires is None else "undogmatic check") in sentence
+        assert words_of("pt").say(found.held[0].finding)
+        # What is not asked for is no matter of the gate.
+        assert hold(own, GateConfig(figures={"a.b": {"at_least": 0.1}}), today=day).outcome == "pass"
+
+
+def test_a_run_is_held_by_the_scale_of_its_rubric(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "out")
+    told = {"ab.mean_difference": 5.0, "ab.mean_difference_low": 2.0, "ab.mean_difference_high": 8.0}
+    put(folder / "metrics.json", json.dumps(told))
+    put(folder / COMPOSED, yaml.safe_dump({"rubric": {"scale": {"minimum": 0, "maximum": 10}}}))
+    held = gate.of_run(str(folder))
+    for bound, outcome in ((-10, "void"), (-9, "pass"), (1, "pass")):
+        asked = GateConfig(figures={"ab.mean_difference": {"at_least": bound}})
+        assert hold(held, asked).outcome == outcome
+
+
+def test_a_card_of_the_future_is_void() -> None:
+    own, asked = a_card(), GateConfig(figures={"agreement.kappa": {"at_least": 0.6}})
+    day = own.made
+    assert hold(gate.of_card(own), asked, today=day).outcome == "pass"
+    found = hold(gate.of_card(own), asked, today=day - datetime.timedelta(1))
+    assert found.outcome == "void" and str(day) in words_of("en").say(found.held[0].finding)
+    backwards = replace(gate.of_card(own), expires=day - datetime.timedelta(1))
+    keys = {each.finding.key for each in hold(backwards, asked, today=day).held}
+    assert "gate.expires_before" in keys
+
+
+def test_a_run_of_the_future_is_void_where_its_age_counts(tmp_path: Path) -> None:
+    run_folder = a_run(tmp_path / "out", ended=4_000_000_000.0)
+    held = hold(gate.of_run(str(run_folder)), GateConfig(standing="supported", max_age_days=30))
+    assert held.outcome == "void" and held.held[0].finding.key == "gate.of_the_future"
+    with pytest.raises(DataError, match="which is no moment"):
+        gate.of_run(str(a_run(tmp_path / "odd", ended=1e300)))
+
+
+def resealed(**change: Any) -> str:
+    """The card with something else in it, and a seal that fits: as if its own check had written it."""
+    told = json.loads(a_card().text())
+    figure = told["figures"]["agreement.kappa"]
+    for name, value in change.items():
+        where, _, key = name.partition("__")
+        part = {"figure": figure, "data": told["data"], "card": told}[where]
+        part[key] = value
+    del told["seal"]
+    contents = json.loads(json.dumps(told))
+    if contents["data"]["span"] is None:
+        del contents["data"]["span"]
+    return json.dumps(told | {"seal": digest(contents)})
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"figure__value": True}, "its value is True, which is no number"),
+        ({"figure__value": "0.8"}, "its value is '0.8', which is no number"),
+        ({"figure__interval": [0.7, "0.9"]}, "its interval[1] is '0.9'"),
+        ({"figure__interval": [False, 0.9]}, "its interval[0] is False"),
+        ({"figure__interval": 0.7}, "it is no figure with its interval"),
+        ({"figure__bounds": ["a", None]}, "its bounds[0] is 'a'"),
+        ({"figure__level": None}, "its level is None"),
+        ({"figure__level": "0.95"}, "its level is '0.95'"),
+        ({"figure__n": -60}, "its n is -60; it must be a whole number of 0 or more"),
+        ({"figure__n": "60"}, "its n is '60'"),
+        ({"figure__n": True}, "its n is True"),
+        ({"figure__groups": 61}, "61 independent groups of 60 items"),
+        ({"data__groups": 61}, "61 independent groups of 60 items"),
+        ({"data__n": -1}, "`data.n` is -1"),
+        ({"data__n": "60"}, "`data.n` is '60'"),
+        ({"data__raters": True}, "`data.raters` is True"),
+        ({"data__span": "10"}, "`data.span` is '10'"),
+        ({"card__expires": "2020-01-01"}, "before it was made"),
+        ({"card__made": 5}, "`made` is 5: it must be a day such as 2026-03-01"),
+        ({"card__made": "2026-01-01T00:00:00"}, "it must be a day such as"),
+        ({"card__made": "2026-01-01T00:00:00+14:00"}, "it must be a day such as"),
+        ({"card__expires": "2999-02-30"}, "`expires` is '2999-02-30'"),
+        ({"card__expires": True}, "`expires` is True"),
+    ],
+)
+def test_a_card_whose_numbers_or_days_are_none_is_not_read(change: dict[str, Any], named: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as refused:
+        read_card(put(tmp_path / "c.json", resealed(**change)))
+    assert named in str(refused.value) and "Make it again" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        ({}, "pass"),
+        ({"figure__interval": [0.9, 0.61]}, "void"),
+        ({"figure__interval": [0.8, 0.9]}, "void"),
+        ({"figure__value": 0.2}, "void"),
+        ({"figure__interval": [0.61, 3.0]}, "void"),
+        ({"figure__level": 5.0}, "void"),
+        ({"figure__level": 0.0}, "void"),
+        ({"figure__interval": [None, 0.9]}, "undecided"),
+        ({"card__made": "2998-01-01", "card__expires": "2999-01-01"}, "void"),
+    ],
+)
+def test_a_card_is_held_by_what_it_says(change: dict[str, Any], outcome: str, tmp_path: Path) -> None:
+    """An end that nothing limits is none of these faults."""
+    made, gates = put(tmp_path / "c.json", resealed(**change)), put(tmp_path / "g.yaml", KAPPA % 0.6)
+    assert gate.examine(made, gates, {})[0].outcome == outcome
+
+
+def test_a_card_that_was_made_before_cards_held_the_span_is_as_good_as_ever(tmp_path: Path) -> None:
+    told = json.loads(a_card().text())
+    del told["data"]["span"], told["seal"]
+    old = put(tmp_path / "c.json", json.dumps(told | {"seal": digest(told)}))
+    assert gate.examine(old, put(tmp_path / "g.yaml", KAPPA % 0.6), {})[0].outcome == "pass"

@@ -120,3 +120,41 @@ def test_classes_that_earlier_runs_name_are_found_where_they_lie_now() -> None:
     for earlier, now in renamed.items():
         found = resolve(earlier, "anything")
         assert f"{found.__module__}.{found.__qualname__}" == now
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "key"),
+    [
+        ("undogmatic.engine.local.LocalEngine", {"calls_per_minute": True}, "calls_per_minute"),
+        ("undogmatic.engine.local.LocalEngine", {"max_usd": False}, "max_usd"),
+        ("undogmatic.engine.local.LocalEngine", {"concurrency": True}, "concurrency"),
+        ("undogmatic.engine.batch.BatchEngine", {"size": True}, "size"),
+        ("undogmatic.models.hosted.Price", {"input": True, "output": 1}, "input"),
+        (
+            "undogmatic.models.hosted.ChatModel",
+            {"name": "m", "api_base": "http://localhost/v1", "price": {"input": 1, "output": True}},
+            "price.output",
+        ),
+    ],
+)
+def test_true_is_no_number(target: str, arguments: dict[str, object], key: str) -> None:
+    """Python counts it as 1."""
+    group = "engine" if "Engine" in target else "model" if "Chat" in target else "price"
+    with pytest.raises(ConfigError, match=rf"`{group}\.{re.escape(key)}` is (true|false); it must be a number"):
+        build({"_target_": target, **arguments}, group)
+
+
+@pytest.mark.parametrize(
+    ("change", "key"), [({"seed": True}, "seed"), ({"run": {"repeats": True}}, "run.repeats"),
+                        ({"run": {"limit": False}}, "run.limit"), ({"plan": {"alpha": True}}, "plan.alpha")]
+)  # fmt: skip
+def test_true_is_no_number_of_the_whole_config_either(change: dict[str, object], key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"`{re.escape(key)}` is (true|false); it must be a number"):
+        settings(whole(**change))
+
+
+def test_true_stays_what_it_is_where_it_is_meant() -> None:
+    assert build({"_target_": "undogmatic.engine.local.LocalEngine", "cache": True}, "engine").cache is True
+    extra = {"thinking": True, "deep": {"on": False}}
+    model = {"_target_": "undogmatic.models.hosted.ChatModel", "name": "m", "api_base": "http://localhost/v1"}
+    assert build(model | {"extra": extra, "sampling": False, "batch": True}, "model")

@@ -1,12 +1,17 @@
 """Judging by the batches of providers: half the price, nothing sent twice, and what a batch did not answer."""
 
 import asyncio
+import gzip
 import json
+import resource
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import hostile
 from tests.engine.conftest import ITEMS, right
 from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.config.build import build
@@ -32,14 +37,20 @@ class Batched:
         self.stub, self.prompt, self.rubric, self.provenance, self.folder = stub, prompt, rubric, provenance, folder
 
     def __call__(self, model: Model | None = None, items: Any = ITEMS, **engine: Any) -> list[Judgment]:
-        model = model or ChatModel("stub", self.stub.url + "/v1", price=PRICE, batch=True)
+        return asyncio.run(self.engine(model, items, **engine))
+
+    async def engine(self, model: Model | None = None, items: Any = ITEMS, **engine: Any) -> list[Judgment]:
+        model = model or self.openai()
         readout = StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
         step = JudgeStep(ScoreJudge(readout), self.provenance)
         parts = Parts(self.rubric, self.prompt, model, readout, (step,))
         options = {"poll": 0.02, "cache": False, "backoff": 0.01} | engine
-        work = BatchEngine(**options).arun(Recipe({}, parts), items, Journals(self.folder))
-        return asyncio.run(work)[1]
+        found = await BatchEngine(**options).arun(Recipe({}, parts), items, Journals(self.folder))
+        return list(found[1])
+
+    def openai(self) -> ChatModel:
+        return ChatModel("stub", self.stub.url + "/v1", price=PRICE, batch=True)
 
     def anthropic(self) -> AnthropicModel:
         return AnthropicModel("claude-stub", self.stub.url, key_env="STUB_KEY", price=PRICE)
@@ -224,3 +235,356 @@ def test_who_has_no_batches_is_named_before_anything_is_sent(batched: Batched) -
 def test_senseless_settings_are_named(key: str, value: float) -> None:
     with pytest.raises(ConfigError, match=f"engine.{key}"):
         build({"_target_": "undogmatic.engine.batch.BatchEngine", key: value}, "engine")
+
+
+PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+
+
+def model_of(batched: Batched, provider: str) -> Model | None:
+    return batched.anthropic() if provider == "anthropic" else None
+
+
+def reasons(judgments: list[Judgment]) -> dict[str, str]:
+    """Why each item without a score has none."""
+    outcomes = {judgment.item_id: judgment.outcome for judgment in judgments}
+    return {item: outcome.reason for item, outcome in outcomes.items() if isinstance(outcome, Failure)}
+
+
+UNUSABLE = [
+    b"{}",
+    b'{"id": null}',
+    b'{"id": 7}',
+    b'{"id": ""}',
+    b'{"id": ["batch_0"]}',
+    b'{"id": true}',
+    b'{"id": "../batches/batch_0"}',
+    b'{"id": "batch 0?x=1#"}',
+    '{"id": "batch_\u0660"}'.encode(),
+    b'{"id": "%s"}' % (b"b" * 5000),
+    b'{"id": "batch_0"',
+    b"null",
+    b"",
+    b"<html><body>Please log in</body></html>",
+    b'{"error": {"message": "upstream died", "code": 502}}',
+    b" " * 4_000_001,
+]
+
+
+@PROVIDERS
+@pytest.mark.parametrize("reply", UNUSABLE, ids=lambda reply: repr(reply[:40]))
+def test_a_batch_whose_id_cannot_be_used_is_found_by_its_mark_and_never_sent_again(
+    batched: Batched, provider: str, reply: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was answered, so each question in it is paid for."""
+    batched.stub.batch_reply = reply
+    right(batched(model_of(batched, provider)))
+    assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))
+    assert "looked for by its mark" in capsys.readouterr().err
+
+
+@PROVIDERS
+def test_a_batch_that_was_taken_and_is_not_listed_stops_the_run_and_is_not_sent_again(
+    batched: Batched, provider: str
+) -> None:
+    batched.stub.batch_reply, batched.stub.batch_listed = b"{}", False
+    for _ in range(2):  # neither now nor when the run goes on
+        with pytest.raises(RunStopped, match=r"not sent again.*run\.resume=.*delete the lines with"):
+            batched(model_of(batched, provider), poll=0.001)
+    assert len(batched.stub.requests) == len(ITEMS)
+    batched.stub.batch_listed = True
+    right(batched(model_of(batched, provider)))
+    assert len(batched.stub.requests) == len(ITEMS)
+
+
+def test_whoever_deletes_the_note_of_a_batch_has_it_sent_anew(batched: Batched) -> None:
+    batched.stub.batch_reply, batched.stub.batch_listed = b"{}", False
+    with pytest.raises(RunStopped):
+        batched(poll=0.001)
+    (batched.folder / BATCHES).unlink()
+    batched.stub.batch_reply, batched.stub.batch_listed = None, True
+    batched.stub.batches.clear()
+    right(batched())
+
+
+def test_a_file_of_questions_whose_id_cannot_be_used_costs_nothing_and_is_sent_again(
+    batched: Batched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload, told = StubServer._upload, iter([b"{}", b"<html>", b'{"id": 5}'])
+
+    async def odd(stub: StubServer, request: Any) -> Any:
+        kept = await upload(stub, request)
+        return hostile.response(hostile.Odd(body)) if (body := next(told, None)) is not None else kept
+
+    monkeypatch.setattr(StubServer, "_upload", odd)
+    right(batched())
+    assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))
+
+
+def test_a_batch_that_is_refused_stops_the_run_and_blames_no_text(
+    batched: Batched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server answered well before, so that a refusal of one call would be that call's own failure."""
+
+    async def refuse(*given: Any) -> Any:
+        return hostile.response(hostile.Odd(b'{"error": {"message": "no room for more"}}', 400))
+
+    batched(items=ITEMS[:2])
+    with monkeypatch.context() as patched:
+        patched.setattr(StubServer, "_make_batch", refuse)
+        with pytest.raises(RunStopped, match=r"refused: .*no room for more[\s\S]*run\.resume="):
+            batched()
+    right(batched())
+    assert len(batched.stub.requests) == len(ITEMS)
+
+
+ODD_LOOKS = [b"<html>", b"[]", b"", b"null", b'{"id": [], "request_counts": [1], "data": {}}']
+
+
+@PROVIDERS
+@pytest.mark.parametrize("odd", ODD_LOOKS)
+def test_an_odd_reply_to_a_look_costs_nothing(
+    batched: Batched, provider: str, odd: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither while the batch is looked for or waited for, nor when its answers are fetched: all of it is paid."""
+    batched.stub.batch_reply = b"{}"
+    for name, reply in (("_show_batch", odd), ("_list_batches", odd), ("_content", b"<html>")):
+        shown, left = getattr(StubServer, name), [2]
+
+        async def first(
+            stub: StubServer, request: Any, shown: Any = shown, left: Any = left, reply: Any = reply
+        ) -> Any:
+            left[0] -= 1
+            return hostile.response(hostile.Odd(reply)) if left[0] >= 0 else await shown(stub, request)
+
+        monkeypatch.setattr(StubServer, name, first)
+    right(batched(model_of(batched, provider)))
+    assert len(batched.stub.requests) == len(ITEMS)
+
+
+@PROVIDERS
+def test_a_provider_that_stays_odd_stops_the_run_and_its_batch_is_kept(
+    batched: Batched, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def page(*given: Any) -> Any:
+        return hostile.response(hostile.Odd(b"<html>"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StubServer, "_content", page)
+        with pytest.raises(RunStopped, match=r"could not be looked at: .*a page in place of the answers"):
+            batched(model_of(batched, provider), poll=0.001)
+    right(batched(model_of(batched, provider)))
+    assert len(batched.stub.requests) == len(ITEMS)
+
+
+def test_a_list_without_an_end_is_left(batched: Batched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same page again and again, and each says that there are more."""
+
+    async def again(stub: StubServer, request: Any) -> Any:
+        row = {"id": "batch_x", "created_at": 4_000_000_000, "metadata": ["no mapping"]}
+        return hostile.response(hostile.Odd(json.dumps({"data": [None, row], "has_more": True}).encode()))
+
+    batched.stub.batch_reply = b"{}"
+    monkeypatch.setattr(StubServer, "_list_batches", again)
+    with pytest.raises(RunStopped, match="does not list it"):
+        batched(poll=0.001)
+
+
+def spoilt(spoil: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], hostile.Odd]:
+    """A file of answers in which the first line is another one: what `spoil` makes of it, as JSON or as bytes."""
+
+    def sent(content: bytes) -> hostile.Odd:
+        first, *others = content.splitlines()
+        odd = spoil(json.loads(first))
+        lines = [odd if isinstance(odd, bytes) else json.dumps(odd).encode(), *others]
+        return hostile.Odd(b"\n".join(lines))
+
+    return sent
+
+
+def body(row: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The line with another body of its answer."""
+    if "result" in row:
+        return row | {"result": row["result"] | {"message": value}}
+    return row | {"response": row["response"] | {"body": value}}
+
+
+ODD_LINES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "no JSON": (lambda row: b"<?xml>no JSON", "transport"),
+    "no JSON after its id": (lambda row: json.dumps({"custom_id": row["custom_id"]}).encode()[:-1], "unparseable"),
+    "half a line": (lambda row: json.dumps(row).encode()[:-9], "unparseable"),
+    "bytes that are no text": (lambda row: json.dumps(row).encode().replace(b"Stub", b"\xff\xfe"), "unparseable"),
+    "a list": (lambda row: [row], "transport"),
+    "an unknown id": (lambda row: row | {"custom_id": "somebody-elses"}, "transport"),
+    "an unknown id of this batch": (lambda row: row | {"custom_id": "x" + row["custom_id"]}, "transport"),
+    "an id that is no text": (lambda row: row | {"custom_id": {"a": 1}}, "transport"),
+    "no id": (lambda row: {key: value for key, value in row.items() if key != "custom_id"}, "transport"),
+    "a huge line": (lambda row: row | {"x": "y" * 5_000_000}, "unparseable"),
+    "a deep line": (lambda row: json.dumps(row).encode()[:-1] + b', "x": ' + b"[" * 9000 + b"]" * 9000 + b"}",
+                    "unparseable"),
+    "a body that is null": (lambda row: body(row, None), "unparseable"),
+    "a body that is a list": (lambda row: body(row, []), "unparseable"),
+    "a body that is empty": (lambda row: body(row, {}), "unparseable"),
+    "an error in the body": (lambda row: body(row, {"error": {"message": "busy", "code": 503}}), "transport"),
+    "an error of the key in the body": (lambda row: body(row, {"error": {"message": "no", "code": 401}}), "transport"),
+    "an error that is odd": (lambda row: body(row, {"error": [1, None]}), "transport"),
+    "no outcome": (lambda row: {"custom_id": row["custom_id"]}, "transport"),
+    "an outcome that is null": (lambda row: row | {"response": None, "result": None, "error": None}, "transport"),
+    "an error that is a text": (lambda row: {"custom_id": row["custom_id"], "error": "gone"}, "transport"),
+    "an error that is a list": (lambda row: {"custom_id": row["custom_id"], "error": [1], "result": {"type": "errored",
+                                             "error": [1]}}, "transport"),
+}  # fmt: skip
+
+
+@PROVIDERS
+@pytest.mark.parametrize("name", ODD_LINES)
+def test_one_odd_answer_is_the_failure_of_its_item_alone(batched: Batched, provider: str, name: str) -> None:
+    """With its kind: of what could not be read the judge asks again, as it does of a single call."""
+    spoil, reason = ODD_LINES[name]
+    batched.stub.batch_sends = spoilt(spoil)
+    judgments = batched(model_of(batched, provider))
+    odd = reasons(judgments)
+    assert set(odd.values()) == {reason} and len(odd) == 1
+    # The next batches hold that one question alone, whose answer is the odd line again.
+    assert [len(batch.requests) for batch in batched.stub.batches.values()][1:] in ([], [1], [1, 1])
+    batched.stub.batch_sends = None
+    if reason == "transport":
+        right(batched(model_of(batched, provider)))
+
+
+@pytest.mark.parametrize(
+    "status", [0, -1, True, None, "200", 99, 10**9, 302, 401, 404, 429, 500, 999], ids=lambda status: f"status {status}"
+)
+def test_an_answer_with_an_odd_status_is_the_failure_of_its_item_alone(batched: Batched, status: Any) -> None:
+    batched.stub.batch_sends = spoilt(lambda row: row | {"response": row["response"] | {"status_code": status}})
+    odd = reasons(batched())
+    assert list(odd.values()) == ["transport"]
+
+
+def test_the_good_one_of_two_answers_counts_wherever_the_other_stands(batched: Batched) -> None:
+    def twice(content: bytes) -> hostile.Odd:
+        first, second, *others = content.splitlines()
+        odd = [first[:-5], json.dumps(json.loads(second) | {"response": None}).encode()]
+        return hostile.Odd(b"\n".join([odd[0], first, second, odd[1], *others]))
+
+    batched.stub.batch_sends = twice
+    right(batched())
+    assert len(batched.stub.batches) == 1
+
+
+def packed(content: bytes, form: str) -> hostile.Odd:
+    pack = zlib.compressobj(9, zlib.DEFLATED, {"gzip": 31, "deflate": 15, "raw": -15}[form])
+    name = "gzip" if form == "gzip" else "deflate"
+    return hostile.Odd(pack.compress(content) + pack.flush(), headers={"Content-Encoding": name})
+
+
+@PROVIDERS
+@pytest.mark.parametrize("form", ["gzip", "deflate", "raw"])
+def test_answers_that_are_packed_are_read(batched: Batched, provider: str, form: str) -> None:
+    batched.stub.batch_sends = lambda content: packed(content, form)
+    right(batched(model_of(batched, provider)))
+
+
+def test_answers_that_are_packed_one_after_the_other_are_read(batched: Batched) -> None:
+    def members(content: bytes) -> hostile.Odd:
+        parts = [gzip.compress(line + b"\n") for line in content.splitlines()]
+        return hostile.Odd(b"".join(parts) + bytes(512), headers={"Content-Encoding": "gzip"})
+
+    batched.stub.batch_sends = members
+    right(batched())
+
+
+def test_packed_answers_that_break_off_are_fetched_again(batched: Batched) -> None:
+    """What is missing at their end was answered, and paid for."""
+    left = [2]
+
+    def cut(content: bytes) -> hostile.Odd:
+        whole = packed(content, "gzip")
+        left[0] -= 1
+        return whole._replace(body=whole.body[:-40]) if left[0] >= 0 else whole
+
+    batched.stub.batch_sends = cut
+    right(batched())
+    assert len(batched.stub.requests) == len(ITEMS)
+
+
+@PROVIDERS
+@pytest.mark.parametrize("filling", [b"x", b"\n", b"\r\n", b'{"custom_id": "x"}\n', b" "], ids=repr)
+def test_answers_that_fill_the_memory_when_unpacked_are_bounded(
+    batched: Batched, provider: str, filling: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bound is lowered here; what was read before it counts, and what follows is said to be missing."""
+    monkeypatch.setattr("undogmatic.models.batches.LONGEST_RESULTS", 60_000_000)
+    monkeypatch.setattr("undogmatic.models.batches.STRANGE_LINES", 100)
+
+    def bomb(content: bytes) -> hostile.Odd:
+        pack = zlib.compressobj(9, zlib.DEFLATED, 31)
+        lines = content.splitlines(keepends=True)
+        parts = [pack.compress(b"".join(lines[:4]) + b"\n")]
+        parts += [pack.compress(filling * (1_000_000 // len(filling))) for _ in range(100)]
+        parts += [pack.compress(b"\n" + b"".join(lines[4:])), pack.flush()]
+        return hostile.Odd(b"".join(parts), headers={"Content-Encoding": "gzip"})
+
+    batched.stub.batch_sends = bomb
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    odd = reasons(batched(model_of(batched, provider)))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert list(odd.values()) == ["transport"] * 8
+    assert grown < 60_000, "in kB: less than what it would take unpacked"
+    batched.stub.batch_sends = None
+    right(batched(model_of(batched, provider)))
+
+
+def test_answers_that_are_too_large_together_are_bounded(batched: Batched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("undogmatic.models.batches.ROOM", 2000)
+    monkeypatch.setattr("undogmatic.models.batches.ROOM_EACH", 0)
+    judgments = batched()
+    odd = [judgment.outcome for judgment in judgments if isinstance(judgment.outcome, Failure)]
+    assert 0 < len(odd) < len(ITEMS)
+    assert all(outcome.reason == "transport" and "engine.size=" in outcome.message for outcome in odd)
+
+
+@PROVIDERS
+def test_a_batch_that_does_not_show_its_mark_yet_is_waited_for(batched: Batched, provider: str) -> None:
+    """Anthropic's list shows no marks, so that only the answers of a batch that has ended tell whose it is."""
+    batched.stub.batch_seconds, batched.stub.batch_reply = 0.3, b"{}"
+    right(batched(model_of(batched, provider)))
+    assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))
+
+
+STAGES = {"before it is made": "_make_batch", "before its id is known": "_make_batch", "while it is waited for":
+          "_show_batch", "while its answers are fetched": "_content"}  # fmt: skip
+
+
+@PROVIDERS
+@pytest.mark.parametrize("stage", STAGES)
+def test_nothing_of_a_batch_is_paid_twice_wherever_the_run_ends(
+    batched: Batched, provider: str, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, reached = STAGES[stage], asyncio.Event()
+    handle = getattr(StubServer, name)
+
+    async def never(stub: StubServer, request: Any) -> Any:
+        if stage == "before its id is known":
+            await handle(stub, request)
+        run.call_soon_threadsafe(reached.set)
+        await asyncio.sleep(3600)
+
+    async def cut() -> None:
+        nonlocal run
+        run = asyncio.get_running_loop()
+        model = model_of(batched, provider) or batched.openai()
+        judging = run.create_task(batched.engine(model))
+        await asyncio.wait_for(reached.wait(), 30)
+        assert not judging.done()
+        under_way = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await model.close()
+
+    run: Any = None
+    with monkeypatch.context() as patched:
+        patched.setattr(StubServer, name, never)
+        asyncio.run(cut())
+    right(batched(model_of(batched, provider)))
+    assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))

@@ -98,7 +98,11 @@ def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubS
     report = (OUT / "report.md").read_text(encoding="utf-8")
     assert any(f"| {colour} |" in report for colour in ("red", "green", "blue"))
     assert not list((OUT / "figures").glob("common_*"))
-    assert [(row["score"], row["error"]) for row in table(OUT / "scores.csv")] == [("", "")] * 6
+    rows = table(OUT / "scores.csv")
+    assert [(row["score"], row["error"]) for row in rows] == [("", "")] * 6
+    kept = {j.item_id: j.outcome for j in read_records(OUT / "judgments.jsonl", Judgment)}
+    said = {name: outcome.category for name, outcome in kept.items() if isinstance(outcome, Verdict)}
+    assert {row["item_id"]: row["category"] for row in rows} == said and len(said) == 6
 
 
 def inside(*overrides: str) -> tuple[Judge, Judge]:

@@ -56,6 +56,10 @@ ACCURACY = {"reason": "Such texts are plain.", "accuracy": 64}
 START = Verdict(score=80.0, rationale="cites", confidence=90.0, confidence_source="stated")
 
 
+def without(answer: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in answer.items() if key != name}
+
+
 def devil(asker: Asker) -> Judge:
     return DevilsAdvocateJudge(FixedJudge(START), asker)
 
@@ -86,9 +90,10 @@ def test_the_initial_score_stands_the_critique_says_how_sure_it_is_and_a_strengt
     assert found.issues == ("moderate (missing): No scope.", contradiction)
     told = [found.details[name] for name in ("critique_strength", "score_delta", "moderate_issues")]
     assert (found.doubt, told) == (0.4, [0.4, 22.5, 1])
-    assert (found.is_uncertain, found.revised_score) == (False, 57.5)
+    assert (found.is_uncertain, found.revised_score) == (True, 57.5)
     found = bench.verdict(devil(bench.words(CRITIQUE | {"critique_strength": 1, "issues": []})))
     assert (found.details["critique_strength"], found.uncertainty) == (0.1, "low")
+    assert found.is_uncertain is False
 
 
 @pytest.mark.parametrize(
@@ -105,6 +110,59 @@ def test_strength_major_issues_or_width_ask_for_review(bench: Bench, changes: di
     found = bench.verdict(devil(bench.words(CRITIQUE | changes)))
     assert (found.uncertainty, found.review) == ("high", True)
     assert found.details["level_from"] == level_from and found.is_uncertain is True
+
+
+EMPTY = {"critique_strength": 0, "range_low": 0, "range_high": 0, "issues": [], "confidence": 0}
+NOTHING = {"confidence": 0}
+
+
+@pytest.mark.parametrize(
+    ("style", "answer", "level", "level_from"),
+    [
+        (devil, CRITIQUE | EMPTY, "high", "stated_confidence, range"),
+        (devil, CRITIQUE | EMPTY | {"confidence": 90}, "high", "range"),
+        (devil, CRITIQUE | EMPTY | {"range_low": 80, "range_high": 80}, "high", "stated_confidence"),
+        (devil, CRITIQUE | {"critique_strength": 9} | NOTHING, "high", "strength, stated_confidence"),
+        (devil, CRITIQUE | EMPTY | {"confidence": 90, "range_low": 80, "range_high": 80}, "low", None),
+        (devil, CRITIQUE | EMPTY | {"confidence": 90, "range_low": 75, "range_high": 85}, "low", None),
+        (devil, CRITIQUE | EMPTY | {"confidence": 90, "critique_strength": 2, "issues": [ISSUE]}, "low", None),
+        (single, SINGLE | NOTHING | {"range_low": 60, "range_high": 60}, "high", "stated_confidence"),
+        (single, SINGLE | NOTHING | {"range_low": 0, "range_high": 100}, "high", "width, stated_confidence"),
+        (single, SINGLE | {"range_low": 60, "range_high": 60}, "low", "width"),
+        (single, SINGLE | NOTHING | {"score": 0, "range_low": 0, "range_high": 0}, "high", "stated_confidence"),
+        (single, SINGLE | {"score": 0, "range_low": 0, "range_high": 0}, "low", "width"),
+        (DebateJudge, DEBATE | NOTHING, "high", "stated_confidence"),
+        (DebateJudge, DEBATE, "medium", None),
+        (RedBlueJudge, RED_BLUE | NOTHING, "high", "stated_confidence"),
+        (RedBlueJudge, RED_BLUE, "low", None),
+    ],
+)
+def test_an_empty_answer_or_one_that_contradicts_itself_is_of_high_doubt_and_a_sure_one_of_low(
+    bench: Bench, style: Any, answer: dict[str, Any], level: str, level_from: str | None
+) -> None:
+    """A confidence of 0, or nothing against a score beside a single other score, is no knowledge."""
+    found = bench.verdict(style(bench.words(answer)))
+    assert (found.uncertainty, found.review) == (level, level == "high")
+    if level_from is not None:
+        assert found.details["level_from"] == level_from
+
+
+@pytest.mark.parametrize(
+    ("style", "answer"),
+    [
+        (devil, CRITIQUE | {"range_low": 65, "range_high": 50}),
+        (devil, without(CRITIQUE, "range_low")),
+        (devil, without(CRITIQUE, "critique_strength")),
+        (single, SINGLE | {"range_low": 75, "range_high": 50}),
+        (single, SINGLE | {"range_low": 61}),
+        (single, without(SINGLE, "range_high")),
+        (DebateJudge, without(DEBATE, "final_score")),
+        (RedBlueJudge, without(RED_BLUE, "red_strength")),
+    ],
+)
+def test_a_range_that_is_reversed_or_absent_is_no_verdict(bench: Bench, style: Any, answer: dict[str, Any]) -> None:
+    outcome = bench.judge(style(bench.words(answer))).outcome
+    assert isinstance(outcome, Failure) and outcome.reason == "unparseable"
 
 
 def test_a_style_without_a_critique_revised_nothing_and_one_without_levels_is_not_said_to_be_sure(bench: Bench) -> None:
@@ -208,10 +266,6 @@ def test_a_style_makes_one_call_beside_its_initial_judge_and_a_good_second_answe
 REASON = "One or two sentences with the reason of the decision."
 FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", "reason 3"]
 """Words of the form, which are no words of the model's own."""
-
-
-def without(answer: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in answer.items() if key != name}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,22 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, request_from_openai_chat
 
-from tests.conftest import Capture, Patch
+from tests.conftest import Capture, Patch, put
 from tests.fuzzing import watched
 from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
 from undogmatic import api
 from undogmatic.api import score_text
 from undogmatic.cli import main
-from undogmatic.errors import AnswerTimeout, ConfigError, ModelError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.errors import (
+    AnswerTimeout,
+    ConfigError,
+    ModelError,
+    RefusedAnswer,
+    StorageError,
+    TransportError,
+    UnparseableAnswer,
+)
 from undogmatic.models.base import Chats
 from undogmatic.models.calls import Budget, Gateway, recording
 from undogmatic.models.hosted import ChatModel
@@ -471,8 +480,90 @@ def test_scoring_asks_the_named_model_and_writes_a_log(served: StubServer, tmp_p
     log = tmp_path / "cache" / "score.log"
     assert log.stat().st_mode & 0o777 == 0o600
     assert [(line["score"], line["model"]) for line in logged(tmp_path)] == [(found.score, found.model)] * 2
+    for line in logged(tmp_path):
+        (call,) = line["calls"]
+        assert text in json.dumps(call["prompt"]["messages"], ensure_ascii=False)
+        assert json.loads(call["answer"]["choices"][0]["message"]["content"])["shame_score"] == found.score
+        assert (line["result"]["rationale"], line["inputs"], call["cached"]) == ("Stub.", {"text": text}, False)
     assert KEY not in out + err + found.model_dump_json() + log.read_text("utf-8")
-    assert "Tema" not in log.read_text("utf-8")
+    assert str(log) not in out + err, "where it lies is said by --help and the pages"
+
+
+def test_the_log_of_scores_says_which_answers_came_from_the_cache(served: StubServer, tmp_path: Path) -> None:
+    for _ in range(2):
+        score_text("Tema 1")
+    first, second = logged(tmp_path)
+    assert (first["cached"], second["cached"], len(served.requests)) == (False, True, 1)
+    assert first["calls"][0]["answer"] == second["calls"][0]["answer"]
+    assert [call["cached"] for call in second["calls"]] == [True]
+
+
+def test_a_redacted_log_holds_no_text_and_one_that_is_off_is_not_there(
+    served: StubServer, tmp_path: Path, capsys: Capture
+) -> None:
+    text, log = "Aplica-se o Tema 69 a Ana Souza.", tmp_path / "cache" / "score.log"
+    score_text(text, log=False)
+    main(["score", text, "--no-log"])
+    assert not log.exists()
+    main(["score", text, "tracking.redact=true"])
+    served.faults = {"Ana Souza": Fault("refusal", times=None)}
+    score_text(text, ["engine.cache=false", "tracking.redact=true"])
+    kept = log.read_text("utf-8")
+    assert not any(word in kept for word in ("Tema", "Souza", "Stub.", "I cannot judge"))
+    good, refused = logged(tmp_path)
+    assert (
+        good["score"] == pytest.approx(score_of(text)) and good["calls"][0]["prompt"]["messages"][0]["role"] == "system"
+    )
+    assert refused["error"] == "refusal" and refused["result"]["message"].startswith("sha256:")
+
+
+def test_a_log_that_others_could_read_is_closed_to_them(served: StubServer, tmp_path: Path) -> None:
+    log = put(tmp_path / "cache" / "score.log", "{}\n")
+    log.chmod(0o644)
+    score_text("Tema 1")
+    assert log.stat().st_mode & 0o777 == 0o600 and len(logged(tmp_path)) == 2
+
+
+def test_several_write_to_the_log_of_scores_at_once(tmp_path: Path, monkeypatch: Patch) -> None:
+    """No line is torn, and none is lost when the log is set aside once."""
+    monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path))
+    monkeypatch.setattr(api, "LOG_BYTES", 30_000)
+
+    def write(who: int) -> None:
+        for n in range(25):
+            api._log([{"who": who, "n": n, "long": "x" * 400}])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    lines = [line for name in ("score.log.1", "score.log") for line in (tmp_path / name).read_text().splitlines()]
+    found = [json.loads(line) for line in lines]
+    assert sorted((each["who"], each["n"]) for each in found) == [(who, n) for who in range(4) for n in range(25)]
+
+
+def test_a_home_that_cannot_be_written_to_costs_no_score(
+    served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(api, "_unlogged", [])
+    monkeypatch.setenv("UNDOGMATIC_CACHE", str(put(tmp_path / "a file", "") / "below"))
+    assert [score_text(text).score for text in ("Tema 1", "Tema 2")] == [score_of("Tema 1"), score_of("Tema 2")]
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "cannot be used" in line
+    with pytest.raises(ConfigError, match="cannot be used"):  # a folder that was named is counted on
+        score_text("Tema 3", [f"engine.cache_dir='{tmp_path}/a file/below'"])
+
+
+def test_a_full_disk_costs_no_score(served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    add = api.files.Log.add
+
+    def full(log: Any, line: str) -> Any:
+        if log.path is None:
+            return add(log, line)
+        raise StorageError(f"{log.path} cannot be written (No space left on device).")
+
+    monkeypatch.setattr(api, "_unlogged", [])
+    monkeypatch.setattr(api.files.Log, "add", full)
+    assert [score_text(text).score for text in ("Tema 1", "Tema 2")] == [score_of("Tema 1"), score_of("Tema 2")]
+    assert capsys.readouterr().err.count("No space left") == 1
 
 
 @pytest.mark.parametrize("words", [["model=patterns"], ["experiment=fakes", "model=patterns"]])
@@ -498,14 +589,16 @@ def test_a_broken_log_costs_no_score(served: StubServer, tmp_path: Path, capsys:
     assert capsys.readouterr().err.count("score.log cannot be written") == 1
 
 
-def test_what_ended_the_scoring_is_in_the_log_and_no_answer_of_a_model(served: StubServer, tmp_path: Path) -> None:
+def test_what_ended_the_scoring_is_in_the_log(served: StubServer, tmp_path: Path) -> None:
     served.key = "another"
     with pytest.raises(ConfigError):
         score_text("Tema 1")
     assert logged(tmp_path)[-1]["error"] == "ConfigError"
-    served.key = KEY  # a refusal may quote the text, and the error quotes the refusal
+    assert KEY not in (tmp_path / "cache" / "score.log").read_text("utf-8")
+    served.key = KEY
     served.faults = {"Tema 69": Fault("refusal", times=None)}
     found = score_text("Aplica-se o Tema 69.", ["engine.cache=false"])
     assert found.score is None and "I cannot judge" in str(found.error)
-    assert logged(tmp_path)[-1]["error"] == "refusal"
-    assert "I cannot judge" not in (tmp_path / "cache" / "score.log").read_text("utf-8")
+    last = logged(tmp_path)[-1]
+    assert last["error"] == "refusal" and "I cannot judge" in last["result"]["message"]
+    assert last["calls"][0]["answer"]["choices"][0]["message"]["refusal"] == "I cannot judge this text."

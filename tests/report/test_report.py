@@ -260,7 +260,7 @@ def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys
     doubtful = verdict(40.0, uncertainty="high", review=True, issues=issues, details=details)
     run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
     _, shown = written(run)
-    note = "in 1 judgments, medium in 0, low in 1, not known in 0. 1 is marked for people to look at: undogmatic review"
+    note = "in 1 judgment, medium in 0, low in 1, not known in 0. 1 is marked for people to look at: undogmatic review"
     assert note in shown and "doubt high" in shown and "compelling critic" in shown
     assert "Issues: major (logical): begs the question What the judge answered besides: critique_strength 0.7" in shown
     terminal.show(run, None)

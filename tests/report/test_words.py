@@ -1,5 +1,6 @@
 """Findings and numbers in words."""
 
+import re
 import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from undogmatic.records.results import Finding
 from undogmatic.records.wordings import REPORT_TEXTS, languages, read, texts_beside
 from undogmatic.report import check
 from undogmatic.report.tables import column_cells, frame_blocks
-from undogmatic.report.words import NOTHING, MissingWording, Words
+from undogmatic.report.words import NOTHING, MissingWording, Words, _Formatter
 from undogmatic.safety.outside import visible
 
 
@@ -194,3 +195,34 @@ def test_long_tables_of_two_judges_are_two_files(tmp_path: Path) -> None:
         frame_blocks(pd.DataFrame({"item": [judge] * 30}), Words("en"), "ab", "pairs", tmp_path, judge)
     written = {path.name: pd.read_csv(path)["item"].iloc[0] for path in (tmp_path / "tables").iterdir()}
     assert written == {"first.ab_pairs.csv": "first.", "second.ab_pairs.csv": "second."}
+
+
+@pytest.mark.parametrize(
+    ("language", "wording", "one", "two"),
+    [
+        ("en", "{n:d} independent groups are left.", "1 independent group is left.", "2 independent groups are left."),
+        ("en", "{n:d} items, {n:d} of the labels", "1 item, 1 of the labels", "2 items, 2 of the labels"),
+        ("en", "{n:.1f} groups", "1.0 groups", "2.0 groups"),
+        ("pt", "{n:d} grupos independentes.", "1 grupo independente.", "2 grupos independentes."),
+    ],
+)
+def test_what_follows_a_count_of_one_stands_in_the_singular(
+    language: str, wording: str, one: str, two: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.texts.yaml").write_text(f"{language}: {{mine: {{a: '{wording}'}}}}\n")
+    words = Words(language, [tmp_path / "mine.texts.yaml"], strict=True)
+    assert words.say(Finding("mine.a", {"n": 1})) == one
+    assert words.say(Finding("mine.a", {"n": 2})) == two
+
+
+def test_no_shipped_wording_says_one_groups() -> None:
+    """Every wording that counts groups by a plain number says "1 group" of one."""
+    for code, plural in (("en", "groups"), ("pt", "grupos")):
+        words = Words(code)
+        for source in [REPORT_TEXTS, *SHIPPED]:
+            for key, wording in by_language(source)[code].items():
+                for name in re.findall(rf"\{{(\w+)(?::d)?\}} (?:independent )?{plural}\b", wording):
+                    part = re.search(rf"\{{{name}(?::d)?\}} (?:independent )?{plural}\b", wording)
+                    assert part is not None
+                    said = _Formatter(words, key[0], {name: 1}).vformat(part[0], (), {name: 1})
+                    assert not said.endswith(plural), (source.name, key)

@@ -1,11 +1,14 @@
 """A whole command, around which streams, signals and the search for garbage are set."""
 
 import gc
+import logging
 import subprocess
 import sys
 
+import pytest
+
 from tests.conftest import environment
-from undogmatic.safety.command import YOUNG, ending
+from undogmatic.safety.command import YOUNG, ending, guarded
 
 
 def test_garbage_is_looked_for_less_often_inside_a_command_alone() -> None:
@@ -32,3 +35,13 @@ with ending():
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize("exc_info", [False, None, True])
+def test_a_record_of_a_library_without_a_traceback_is_logged_as_any_other(
+    exc_info: bool | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """asyncio logs with `exc_info=False` where a task ends without an exception."""
+    with guarded():
+        logging.getLogger("library").error("a session was left open", exc_info=exc_info)
+    assert [record.getMessage() for record in caplog.records] == ["a session was left open"]

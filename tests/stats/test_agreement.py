@@ -207,3 +207,16 @@ class TestBackToBack:
         result = agreement.back_to_back([50.0] * 5, [50.0] * 5)
         assert (result.exact_match.value, result.sd_within) == (1, 0)
         assert result.pearson.estimate is None
+
+
+def test_steps_count_values_by_how_often_they_are_there() -> None:
+    assert agreement.steps([1, 2, 3, 4] * 5) == pytest.approx(4)
+    assert agreement.steps([5] * 98 + [1, 2]) < 1.05
+    assert agreement.steps(["a"]) == 1
+
+
+def test_the_fewest_items_on_which_equality_is_no_luck() -> None:
+    for rate in (0.5, 0.8, 0.95, 0.99):
+        n = agreement.fewest_equal(rate)
+        assert rate**n <= 0.05 < rate ** (n - 1)
+    refuses("rate", agreement.fewest_equal, 1.0)

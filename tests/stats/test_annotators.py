@@ -181,6 +181,40 @@ def test_a_judge_at_the_margin_wins_few_raters_and_too_few_raters_are_no_test(rn
         assert annotators.alternative_annotator(*long(few), np.zeros(size), np.arange(size), nominal=True) is None
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1 / 3, 25.0, 1e-7])
+def test_equal_distances_stay_equal_on_every_scale(scale: float) -> None:
+    """Beside a and b, who err to either side, c and the judge are both right: a tie on every item, however far away
+    the judge's verdict on some other item lies, which once decided how all of its distances were rounded."""
+    truth = np.repeat(np.arange(1.0, 6.0), 8)
+    labels = [truth + 1, truth - 1, truth]
+    judge = truth.copy()
+    judge[0] += 4000
+    found = annotators.alternative_annotator(
+        *long([scale * own for own in labels]), np.tile(scale * judge, 3), np.tile(np.arange(40), 3), nominal=False
+    )
+    assert found is not None
+    assert [one.advantage for one in found.raters] == pytest.approx([39 / 40] * 3)
+    assert [one.behind.value for one in found.raters] == pytest.approx([-38 / 40, -38 / 40, 1 / 40])
+
+
+@pytest.mark.parametrize("nominal", [True, False])
+def test_a_worse_verdict_never_helps(rng, nominal) -> None:
+    """Verdicts are made worse one by one: no rater's advantage and no winning rate ever rises."""
+    for _ in range(12):
+        judge, *labels = raters(rng, 40, rng.uniform(0.3, 0.9, 4).tolist(), k=5)
+        before = None
+        for item in rng.permutation(40)[:15]:
+            found = annotators.alternative_annotator(
+                *long(labels), np.tile(judge, 3), np.tile(np.arange(40), 3), nominal=nominal, epsilon=0.2
+            )
+            assert found is not None
+            now = [found.winning_rate, *(one.advantage for one in found.raters)]
+            assert before is None or all(new <= old for new, old in zip(now, before, strict=True))
+            before = now
+            middle = np.mean([own[item] for own in labels])
+            judge[item] = 9 if nominal else judge[item] + rng.choice([1, 3, 1e6]) * (1 if judge[item] >= middle else -1)
+
+
 def test_p_values_are_adjusted_as_scipy_does() -> None:
     p = np.random.default_rng(1).random(7) ** 3
     assert annotators._yekutieli(p) == pytest.approx(stats.false_discovery_control(p, method="by"))

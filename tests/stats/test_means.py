@@ -17,6 +17,21 @@ from undogmatic.stats.means import mean_so_far
 ONES = np.r_[np.ones(3), np.zeros(17)]
 
 
+def test_how_far_members_of_a_group_go_together(rng: Rng) -> None:
+    codes = np.repeat(np.arange(12), 5)
+    values = 0.8 * rng.normal(size=12)[codes] + rng.normal(size=60)
+    f = float(stats.f_oneway(*values.reshape(12, 5)).statistic)
+    assert means.intraclass(values, codes) == pytest.approx((f - 1) / (f + 4))
+    assert means.intraclass(rng.normal(size=12)[codes], codes) == pytest.approx(1)
+    assert means.intraclass(np.tile([-2.0, -1, 0, 1, 2], 12), codes) == 0
+    assert means.intraclass(values, np.arange(60)) == means.intraclass(np.ones(60), codes) == 0
+    shared, apart = rng.normal(size=12)[codes], rng.normal(size=(2, 60))
+    assert means.intraclass(shared + apart[0], codes, shared + apart[1]) > 0.8
+    sizes = np.repeat(np.arange(300), rng.integers(1, 9, 300))
+    drawn = 0.5**0.5 * (rng.normal(size=300)[sizes] + rng.normal(size=sizes.size))
+    assert means.intraclass(drawn, sizes) == pytest.approx(0.5, abs=0.06)
+
+
 def _at_the_floor(rng: Rng, n: int) -> np.ndarray:
     return np.where(rng.random(n) < 0.8, 0.0, rng.uniform(0, 100, n))
 

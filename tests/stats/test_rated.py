@@ -66,22 +66,28 @@ def test_peers(rng: Rng) -> None:
     found, plain = sure(rated.pearson(numbers)), sure(agreement.correlation_interval("pearson", x, use.labels, rng))
     assert found.interval == pytest.approx(plain.interval, abs=1e-6)
     trend = agreement.bland_altman(x, use.labels).drift
-    assert sure(rated.drift(numbers, 4.0)).value == pytest.approx(4 * sure(trend))
+    of_both = rated.drift_values(x - use.labels, (x + use.labels) / 2, 4.0)
+    assert sure(of_both).mean() == pytest.approx(4 * sure(trend))
+    slope = np.polyfit(x, x - use.labels, 1)[0]
+    assert sure(rated.drift(numbers, 4.0)).value == pytest.approx(4 * slope)
+
+
+ENDLESS = (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize(("slope", "shift"), [(1.0, -1.7), (0.6, 2.0), (1.8, -3.0)])
 def test_grades_become_labels_by_the_line_that_they_came_from(slope: float, shift: float, rng: Rng) -> None:
-    verdicts = rng.uniform(1, 10, size=40)
+    verdicts = rng.uniform(1, 10, size=120)
     exact = alone(verdicts, slope * verdicts + shift)
-    assert rated.conversion(exact, sure(rated.drift(exact, 9.0)).value, 9.0) == pytest.approx((slope, shift))
-    noisy = alone(verdicts, exact.labels + rng.normal(size=40))
-    line = rated.conversion(noisy, 0.0, 9.0)  # the mean difference alone
-    assert line.slope == 1 and line.of(verdicts).mean() == pytest.approx(noisy.labels.mean())
-    line = rated.conversion(noisy, sure(rated.drift(noisy, 9.0)).value, 9.0)
-    again = alone(line.of(verdicts), noisy.labels)
-    assert sure(rated.drift(again, 9.0)).value == pytest.approx(0, abs=0.8) and line.of(verdicts).mean() == (
-        pytest.approx(noisy.labels.mean())
-    )
+    found = sure(rated.conversion(exact, ENDLESS, rng))
+    assert found.line == pytest.approx((slope, shift)) and found.after == pytest.approx(0, abs=1e-20)
+    noisy = alone(verdicts, exact.labels + rng.normal(size=120))
+    found = sure(rated.conversion(noisy, ENDLESS, rng))
+    assert found.line == pytest.approx((slope, shift), abs=0.4)
+    assert found.after == pytest.approx(1, abs=0.3) and found.before > found.after + 0.5
+    assert rated.conversion(alone(exact.labels, noisy.labels), ENDLESS, rng) is None  # what people say already
+    written = found.line.rounded(9.0, 2)
+    assert np.abs(written.of(verdicts) - found.line.of(verdicts)).max() < 0.01
 
 
 @pytest.mark.parametrize("parts", [QUADRATIC, rated.ac1, rated.ordinal_alpha(60)])
@@ -146,6 +152,21 @@ def test_a_weight_is_so_many_rows_of_a_rank_correlation(rng: Rng) -> None:
     rows = np.repeat(np.arange(40), w)
     weighted = ranking.weighted_rank_correlation(w.astype(float)).of(np.column_stack([x, y]))
     assert weighted == pytest.approx(ranking.rank_correlation.of(np.column_stack([x[rows], y[rows]])), abs=1e-12)
+
+
+def test_a_slice_of_units_that_lie_on_both_sides_is_seldom_called_different(rng: Rng) -> None:
+    """Each unit has one pair inside and one outside, so that no unit pulls the difference either way."""
+    units = 60
+    codes = np.repeat(np.arange(units), 2)
+    inside = np.tile([True, False], units)
+
+    def p_value(right: np.ndarray) -> float:
+        return rated.against_rest(Rated(right, right, np.ones(right.size), codes), right, inside).p_value
+
+    chance = [p_value((rng.random(2 * units) < 0.9).astype(float)) for _ in range(400)]
+    assert np.mean(np.array(chance) < 0.05) <= 0.07
+    worse = rng.random(2 * units) < np.where(inside, 0.6, 0.95)
+    assert p_value(worse.astype(float)) < 0.001
 
 
 def test_a_small_slice_like_the_rest_is_seldom_called_different(rng: Rng) -> None:

@@ -80,6 +80,23 @@ def test_what_is_left_is_held_by_its_interval(rng: Rng) -> None:
     assert 0.92 <= held(0.0, 400, draw) <= 0.98
 
 
+def test_what_controls_take_is_counted_in_groups(rng: Rng) -> None:
+    """Seven controls that say nothing, the same for all 30 rows of a group, as is most of what both sides share."""
+    groups = np.repeat(np.arange(20), 30)
+
+    def left(share: float) -> float:
+        def mixed(k: int) -> np.ndarray:
+            return share**0.5 * rng.normal(size=(20, k))[groups] + (1 - share) ** 0.5 * rng.normal(size=(600, k))
+
+        both = 0.7**0.5 * mixed(1) + 0.3**0.5 * mixed(2)
+        one, other = (rival.voice(side) for side in both.T)
+        found = sure(rival.at_equal(one, other, [rng.normal(size=(20, 7))[groups]], "rank", 0.95, groups))
+        return float(found.value * both[:, 0].std() * both[:, 1].std())
+
+    assert np.mean([left(1.0) for _ in range(80)]) == pytest.approx(0.67, abs=0.05)
+    assert np.mean([left(0.0) for _ in range(20)]) == pytest.approx(0.7, abs=0.05)
+
+
 def test_a_column_foretells_from_other_groups_alone() -> None:
     values, groups = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 3])
     side = np.array([[1.0], [1.0], [0.0], [1.0], [0.0]])

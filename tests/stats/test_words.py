@@ -38,11 +38,28 @@ def test_a_list_names_the_words_of_a_pattern_and_nothing_of_chance(rng: Rng) -> 
     texts = invented(200, rng)
     seen = words.marks(texts)
     pattern = np.array([1 if {"kalo", "zuve", "mimi"} & set(text[:-1].split()) else -1 for text in texts])
-    found = words.listed(seen, pattern)
+    found = words.listed(seen, pattern, np.arange(200))
     assert {seen.names[step] for step in found.steps} == {("word", "kalo"), ("word", "zuve"), ("word", "mimi")}
     assert np.array_equal(np.sign(found.said), pattern) and found.bits < found.of_bits / 2
-    empty = [len(words.listed(seen, rng.choice([-1, 1], size=200)).steps) == 0 for _ in range(40)]
+    empty = [len(words.listed(seen, rng.choice([-1, 1], size=200), np.arange(200)).steps) == 0 for _ in range(40)]
     assert np.mean(empty) >= 0.9
+
+
+def test_a_list_is_priced_in_groups(rng: Rng) -> None:
+    """Words that all texts of a group share tell which group it is: they are no rule of the verdicts, which go together
+    in groups. Words that tell the texts of a group apart are, and so is one that half of many groups share."""
+    groups = np.repeat(np.arange(40), 12)
+    common = invented(groups.size, rng, 8)
+    own = [f"t{k}a t{k}b t{k}c " for k in groups]
+    seen = words.marks([a + b for a, b in zip(own, common, strict=True)])
+    together = np.sign(rng.normal(size=40)[groups] + rng.normal(size=groups.size))
+    assert len(words.listed(seen, together, np.arange(groups.size)).steps) > 2  # what rows would pay for
+    assert words.listed(seen, together, groups).steps == ()
+    within = np.array([1 if "kalo" in text or "zuve" in text else -1 for text in common])
+    assert {seen.names[step] for step in words.listed(seen, within, groups).steps} >= {("word", "kalo")}
+    half = rng.permutation(40) < 20
+    seen = words.marks([("refund " if half[k] else "") + a + b for k, a, b in zip(groups, own, common, strict=True)])
+    assert seen.names[words.listed(seen, 2.0 * half[groups] - 1, groups).steps[0]] == ("word", "refund")
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -104,7 +121,7 @@ def test_texts_without_words_have_no_marks_that_tell(rng: Rng) -> None:
     seen = words.marks(["...", "...", "...", "..."] * 5)
     assert seen.columns.shape == (0, 20)
     target = rng.integers(2, size=20).astype(float)
-    assert words.listed(seen, 2 * target - 1).steps == ()
+    assert words.listed(seen, 2 * target - 1, np.arange(20)).steps == ()
     told = judge(seen, 20, rng).foretell(target[None], shares=True)
     assert told == pytest.approx(np.full((1, 20), target.mean()))
-    assert words.leaning(seen, target, 3) == []
+    assert words.leaning(seen, target, np.arange(20), 3) == []

@@ -1,6 +1,8 @@
 """Sweeps: what is read from the jobs' folders, what is concluded from it, and how the command ends."""
 
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from omegaconf import OmegaConf
 from tests.conftest import Capture, Patch, put
 from tests.sweep import builders
 from tests.sweep.builders import doubting, keys, metrics, multirun, result_of, said, scored, sweep_of, write_job
+from undogmatic.config import compose
 from undogmatic.errors import ConfigError
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
@@ -147,6 +150,40 @@ class TestComparisons:
         assert "sweep.twins" in keys(result)[: result.verdicts]
         assert "strict, good = kind, good ranks first of 2 judges" in said(result)
 
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("doubt", 0.7),
+            ("uncertainty", "high"),
+            ("confidence", 30.0),
+            ("interval", [40.0, 60.0]),
+            ("interval", [49.0, 60.0]),
+            ("distribution", {"values": [0.0, 50.0, 100.0], "probabilities": [0.2, 0.6, 0.2]}),
+            ("rationale", "another word"),
+        ],
+    )
+    @pytest.mark.parametrize("headlines", [(1.0, 1.0), (1.0, 0.9)])
+    def test_equal_scores_with_another_doubt_are_two_judges(
+        self, tmp_path: Path, field: str, value: Any, headlines: tuple[float, float]
+    ) -> None:
+        """`devils_advocate` leaves the score of its initial judge as it is, and doubts it."""
+        for n, (judge, share) in enumerate(zip(("score", "devils_advocate"), headlines, strict=True)):
+            write_job(tmp_path / str(n), [f"judge={judge}", "model=good"], scored(90, 10), metrics=metrics(share))
+        write_job(tmp_path / "2", ["judge=score", "model=weak"], scored(55, 50, seed=1), metrics=metrics(0.6))
+        path = tmp_path / "1" / "judgments.jsonl"
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for line in lines:
+            line["outcome"][field] = value
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        result = result_of(tmp_path)
+        names, found = "score, good = devils_advocate, good", keys(result)
+        if field == "rationale":  # no doubt: one judge with two names, where its figure is one
+            assert ("sweep.twins" in found) == (headlines[0] == headlines[1])
+            assert "sweep.equal_scores" not in found
+        else:
+            assert "sweep.twins" not in found and result.findings[0].values.get("best") != names
+            assert "Equal scores, other doubt: score, good; devils_advocate, good" in said(result)
+
     def test_a_judge_that_fails_on_some_texts_and_else_says_the_same_does_not_lead(self, tmp_path: Path) -> None:
         whole, few = scored(60, 50), scored(60, 50)
         few.loc[few["pair_id"].astype(int) < 4, "score"] = np.nan
@@ -234,6 +271,12 @@ def composed(folder: Path, *overrides: str) -> Any:
 
 
 class TestCallback:
+    @pytest.fixture(autouse=True)
+    def _within_a_command(self) -> Iterator[None]:
+        """A callback is called while the command's config is composed."""
+        with compose.opened((), (), "run"):
+            yield
+
     def test_jobs_are_told_where_they_belong_and_leave_nothing_behind(self, tmp_path: Path, capsys: Capture) -> None:
         callback, config = SweepCallback(), composed(tmp_path, "model=a,b")
         callback.on_multirun_start(config)

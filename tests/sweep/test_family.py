@@ -188,6 +188,7 @@ SAID = (
 ).split()
 OTHERS = (
     "winner others others_supported by_chance none_supported many prompt_unused identical twins other_criteria "
+    "equal_scores "
     "other_items tests tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open "
     "cached least_risk on_trials ahead ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal "
     "pair_open lead lead_units lead_more"

@@ -136,3 +136,10 @@ def test_a_job_for_slurm_asks_for_what_its_config_says(tmp_path: Path, monkeypat
     for option in ("--partition=short", "--time=90", "--cpus-per-task=4", "--mem=8GB", "--array=0-1%2"):
         assert f"#SBATCH {option}\n" in script
     assert "srun" in script and not list(tmp_path.rglob("judgments.jsonl"))
+
+
+def test_a_pattern_stands_for_the_options_of_its_group(tmp_path: Path) -> None:
+    done = multirun(tmp_path, "model=patterns", "run.limit=2", "analysis=none", "judge=glob(sc*)")
+    assert done.returncode == 0, done.stderr
+    (job,) = list(tmp_path.rglob("judgments.jsonl"))
+    assert "judge=score" in (job.parent / ".hydra" / "overrides.yaml").read_text()

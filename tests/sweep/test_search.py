@@ -159,6 +159,34 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
     assert not list(tmp_path.rglob("judgments.jsonl"))
 
 
+SEARCH = ["experiment=prompt_search", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "model=gpt"]
+NO_SERVER = ["model.api_base=http://127.0.0.1:9", "engine.retries=0", "run.limit=2", "hydra.sweeper.rungs=[]"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("prompt=demos_pt,anchored_pt", "prompt=anchored_pt has 0 demonstrations"),
+        ("prompt=demos_pt prompt.demo_count=4,900", "`prompt.demo_count` is 900"),
+        ("prompt=anchored_pt prompt.demo_order=1,2", "has no demonstrations, so nothing would change"),
+    ],
+)
+def test_a_prompt_that_no_trial_could_use_is_one_message_before_anything_is_judged(
+    words: str, said: str, tmp_path: Path
+) -> None:
+    ended = multirun(tmp_path, *SEARCH, *NO_SERVER, *words.split())
+    assert ended.returncode == 2 and said in ended.stderr
+    assert "Traceback" not in ended.stderr and not list(tmp_path.rglob("judgments.jsonl"))
+
+
+def test_what_an_experiment_varies_of_demonstrations_is_left_out_aloud_where_no_prompt_has_any(tmp_path: Path) -> None:
+    ended = multirun(tmp_path, *SEARCH, *NO_SERVER, "prompt=anchored_pt,minimal_pt")
+    note = "anchored_pt, minimal_pt have no demonstrations, so `prompt.demo_count` and `prompt.demo_order`"
+    assert note in ended.stderr and "Traceback" not in ended.stderr
+    (state,) = (json.loads(path.read_text()) for path in tmp_path.rglob("search.json"))
+    assert sorted(key.lstrip("+") for key in state["space"]) == ["prompt", "prompt.anchors"]
+
+
 def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> None:
     for n, (share, seconds) in enumerate(((0.9, 2.0), (0.7, 1.0), (0.6, 3.0))):
         frame = scored(80, 40, seed=n).assign(seconds=seconds)
@@ -173,7 +201,7 @@ def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> No
     [
         (scored(80, 40), ["dataset.path=t.csv"], "could not be tested, because", "a test of the winner. When that is"),
         (scored(80, 40), [], "The winner has not been tested yet", "Name texts that no trial has seen"),
-        (None, ["dataset.path=t.csv"], "None of the 1 trials", "Below is why each failed"),
+        (None, ["dataset.path=t.csv"], "None of the 1 trial ", "Below is why each failed"),
     ],
 )
 def test_what_stopped_a_search_is_said_and_what_comes_next(

@@ -393,11 +393,13 @@ class TestComparing:
         run = finished(results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8})
         assert list(telling(run)) == ["ab.share", "judged"]
         assert tags(run)["undogmatic.headline"] == "ab.share"
-        sweep = {"overrides": ["model=gpt", "prompt.demo_order=0,1"], "started": 1.0, "mlflow_run": None}
+        typed = ["model=gpt", "prompt.demo_order=0,1", "model.api_base=http://a:9/v1", "dataset.path='a b.csv'"]
+        sweep = {"overrides": typed, "started": 1.0, "mlflow_run": None}
         (tmp_path / "s").mkdir()
         (tmp_path / "s" / "sweep.json").write_text(json.dumps(sweep))
         (run.folder / ".hydra").mkdir(exist_ok=True)
-        (run.folder / ".hydra" / "overrides.yaml").write_text("[model=gpt, +prompt.demo_order=1]")
+        of_job = ["model=gpt", "+prompt.demo_order=1", r"model.api_base=http\://a\:9/v1", r"dataset.path=a\ b.csv"]
+        (run.folder / ".hydra" / "overrides.yaml").write_text(json.dumps(of_job))
         assert run_name(run) == run.name
         monkeypatch.setenv(SWEEP_FOLDER, str(tmp_path / "s"))
         assert run_name(run) == "demo_order=1"

@@ -378,7 +378,7 @@ def analyse(analysis: Analysis, judged: LongTable, rng: np.random.Generator) -> 
         if len(read.frame) < len(own.frame):
             sampled = Finding("analyses.sampled", {"n": len(read.frame), "total": len(own.frame)})
             found = [replace(result, findings=[sampled, *result.findings]) for result in found]
-        results += [replace(result, part=part, texts=result.texts or texts) for result in found]
+        results += [replace(result, part=part or result.part, texts=result.texts or texts) for result in found]
     return results
 
 

@@ -36,8 +36,8 @@ WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_
 
 SETTLED = tuple(
     (
-        "no_labels nothing_common identical in_step consensus one_class few column surface follows missing order "
-        "texts_lack no_texts few_texts"
+        "no_labels nothing_common identical in_step consensus one_class few column surface follows surface_open "
+        "missing order texts_lack no_texts few_texts"
     ).split()
 )
 """Verdicts that a sentence of their own says how to settle."""
@@ -57,7 +57,7 @@ class Evidence:
     few: int = FEWEST
     default: bool = False  # whether `least` is the default
     options: CheckOptions = field(default_factory=CheckOptions)
-    among: int = 1  # judges that were asked about at once
+    among: int = 1  # answers that were asked for at once
 
     @property
     def judge(self) -> str:
@@ -109,12 +109,12 @@ class Evidence:
 
     @cached_property
     def of_all(self) -> Estimate | None:
-        """The agreement with the interval that holds for all judges together; None for few, where each holds so."""
+        """The agreement with the interval that holds for all answers together; None for few, where each holds so."""
         return kinds.agreement(self.own, self._strict).estimate if self.among > AT_ONCE else None
 
     @property
     def by_chance(self) -> bool:
-        """Whether one of so many judges may agree this well by chance: whether it is no longer shown that it agrees
+        """Whether one of so many answers may be this good by chance: whether it is no longer shown that it agrees
         enough, and more than a word counter, where all answers are to hold together with the level that was asked."""
         if self.of_all is None:
             return False
@@ -161,28 +161,37 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
     with threadpool_limits(1, "blas"):
         if against is not None:
             drift.tell(table, against, changes, options)
+        among = _at_once(table)
         for criterion in table.criteria:
             own = table.verdicts[table.verdicts["criterion"] == criterion]
             names = [str(judge) for judge in own["judge"].unique()]
-            answers += [_of_one(table.of(judge, criterion), options, changes, len(names)) for judge in names]
+            answers += [_of_one(table.of(judge, criterion), options, changes, among) for judge in names]
             if len(names) > 1:
                 judges.tell(table, criterion, together, options)
     return CheckResult(table, answers, together.beside(changes), options, digests(table))
 
 
+def _at_once(table: VerdictTable) -> int:
+    """How many answers are asked for at once: one for each judge on each criterion, where an item has a verdict and a
+    label. One judge on twenty criteria has as many chances of a lucky yes as twenty judges on one."""
+    verdicts = table.verdicts.loc[table.verdicts["verdict"].notna(), ["item", "judge", "criterion"]]
+    labels = table.labels.loc[table.labels["label"].notna(), ["item", "criterion"]]
+    both = verdicts.drop_duplicates().merge(labels.drop_duplicates(), on=["item", "criterion"])
+    return max(1, len(both[["judge", "criterion"]].drop_duplicates()))
+
+
 def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -> JudgeCheck:
-    """The answer about one of several judges that are asked about at once."""
+    """The answer about one judge on one criterion, where so many answers are asked for at once."""
     told = Told("check")
-    options = options.model_copy(
-        update={"delta": options.delta / among}
-    )  # what they may decide alone holds for all of them
+    # What may be decided alone holds for all of them.
+    options = options.model_copy(update={"delta": options.delta / among})
     agreement = kinds.agreement(own, options)
     rival = surface.surface_rival(own, options)
     kinds.tell(own, told, options, agreement)
     for problem in own.table.problems:  # rows may have been sorted by anything, the labels too
         if problem.key == "table.counts_rows" and problem.values["judge"] == own.judge:
             told.note(problem.key, Weight.REVERSES, **problem.values)
-    copied = agreement.copied or (agreement.identical and len(own.table.raters(own.criterion)) == 1)
+    copied = agreement.copied
     found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
     if copied:  # labels that are the judge's own show nothing of what it may be used for
         told.lacks("surface", found.key)
@@ -230,7 +239,6 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -
 
 
 FACES: Mapping[str, tuple[str, str, str]] = {
-    "systems.mean": ("systems.mean", "judge", "systems.face_mean"),
     "systems.mean_off": ("systems.mean", "judge", "systems.face_mean"),
     "people.ceiling_worse": ("people.ceiling_", "judge", "people.face_ceiling"),
     "people.annotator_fails": ("people.annotator_passes", "won", "people.face_annotator"),
@@ -249,9 +257,10 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
     if at is None:
         return
     grades, again, faces = told.notes[at].finding, Told("check"), []
-    other = kinds.converted(own, grades.values["line"])
-    people.tell(other, again, options)
-    systems.tell(other, again, options)
+    if (line := grades.values["line"]) is not None:
+        other = kinds.converted(own, line)
+        people.tell(other, again, options)
+        systems.tell(other, again, options)
     for n, noted in enumerate(told.notes):
         key, told_values = noted.finding.key, noted.finding.values
         if key == "alone.none" and (still := next((e.finding for e in again.notes if e.finding.key == key), None)):

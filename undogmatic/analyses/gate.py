@@ -15,19 +15,20 @@ from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
+from undogmatic.analyses.figure_range import Range, cannot_fail, holds_its_value, is_interval, range_of
 from undogmatic.analyses.kinds import HEADLINES, label_command
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
 from undogmatic.records.records import Record, first_problem
 from undogmatic.records.results import Finding, Standing
 from undogmatic.records.wordings import texts_noted
 from undogmatic.runs.folder import COMPOSED, MANIFEST, METRICS, RunFolder
-from undogmatic.safety.outside import read_yaml
+from undogmatic.safety.outside import brief, read_yaml
 from undogmatic.stats import limits
 from undogmatic.stats.estimate import Estimate
 
@@ -41,6 +42,7 @@ OUTCOMES: Mapping[Standing | None, str] = {
     "undecided": "undecided",
     None: "void",
 }
+OLDEST = 3650  # days, for which a card may be at most: an age beyond that could not fail
 _DIGEST = Field(default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning")
 
 
@@ -84,11 +86,18 @@ GATE = Rules("gate.verdict_", (
 """Does a trust card, or a run, pass a gate? What is void says nothing of the judge at all."""
 
 
+def _number(given: Any) -> Any:
+    """A number as YAML gives it: `at_least: yes` is true, which would count as 1, and a number in quotes is a text."""
+    if isinstance(given, bool | str):
+        raise ValueError("it must be a number, without quotes")
+    return given
+
+
 class Threshold(Record):
     """What a figure must reach with its lower limit, and must not exceed with its upper one."""
 
-    at_least: float | None = None
-    at_most: float | None = None
+    at_least: Annotated[float | None, BeforeValidator(_number)] = None
+    at_most: Annotated[float | None, BeforeValidator(_number)] = None
 
     @model_validator(mode="after")
     def _asks_something(self) -> Self:
@@ -111,7 +120,7 @@ class GateConfig(Record):
     judge: dict[str, str | bool | int | float] = Field(default_factory=dict)
     labels: str | None = _DIGEST
     items: str | None = _DIGEST
-    max_age_days: int | None = Field(default=None, ge=1)
+    max_age_days: Annotated[int | None, BeforeValidator(_number)] = Field(default=None, ge=1, le=OLDEST)
 
     @model_validator(mode="after")
     def _can_fail(self) -> Self:
@@ -164,6 +173,12 @@ class Gated:
     items_labelled: int = 0  # items with verdict and label of a card
     limits: tuple[str, ...] = ()  # what limits the use of a card's judge, in sentences
     in_order: bool = False  # whether a card says that the order may be believed, and nothing of the grades
+    span: float | None = None  # how far apart two values of the scale may lie, where they are numbers
+    odd: frozenset[str] = frozenset()  # the figures whose value lies outside their own interval
+
+    def range(self, name: str) -> Range | None:
+        """What the figure of this name can be; None where that is not known."""
+        return range_of(name, self.span)
 
     @property
     def is_run(self) -> bool:
@@ -193,7 +208,12 @@ def of_card(card: TrustCard) -> Gated:
     more: dict[str, Any] = {"source": source, "headline": {card.judge: headline}}
     more["known"] = {"name": setting(card.judge), "criterion": setting(card.criterion)}
     more |= {"items_labelled": card.data.n, "limits": card.limits, "in_order": card.data.kind == "numeric"}
+    more |= {"span": card.data.span, "odd": _odd(card.figures)}
     return Gated(card.judge, card.figures, standings, *bound, **more)
+
+
+def _odd(figures: Mapping[str, Estimate | None]) -> frozenset[str]:
+    return frozenset(name for name, each in figures.items() if each is not None and not holds_its_value(each))
 
 
 def of_run(path: str) -> Gated:
@@ -208,7 +228,7 @@ def of_run(path: str) -> Gated:
         n, groups = (_of_analysis(metrics, name, what) for what in ("judged", "groups"))
         figures[name] = Estimate(value, low, high, n_groups=groups, n=n) if limited else None
     settings = {**facts.get("choices", {}), "model_name": facts.get("model", "")}
-    made = datetime.date.fromtimestamp(facts.get("ended") or facts.get("started") or 0)
+    made = _day_of(facts.get("ended") or facts.get("started") or 0, path)
     digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))
     known = {key: setting(value) for key, value in settings.items()}
     standings = facts.get("standing") or {}
@@ -219,7 +239,26 @@ def of_run(path: str) -> Gated:
     shown = str(facts.get("headline", ""))
     headline = {name: shown for name in standings if shown.startswith(f"{name}.")}
     more: dict[str, Any] = {"status": status, "units": units, "texts": texts, "source": path, "headline": headline}
+    more |= {"span": _span_of(folder.noted(COMPOSED, "rubric", "scale")), "odd": _odd(figures)}
     return Gated(str(facts.get("name", path)), figures, standings, *bound, **more)
+
+
+def _day_of(moment: Any, path: str) -> datetime.date:
+    """The day of a moment in seconds since 1970, by the clock that cards go by. Raises DataError."""
+    try:
+        return datetime.datetime.fromtimestamp(moment, datetime.UTC).date()
+    except (ArithmeticError, OSError, ValueError):
+        raise DataError(f"{path}: {MANIFEST} says that the run ended at {brief(moment)}, which is no moment.") from None
+
+
+def _span_of(scale: Any) -> float | None:
+    """How far apart two values of a rubric's scale may lie; None where it is none of numbers."""
+    if not isinstance(scale, dict):
+        return None
+    low, high = scale.get("minimum"), scale.get("maximum")
+    if not isinstance(low, int | float) or not isinstance(high, int | float):
+        return None
+    return float(high - low)
 
 
 def _of_analysis(metrics: Mapping[str, float], name: str, what: str) -> int:
@@ -308,7 +347,7 @@ def hold(
         today: The day for which it is to hold; None: today.
     """
     given = [*config.judge.items(), *(settings or {}).items()]
-    held = [*_void(gated, config, given, digests, today or datetime.date.today())]
+    held = [*_void(gated, config, given, digests, today or datetime.datetime.now(datetime.UTC).date())]
     if config.standing is not None:
         standings = gated.standings or {gated.name: "undecided"}
         rules = RUN_STANDS if gated.is_run and gated.standings else STANDS
@@ -318,6 +357,9 @@ def hold(
             key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
             known = [other for other, limited in gated.figures.items() if limited is not None]
             held.append(Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"})))
+            continue
+        if void := [*_senseless(name, threshold, figure, gated)]:
+            held += void
             continue
         if name.startswith(PROMISES) and not gated.is_run and gated.standings[gated.name] != "supported":
             promise = SimpleNamespace(figure=name, standing=gated.standings[gated.name], settle=_settle(gated))
@@ -330,6 +372,24 @@ def hold(
                 held.append(_ruled(name, verdict(rules, limit), figure))
     notes = tuple(_notes(gated, {key for key, _ in given}, config.standing is not None))
     return GateResult(gated.name, held, notes, gated.units, gated.texts)
+
+
+def _senseless(name: str, threshold: Threshold, figure: Estimate, gated: Gated) -> Iterator[Held]:
+    """Why a figure cannot be held against its limits: they could not fail, or its interval is none."""
+    known = gated.range(name)
+    ends = {} if known is None else {"least": known.least, "largest": known.largest}
+    for key, bound in (("at_least", threshold.at_least), ("at_most", threshold.at_most)):
+        if known is not None and bound is not None and cannot_fail(bound, key == "at_least", known):
+            share = 0.75 if key == "at_least" else 0.5
+            example = known.least + share * (known.largest - known.least)
+            values = {"figure": name, "limit": key, "bound": bound, "example": example}
+            yield Held(name, "void", Finding("gate.cannot_fail", values | ends))
+    if wrong := is_interval(figure, known) or ("value" if name in gated.odd else ""):
+        source = {"source": shlex.quote(gated.source)}
+        again = Finding("gate.again_run" if gated.is_run else "gate.again_card", source)
+        shown = figure.replace(low=figure.worst_low, high=figure.best_high) if wrong == "range" else figure
+        values = {"figure": name, **shown.values("value"), "level": figure.level, "again": again}
+        yield Held(name, "void", Finding(f"gate.odd_{wrong}", values | ends))
 
 
 def _notes(gated: Gated, compared: set[str], standing: bool) -> Iterator[Finding]:
@@ -461,6 +521,10 @@ def _void(
     """Why the card says nothing of the judge that runs now, if so; and that it does, where that was asked."""
     age = (today - gated.made).days
     told: list[tuple[str, str, dict[str, Any]]] = []
+    if age < 0 and (not gated.is_run or config.max_age_days is not None):
+        told.append(("date", "gate.of_the_future", {"date": str(gated.made), "today": str(today)}))
+    if gated.expires is not None and gated.expires < gated.made:
+        told.append(("expiry", "gate.expires_before", {"date": str(gated.expires), "made": str(gated.made)}))
     if gated.status != "finished":
         told.append(("finished", "gate.unfinished", {"status": gated.status}))
     if gated.expires is not None and today > gated.expires:

@@ -20,10 +20,10 @@ from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTable
-from undogmatic.stats import calibration, limits, rated
+from undogmatic.stats import annotators, calibration, limits, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
-from undogmatic.stats.rated import Conversion, Parts, Rated
+from undogmatic.stats.rated import Bands, Conversion, Gain, Parts, Rated
 from undogmatic.stats.variance import Study
 
 HEADLINES = {
@@ -44,9 +44,10 @@ MOST_CALIBRATED = 20_000
 """Of more groups, so many are drawn for the calibration error, which is found by simulation."""
 MOST_UNREAD = 100_000
 """Of more rows that could not be read, or four times the pairs where these are more, no more are thought of."""
-MATTERS, BENT = 0.05, 1 / 3
-"""Without a stated margin, grades that are off by this share of the scale on average are said to be wrong; so are those
-whose error changes by that share over the scale. A smaller change also comes from noise alone."""
+_MATTER = MATTERS, MATTERS_SOMEWHERE = 0.05, 0.1
+"""Without a stated margin, grades that are off by this share of the scale on average are said to be wrong, and so are
+those that are off by that share where the judge gives low grades, or high ones: a judge that errs as much as a good
+rater does, to either side, is off by less at its lowest and highest grades."""
 _UNIT = (0.0, 1.0)
 
 
@@ -60,9 +61,8 @@ class Agreement:
             of the sentence that says so. raw: The share of verdicts that agree (numeric: None).
         constant, one_class: The judge said one thing only; people did (in a pairwise choice only where not every item
             was shown in both orders, as the numbering of two outputs means nothing).
-        identical: The verdicts equal all labels of a rater: the labels may be the judge's own.
-        copied: "in_step" where no two verdicts are in another order than labels of many values, "consensus" where the
-            verdicts are the mean, the median or the majority of several raters: they may be made from the labels.
+        copied: How verdicts may be made from the labels, or these from them (`people.made_from`); None where nothing
+            says so.
         reversed: The interval lies wholly below 0. first: Share of choices of the output shown first (pairwise with
             known orders).
         n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing,
@@ -74,7 +74,6 @@ class Agreement:
     raw: Estimate | None
     constant: bool
     one_class: bool
-    identical: bool
     copied: str | None
     reversed: bool
     first: Estimate | None
@@ -91,7 +90,6 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     n_missing = len(every[every["verdict"].isna()].drop_duplicates(["item", "order"])) + own.table.unaccounted
     constant, one_label = (len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label"))
     one_class = one_label and not (kind == "pairwise" and _in_both_orders(pairs))
-    same = pairs["verdict"].eq(pairs["label"]).groupby(pairs["rater"]).all()
     groups = int(pairs["code"].nunique())
     why = None
     if pairs.empty:
@@ -105,7 +103,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
         why = "kinds.why_constant"
     use = beside_labels(pairs, options.level)
     return Agreement(
-        name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class, identical=bool(same.any()),
+        name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class,
         raw=None if kind == "numeric" else _share(own, use, use.verdicts == use.labels),
         copied=made_from(kind, pairs), reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,
@@ -412,16 +410,16 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
     bias, inner = (use.mean(apart, (-span, span), level=level) for level in (options.level, 2 * options.level - 1))
-    drift = rated.drift(use, span)
     told.figure("agreement.bias", bias)
-    told.figure("agreement.drift", drift)
+    told.figure("agreement.drift", rated.drift(use, span))
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
     order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
-    matters = MATTERS * span if options.margin is None else options.margin
+    matters, somewhere = (share * span if options.margin is None else options.margin for share in _MATTER)
     wrong = bias.low > matters or bias.high < -matters
-    bent = drift is not None and (drift.low > BENT * span or drift.high < -BENT * span)
-    if order and (wrong or bent):
+    people = _of_two_people(pairs, options)
+    along = rated.bands(use, span, somewhere, people)
+    if order and (wrong or along.off):
         key, weight = "grades", Weight.LIMITS
     elif bias.low > 0 or bias.high < 0:
         key, weight = "bias", Weight.QUALIFIES
@@ -436,22 +434,53 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     digits = 1 if span >= 20 else 2  # as scores are written
     ends = off.values("off") | {"level": options.level, "digits": digits}
     values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends)
-    values["trend"] = _trend(bias, drift, use, _ends(own, pairs), digits)
+    held_to = {"limit": somewhere, "usual": int(options.margin is None), "people": int(people is not None)}
+    values["along"] = _along(along, held_to | {"digits": digits})
     settle = None
     if key == "grades":
-        steep = drift is not None and (drift.low > 0 or drift.high < 0) and abs(drift.value) > 2 * matters
-        line = rated.conversion(use, drift.value if drift is not None and steep else 0.0, span).rounded(digits)
-        values |= {"convert": _formula(line, digits, own, values["trend"]), "line": line, "since": []}
-        settle = Finding("kinds.settle_convert")
+        found = rated.conversion(use, own.table.scale or (-np.inf, np.inf), options.rng())
+        line = None if found is None else found.line.rounded(span, digits)
+        values |= {"line": line, "since": [], "convert": Finding("kinds.convert_none")}
+        if found is not None and line is not None:
+            values["convert"] = _formula(found, line, span, digits, own)
+            settle = Finding("kinds.settle_convert")
     told.note(f"kinds.grades_{key}", weight, settle, **values)
 
 
-def _formula(line: Conversion, digits: int, own: JudgeTable, trend: Finding) -> Finding:
-    """The sentence that says how a grade is converted, and how far that holds."""
-    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits, "average": []}
-    if line.slope == 1 and trend.values.get("clear"):
-        values["average"] = Finding("kinds.convert_average", trend.values)
-    values |= {"adds": int(line.shift > 0), "ends": []}
+def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
+    """What one person said in place of verdicts, beside what another said of the same items; None where too few items
+    have labels of two people."""
+    once = pairs.drop_duplicates(["item", "rater"])
+    item, rater = (pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater"))
+    found = annotators.rater_pairs(item, rater, options.rng())
+    label, codes = once["label"].to_numpy(dtype=np.float64), once["code"].to_numpy(dtype=np.intp)
+    if np.unique(codes[found.first]).size < FEWEST:
+        return None
+    one, other = np.concatenate([found.first, found.second]), np.concatenate([found.second, found.first])
+    return Rated(label[one], label[other], np.ones(one.size), codes[one], options.level)
+
+
+def _along(found: Bands, values: dict[str, Any]) -> Finding:
+    """The sentence that says where along its grades the judge is shown to be off."""
+    if len(found.every) < 2:
+        return Finding("kinds.along_unknown")
+    if not found.off:
+        return Finding("kinds.along_nowhere", values)
+    said = []
+    for band in found.off:
+        off = -band.off if band.off.value < 0 else band.off
+        where = "kinds.band_one" if band.first == band.last else "kinds.band"
+        ends = {"first": band.first, "last": band.last, "digits": values["digits"]}
+        key = "kinds.too_low" if band.off.value < 0 else "kinds.too_high"
+        said.append(Finding(key, off.values("off") | {"digits": values["digits"], "where": Finding(where, ends)}))
+    return Finding("kinds.along_off", values | {"bands": said})
+
+
+def _formula(found: Gain, line: Conversion, span: float, digits: int, own: JudgeTable) -> Finding:
+    """The sentence that says how a grade is converted, and how much nearer to people's that brings it."""
+    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits}
+    values |= {"decimals": line.decimals(span, digits), "adds": int(line.shift > 0), "ends": []}
+    values |= {"before": found.before, "after": found.after}
     cut, grades = converted(own, line).verdicts["verdict"], line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     if own.table.scale is not None and not np.allclose(cut, grades, equal_nan=True):
         values["ends"] = Finding("kinds.convert_ends", dict(zip(("low", "high"), own.table.scale, strict=True)))
@@ -463,24 +492,6 @@ def converted(own: JudgeTable, line: Conversion) -> JudgeTable:
     grades = line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     low, high = own.table.scale or (-np.inf, np.inf)
     return replace(own, verdicts=own.verdicts.assign(verdict=grades.clip(low, high)))
-
-
-def _trend(bias: Estimate, drift: Estimate | None, use: Rated, ends: tuple[float, float], digits: int) -> Finding:
-    """The sentence that says how the difference changes over the scale, and whether it changes its sign on the way."""
-    if drift is None or not np.isfinite([drift.value, *drift.interval]).all():
-        return Finding("kinds.trend_none")
-    middle = np.average((use.verdicts + use.labels) / 2, weights=use.weights)
-    low, high = (drift.value * (end - middle) / (ends[1] - ends[0]) for end in ends)  # beside the mean difference
-    clear = drift.low > 0 or drift.high < 0
-    key = (
-        "changes"
-        if not clear or (bias.value + low) * (bias.value + high) >= 0
-        else "falls"
-        if drift.value < 0
-        else "rises"
-    )
-    told = {"digits": digits, "clear": int(clear), "low": abs(low), "high": abs(high), "falls": int(drift.value < 0)}
-    return Finding(f"kinds.trend_{key}", drift.values("drift") | told)
 
 
 _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], None]] = {
@@ -549,8 +560,10 @@ def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.D
     table["p_holm"] = holm(table["p"])
     table = table.sort_values("value", ascending=not numeric, kind="stable").reset_index(drop=True)
     told.tables["kinds.slices"] = table
-    worse = (table["value"] > table["others"]) if numeric else (table["value"] < table["others"])
-    for row in table[worse & (table["p_holm"] < 1 - options.level)].to_dict("records"):
+    # A difference of less than a hundredth (of the scale) changes nothing, however surely it is there.
+    least = 0.01 * (_span(own, pairs) if numeric else 1.0)
+    further = table["value"] - table["others"] if numeric else table["others"] - table["value"]
+    for row in table[(further >= least) & (table["p_holm"] < 1 - options.level)].to_dict("records"):
         told.note("kinds.slice_error" if numeric else "kinds.slice_agreement", Weight.LIMITS, **row, looked=len(table))
 
 

@@ -25,13 +25,11 @@ from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
 from undogmatic.records.wordings import texts_beside
-from undogmatic.stats import agreement, checks, limits, ranking
+from undogmatic.stats import agreement, checks, limits, ranking, rated
 
 FEWEST_GROUPS = 10
 """Fewest independent groups of labelled texts for a verdict and for intervals."""
 Array = NDArray[np.float64]
-FEWEST_IN_TENTH = 5
-"""Fewer labelled texts in a tenth of the scale are not spoken of."""
 _BIAS = {"within": "bias_none", "beyond": "bias_matters", "against": "bias_matters", "open": "bias_open"}
 _ERROR = {"beyond": "error_smaller", "against": "error_larger"}
 
@@ -90,12 +88,12 @@ class LabelledAnalysis(Limited):
         tell.number(constant, "mae_of_constant")
         tell.say("constant", mae=constant, median=float(np.median(label)))
         _tell_evidence(tell, evidence)
-        # Per tenth of the scale that the label lies in: where on the scale the score is too high or too low.
+        # Per tenth of the scale that the label lies in.
         edges = np.linspace(*judged.scale, 11)
         table = _errors(rows, np.clip(np.searchsorted(edges, label, side="right") - 1, 0, 9))
         ends = {"label_from": edges[table.index], "label_to": edges[table.index + 1]}
         tell.tables["by_label"] = pd.DataFrame(ends, table.index).join(table).reset_index(drop=True)
-        _tell_ends(tell, tell.tables["by_label"], evidence.margin.value)
+        _tell_ends(tell, rows, evidence.margin.value, self.level, judged.scale[1] - judged.scale[0])
         for column in ("condition", "metadata.register"):
             if column in rows and rows[column].notna().any():
                 name = "class" if column == "condition" else "register"
@@ -180,7 +178,7 @@ class LabelledAnalysis(Limited):
         done, margin = rows[there], margin_of(judged.rubric, self.margin)
         score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
         e = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
-        e.follows, e.rival, e.gain, e.same, e.reason = None, None, None, False, None
+        e.follows, e.rival, e.gain, e.same, e.reason, e.equal = None, None, None, False, None, None
         e.failed, e.n_groups = len(rows) - len(done), len(set(units(done)))
         e.few, e.small, e.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
         e.same_score, e.same_label = (
@@ -209,6 +207,7 @@ class LabelledAnalysis(Limited):
         e.held = limits.hold(e.follows, self.order)
         if e.held.outcome == "above":
             e.reason = scored.against(judged, rows, self.level, self.order)
+            e.equal = scored.equal(judged, rows)
             texts = texts_of(done)
             seen, of_texts = rivals.seen_of(judged, texts), (texts, score[there], label[there], units(done))
             e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
@@ -235,17 +234,30 @@ def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
                 tell.number(follows.worst_low, "spearman_worst")
                 tell.number(follows.best_high, "spearman_best")
                 tell.say("bounds_order", worst=follows.worst_low, best=follows.best_high)
+    if e.equal is not None:
+        tell.findings.append(e.equal)
     if e.rival is not None:
         rivals.tell_labelled(tell, e.rival)
 
 
-def _tell_ends(tell: Telling, table: pd.DataFrame, margin: float) -> None:
-    """Say that scores are too high where labels are low, and too low where they are high, which a mean bias hides."""
-    table = table[table["n"] >= FEWEST_IN_TENTH]
-    low, high = (0.0, 0.0) if len(table) < 2 else table["bias"].iloc[[0, -1]]
-    if low > margin and high < -margin:
-        ends = {"low_to": table["label_to"].iloc[0], "high_from": table["label_from"].iloc[-1]}
-        tell.say("bias_averages", ends, low=low, high=-high)
+def _tell_ends(tell: Telling, rows: pd.DataFrame, margin: float, level: float, span: float) -> None:
+    """Say that scores are too high where they are low, and too low where they are high, or the other way round, which a
+    mean bias hides.
+
+    Texts are told apart by their score, not by their label: where labels are lowest, some are so by chance, and the
+    score of a judge that is right on average lies above those.
+    """
+    score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
+    codes = pd.factorize(np.asarray(units(rows), dtype=object))[0].astype(np.intp)
+    found = rated.bands(rated.Rated(score, label, np.ones(score.size), codes, level), span, margin)
+    first, last = found.every[0], found.every[-1]
+    # The first and the last of those that are off are the lowest and the highest scores, off to opposite sides.
+    if len(found.off) < 2 or (found.off[0].first, found.off[-1].last) != (first.first, last.last):
+        return
+    low, high = found.off[0].off.value, found.off[-1].off.value
+    if low * high < 0:
+        ends = {"low_to": found.off[0].last, "high_from": found.off[-1].first}
+        tell.say("bias_averages", ends, low=abs(low), high=abs(high), above=int(low > 0))
 
 
 def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:

@@ -16,13 +16,18 @@ from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
 from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, JudgeTable, Kind
-from undogmatic.stats import annotators, checks, jackknife, means, paired, variance
+from undogmatic.stats import agreement, annotators, checks, jackknife, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
 
 MEASURES = {"numeric": "concordance", "ordered": "weighted_kappa"}
 """What agreement is measured by, where it is not Cohen's kappa."""
-WEIGHTS = {"worse": Weight.LIMITS, "copies_judge": Weight.REVERSES, "copies_rater": Weight.LIMITS}
+WEIGHTS = {
+    "worse": Weight.LIMITS,
+    "copies_judge": Weight.REVERSES,
+    "same_as_judge": Weight.LIMITS,
+    "copies_rater": Weight.LIMITS,
+}
 """How much a ruling changes the conclusion, where it is more than that a reader should know it."""
 TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
@@ -30,8 +35,14 @@ FEWEST_SAME = 10
 """Items on which two must say the same for it to be mentioned."""
 FEWEST_IN_STEP, FEWEST_STEPS = 20, 5
 """Fewest items, and different values, of which order without a fault is too good to be a judge's own."""
-COPIED_OF_FEW = 59
-"""Items on which verdicts of few values must be those of others for chance not to explain it."""
+MANY_STEPS, FEW_STEPS = 10, 3
+"""Grades with more steps than the first are a fine scale, with no more than the second are as good as categories."""
+CREDIBLE = {"category": 0.99, "grade": 0.95, "fine": 0.8, "split": 0.9, "alone": 0.6}
+"""On what share of items two who judge for themselves may well say exactly the same: on nearly all of easy items that
+pass or fail; on fewer of grades, and of grades on a fine scale; on fewer where another person says something else, and
+where all others agree on something else. Equality on so many items that this share makes it unlikely
+(`agreement.fewest_equal`) is the second sign without which nobody is said to have copied: of 40 items that pass or
+fail, two who agree on 98 % say the same of all in 45 files of 100."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +69,22 @@ class CeilingEvidence:
 
 @dataclass(frozen=True)
 class CopyEvidence:
-    """Two that gave the same to all of `n` items, with `values` different ones among them."""
+    """Two who said the same of all of `n` items. `sign` is a second sign that one has it from the other, None without
+    one: they are "fine" or "grade"s with so many `steps`, or so "many" items, or the same also where another person
+    ("split") or everybody else ("alone") says something else, on `apart` items."""
 
     one: str
     other: str
     n: int
-    values: int
     of_judge: bool
+    sign: str | None = None
+    steps: float = 0.0
+    apart: int = 0
 
     @property
-    def enough(self) -> bool:
-        """Whether chance does not explain it: two who agree on 95 % of such items would seldom do so on all. Of more
-        values than a short scale has, ten items are enough."""
-        return self.n >= (FEWEST_SAME if self.values > 10 else COPIED_OF_FEW)
+    def why(self) -> Finding:
+        """The clause that says what the second sign is."""
+        return Finding(f"people.why_{self.sign}", {"steps": self.steps, "apart": self.apart})
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
@@ -167,8 +181,9 @@ def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOpti
 
 def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
     nominal = own.table.kind not in MEASURES
-    stated = options.margin if nominal else None  # of scores, a margin in their units is no share of items
-    epsilon = annotators.EPSILON if stated is None else stated
+    margin = options.margin if nominal else None  # of scores, a margin in their units is no share of items
+    given = {"epsilon": options.epsilon, "stated": margin, "usual": annotators.EPSILON}
+    source, epsilon = next((name, value) for name, value in given.items() if value is not None)
     labels = once["label"].to_numpy()
     unit, rater, code = (_codes(once[column]) for column in ("unit", "rater_code", "code"))
 
@@ -188,8 +203,7 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
         return
     middle = float(once["label"].mode().min() if nominal else labels.mean())
     # The test also of a judge that says the same of every item.
-    evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon)
-    evidence.source = "usual" if stated is None else "stated"
+    evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon, source=source)
     evidence.won, evidence.raters = sum(rater.won for rater in found.raters), len(found.raters)
     _conclude(told, verdict(ANNOTATOR, evidence))
     told.figure("people.advantage", found.advantage)
@@ -203,41 +217,105 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
 
 def _copies(own: JudgeTable, rows: pd.DataFrame, raters: list[str], told: Told) -> None:
     """Name raters whose labels are the judge's, or another rater's."""
-    found: list[CopyEvidence] = []
-    same = rows.assign(same=rows["label"] == rows["verdict"]).groupby("rater", sort=False)
-    counts = same.agg(n=("item", "nunique"), same=("same", "all"), values=("label", "nunique"))
-    for rater, row in counts[counts["same"]].iterrows():
-        found.append(CopyEvidence(str(rater), own.judge, int(row["n"]), int(row["values"]), True))
+    found = copies(own.table.kind, rows, own.judge)
+    equal = [each for each in found if each.of_judge and each.sign is None]
+    if equal:
+        together = SimpleNamespace(of_judge=True, sign=None, raters=[each.one for each in equal])
+        together.n = min(each.n for each in equal)
+        _conclude(told, verdict(COPY, together), Finding("people.settle_equal", {}))
+    for each in found:
+        if each not in equal:
+            _conclude(told, verdict(COPY, each))
     labels = rows.drop_duplicates(["item", "rater"])
     most = labels["rater"].value_counts().head(50).index
     wide = labels[labels["rater"].isin(most)].pivot(index="item", columns="rater", values="label")
     for n, one in enumerate(wide.columns):
         for other in wide.columns[n + 1 :]:
             both = wide[[one, other]].dropna()
-            if len(both) and (both[one] == both[other]).all():
-                found.append(CopyEvidence(str(one), str(other), len(both), both[one].nunique(), False))
-    for evidence in found:
-        if evidence.n >= FEWEST_SAME and evidence.values > 1:
-            _conclude(told, verdict(COPY, evidence))
+            if not len(both) or not _same(both[one], both[other]).all():
+                continue
+            rest = wide.drop(columns=[one, other]).reindex(both.index)
+            units = labels.drop_duplicates("item").set_index("item")["code"].reindex(both.index)
+            evidence = _evidence(own.table.kind, str(one), str(other), both[one], units, rest)
+            if evidence is not None:
+                _conclude(told, verdict(COPY, evidence))
+
+
+def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyEvidence]:
+    """Raters all of whose labels are the judge's verdicts, with the second sign, if there is one, that this is no
+    accident.
+
+    Args:
+        rows: Verdicts beside labels, as `JudgeTable.pairs` gives them.
+    """
+    found = []
+    same = _same(rows["label"], rows["verdict"]).groupby(rows["rater"]).all()
+    for rater in same.index[same]:
+        own = rows[rows["rater"] == rater].drop_duplicates("item").set_index("item")
+        others = rows[(rows["rater"] != rater) & rows["item"].isin(own.index)].drop_duplicates(["item", "rater"])
+        rest = others.pivot(index="item", columns="rater", values="label").reindex(own.index)
+        evidence = _evidence(kind, str(rater), judge, own["label"], own["code"], rest, of_judge=True)
+        found += [] if evidence is None else [evidence]
+    return found
+
+
+def _same(one: pd.Series, other: pd.Series) -> pd.Series:
+    """Where two numbers are equal but for rounding, as labels on another scale that were converted are."""
+    return pd.Series(np.isclose(one, other, rtol=1e-9, atol=1e-12), one.index)
+
+
+def _evidence(
+    kind: Kind, one: str, other: str, said: pd.Series, units: pd.Series, rest: pd.DataFrame, of_judge: bool = False
+) -> CopyEvidence | None:
+    """What speaks for a copy where two said the same of every item; None where that is not worth a word.
+
+    Args:
+        said: What both said, by item. units: The independent unit of each. rest: Labels of all others, by item.
+    """
+    if len(said) < FEWEST_SAME or said.nunique() < 2:
+        return None
+    differs = rest.notna() & rest.sub(said, axis=0).ne(0)
+    there = rest.notna().sum(axis=1)
+    # Everybody else is two others or more, who say one thing, and it is another.
+    alone = (there > 1) & (differs.sum(axis=1) == there) & (rest.nunique(axis=1) == 1)
+    steps = agreement.steps(said)
+    grades = _grades(kind, steps)
+    counts = {grades: units, "split": units[differs.any(axis=1)], "alone": units[alone]}
+    shown = {name: int(own.nunique()) for name, own in counts.items()}
+    sign = next((name for name, n in shown.items() if n >= agreement.fewest_equal(CREDIBLE[name])), None)
+    return CopyEvidence(one, other, len(said), of_judge, sign, steps, shown[sign] if sign else 0)
+
+
+def _grades(kind: Kind, steps: float) -> str:
+    """What verdicts of a kind with so many steps are, of CREDIBLE."""
+    if kind not in ("numeric", "ordered") or steps <= FEW_STEPS:
+        return "category"
+    return "fine" if steps > MANY_STEPS else "grade"
 
 
 def made_from(kind: Kind, pairs: pd.DataFrame) -> str | None:
-    """How the verdicts may have been made from the labels: "in_step" where no two are in another order than labels of
-    many values, "consensus" where they are the mean, the median or the majority of several raters; else None."""
+    """How the verdicts may have been made from the labels, or these from them: "identical" where they are the labels of
+    the only rater, with a second sign that this is no accident; "in_step" where no two are in another order than labels
+    of many values, "consensus" where they are the mean, the median or the majority of several raters; else None."""
+    if pairs["rater"].nunique() == 1 and (equal := copies(kind, pairs, "")):
+        return "identical" if equal[0].sign else None
     if kind in ("numeric", "ordered"):
         for _, own in pairs.groupby("rater"):
-            fewer, more = sorted((own["verdict"].nunique(), own["label"].nunique()))
+            fewer, more = sorted(own[["verdict", "label"]].nunique())
+            steps = max(agreement.steps(own[column]) for column in ("verdict", "label"))
             enough = len(own) >= FEWEST_IN_STEP and fewer >= FEWEST_STEPS and more > FEWEST_SAME
             ends = own.groupby("label")["verdict"].agg(["min", "max"])  # by rising label
-            if enough and (ends["max"].cummax().to_numpy()[:-1] <= ends["min"].to_numpy()[1:]).all():
+            in_step = (ends["max"].cummax().to_numpy()[:-1] <= ends["min"].to_numpy()[1:]).all()
+            if enough and in_step and steps > MANY_STEPS:
                 return "in_step"
     by_item = pairs.drop_duplicates(["item", "rater"]).groupby("item")
-    apart = by_item["label"].nunique() > 1
-    if apart.sum() < FEWEST_STEPS or len(apart) < (
-        FEWEST_SAME if pairs["verdict"].nunique() > FEWEST_SAME else COPIED_OF_FEW
-    ):
+    said, labels, units = by_item["verdict"].first(), by_item["label"], by_item["code"].first()
+    apart = labels.nunique() > 1
+    grades = _grades(kind, agreement.steps(said)) if len(said) else "category"
+    enough = units.nunique() >= agreement.fewest_equal(CREDIBLE[grades])
+    split = units[apart].nunique() >= agreement.fewest_equal(CREDIBLE["split"])
+    if apart.sum() < FEWEST_STEPS or not (enough or split):
         return None
-    said, labels = by_item["verdict"].first(), by_item["label"]
     if kind in ("numeric", "ordered"):
         rounding = 0.5 * 10.0 ** -min(_decimals(said), 9) + 1e-9
         same = any(((said - middle).abs() <= rounding).all() for middle in (labels.mean(), labels.median()))

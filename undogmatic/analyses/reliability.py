@@ -202,7 +202,7 @@ class ReliabilityAnalysis(Limited):
         row |= {kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS}
         first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
         row["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
-        ends, moved = agreement.bland_altman(a, b, self.level), rated.drift_values(a, b, margin.span)
+        ends, moved = agreement.bland_altman(a, b, self.level), rated.drift_values(a - b, (a + b) / 2, margin.span)
         row |= held("bias", ends.bias.value, a - b, bounds=(-margin.span, margin.span))
         row |= {"lower": ends.lower.value, "upper": ends.upper.value}
         row |= held("change", None if moved is None else float(moved.mean()), moved)

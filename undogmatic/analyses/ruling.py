@@ -26,7 +26,7 @@ from undogmatic.records.results import ANSWERS, Finding, Leaves, Standing
 from undogmatic.stats.surface import KERNELS
 
 AT_ONCE = 2
-"""Judges whose answers hold together as they are: an interval misses on either side, and one side is what counts."""
+"""Answers that hold together as they are: an interval misses on either side, and one side is what counts."""
 
 
 class Rule(NamedTuple):
@@ -351,7 +351,7 @@ CHECK = Rules("check.verdict_", (
     Rule("no_verdicts", "undecided", lambda e: not e.judged, "judge"),
     Rule("no_labels", "undecided", lambda e: not e.labelled, "judge"),
     Rule("nothing_common", "undecided", lambda e: not e.agreement.n, "judge judged labelled"),
-    Rule("identical", "not_yet", lambda e: e.agreement.identical and e.raters == 1, "judge n=agreement.n"),
+    Rule("identical", "not_yet", _is("copied", "identical"), "judge n=agreement.n"),
     Rule("in_step", "not_yet", _is("copied", "in_step"), "judge n=agreement.n"),
     Rule("consensus", "not_yet", _is("copied", "consensus"), "judge n=agreement.n"),
     Rule("not_computable", "undecided", lambda e: e.may_be_undone and e.estimate is None, "judge n=agreement.n"),
@@ -369,6 +369,7 @@ CHECK = Rules("check.verdict_", (
     Rule("column", "not_yet", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
     Rule("surface", "not_yet", lambda e: e.rival.outcome == "as_good", f"{_AGREES} number=rival.by_number"),
     Rule("follows", "not_yet", lambda e: e.rival.outcome == "follows", _AGREES),
+    Rule("surface_open", "not_yet", lambda e: e.rival.outcome == "open", _AGREES),
     Rule("open", "undecided", lambda e: e.estimate.low <= e.least, f"{_AGREES} least default"),
     Rule("missing", "undecided", lambda e: e.estimate.worst_low <= e.least, "judge agrees missing=agreement.missing"),
     Rule("order", "not_yet", lambda e: e.one_order, _AGREES),
@@ -418,9 +419,9 @@ ANNOTATOR = Rules("people.annotator_", (
     Rule("passes", "supported", always, _ANNOTATOR),
 ))  # fmt: skip
 COPY = Rules("people.", (
-    Rule("copies_judge", "refuted", lambda e: e.of_judge and e.enough, "rater=one n"),
-    Rule("same_as_judge", "undecided", lambda e: e.of_judge, "rater=one n"),
-    Rule("copies_rater", "refuted", lambda e: e.enough, "one other n"),
+    Rule("copies_judge", "refuted", lambda e: e.of_judge and e.sign, "rater=one n why"),
+    Rule("same_as_judge", "undecided", lambda e: e.of_judge, "raters n"),
+    Rule("copies_rater", "refuted", lambda e: e.sign, "one other n why"),
     Rule("same_as_rater", "undecided", always, "one other n"),
 ))  # fmt: skip
 """Labels that are all the same as the judge's, or as another rater's."""

@@ -21,7 +21,7 @@ from undogmatic.records.verdict_table import LABEL_COLUMNS, SLICE, JudgeTable, V
 TEXTS = tuple(Path(__file__).with_name(f"{name}.texts.yaml") for name in ("surface", "scored"))
 """The files with the words of `against`."""
 _METADATA = "metadata."
-_MADE = {"in_step": "scored.in_step", "consensus": "scored.consensus"}
+_MADE = {"identical": "scored.identical", "in_step": "scored.in_step", "consensus": "scored.consensus"}
 
 
 def against(judged: LongTable, rows: pd.DataFrame, level: float, least: float) -> Finding | None:
@@ -33,7 +33,7 @@ def against(judged: LongTable, rows: pd.DataFrame, level: float, least: float) -
     """
     own = as_verdicts(judged, rows)
     done = rows[rows["error"].isna() & rows["item_id"].isin(own.table.items.index)]
-    if own.pairs()["verdict"].eq(own.pairs()["label"]).groupby(own.pairs()["rater"]).all().any():
+    if any(each.sign for each in people.copies("numeric", own.pairs(), own.judge)):
         return Finding("scored.identical", {"n": len(done)})
     if (made := people.made_from("numeric", own.pairs())) is not None:
         return Finding(_MADE[made], {"n": len(done)})
@@ -43,6 +43,20 @@ def against(judged: LongTable, rows: pd.DataFrame, level: float, least: float) -
         return Finding("scored.counts_rows", {"values": [f"{score:g}" for score in done["score"][:3]]})
     found = surface.surface_rival(own, CheckOptions(level=level, least=least))
     return None if found.outcome == "beyond" else surface.rival_sentence(found)
+
+
+def equal(judged: LongTable, rows: pd.DataFrame) -> Finding | None:
+    """What is asked where all scores are a person's labels, and nothing else says that they were copied; else None.
+
+    Args:
+        judged, rows: As in `against`.
+    """
+    done = rows[rows["error"].isna()]
+    if done.empty or not np.isclose(done["score"], done["label"].astype(float)).all():
+        return None
+    own = as_verdicts(judged, rows)
+    found = [each.n for each in people.copies("numeric", own.pairs(), own.judge) if each.sign is None]
+    return Finding("scored.equal", {"n": min(found)}) if found else None
 
 
 def as_verdicts(judged: LongTable, rows: pd.DataFrame) -> JudgeTable:

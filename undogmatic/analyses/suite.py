@@ -10,7 +10,16 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import MOST_GROUPS, Analysis, LongTable, Unsuited, analyse, readable, tell_failed
+from undogmatic.analyses.base import (
+    MOST_GROUPS,
+    Analysis,
+    LongTable,
+    Unsuited,
+    analyse,
+    read_by,
+    readable,
+    tell_failed,
+)
 from undogmatic.analyses.controls import AdversarialAnalysis, ControlsAnalysis
 from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
@@ -176,13 +185,15 @@ def run_each(analyses: Sequence[Analysis], judged: LongTable, rng: np.random.Gen
 class SeveralAnalyses:
     """Runs each analysis named, in this order; the first with a headline gives the run its headline.
 
-    Unlike `analysis=suite` it leaves none out: what the dataset does not suit is refused, since it was asked for.
+    Unlike `analysis=suite` it leaves none out: what the dataset does not suit is refused, since it was asked for. Each
+    is given what it would be given alone: one that reads all judges and criteria at once, all of them.
 
     Args:
         analyses: The analyses by name; each can be set as if it were run alone (`analysis.labelled.level=0.9`).
     """
 
     name: ClassVar[str] = "several"
+    long: ClassVar[bool] = True
     reads_all: ClassVar[bool] = True
 
     def __init__(self, **analyses: Analysis) -> None:
@@ -197,7 +208,8 @@ class SeveralAnalyses:
     def check(self, judged: LongTable) -> None:
         """Raises what the first analysis raises that cannot read the dataset."""
         for analysis in self.analyses:
-            analysis.check(readable(analysis, judged))
+            for part in read_by(analysis, judged).values():
+                analysis.check(readable(analysis, part))
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """The results of each, with the numbers of a run with it alone."""

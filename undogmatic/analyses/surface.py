@@ -29,7 +29,7 @@ from undogmatic.stats import means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
 
-Outcome = Literal["beyond", "as_good", "follows", "column", "no_texts", "few", "rare"]
+Outcome = Literal["beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"]
 FEWEST_GROUPS = 20
 FEWEST_OTHERS = 20
 """Items outside the most frequent verdict, and label, below which texts cannot show what these hang on: a judge that
@@ -56,9 +56,11 @@ FROM_TEXT = ("first_word", "last_word")
 class SurfaceRival:
     """What a judge that reads nothing reaches, beside the judge.
 
-    `outcome`: "as_good", it reaches as much; "follows", the judge's verdicts follow from the surface; "column", a
-    column of the file explains the agreement; "beyond", none of these; "no_texts", "few" groups, "rare", hardly an item
-    outside the most frequent verdict or label (`others`): not examined.
+    `outcome`: "as_good", it is not shown to reach less; "follows", the surface foretells the judge's verdicts, and no
+    more than `least_left` of the agreement is shown to be left beside it; "open", no more is shown to be left, but
+    neither that the surface foretells the verdicts; "column", a column of the file explains the agreement; "beyond",
+    none of these; "no_texts", "few" groups, "rare", hardly an item outside the most frequent verdict or label
+    (`others`): not examined.
     `agreement` is the surface judge's with people in the judge's own coefficient, `accuracy` the share of labels that
     it gets right (None for numbers), `increment` the judge's agreement (`judge`) minus the surface judge's, `at_equal`
     what is left of the judge's at equal surface (or within the column's values), `foretold` how well the surface
@@ -81,6 +83,12 @@ class SurfaceRival:
     lacking: int = 0  # items of which there is no text, or but the name of one, where those are too many
     column: _Column | None = None  # that foretells the verdicts best, where none explains the agreement
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
+    least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it is shown that the surface (or the column) foretells the judge's verdicts at all."""
+        return self.foretold is not None and self.foretold.low > 0
 
 
 class _Sides:
@@ -238,7 +246,7 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
         found = replace(found, lacking=lacking)
     elif texts:
         found = look.at_words(found, texts)
-    if found.outcome in ("beyond", "no_texts"):
+    if found.outcome in ("beyond", "open", "no_texts"):
         found = _beside_columns(found, look.at_columns(_columns(own, items[known], options)))
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
 
@@ -294,7 +302,10 @@ class _Look:
         signs = [2 * target - 1 if sides.nominal else target for target in targets]
         for own_signs, only in itertools.product(signs[1:], (False, True)):
             lists = np.array(
-                [words.listed(surface.seen, np.sign(one), words_only=only).said[self.known] for one in own_signs]
+                [
+                    words.listed(surface.seen, np.sign(one), self.groups, words_only=only).said[self.known]
+                    for one in own_signs
+                ]
             )
             told.append((1 + lists) / 2 if sides.nominal else lists)
         said = [sides.controls(one) for one in told]
@@ -324,10 +335,15 @@ class _Look:
         # A judge that agrees too little to be believed need not follow from words.
         enough = own_low >= self.options.least_of(sides.kind) - NEAR
         follows &= told_by_words is None or told_by_words.low > 0 or enough
-        leaning_on = words.leaning(surface.seen, signs[int(follows)][-1 if sides.kind != "unordered" else 0], QUOTED)
+        leaned = signs[int(follows)][-1 if sides.kind != "unordered" else 0]
+        leaning_on = words.leaning(surface.seen, leaned, self.groups, QUOTED)
+        outcome: Outcome = "as_good" if as_good else "beyond"
+        if follows:  # never said of words that are not shown to foretell anything
+            outcome = "follows" if told_by_words is not None and told_by_words.low > 0 else "open"
         return replace(
             found,
-            outcome="as_good" if as_good else "follows" if follows else "beyond",
+            outcome=outcome,
+            least_left=least,
             agreement=self.stated(like),
             accuracy=means.interval(right, level, groups=self.codes, bounds=(0, 1)) if sides.nominal else None,
             increment=increment,
@@ -390,7 +406,7 @@ LENGTH_OPEN, LENGTH_BESIDE = (
 SAID = {
     "no_texts": "surface.no_texts", "texts_lack": "surface.texts_lack", "no_labels": "surface.no_labels",
     "few": "surface.few", "rare": "surface.rare", "constant": "surface.constant", "nothing": "surface.nothing",
-    "follows": "surface.follows", "column": "surface.column", "as_good": "surface.as_good",
+    "follows": "surface.follows", "open": "surface.open", "column": "surface.column", "as_good": "surface.as_good",
     "as_good_numbers": "surface.as_good_numbers", "beyond": "surface.beyond",
     "beyond_numbers": "surface.beyond_numbers", "as_good_number": "surface.as_good_number",
 }  # fmt: skip
@@ -411,13 +427,16 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         few, rare = {"groups": found.groups, "needed": FEWEST_GROUPS}, {"others": found.others, "needed": FEWEST_OTHERS}
         return found.outcome, {"n": found.n, **(few if found.outcome == "few" else rare)}
     reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
-    by_column = found.outcome in ("follows", "column")
-    if found.judge is None or (not by_column and (reached is None or more is None or left is None)):
+    explained = found.outcome in ("follows", "open", "column")
+    if found.judge is None or foretold is None or (not explained and (reached is None or more is None or left is None)):
         return "constant", values
-    if by_column:
-        values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
+    if explained:
         some_left = {} if left is None or left.low == left.high else left.values("left")
         rest = some_left | {"judge": found.judge.value}
+        if found.outcome == "open":
+            values |= {"predicts": _predicts(found, foretold), "least": found.least_left}
+        else:
+            values |= {"what": found.what, "foretold": foretold.value}
         if found.outcome == "column":
             some = "left" in rest and left is not None and left.low > 0
             values["beyond"] = Finding(
@@ -431,10 +450,17 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         return "nothing", values
     values |= {"more": more.value, "interval": more.interval, "level": found.judge.level} | left.values("left", "left_")
     if found.outcome == "as_good":
-        values |= {"what": found.what, "foretold": foretold.value if foretold else float("nan")}
+        values |= {"what": found.what, "predicts": _predicts(found, foretold)}
     accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
     ending = "_number" if found.outcome == "as_good" and found.by_number else "" if accuracy else "_numbers"
     return f"{found.outcome}{ending}", values | accuracy
+
+
+def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
+    """The clause that says how well words foretell the judge's verdicts, and only that if it is shown that they do."""
+    if found.predicts:
+        return Finding("surface.predicts", {"foretold": foretold.value})
+    return Finding("surface.predicts_not", foretold.values("foretold"))
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
@@ -480,14 +506,15 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     if outcome in ("beyond", "against") or options.margin is None:
         outcome = both.against(0)
     keys = LENGTH.get(outcome, LENGTH_OPEN)
-    if found.outcome != "beyond" and outcome in ("beyond", "against"):
+    if found.outcome not in ("beyond", "open") and outcome in ("beyond", "against"):
         keys = LENGTH_BESIDE  # of which length may be a mere companion
     times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
     settle = Finding("surface.settle_margin", {"grades": times}) if options.margin is None else None
-    values: dict[str, Any] = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": options.level}
+    interval = tests if outcome == "within" else both  # the one that lies within the margin, where that is said
+    values: dict[str, Any] = {"n": rows["item"].nunique(), "groups": both.n_groups, "level": interval.level}
     values |= {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
     falls = both.value < 0
-    shown = -both if falls else both
+    shown = -interval if falls else interval
     way = f"{'less' if falls else 'more'}_{unit}{'_pair' * pair}"
     values["by"] = Finding(f"surface.by_{way}", {"change": times * shown.value})
     values["ends"] = Finding(f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)})

@@ -42,6 +42,11 @@ SETTING = {
     ),
     "margin": ("D", 'differences up to this do not matter; without it "no difference" is never claimed'),
     "prevalence": ("P", 'share of "pass" where the judge will be used (default: that of the labels)'),
+    "epsilon": (
+        "P",
+        "alternative annotator test: by what share of the items a person may be closer more often than the judge"
+        " (default: --margin where the verdicts are categories, else 0.1)",
+    ),
     "alpha": ("P", "how often the judge may be wrong where it decides alone (default: 0.1)"),
     "delta": ("P", "with what probability that may fail (default: 0.05)"),
     "seed": ("N", "seed of every random draw (default: 0)"),

@@ -21,9 +21,15 @@ if TYPE_CHECKING:
     from undogmatic.report.words import Words
 
 
+KEPT = (
+    "Prompt, raw answer and result of each text are appended to the file score.log in $UNDOGMATIC_CACHE (else "
+    "~/.cache/undogmatic), which you alone may read. tracking.redact=true: hashes in place of texts. --no-log: nothing."
+)
+
+
 def add(commands: Any) -> None:
     """Add the command."""
-    score = commands.add_parser("score", help="score one text, or every text of a file")
+    score = commands.add_parser("score", help="score one text, or every text of a file", epilog=KEPT)
     score.add_argument("text", nargs="?", help='the text; "-" reads it from standard input')
     score.add_argument("--file", help="JSONL, CSV or Parquet with the field text, or the rubric's inputs (id optional)")
     inputs = 'one of the inputs that the rubric judges; "-" for TEXT is standard input, "@FILE" a file'
@@ -31,6 +37,7 @@ def add(commands: Any) -> None:
     score.add_argument("--rubric", metavar="NAME|FILE", help="a rubric by its name, or a YAML file with one")
     score.add_argument("--prompt", metavar="NAME", help="a prompt by its name")
     score.add_argument("--json", action="store_true", help="print JSON lines instead of words")
+    score.add_argument("--no-log", action="store_true", help="write nothing of this into the log of scores")
     add_words(score, "model=gpt")
     score.set_defaults(run=run)
 
@@ -56,7 +63,7 @@ def run(typed: argparse.Namespace) -> None:
     rubric: Rubric = build(config.rubric, "rubric")
     told = in_language(config.report.language)
     names, texts = _read(typed, text, rubric)
-    results = score_composed(texts, config, overrides)
+    results = score_composed(texts, config, overrides, log=not typed.no_log)
     for name, result in zip(names, results, strict=True):
         if typed.json:
             fields = result.model_dump(mode="json", exclude={"overrides"})

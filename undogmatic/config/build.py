@@ -137,6 +137,9 @@ class Settings(_Section):
 def settings(config: Mapping[str, Any]) -> Settings:
     """Validate a composed and resolved config. Raises ConfigError for the first few problems, all named."""
     check_values(config, "")
+    taken = places(Settings)
+    for name, value in config.items():
+        check_booleans(value, str(name), taken.get(str(name), []))
     try:
         return Settings.model_validate(config)
     except ValidationError as error:
@@ -159,6 +162,8 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     target = resolve(node.get("_target_"), group)
     check_values(arguments, group)
     taken = places(target)
+    for name, value in arguments.items():
+        check_booleans(value, f"{group}.{name}", taken.get(str(name), []))
     arguments = {k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"])) for k, v in arguments.items()}
     fields: dict[str, Any] = {}
     try:
@@ -222,6 +227,22 @@ def check_values(node: Any, key: str) -> None:
         if abs(node) > LARGEST:
             shown = f"{node:g}" if isinstance(node, float) or node.bit_length() < 1000 else "endless"
             raise ConfigError(f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}.")
+
+
+def check_booleans(value: Any, key: str, hints: Sequence[Any]) -> None:
+    """Raise ConfigError for true or false where a number is meant (`hints`: what the place takes). Python
+    counts them as 1 and 0, so that a slip such as `calls_per_minute: yes` would set a limit that nobody wanted."""
+    if isinstance(value, bool):
+        if not {int, float}.isdisjoint(hints) and {bool, object, Any}.isdisjoint(hints):
+            shown, number = str(value).lower(), int(value)
+            what = f"`{key}` is {shown}; it must be a number, and {shown} is none"
+            raise ConfigError(f"{what}. If {number} is meant: `{key}={number}`.")
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            check_booleans(inner, f"{key}.{name}", [*inside(hints, str(name))])
+    elif isinstance(value, list | tuple):
+        for n, inner in enumerate(value):
+            check_booleans(inner, f"{key}[{n}]", [*inside(hints, n)])
 
 
 def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:

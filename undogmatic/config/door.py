@@ -5,6 +5,7 @@ then build callbacks, launcher and sweeper. What only tells of Hydra itself is l
 """
 
 import argparse
+import copy
 import functools
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, RunMode
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf, flag_override
-from omegaconf.errors import MissingMandatoryValue
+from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue
 
 from undogmatic.config import compose
 from undogmatic.config.listing import FLAGS, told
@@ -166,15 +167,31 @@ class Callbacks(list[Any]):
 
 
 def _shown(config: DictConfig, typed: argparse.Namespace) -> str:
-    part: Any = _without(config, typed.cfg)
+    part: Any = _without(_followed(config) if typed.resolve else config, typed.cfg)
     package = typed.package if typed.package != "_global_" else None
     if package is not None and (part := OmegaConf.select(part, package)) is None:
         raise ConfigError(f"package '{package}' not found in config")
     if not OmegaConf.is_config(part):
         return str(part)
-    if typed.resolve:
-        OmegaConf.resolve(part)
     return (f"# @package {package}\n" if package is not None else "") + OmegaConf.to_yaml(part).removesuffix("\n")
+
+
+def _followed(config: DictConfig) -> DictConfig:
+    """Follow every reference of the whole config, so that parts refer to nothing outside of them.
+
+    A reference to a value that only a run sets, or that is still required, is shown as `???`.
+    """
+    copied = copy.deepcopy(config)
+    for node in (copied, copied.hydra):
+        OmegaConf.set_readonly(node, False)
+        OmegaConf.set_struct(node, False)
+    while True:
+        try:
+            plain = OmegaConf.to_container(copied, resolve=True)
+        except InterpolationToMissingValueError as error:
+            OmegaConf.update(copied, str(error.full_key), "???")
+        else:
+            return OmegaConf.create(plain)  # type: ignore[return-value]
 
 
 def _without(config: DictConfig, what: str) -> DictConfig:

@@ -331,10 +331,10 @@ def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableO
     yes = next((w for w in everything if w in passing and w != "1"), "pass")
     no = next((w for w in everything if w in failing and w != "0"), "fail")
     no, yes = _as_written([no, yes], verdicts, labels)
-    note = Finding(
-        "table.pass_fail",
-        {"fails": no, "passes": yes, "words": (passed := [w for w in everything if w in passing]), "n": len(passed)},
-    )
+    passed = [word for word in everything if word in passing]
+    note = Finding("table.none_passes", {"fails": no})
+    if passed:
+        note = Finding("table.pass_fail", {"fails": no, "passes": yes, "words": passed, "n": len(passed)})
     return Scales("pass_fail", None, (no, yes), mapping, mapping, notes=(note,))
 
 

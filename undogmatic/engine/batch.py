@@ -6,14 +6,13 @@ batch before and after it is sent, so that a run which was killed asks for the b
 """
 
 import asyncio
-import contextlib
 import math
 import secrets
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 from pydantic_core import to_json
@@ -32,7 +31,7 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.models.base import Model
-from undogmatic.models.batches import SHARE, Answer, Batches, BatchLost, Unsettled
+from undogmatic.models.batches import SHARE, Answer, Answers, Batches, BatchLost, Unnamed, Unsettled
 from undogmatic.models.calls import (
     Budget,
     Check,
@@ -52,6 +51,9 @@ from undogmatic.safety import files
 from undogmatic.safety.command import as_typed, say
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import Unreadable, json_value, read_lines
+from undogmatic.safety.secrets import scrub
+
+T = TypeVar("T")
 
 BATCHES = "batches.jsonl"
 """In a run's folder: the batches that it sent."""
@@ -131,12 +133,13 @@ class BatchEngine(LocalEngine):
 
 
 class _Noted:
-    """A batch as the run's folder knows it. `closed`: its end was seen, so what it lacks may be asked for again."""
+    """A batch as the run's folder knows it. `closed`: its end was seen, so what it lacks may be asked for again.
+    `taken`: the provider took it under an id that its reply did not tell, so it is never sent a second time."""
 
     def __init__(self, model: str, mark: str, keys: Collection[str], sent: float) -> None:
         self.model, self.mark, self.keys, self.sent = model, mark, frozenset(keys), sent
         self.id: str | None = None
-        self.closed = False
+        self.closed = self.taken = False
 
 
 class _Notes(Log):
@@ -156,6 +159,7 @@ class _Notes(Log):
                 else:
                     noted = self.batches[said["mark"]]
                     noted.id, noted.closed = said.get("id", noted.id), said.get("closed", noted.closed)
+                    noted.taken = said.get("taken", noted.taken)
             except (KeyError, TypeError, AttributeError, Unreadable) as error:
                 raise DataError(f"{path}:{number}: no note of a batch ({error}). Delete the line.") from None
 
@@ -190,6 +194,9 @@ class _BatchGateway(Gateway):
 
         try:
             reply = checked(await desk.answer(key, request), check)
+        except Retryable as fault:  # an answer that says of itself that there was no room for the question
+            note(reply=None, error=f"{TransportError.kind}: {fault}", usd=0.0)
+            raise TransportError(f"{fault} (in a batch)") from None
         except ModelError as error:
             usd = 0.0 if isinstance(error, TransportError) else None
             note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
@@ -201,18 +208,6 @@ class _BatchGateway(Gateway):
         note(reply=answer.pop("data"), **answer)
         self.budget.spend(reply.usd)
         return reply
-
-
-@contextlib.contextmanager
-def _reading() -> Iterator[None]:
-    """Inside, a provider is asked about a batch; what cannot be read is asked for again when the run is resumed."""
-    try:
-        with reading(None):
-            yield
-    except UnparseableAnswer as error:
-        if error.__cause__ is None:  # the provider's reply was read, and says too little
-            raise
-        raise TransportError(f"the batch could not be read: {error}") from error
 
 
 class _Desk:
@@ -260,13 +255,7 @@ class _Desk:
 
     async def _round(self, requests: dict[str, dict[str, Any]]) -> None:
         """Answer these requests: from the batches that the run already has, then by a new one."""
-        counted: set[str] = set()  # by a process that was killed before the batch was sent
-        for noted in list(self.notes.batches.values()):
-            if noted.model == self.model.name and noted.keys & requests.keys():
-                if noted.id is None and not await self._found(noted):
-                    counted |= noted.keys
-                    continue
-                await self._collect(noted, requests)
+        counted = await self._of_earlier(requests)
         sent, later = {}, {}
         budget = self.engine.budget
         room = math.inf if budget.max_usd is None else budget.max_usd - budget.usd
@@ -298,6 +287,21 @@ class _Desk:
             self.pending, self._touched = later | self.pending, asyncio.get_running_loop().time()
         if sent:
             await self._collect(await self._submitted(sent), sent)
+
+    async def _of_earlier(self, requests: Collection[str]) -> set[str]:
+        """Hand out the answers of the batches that the run has already. What comes back are the questions of
+        those that were noted and, as the process was killed, never sent: their calls are counted already."""
+        counted: set[str] = set()
+        for noted in list(self.notes.batches.values()):
+            if noted.model != self.model.name or noted.keys.isdisjoint(requests):
+                continue
+            if noted.id is None and noted.taken:
+                await self._looked_for(noted)
+            if noted.id is not None or await self._found(noted):
+                await self._collect(noted, requests)
+            else:
+                counted |= noted.keys
+        return counted
 
     def _at_most(self, request: dict[str, Any]) -> float:
         """What a question may cost: as much as the dearest so far, or what its length and the longest answer would."""
@@ -334,14 +338,26 @@ class _Desk:
                 if tried and await self._found(noted):
                     break
                 async with asyncio.timeout(self.engine.timeout):
-                    with _reading():
+                    with reading(None):
                         noted.id = await self.batches.submit(named, mark)
+                break
+            except Unnamed as error:
+                noted.taken = True
+                with self.notes:
+                    self.notes.note(mark=mark, taken=True)
+                say(f"  a batch was taken, and {error}. It is looked for by its mark, {mark}.")
+                await self._looked_for(noted)
                 break
             except (Retryable, TimeoutError) as error:
                 if tried == self.engine.retries:
                     why = str(error) or f"no answer within {self.engine.timeout:g} s"
                     raise RunStopped(f"A batch could not be sent: {why}. Rerun when the server answers.") from None
                 await asyncio.sleep(min(30.0, self.engine.backoff * 2**tried))
+            except ModelError as error:
+                # The provider refused the batch, which says nothing of any text in it.
+                raise RunStopped(
+                    f"A batch was refused: {error}\nNothing of it was asked; {self.resume} sends it."
+                ) from None
         with self.notes:
             self.notes.note(mark=mark, id=noted.id)
         sent = (
@@ -354,9 +370,7 @@ class _Desk:
         """Whether the provider has the batch, of which no id was noted; then it is."""
         while True:
             try:
-                found = await self._insisting(
-                    noted.mark, lambda mark: self.batches.find(mark, len(noted.keys), noted.sent)
-                )
+                found = await self._insisting(noted, lambda: self.batches.find(noted.mark, len(noted.keys), noted.sent))
             except Unsettled:
                 self._in_time(noted)
                 await asyncio.sleep(self.engine.poll)
@@ -367,6 +381,20 @@ class _Desk:
             with self.notes:
                 self.notes.note(mark=noted.mark, id=found)
             return True
+
+    async def _looked_for(self, noted: _Noted) -> None:
+        """Find a batch that the provider took. Raises RunStopped where its list does not show it: it is never sent a
+        second time, as each time is paid for."""
+        for tried in range(UNREACHED):
+            if await self._found(noted):
+                return
+            if tried + 1 < UNREACHED:
+                await asyncio.sleep(self.engine.poll)
+        what = f"The provider took a batch under an id that it did not tell, and does not list it (mark {noted.mark})"
+        way = f"It is not sent again, as that would be paid twice; {self.resume} looks for it again"
+        where = BATCHES if self.engine.folder is None else self.engine.folder / BATCHES
+        last = f"If the provider's own pages show no such batch, delete the lines with {noted.mark} in {where}"
+        raise RunStopped(f"{what}. {way}. {last}, and its questions are sent anew.")
 
     def _in_time(self, noted: _Noted) -> None:
         if time.time() - noted.sent > self.engine.wait:
@@ -381,37 +409,36 @@ class _Desk:
     async def _collect(self, noted: _Noted, requests: Collection[str]) -> None:
         """Wait for the end of a batch and hand out what it answered."""
         assert noted.id is not None
-        fresh = not noted.closed
+        batch, fresh, answers = noted.id, not noted.closed, Answers({})
         try:
-            word = await self._ended(noted, noted.id)
-            answers = await self._insisting(noted.id, self.batches.answers)
+            word = await self._ended(noted, batch)
+            answers = await self._insisting(noted, lambda: self.batches.answers(batch, noted.mark, len(noted.keys)))
+            lost = answers.rest
         except BatchLost as error:
-            word, answers, lost = "lost", {}, str(error)
-        else:
-            lost = ""
+            word, lost = "lost", str(error)
         if fresh:
             with self.notes:
                 self.notes.note(mark=noted.mark, closed=True)
             noted.closed = True
         keys = [key for key in requests if key in noted.keys and self._open(key)]
-        good = sum(bool(answer.status) and 200 <= answer.status < 300 for answer in answers.values())
-        self.model.client.answered |= good > 0
+        self.model.client.answered |= any(answer.is_good for answer in answers.found.values())
         missing = 0
         for key in keys:
-            answer = answers.get(f"{key}-{noted.mark}", Answer(why=lost or f"the batch is {word} without an answer"))
-            outcome = self._outcome(answer, noted.id)
+            none = Answer(why=lost or f"the batch is {word} without an answer")
+            answer = answers.found.get(f"{key}-{noted.mark}", none)
+            outcome = self._outcome(answer, batch)
             missing += isinstance(outcome, TransportError)
             # Asked for again; a key that was not accepted may have been corrected since.
             if isinstance(outcome, TransportError | ConfigError) and not fresh:
                 continue
             self._settle(key, outcome)
         if fresh and missing:
-            what = f"batch {noted.id} ({word}): {missing} of {len(noted.keys)} questions got no answer"
+            what = f"batch {batch} ({word}): {missing} of {len(noted.keys)} questions got no answer"
             say(f"  {what}. What was answered is kept; {self.resume} asks for the rest.")
 
     async def _ended(self, noted: _Noted, batch: str) -> str:
         told = -1
-        while not (state := await self._insisting(batch, self.batches.state)).ended:
+        while not (state := await self._insisting(noted, lambda: self.batches.state(batch))).ended:
             self._in_time(noted)
             if state.done > told >= 0:
                 say(f"  batch {batch}: {state.done} of {len(noted.keys)} answered")
@@ -419,23 +446,32 @@ class _Desk:
             await asyncio.sleep(self.engine.poll)
         return state.word
 
-    async def _insisting(self, batch: str, ask: Any) -> Any:
-        """What the provider says of a batch; a look that fails is made again."""
+    async def _insisting(self, noted: _Noted, ask: Callable[[], Awaitable[T]]) -> T:
+        """What the provider says of a batch. A look that fails, or that shows something else than was asked for, is
+        made again: an odd reply to it says nothing of the answers, which were paid for."""
         for tried in range(UNREACHED):
             try:
                 async with asyncio.timeout(10 * self.engine.timeout):
-                    with _reading():
-                        return await ask(batch)
-            except (Retryable, TimeoutError) as error:
-                why = str(error) or "no answer"
+                    with reading(None):
+                        return await ask()
+            except BatchLost:
+                raise
+            except (Retryable, TimeoutError, ModelError) as error:
+                why, cause = str(error) or "no answer", error.__cause__
                 if tried + 1 < UNREACHED:
                     await asyncio.sleep(self.engine.poll)
-        raise RunStopped(f"Batch {batch} could not be looked at: {why}. It goes on; {self.resume} asks for it again.")
+        if isinstance(cause, Exception):
+            raise TransportError(f"the batch could not be read: {why}") from cause
+        what = f"Batch {noted.id or noted.mark} could not be looked at: {why}"
+        raise RunStopped(f"{what}\nIt goes on, and is not sent again; {self.resume} asks for it again.")
 
     def _outcome(self, answer: Answer, batch: str) -> Reply | UndogmaticError:
         """What came of one request, as if it had been sent alone, at the price of a batch."""
         if not answer.status:
             return TransportError(f"batch {batch}: {answer.why}")
+        if answer.why:
+            raw = answer.body.decode("utf-8", errors="replace")
+            return UnparseableAnswer(f"batch {batch}: {answer.why}", scrub(raw))
         try:
             reply = self.model.reply(self.model.client.understood(answer.status, {}, answer.body))
         except Retryable as error:

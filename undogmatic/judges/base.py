@@ -174,6 +174,11 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
     return verdict.replace(issues=(*verdict.issues, issue))
 
 
+def no_confidence(stated: float | None) -> bool:
+    """Whether a confidence of 0 of 100 was stated, which contradicts every low doubt; None: nothing was stated."""
+    return stated is not None and stated <= 0
+
+
 def between_sides(
     prediction: dspy.Prediction, place: float | None, level: Level, details: dict[str, float | str], **fields: Any
 ) -> Verdict:
@@ -183,6 +188,8 @@ def between_sides(
     answer, distribution = prediction.answer, prediction.distributions.get("final_score")
     doubt = 0.5 if place is None else 0.5 - abs(place - 0.5)  # below 0 beyond the sides
     stated = answer.confidence if distribution is None else distribution.confidence
+    if no_confidence(stated) and level != "high":
+        level, details = "high", details | {"level_from": "stated_confidence"}
     return Verdict(
         score=answer.final_score,
         distribution=distribution,

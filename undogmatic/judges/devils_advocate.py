@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from undogmatic.judges.asker import Asker
-from undogmatic.judges.base import Judge, written
+from undogmatic.judges.base import Judge, no_confidence, written
 from undogmatic.judges.questions import Answer, Number
 from undogmatic.records.records import Item, Record, Verdict
 from undogmatic.records.rubric import Rubric
@@ -54,7 +54,7 @@ class DevilsAdvocateJudge(Judge):
         context = {"initial": written(initial, rubric)}
         critique: Critique = (await self.critique.acall(item=item, context=context)).answer
         strength, ends = critique.critique_strength / 10, (critique.range_low, critique.range_high)
-        damage, severities = damaged(rubric, score, strength, ends, critique.issues)
+        damage, severities = damaged(rubric, score, strength, ends, critique.issues, critique.confidence)
         details: dict[str, float | str] = {
             "initial_score": score,
             "critique_strength": strength,
@@ -76,13 +76,30 @@ class DevilsAdvocateJudge(Judge):
 
 
 def damaged(
-    rubric: Rubric, score: float, strength: float, ends: Sequence[float], issues: Sequence[Any]
+    rubric: Rubric,
+    score: float,
+    strength: float,
+    ends: Sequence[float],
+    issues: Sequence[Any],
+    confidence: float | None = None,
 ) -> tuple[CritiqueUncertainty, dict[str, float]]:
     """What a critique of this strength (0-1), range (`ends`) and `issues` did to a score, and how many issues are of
-    each severity, as details. Score and range are on the rubric's scale."""
+    each severity, as details. Score and range are on the rubric's scale.
+
+    The formula alone would call it low doubt where a critic states no confidence at all (0 of 100), or says nothing
+    against a score and yet defends one other score alone. Such an answer is empty or contradicts itself: the doubt is
+    high, and a person should look.
+    """
     counts = Counter(issue.severity for issue in issues)
     low, high = (10 * rubric.share(end) for end in ends)
     damage = critique_uncertainty(10 * rubric.share(score), strength, (low, high), counts["major"])
+    contradictions = ["stated_confidence"] if no_confidence(confidence) else []
+    if strength == 0 and not counts and damage.score_delta > 0 and low == high:
+        contradictions.append("range")
+    if contradictions:
+        formula = [damage.level_from] if damage.level == "high" else []
+        level_from = ", ".join([*formula, *contradictions])
+        damage = damage._replace(level="high", recommend_human_review=True, level_from=level_from)
     return damage, {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
 
 
@@ -161,10 +178,13 @@ class SinglePassJudge(Judge):
             verdict = (await self.initial.acall(item=item)).verdict
             answer = (await self.answer.acall(item=item, known={"score": verdict.score})).answer
         score, *ends = (10 * self.rubric.share(n) for n in (answer.score, answer.range_low, answer.range_high))
-        level = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level
+        level, level_from = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level, "width"
+        if no_confidence(verdict.confidence):  # a narrow range is no knowledge where nothing is known
+            level_from = "width, stated_confidence" if level == "high" else "stated_confidence"
+            level = "high"
         return verdict.replace(
             interval=(answer.range_low, answer.range_high),
             uncertainty=level,
             review=level == "high",
-            details=verdict.details | {"width": answer.range_high - answer.range_low, "level_from": "width"},
+            details=verdict.details | {"width": answer.range_high - answer.range_low, "level_from": level_from},
         )

@@ -10,8 +10,8 @@ import re
 import time
 import urllib.request
 import zlib
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, suppress
 from contextvars import ContextVar
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -55,6 +55,7 @@ _brought: dict[str, str] = {}
 _noted: ContextVar[dict[str, str] | None] = ContextVar("undogmatic_noted", default=None)
 _keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
+_PIECE = 1 << 18  # bytes that are unpacked at once: what is packed may be a thousand times as long unpacked
 
 
 class JsonClient:
@@ -91,16 +92,64 @@ class JsonClient:
         """
         return self.understood(*await self.request("POST", self.url, data=to_json(payload)))
 
-    async def request(
-        self, method: str, url: str, most: int = LONGEST_BODY, **sent: Any
+    async def request(self, method: str, url: str, **sent: Any) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of any request to this server; raises as `post` does of what is no answer at all.
+        `sent` are aiohttp's own arguments."""
+        async with self._reaching(method, url, **sent) as reply:
+            return reply.status, reply.headers, await self._body(reply)
+
+    async def each_line(
+        self, url: str, take: Callable[[bytes, bool], None], most: int
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body (of so many bytes at most) of any request to this server; raises as `post` does of
-        what is no answer at all. `sent` are aiohttp's own arguments."""
+        """Hand over the lines of a long reply one by one while they come, so that only one is in memory.
+
+        Args:
+            url: What is asked for.
+            take: Gets each line that is not blank, and whether it is whole: of one that is longer than an answer may be
+                (`LONGEST_BODY`) it gets the beginning.
+            most: Bytes that are read, unpacked; where there are more, LongReply is raised.
+        Returns:
+            Status, headers, and the body of a reply that is none of lines (a status other than 2xx).
+        """
+        async with self._reaching("GET", url) as reply:
+            if not _good(reply.status):
+                return reply.status, reply.headers, await self._body(reply)
+            line, total = bytearray(), 0
+
+            def add(part: bytes) -> None:
+                line.extend(part[: LONGEST_BODY + 1 - len(line)])
+
+            def end() -> None:
+                if line.strip():
+                    whole = len(line) <= LONGEST_BODY
+                    take(bytes(line if whole else line[:RAW_LIMIT]), whole)
+                line.clear()
+
+            async with aclosing(self._pieces(reply, whole=True)) as pieces:
+                async for piece, sent in pieces:
+                    total += len(piece)
+                    if max(total, sent) > most:
+                        raise LongReply(f"{self.about} sent more than {most:,} bytes")
+                    # Line breaks alone, by the hundred million, would each take a step below.
+                    piece = piece.replace(b"\r\n", b"\n")  # noqa: PLW2901
+                    while b"\n\n" in piece:
+                        piece = piece.replace(b"\n\n", b"\n")  # noqa: PLW2901
+                    *ended, rest = piece.split(b"\n")
+                    for part in ended:
+                        add(part)
+                        end()
+                    add(rest)
+            end()
+            return reply.status, reply.headers, b""
+
+    @asynccontextmanager
+    async def _reaching(self, method: str, url: str, **sent: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A request that is under way; inside, what goes wrong with the connection is told in our words."""
         import aiohttp
 
         try:
             async with self._session().request(method, url, allow_redirects=False, proxy=self._proxy, **sent) as reply:
-                return reply.status, reply.headers, await self._body(reply, most)
+                yield reply
         except aiohttp.ClientConnectorCertificateError as error:
             raise ConfigError(
                 f"{self.about}: its certificate is not trusted ({error.certificate_error}). "
@@ -116,7 +165,7 @@ class JsonClient:
 
     def understood(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
         """What came back, as the object it is; raises as `post` does."""
-        if not 200 <= status < 300:
+        if not _good(status):
             self._fault(status, headers, _said(body))
         try:
             data = json_value(body)
@@ -126,26 +175,57 @@ class JsonClient:
             raise UnparseableAnswer(f"{self.about} sent a body that is {error}", _said(body)[:RAW_LIMIT]) from None
         return with_texts(data, secrets.scrub) if secrets.holds(body.decode("utf-8", errors="replace")) else data
 
-    async def _body(self, reply: aiohttp.ClientResponse, most: int) -> bytes:
-        """All of the body, unpacked. Raises UnparseableAnswer as soon as it is too long to be an answer."""
+    async def _body(self, reply: aiohttp.ClientResponse) -> bytes:
+        """All of the body, unpacked. Raises UnparseableAnswer as soon as it is too long to be an answer. Of an error
+        only the status counts: its body serves for a message, so what cannot be read of that is left out."""
+        body = bytearray()
+        try:
+            async with aclosing(self._pieces(reply)) as pieces:
+                async for piece, sent in pieces:
+                    if max(len(body) + len(piece), sent) > LONGEST_BODY:
+                        why = f"{self.about} sent a body of more than {LONGEST_BODY:,} bytes"
+                        raise UnparseableAnswer(why, _said(bytes(body[: 4 * RAW_LIMIT]))[:RAW_LIMIT])
+                    body += piece
+        except UnparseableAnswer:
+            if _good(reply.status):
+                raise
+        return bytes(body)
+
+    async def _pieces(self, reply: aiohttp.ClientResponse, whole: bool = False) -> AsyncGenerator[tuple[bytes, int]]:
+        """The body, unpacked in small pieces, each with the number of bytes that were sent so far: a few packed bytes
+        may stand for a great many. Raises UnparseableAnswer for what cannot be unpacked; where it must be `whole`,
+        Retryable for what has no end (some servers leave it out, and a single answer shows itself whether it is
+        whole)."""
         packed = reply.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
         if packed not in _PACKED:
             raise UnparseableAnswer(f"{self.about} sent a body packed as {packed[:40]!r}, which was not asked for")
-        body, unpack, sent = bytearray(), None, 0
+        unpack, sent, ended = None, 0, False
         async for chunk in reply.content.iter_any():
             sent += len(chunk)
-            if packed != "identity":
-                if unpack is None:  # "deflate" comes with a header of zlib's or without
+            if packed == "identity":
+                yield chunk, sent
+                continue
+            more = True
+            while more:
+                if unpack is None:
+                    # A gzip may go on with another one; what else follows an end says nothing.
+                    if ended and not ("gzip" in packed and chunk.startswith(b"\x1f\x8b")):
+                        yield b"", sent
+                        break
+                    # "deflate" comes with a header of zlib's or without.
                     unpack = zlib.decompressobj(31 if "gzip" in packed else 15 if chunk[:1] == b"\x78" else -15)
                 try:
-                    chunk = unpack.decompress(chunk, most + 1 - len(body))  # noqa: PLW2901
+                    piece = unpack.decompress(chunk, _PIECE)
                 except zlib.error as error:
                     raise UnparseableAnswer(f"{self.about} sent a body that cannot be unpacked ({error})") from None
-            if max(len(body) + len(chunk), sent) > most:
-                why = f"{self.about} sent a body of more than {most:,} bytes"
-                raise UnparseableAnswer(why, _said(bytes(body[: 4 * RAW_LIMIT]))[:RAW_LIMIT])
-            body += chunk
-        return bytes(body)
+                yield piece, sent
+                chunk = unpack.unconsumed_tail  # noqa: PLW2901
+                more = bool(chunk) or len(piece) == _PIECE
+                if unpack.eof:
+                    chunk, unpack, ended = unpack.unused_data, None, True  # noqa: PLW2901
+                    more = bool(chunk)
+        if whole and unpack is not None:
+            raise Retryable(f"{self.about} broke off within what it sent")
 
     def embedded_fault(self, data: dict[str, Any]) -> None:
         """Raise what an error object inside a good reply stands for; routers send those."""
@@ -207,6 +287,14 @@ class JsonClient:
             raise ConfigError(f"{reply}\n{advice}")
         kind = TransportError if status in (401, 402, 403, 404, 429) or not 400 <= status < 500 else UnparseableAnswer
         raise kind(f"{reply}\n{advice}", raw)
+
+
+class LongReply(UnparseableAnswer):
+    """There is more of a reply than is read of one."""
+
+
+def _good(status: int) -> bool:
+    return 200 <= status < 300
 
 
 def _said(body: bytes) -> str:

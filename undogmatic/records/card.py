@@ -6,18 +6,19 @@ A card holds a digest over itself, so that a damaged or edited one is not read. 
 import datetime
 import json
 import math
+import re
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import pandas as pd
-from pydantic import BeforeValidator, InstanceOf, PlainSerializer, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, ValidationError, model_validator
 
 from undogmatic.errors import DataError
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
 from undogmatic.records.results import Standing
 from undogmatic.records.verdict_table import LABEL_COLUMNS, Kind, Selection, VerdictTable
-from undogmatic.safety.outside import json_value, read_text
+from undogmatic.safety.outside import brief, json_value, read_text
 from undogmatic.stats.estimate import Estimate
 
 LONGEST_SETTING = 100
@@ -42,7 +43,7 @@ def figure_row(estimate: Estimate) -> dict[str, Any]:
 def _of_row(given: Any) -> Estimate:
     """The estimate of which `figure_row` makes this. Raises ValueError."""
     try:
-        row = figure_row(given) if isinstance(given, Estimate) else given
+        row = figure_row(given) if isinstance(given, Estimate) else _plain_row(given)
         value, (low, high), bounds, level, n, groups = (row[name] for name in _FIGURE)
         numbers = {"value": value, "low": low, "high": high}
         numbers |= {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
@@ -54,6 +55,38 @@ def _of_row(given: Any) -> Estimate:
         raise ValueError("it is no figure with its interval") from None
 
 
+def _plain_row(given: Any) -> Any:
+    """A figure as it stands in a file. Raises ValueError where something is no number that it should be: true is 1 for
+    Python, and "0.9" a number for many readers, but no check writes either."""
+    value, interval, bounds, level, n, groups = (given[name] for name in _FIGURE)
+    ends = {"value": value, "level": level}
+    ends |= {f"interval[{place}]": end for place, end in enumerate(interval)}
+    ends |= {f"bounds[{place}]": end for place, end in enumerate(bounds or ())}
+    for name, number in ends.items():
+        if name != "level" and number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+            raise ValueError(f"its {name} is {brief(number)}, which is no number")
+    for name, count in (("n", n), ("groups", groups)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ValueError(f"its {name} is {brief(count)}; it must be a whole number of 0 or more")
+    if 0 < n < groups:
+        raise ValueError(f"it has {groups} independent groups of {n} items, and a group has one item at least")
+    return given
+
+
+def _day(given: Any) -> Any:
+    """A day as a card has it. Pydantic would also take seconds since 1970, and a moment in whatever zone."""
+    if type(given) is datetime.date:
+        return given
+    if not isinstance(given, str) or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII):
+        raise ValueError("it must be a day such as 2026-03-01")
+    return given
+
+
+Day = Annotated[datetime.date, BeforeValidator(_day)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
 Figure = Annotated[InstanceOf[Estimate], BeforeValidator(_of_row), PlainSerializer(figure_row)]
 """A number with its interval, as a card keeps it."""
 
@@ -64,11 +97,18 @@ class CardData(Record):
     files: dict[Text, str]
     options: dict[str, Any]
     kind: Kind
-    n: int  # items with a verdict and a label
-    groups: int
-    labels: int
-    raters: int
+    n: Count  # items with a verdict and a label
+    groups: Count
+    labels: Count
+    raters: Count
     selection: Selection
+    span: float | None = Field(default=None, strict=True, ge=0)  # of numbers: how far apart two may lie
+
+    @model_validator(mode="after")
+    def _counts_fit(self) -> Self:
+        if self.groups > self.n:
+            raise ValueError(f"it has {self.groups} independent groups of {self.n} items")
+        return self
 
 
 class Digests(Record):
@@ -101,10 +141,16 @@ class CardBody(Record):
     data: CardData
     settings: dict[str, Text]
     digests: Digests
-    made: datetime.date
-    expires: datetime.date
+    made: Day
+    expires: Day
     version: str
     language: str
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Self:
+        if self.expires < self.made:
+            raise ValueError(f"it expires on {self.expires}, before it was made on {self.made}")
+        return self
 
 
 class TrustCard(CardBody):
@@ -114,7 +160,7 @@ class TrustCard(CardBody):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
-        if self.seal != digest(self.model_dump(mode="json", exclude={"seal"})):
+        if self.seal != _seal(self):
             raise ValueError("it was edited or damaged after it was made: its contents do not belong to its seal")
         return self
 
@@ -125,7 +171,14 @@ class TrustCard(CardBody):
 
 def sealed(**fields: Any) -> TrustCard:
     """A new card."""
-    return TrustCard(**fields, seal=digest(CardBody(**fields).model_dump(mode="json")))
+    return TrustCard(**fields, seal=_seal(CardBody(**fields)))
+
+
+def _seal(card: CardBody) -> str:
+    contents = card.model_dump(mode="json", exclude={"seal"})
+    if contents["data"]["span"] is None:  # cards were made before they held it, and are as good as ever
+        del contents["data"]["span"]
+    return digest(contents)
 
 
 def read_card(path: Path) -> TrustCard:

@@ -29,6 +29,8 @@ class CheckOptions(Record):
             asks for what is usual for the kind of verdict (`least_of`).
         margin: Differences up to this do not matter, in units of the verdicts (for categories: a share); without one,
             "no difference" is never claimed. prevalence: Share of "pass" where the judge will be used.
+        epsilon: In the alternative annotator test, by what share of the items a person may be closer more often than
+            the judge; None takes the margin of categories, else the test's usual value.
         alpha, delta: How often the judge may be wrong where it decides alone, and with what probability that may fail.
         ignore: Columns that are no rival explanation and no slice. seed: Of everything that is drawn.
     """
@@ -37,6 +39,7 @@ class CheckOptions(Record):
     least: float | None = Field(default=None, ge=0, lt=1)
     margin: float | None = Field(default=None, gt=0)
     prevalence: float | None = Field(default=None, gt=0, lt=1)
+    epsilon: float | None = Field(default=None, ge=0, lt=1)
     alpha: float = Field(default=0.1, gt=0, lt=0.5)
     delta: float = Field(default=0.05, gt=0, lt=0.5)
     ignore: tuple[str, ...] = ()

@@ -394,8 +394,8 @@ class Verdict(Record):
 
     @property
     def is_uncertain(self) -> bool | None:
-        """Whether its level of uncertainty is the one at which a person should look; None where there is no level."""
-        return None if self.uncertainty is None else self.uncertainty == "high"
+        """Whether its level of uncertainty is medium or high; None where there is no level."""
+        return None if self.uncertainty is None else self.uncertainty in ("medium", "high")
 
     @property
     def revised_score(self) -> float | None:

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
 from undogmatic.records.checked import CheckResult, JudgeCheck, Weight
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Answer, Standing
+from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.report.check import figure_name, headline, numbers_of, sentences, slug, words_of
 from undogmatic.report.document import (
     MARKS,
@@ -55,7 +58,8 @@ def cards_of(
     read; `use`: what the judge is to be used for; `days`: for how long. Raises ConfigError."""
     if not 1 <= days <= 3650:
         raise ConfigError(f"--expires is {days}; a card may be for 1 to 3650 days.")
-    today = today or datetime.date.today()
+    # Everywhere the same day: a card that is made in one zone and held in another is neither old nor of the future.
+    today = today or datetime.datetime.now(datetime.UTC).date()
     return {slug(each, result.judges): _card(result, each, words, options, use, days, today) for each in result.judges}
 
 
@@ -79,11 +83,12 @@ def _card(
         files={name: table.sources[path] for name, path in zip(names, table.sources, strict=True)},
         options=dict(options),
         kind=table.kind,
-        n=each.n,
-        groups=each.groups,
+        n=int(each.n),
+        groups=int(each.groups),
         labels=len(labels),
         raters=int(labels["rater"].nunique()),
         selection=table.selection,
+        span=_span(own),
     )
     return sealed(
         judge=each.judge,
@@ -103,6 +108,15 @@ def _card(
         version=_version(),
         language=words.language,
     )
+
+
+def _span(own: JudgeTable) -> float | None:
+    """How far apart two numbers may lie, by the scale and by what was said; None of categories."""
+    if own.table.kind != "numeric":
+        return None
+    said = pd.concat([own.verdicts["verdict"], own.labels["label"], pd.Series(own.table.scale or (), dtype=float)])
+    said = said.dropna().astype(float)
+    return float(said.max() - said.min()) if len(said) else None
 
 
 def _version() -> str:

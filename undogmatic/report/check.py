@@ -105,14 +105,16 @@ def first_line(result: CheckResult, words: Words) -> str:
     if len(result.judges) == 1:
         return words.answered(result.judges[0].verdict)
     counts, n = Counter[str](each.standing for each in result.judges), len(result.judges)
+    each_criterion = len({each.criterion for each in result.judges}) > 1
+    what = words.text("checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n)
     order = int(any(each.verdict.values.get("in_order") for each in result.judges))  # nothing is said of their grades
     if len(counts) == 1:
-        said = words.text(f"checked.every_{result.judges[0].standing}", n=n, order=order)
+        said = words.text(f"checked.every_{result.judges[0].standing}", what=what, order=order)
     else:
         there = [standing for standing in ("supported", "refuted", "undecided") if counts[standing]]
         counted = [words.text(f"checked.several_{standing}", n=counts[standing], order=order) for standing in there]
-        said = words.text("checked.several" if counted else "checked.none", n=n, counted=counted)
-    among = max(Counter(each.criterion for each in result.judges).values(), default=0)
+        said = words.text("checked.several" if counted else "checked.none", what=what, counted=counted)
+    among = sum(each.n > 0 for each in result.judges)  # answers that hold together (`analyses.check`)
     if among < 2 or not any(headline(each.told.figures) for each in result.judges):
         return said
     needed = "checked.needed_many" if among > AT_ONCE else "checked.needed"

@@ -71,9 +71,17 @@ def title(run: FinishedRun, words: Words) -> str:
     if len(ruled) == 1 and SIDES.startswith(f"{ruled[0].name}."):
         values = {} if ruled[0].verdict is None else ruled[0].verdict.values
         with suppress(MissingWording):
-            return words.text(SIDES, **{**values, "model": run.choices["model"]})
+            return words.text(SIDES, **{**values, "model": judged_by(run)})
     keys = (f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None)
-    return words.text(next(keys, "common.question"), model=run.choices["model"], rubric=run.rubric.name)
+    return words.text(next(keys, "common.question"), model=judged_by(run), rubric=run.rubric.name)
+
+
+def judged_by(run: FinishedRun) -> str:
+    """Who gave the scores: the model that the judges asked, or the judges where they asked none. A model that only
+    made the texts is no judge."""
+    if run.elsewhere or "prompt" not in run.choices:
+        return run.choices["judge"].replace("+", ", ")
+    return run.choices["model"]
 
 
 def scale_notes(run: FinishedRun, words: Words) -> list[str]:

@@ -6,7 +6,8 @@ import math
 import numbers
 import re
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -248,6 +249,25 @@ class Words:
         known = self.find(f"names.{head}") if colon else None
         return None if known is None else f"{known}: {self.value(tail, section)}"
 
+    def singular(self, following: str) -> str:
+        """What follows a count of one, its first words in the singular as far as `common.one` has them."""
+        pieces = re.split(r"(\s+)", following)
+        # The text begins with a blank, so words stand at the even places from 2 on.
+        for place in range(2, len(pieces), 2):
+            word = re.match(r"\w*", pieces[place])[0]  # type: ignore[index]
+            one = self._singulars.get(word) if not pieces[0] else None
+            if one is None:
+                break
+            pieces[place] = one + pieces[place].removeprefix(word)
+            if pieces[place] != one:  # a sign ends the phrase
+                break
+        return "".join(pieces)
+
+    @cached_property
+    def _singulars(self) -> dict[str, str]:
+        pairs = (pair.partition("=") for pair in self.text("common.one").split())
+        return {plural: singular for plural, _, singular in pairs}
+
     def judge(self, name: str, spec: str = "judge") -> str:
         """A judge's name that reads as a name inside a sentence: in quotes where it is but words ("score"). One that is
         called nothing but judge is "this judge" (`spec`: "judge") where only one is spoken of, else in quotes too."""
@@ -399,6 +419,14 @@ class _Formatter(string.Formatter):
 
     def __init__(self, words: Words, section: str, values: Mapping[str, Any]) -> None:
         self.words, self.section, self.values = words, section, values
+
+    def parse(self, format_string: Any) -> Iterator[tuple[str, str | None, str | None, str | None]]:
+        """Read a wording; the words after a count of one stand in the singular ("1 group is")."""
+        after_one = False
+        for literal, field, spec, conversion in super().parse(format_string):
+            yield (self.words.singular(literal) if after_one else literal), field, spec, conversion
+            count = None if field is None or spec not in ("", "d") else self.values.get(field)
+            after_one = isinstance(count, numbers.Real) and not isinstance(count, bool) and count == 1
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         return kwargs[field_name], field_name

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from io import StringIO
@@ -46,6 +47,11 @@ _KINDS: dict[str, Any] = {
     **dict.fromkeys(("choices", "standing"), dict),
 }
 """What run.json, sweep.json and mlflow.json hold under these keys, if anything; within lists and mappings are texts."""
+
+
+def _plain(override: str) -> str:
+    """An override without the signs by which Hydra escapes and quotes its value."""
+    return re.sub(r"\\(.)", r"\1", override).replace("'", "").replace('"', "").lstrip("+~")
 
 
 class RunFolder:
@@ -158,9 +164,18 @@ class RunFolder:
     @property
     def varied(self) -> list[str]:
         """What was set for this job of a sweep and not for all of its jobs; empty for a run that is none."""
-        sweep = RunFolder(self.path.parent).sweep
-        words = map(scrub_words, self.overrides)
-        return [] if sweep is None else [word for word in words if word not in sweep["overrides"]]
+        return self.apart_from(RunFolder(self.path.parent))
+
+    def apart_from(self, sweep: RunFolder) -> list[str]:
+        """What was set for this job and not for all jobs of `sweep`; empty where that is no sweep's folder.
+
+        Hydra writes a job's overrides anew: `http://x` becomes `http\\://x`, and quotation marks may go. So
+        overrides are compared without either.
+        """
+        if sweep.sweep is None:
+            return []
+        of_all = {_plain(word) for word in sweep.sweep["overrides"]}
+        return [word for word in map(scrub_words, self.overrides) if _plain(word) not in of_all]
 
     @cached_property
     def composed(self) -> dict[str, Any]:

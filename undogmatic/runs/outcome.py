@@ -195,7 +195,11 @@ def keep_scores(folder: Path, frame: Any) -> None:
     def marked(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.drop(columns="text").assign(text_mark=[text_mark(text) for text in rows["text"]])
 
-    files.write(folder / "scores.csv", kept(keys + _SCORES, lambda rows: rows.round(digits)))
+    columns = [*keys, *_SCORES]
+    if any(rows["category"].notna().any() for rows in in_parts(frame, ["category"])):
+        # Where the scale has categories, the category is the verdict; a score may stand for it, or none.
+        columns.insert(columns.index("score"), "category")
+    files.write(folder / "scores.csv", kept(columns, lambda rows: rows.round(digits)))
     if any(rows["label"].notna().any() for rows in in_parts(frame, ["label"])):
         files.write(folder / "labels.csv", kept([*keys, "label", "text"], marked))
 

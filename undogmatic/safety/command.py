@@ -197,7 +197,8 @@ def guard_worker() -> None:
         record = logging.LogRecord(*arguments, **more)
         with contextlib.suppress(Exception):  # a message that does not fit its arguments: logging says so itself
             record.msg, record.args = visible(scrub(record.getMessage())), None
-        if record.exc_info is not None and record.exc_info[0] is not None:
+        # Some libraries pass `exc_info=False`, which logging hands on as it is: then there is no traceback to clean.
+        if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = visible(scrub("".join(traceback.format_exception(*record.exc_info)).rstrip()))
         return record
 

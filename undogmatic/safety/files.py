@@ -115,6 +115,13 @@ class Log:
                 os.fsync(file.fileno())
 
 
+def make_own(path: Path) -> None:
+    """Take from others the right to read a file, where it is ours and they have it. Raises StorageError."""
+    with _writing(path):
+        if path.is_file() and path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
+            path.chmod(OWN)
+
+
 def check_writable(path: Path) -> None:
     """Raise StorageError where a file could not be written: for what asks and pays before it writes."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -8,6 +8,7 @@ their disagreement, is zero. Its interval is what `means` does not rule out, so 
 groups are treated as in every mean (Fieller's theorem with another interval in place of Student's).
 """
 
+import math
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -344,3 +345,20 @@ def pearson(columns: Array) -> jackknife.OfDraws:
         return np.divide(np.einsum("ij,ij->i", one, other), scale, out=np.full(len(drawn), np.nan), where=scale > least)
 
     return of_draws
+
+
+def steps(values: ArrayLike) -> float:
+    """How many different values there are, counted as if all were as frequent: the inverse of the chance that two of
+    them, drawn with replacement, are the same. A hundred grades of which 98 are a 5 have hardly more than one.
+
+    References:
+        Hill (1973), Diversity and evenness. doi:10.2307/1934352
+    """
+    counts = np.unique(np.asarray(values), return_counts=True)[1]
+    return float(counts.sum() ** 2 / np.sum(counts.astype(np.float64) ** 2))
+
+
+def fewest_equal(rate: float, chance: float = 0.05) -> int:
+    """How many items two who agree on this share of items say the same of all with a probability below `chance`."""
+    checks.share(rate, "rate")
+    return math.ceil(math.log(chance) / math.log(rate))

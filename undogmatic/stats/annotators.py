@@ -17,9 +17,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from undogmatic.stats import checks, jackknife, means
+from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
@@ -28,6 +29,8 @@ EPSILON = 0.1
 that its authors propose, that for raters who are no experts."""
 FEWEST_ITEMS, FEWEST_RATERS = 30, 3
 """Of the alternative annotator test: items that a rater shares with others, and raters with so many."""
+ROUNDING = 1e-12
+"""Distances that differ by no more than this share of the largest number of the unit are the same distance."""
 OWN_MARGINALS = 10
 """Two raters with fewer shared items do not show how often each gives a label; such pairs are taken together."""
 MOST_PAIRS = 400_000
@@ -222,8 +225,7 @@ def alternative_annotator(
     enough = np.flatnonzero(np.bincount(rater) >= FEWEST_ITEMS)
     if enough.size < FEWEST_RATERS:
         return None
-    own, judge = _distance(unit, label, label, nominal), _distance(unit, label, verdict, nominal)
-    judge_wins, rater_wins = judge <= own, own <= judge
+    judge_wins, rater_wins = _nearer(unit, label, verdict, nominal)
     found: list[tuple[int, float, Estimate, float]] = []
     for code in enough:
         rows = rater == code
@@ -250,18 +252,37 @@ def alternative_annotator(
     return AlternativeAnnotator(raters, sum(test.won for test in raters) / len(raters), advantage)
 
 
-def _distance(unit: Index, label: Array, said: Array, nominal: bool) -> Array:
-    """How far what was said of each row's unit is from the labels that the other rows of the unit give."""
-    others = np.bincount(unit)[unit] - 1
+def _nearer(unit: Index, label: Array, verdict: Array, nominal: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether the judge is at least as close as the row's rater to the labels that the other rows of the unit give,
+    and whether the rater is at least as close as the judge; both where they are equally close.
+
+    The two distances are never made apart and compared then: what they share would be rounded twice. Of categories the
+    same labels are counted, which are whole numbers. The mean squared distance to the others is the distance to their
+    mean, squared, plus what does not depend on who is asked; so the distances to that mean decide.
+    """
     if nominal:
-        codes = np.unique(np.concatenate([label, said]), return_inverse=True)[1].astype(np.intp)
-        given, asked = (unit * (int(codes.max()) + 1) + part for part in np.split(codes, 2))
-        counts = np.bincount(given, minlength=int(max(given.max(), asked.max())) + 1)
-        return np.asarray(1 - (counts[asked] - (said == label)) / others)
-    centre = label.mean()
-    x, s = label - centre, said - centre
-    total, square = (np.bincount(unit, part)[unit] for part in (x, x**2))
-    return checks.tied(np.maximum((square - x**2 - 2 * s * (total - x)) / others + s**2, 0))
+        same_as_judge, same_as_rater = (_same_others(unit, label, said) for said in (verdict, label))
+        return same_as_judge >= same_as_rater, same_as_rater >= same_as_judge
+    others = np.bincount(unit)[unit] - 1
+    # From a label of the unit on, so that what all labels of a unit have in common costs no digits.
+    origin = np.zeros(int(unit.max()) + 1)
+    origin[unit] = label
+    own, said = label - origin[unit], verdict - origin[unit]
+    middle = (np.bincount(unit, own)[unit] - own) / others
+    ahead = np.abs(own - middle) - np.abs(said - middle)
+    largest = np.zeros(origin.size)
+    np.maximum.at(largest, unit, np.maximum(np.abs(label), np.abs(verdict)))
+    # What differs by less is one distance: a decimal fraction as read, and sums of them, err by some 1e-16 of it.
+    rounding = ROUNDING * largest[unit]
+    return ahead >= -rounding, ahead <= rounding
+
+
+def _same_others(unit: Index, label: Array, said: Array) -> Index:
+    """How many of the other rows of its unit give as label what each row says."""
+    codes = np.unique(np.concatenate([label, said]), return_inverse=True)[1].astype(np.intp)
+    given, asked = (unit * (int(codes.max()) + 1) + part for part in np.split(codes, 2))
+    counts = np.bincount(given, minlength=int(max(given.max(), asked.max())) + 1)
+    return np.asarray(counts[asked] - (said == label), dtype=np.intp)
 
 
 def _yekutieli(p: Array) -> Array:

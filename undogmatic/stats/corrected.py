@@ -205,11 +205,13 @@ def _by_strata(judged: Judged, at: Index, bounds: means.Bounds | None, level: fl
     y = judged.labels[at]
     bottom, top = bounds or ((float(y.min()), float(y.max())) if y.size else (0.0, 0.0))
     limits: list[Estimate | None] = []
+    skewness = np.zeros(count)
     for k in range(count):
         own = at[strata[at] == k]
         groups = judged.codes[own]
         if np.unique(groups).size >= 2:
             limits.append(means.interval(judged.labels[own], level, groups=groups, bounds=(bottom, top)))
+            skewness[k] = means.spread(means.sums(judged.labels[own], groups), float(judged.labels[own].mean()))[2]
         elif own.size:
             limits.append(Estimate(float(judged.labels[own].mean()), bottom, top, level, 1, own.size))
         else:
@@ -236,13 +238,16 @@ def _by_strata(judged: Judged, at: Index, bounds: means.Bounds | None, level: fl
     if these_items:
         between = 0.0
         squares *= [1 - one.n / (share[k] * strata.size) for k, one in parts]
-    within = 0.0
+    within = 0.0, 0.0
     if (square := float(squares.sum())) > 0:
         df = square**2 / sum(own**2 / one.df for own, (_, one) in zip(squares, parts, strict=True) if own)
-        within = square * float(special.stdtrit(df, (1 + level) / 2)) ** 2
+        # Third moments add as variances do: of skewed labels one limit lies farther out than Student's.
+        skewed = float(np.sum(squares**1.5 * skewness[[k for k, _ in parts]])) / square**1.5
+        skewed *= means.caution(sum(one.n_groups for _, one in parts))
+        within = means.studentised_limits(0.0, math.sqrt(square), df, skewed, level)
     low, high = (
-        value + side * math.sqrt(float(np.sum(((share * (limit - values))[~spread]) ** 2)) + within + between)
-        for side, limit in zip((-1, 1), ends, strict=True)
+        value + side * math.sqrt(float(np.sum(((share * (limit - values))[~spread]) ** 2)) + reach**2 + between)
+        for side, limit, reach in zip((-1, 1), ends, within, strict=True)
     )
     n_groups = np.unique(judged.codes[at]).size
     found = Estimate(value, max(low, bottom), min(high, top), level, n_groups, at.size)

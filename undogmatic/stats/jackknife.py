@@ -22,6 +22,8 @@ OfDraws = Callable[[Index], Array]
 
 FEWEST = 5
 """With fewer units the limits of a coefficient are -1 and 1."""
+SURE = 0.95
+"""The level at which the members of a group go together no more than is thought, where most rows are alike."""
 _NEARLY_ONE = 1 - 1e-6
 AT_ONCE = 2**15
 
@@ -169,17 +171,23 @@ class LeftOut:
         """The statistic without each of `left` in turn."""
         return distribution(self._of_draws, Units(self.left).left_out())
 
-    def coefficient(self, level: float = 0.95, *, spread: float = 1.0, missing: float = 3.0) -> Estimate:
+    def coefficient(
+        self, level: float = 0.95, *, spread: float = 1.0, missing: float = 3.0, adds: Array | None = None
+    ) -> Estimate:
         """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
 
         Where at least half of the rows of a column share one value, the few others say too little of the spread; the
         interval is then at least that of the coefficient's known variance on z, `spread` / (units - `missing`), with
-        Kish's effective number of units. If leaving out any unit changes nothing (perfect agreement), the limit is the
+        as many units as the rows of the groups are surely worth (`means.worth`).
+        If leaving out any unit changes nothing (perfect agreement), the limit is the
         largest share of units that could be at odds and yet be missed with probability (1 - level) / 2, as in Clopper
         and Pearson's interval. Where agreement is perfect without one of the units, Fisher's z has no end there: the
         limits are those of `nearly_mean`, and no closer than those of perfect agreement. A coefficient that does not
         exist without one of the units hangs on it: its limits are -1 and 1.
 
+        Args:
+            adds: What each row adds to the coefficient, nearly, which tells how far the rows of a group go together;
+                None: as if they said the same.
         References:
             Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
             Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
@@ -199,13 +207,19 @@ class LeftOut:
             near = self.nearly_mean(level, (-1.0, 1.0))
             low, high = (near.low, max(near.high, -least)) if self.estimate < 0 else (min(near.low, least), near.high)
             return nothing.replace(low=low, high=high)
-        share = np.bincount(self.codes) / len(self.data)
+        size = np.bincount(self.codes).astype(np.float64)
+        share, varies, worth = size / size.sum(), None, float(size.sum() ** 2 / (size @ size))
+        if adds is not None:
+            varies = means.varies(adds, np.ones(adds.size), self.codes)
+            worth = means.worth(adds, self.codes, level=SURE)
         z = np.arctanh(np.clip(self.values, -_NEARLY_ONE, _NEARLY_ONE))
-        variance = (z.size - 1) / z.size * float(np.sum((z - z.mean()) ** 2))
-        reach = float(special.stdtrit(means.degrees_of_freedom(share), (1 + level) / 2)) * variance**0.5
+        # Weighted so that larger units count no more than in the variance of a mean (CR2).
+        rest = 1 - np.bincount(self.left) / self.left.size
+        variance = float(rest @ (z - rest @ z / rest.sum()) ** 2)
+        reach = float(special.stdtrit(means.degrees_of_freedom(share, varies), (1 + level) / 2)) * variance**0.5
         columns = (column[~np.isnan(column)] for column in self.data.T)
         if any(known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size for known in columns):
-            room = max(float(1 / np.sum(share**2)) - missing, 1.0)
+            room = max(worth - missing, 1.0)
             reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
         centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
         low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))

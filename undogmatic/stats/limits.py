@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from undogmatic.stats import agreement, checks, ranking
+from undogmatic.stats import agreement, checks, means, ranking
 from undogmatic.stats.checks import Array, Index, Labels, Rng
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.means import Bounds
@@ -127,7 +127,8 @@ def order(
     """Spearman's rank correlation of scores with labels.
 
     Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and
-    Wright's variance, which does not know groups or ties and takes a group for one item.
+    Wright's variance, which does not know ties, for as many items as the groups are worth: with the intraclass
+    correlation of what items add to the coefficient, all items where it is 0, one of each group where it is 1.
 
     Args:
         scores, labels: Shape (n,) each; NaN where not judged.
@@ -156,18 +157,19 @@ def order(
     except ValueError:
         return None
     r = correlation.value
+    worth = _worth(s[judged], y[judged], codes[judged])
 
-    def fisher(r: float, n: int) -> float:
+    def fisher(r: float, n: float) -> float:
         """Fisher's z of a correlation of n items, bounded where all are in perfect order."""
         end = 1 - 1 / n**2
         return math.atanh(min(max(r, -end), end))
 
-    def reach(r: float, n: int) -> float:
+    def reach(r: float, n: float) -> float:
         return float(special.ndtri((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
-    ends, beyond, n = [], [], int(np.unique(codes).size)
+    ends, beyond, n = [], [], worth * int(np.unique(codes).size) / n_units
     for pick, limit, side in ((min, correlation.low, -1), (max, correlation.high, 1)):
-        ends.append(pick(limit, math.tanh(fisher(r, n_units) + side * reach(r, n_units))))
+        ends.append(pick(limit, math.tanh(fisher(r, worth) + side * reach(r, worth))))
         beyond.append(ends[-1])
         if not judged.all():
             # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or
@@ -198,13 +200,13 @@ def alpha(ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0
     if coefficient is None or not np.isnan(table).any():
         return coefficient and coefficient.replace(worst=coefficient.low, best=coefficient.high)
     seen = (~np.isnan(table)).any(axis=0)
-    means = np.full(table.shape[1], sum(scale) / 2)
-    means[seen] = np.nanmean(table[:, seen], axis=0)
-    far = np.where(means < sum(scale) / 2, scale[1], scale[0])
+    middles = np.full(table.shape[1], sum(scale) / 2)
+    middles[seen] = np.nanmean(table[:, seen], axis=0)
+    far = np.where(middles < sum(scale) / 2, scale[1], scale[0])
     spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
     worst, best = (
         agreement.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
-        for own in (np.where(seen, far, spread), means)
+        for own in (np.where(seen, far, spread), middles)
     )
     return coefficient.replace(
         worst=-1.0 if worst is None else min(coefficient.low, worst.low),
@@ -245,6 +247,13 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
         tried.append(filled)
     found = [_spearman(filled, y) for filled in tried]
     return tried[int(np.argmin(found) if against else np.argmax(found))]
+
+
+def _worth(scores: Array, labels: Array, codes: Index) -> float:
+    """How many independent items those of these groups are worth for a rank correlation, at least one per group: their
+    number over the design effect (Kish), with the intraclass correlation of what each adds to the coefficient."""
+    units = np.unique(codes, return_inverse=True)[1]
+    return max(float(units.max() + 1), means.worth(ranking.adds(scores, labels), units))
 
 
 def _spearman(x: Array, y: Array, weights: Array | None = None) -> float:

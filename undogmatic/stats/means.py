@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from undogmatic.stats import checks
-from undogmatic.stats.checks import Array, Groups, Labels
+from undogmatic.stats.checks import Array, Groups, Index, Labels
 from undogmatic.stats.estimate import Estimate, Method
 
 Bounds = tuple[float, float]
@@ -33,10 +33,15 @@ SAME_SHARE = 0.01
 
 
 class Sums(NamedTuple):
-    """Sum and number of values per independent unit, shape (n_units,) each."""
+    """Sum and number of values per independent unit, shape (n_units,) each.
+
+    `varies` says how the variances of the sums are to each other, which follows from the sizes and from how far the
+    members of a unit go together (`varies`); None: as if they said the same, as the squares of the sizes.
+    """
 
     total: Array
     size: Array
+    varies: Array | None = None
 
     @property
     def means(self) -> Array:
@@ -52,7 +57,7 @@ def interval(
     Studentised: the wider, on each side, of Student's interval and Hall's, which undoes the skewness of t by a monotone
     cubic. The skewness of few values is too small on average, so it is multiplied by 1 + 10 / n. Groups: the standard
     error is that of their sums (CR2, so that it is exact where the groups have one size), degrees of freedom those of
-    Satterthwaite: groups - 1 if all have one size, fewer if some are larger.
+    Satterthwaite: groups - 1 if all have one size, fewer if some are larger, by how far their members go together.
 
     If at least half of the units have the same value and fewer than ENOUGH another, the spread says too little: nine
     texts at 0 do not show that the tenth is near it. With `bounds` the interval then holds for every distribution
@@ -136,7 +141,7 @@ def studentised_limits(estimate: float, se: float, df: float, skewness: float, l
     return estimate - se * max(reach, float(low)), estimate - se * min(-reach, float(high))
 
 
-def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, float]:
+def bounded_limits(units: Sums, bounds: Bounds, level: float, worth: float | None = None) -> tuple[float, float]:
     """Limits of a mean from the bounds of its values: Gaffke's, by a saddlepoint.
 
     The upper one is the quantile of the mean under random weights (exponential, one per unit) with one unit more that
@@ -146,6 +151,7 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
 
     Args:
         units, bounds: Their sums; lowest and highest value, of which an infinite one makes that end infinite.
+        worth: How many independent ones the units are worth; None: Kish's effective number.
     References:
         Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
         variable. Mathematical Methods of Statistics 14(4), 451-467.
@@ -153,7 +159,7 @@ def bounded_limits(units: Sums, bounds: Bounds, level: float) -> tuple[float, fl
         arXiv:1905.06208. Barndorff-Nielsen (1990), doi:10.1111/j.2517-6161.1990.tb01793.x, for the saddlepoint.
     """
     share = units.size / units.size.sum()
-    shapes = share / np.sum(share**2)
+    shapes = share / np.sum(share**2) if worth is None else share * worth
     own = units.means
     quantile = float(special.ndtri((1 + level) / 2))
     return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(own, shapes, bounds[1], quantile)
@@ -193,7 +199,19 @@ def sums(values: Array, groups: Groups) -> Sums:
     if groups is None:
         return Sums(values, np.ones(values.size))
     codes = checks.labels(groups, "groups", values.size)
-    return Sums(np.bincount(codes, values).astype(np.float64), np.bincount(codes).astype(np.float64))
+    size = np.bincount(codes).astype(np.float64)
+    return Sums(np.bincount(codes, values).astype(np.float64), size, varies(values, np.ones(values.size), codes))
+
+
+def varies(values: Array, weights: Array, codes: Index) -> Array | None:
+    """How the variances of the weighted sums of groups are to each other, shape (n_groups,): with the intraclass
+    correlation r of the values, as 1 - r times the sum of the squares of the weights plus r times their square. None
+    where all groups are of one size, so that they are alike."""
+    size = np.bincount(codes)
+    if size.min() == size.max() and checks.is_constant(weights):
+        return None
+    together = intraclass(values, codes)
+    return np.asarray((1 - together) * np.bincount(codes, weights**2) + together * np.bincount(codes, weights) ** 2)
 
 
 def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
@@ -206,7 +224,7 @@ def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     se = float(np.sqrt(np.sum(rest**2 / (1 - share))))
     skewness = float(np.sum(rest**3)) / square**1.5
-    return se, degrees_of_freedom(share), skewness
+    return se, degrees_of_freedom(share, units.varies), skewness
 
 
 def caution(n: float) -> float:
@@ -214,19 +232,21 @@ def caution(n: float) -> float:
     return 1 + 10.0 / n
 
 
-def degrees_of_freedom(share: Array) -> float:
-    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups whose members go together: n_groups
-    - 1 where all are of one size, fewer otherwise. Source as of `interval`.
+def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
+    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups: n_groups - 1 where all are of one
+    size, fewer otherwise. Source as of `interval`.
 
     Args:
         share: Of each group in all values, shape (n_groups,), summing to 1.
+        varies: As of `Sums`. A group that is five times as large weighs 25 times as much in the variance where its
+            members say the same, and five times where they have nothing in common.
     """
-    # The variance estimate is y'Ay for y = the groups' sums, with A_ij = d_i [i = j] - p_i - p_j + c. Sums of members
-    # that go together vary with the square of the size. All traces are sums over groups: no matrix is made.
+    # The variance estimate is y'Ay for y = the groups' sums, with A_ij = d_i [i = j] - p_i - p_j + c.
+    # All traces are sums over groups: no matrix is made.
     d = 1 / (1 - share)
     p = d * share
     c = float(np.sum(d * share**2))
-    w = share**2
+    w = share**2 if varies is None else varies / varies.sum()
     diagonal = d - 2 * p + c
     trace = float(np.sum(w * diagonal))
     plain = c - 2 * p
@@ -234,6 +254,59 @@ def degrees_of_freedom(share: Array) -> float:
     everywhere = c**2 * w0**2 - 4 * c * w0 * w1 + 2 * w0 * w2 + 2 * w1**2
     square = everywhere + float(np.sum(w**2 * (diagonal**2 - plain**2)))
     return trace**2 / square
+
+
+def intraclass(
+    values: ArrayLike, codes: Index, others: ArrayLike | None = None, *, level: float | None = None
+) -> float:
+    """How far the members of a group go together, from 0 to 1: the intraclass correlation by analysis of variance.
+
+    With `others` it is the share of the covariance of the two that lies between groups. It is 0 where no group has two
+    members, and where nothing varies. With `level` it is its upper limit at this level, one-sided, 1 where nothing
+    varies.
+
+    Args:
+        values, codes, others: Shape (n,) each; the group of each value, 0 to n_groups - 1, each of which has a member.
+    References:
+        Donner (1986), A review of inference procedures for the intraclass correlation coefficient in the one-way random
+        effects model. doi:10.2307/1403259
+    """
+    size = np.bincount(codes)
+    n, n_groups = int(codes.size), int(size.size)
+    if n_groups < 2 or n == n_groups:
+        return 0.0
+    one = np.asarray(values, dtype=np.float64)
+    one = one - one.mean()
+    other = one if others is None else np.asarray(others, dtype=np.float64)
+    other = other - other.mean()
+    whole = float(one @ other)
+    of_groups = float(np.sum(np.bincount(codes, one) * np.bincount(codes, other) / size))
+    between, within = of_groups / (n_groups - 1), (whole - of_groups) / (n - n_groups)
+    typical = (n - float(size @ size) / n) / (n_groups - 1)  # size of a group
+    scale = checks.SAME * float(one @ one * (other @ other)) ** 0.5 / n
+    if level is not None:
+        if within <= scale:
+            return 1.0
+        between = between / float(special.fdtri(n_groups - 1, n - n_groups, 1 - level))
+    spread = between + (typical - 1) * within
+    return float(np.clip((between - within) / spread, 0.0, 1.0)) if spread > scale else 0.0
+
+
+def worth(values: ArrayLike, codes: Index, weights: Array | None = None, *, level: float | None = None) -> float:
+    """How many independent values those of groups are worth (Kish), by the intraclass correlation of the values: all of
+    them where it is 0, the groups where it is 1.
+
+    Args:
+        values, codes, weights: Shape (n,) each; as in `intraclass`.
+        level: Of the upper limit of the intraclass correlation, where too few are asked for rather than too many; None
+            takes the estimate.
+    References:
+        Kish (1965), Survey Sampling, section 5.4.
+    """
+    w = np.ones(codes.size) if weights is None else weights
+    share, together = w / w.sum(), intraclass(values, codes, level=level)
+    of_groups = float(np.sum(np.bincount(codes, share) ** 2))
+    return 1 / ((1 - together) * float(share @ share) + together * of_groups)
 
 
 class Anytime(NamedTuple):

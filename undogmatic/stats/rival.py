@@ -97,13 +97,17 @@ def at_equal(
     Args:
         controls: One table per column of the voices, each of shape (n_items, n_controls).
     """
+    codes = checks.groups(groups, len(judge.mean))
     pairs, freedom = [], np.empty(judge.mean.shape[1])
     for column, own in enumerate(controls):
         design = np.column_stack([np.ones(len(own)), own])
         sides = np.column_stack([judge.mean[:, column], people.mean[:, column]])
-        slopes, _, rank, _ = np.linalg.lstsq(design, sides, rcond=1e-9)
-        pairs.append(sides - design @ slopes)
-        freedom[column] = max(1, len(own) - int(rank))
+        basis, size, _ = np.linalg.svd(design, full_matrices=False)
+        basis = basis[:, size > 1e-9 * size[0]]
+        pairs.append(sides - basis @ (basis.T @ sides))
+        by_group = np.column_stack([np.bincount(codes, one) for one in basis.T])
+        one, other = pairs[-1].T
+        freedom[column] = _freedom(one, other, codes, basis.shape[1], float(np.sum(by_group**2)))
     rest = np.stack(pairs, axis=-1)
     return _left((rest[:, 0], rest[:, 1]), freedom, _scale_of(judge, people, coefficient), level, groups)
 
@@ -112,13 +116,29 @@ def within(
     judge: Voice, people: Voice, values: Index, coefficient: Coefficient, level: float, groups: Groups
 ) -> Estimate | None:
     """`at_equal` among items of one value of a column, 0 to n_values - 1 and fewer than there are items."""
-    size = np.bincount(values)
+    size, codes = np.bincount(values), checks.groups(groups, values.size)
     said, labels = (
         side - np.column_stack([np.bincount(values, own) / size for own in side.T])[values]
         for side in (judge.mean, people.mean)
     )
-    freedom = np.full(judge.mean.shape[1], float(values.size - size.size))
+    value_of, together = np.unique(np.column_stack([values, codes]), axis=0, return_counts=True)
+    by_group = float(np.sum(together**2 / size[value_of[:, 0]]))
+    freedom = np.array([_freedom(*sides, codes, size.size, by_group) for sides in zip(said.T, labels.T, strict=True)])
     return _left((said, labels), freedom, _scale_of(judge, people, coefficient), level, groups)
+
+
+def _freedom(one: Array, other: Array, codes: Index, rank: int, by_group: float) -> float:
+    """Of how many rows what is left of both sides tells, after `rank` controls were fitted to these very rows.
+
+    A control that is the same for all rows of a group takes as much as of a group, not of a row, where what the two
+    sides share is the same for a group, too: of 20 groups of 30 rows, 7 such controls leave 12 groups, not 592 rows.
+
+    Args:
+        one, other, codes: What is left of the sides, and the group of each row; shape (n_rows,).
+        by_group: Of orthonormal controls the sum of squared sums over groups; `rank` where each row is a group.
+    """
+    share = means.intraclass(one, codes, other)
+    return max(1.0, codes.size - (1 - share) * rank - share * by_group)
 
 
 def _left(rest: tuple[Array, Array], freedom: Array, scale: float, level: float, groups: Groups) -> Estimate | None:

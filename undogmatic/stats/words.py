@@ -20,6 +20,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from undogmatic.stats import means
 from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.surface import bent
 
@@ -375,7 +376,8 @@ class Ridge:
 @dataclass(frozen=True)
 class Listed:
     """A short list of marks: a row is told by the first that it has. `said` is the share of each row's place on the
-    list, from -1 to 1; `bits` what the list and its errors cost, of `of_bits` that the target has."""
+    list, from -1 to 1; `bits` what the list and its errors cost, of `of_bits` that the target has, counted in
+    independent rows where groups repeat."""
 
     said: Array
     steps: tuple[int, ...]
@@ -389,15 +391,46 @@ def _code(hits: ArrayLike, misses: ArrayLike) -> Array:
     return np.asarray((special.betaln(0.5, 0.5) - special.betaln(*own)) / np.log(2))
 
 
-def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
+def _repeated(columns: Marked, signs: Marked, groups: Index, paired: bool) -> Array:
+    """How many rows say what one independent row would, for each mark; shape (n_marks,), 1 or more.
+
+    A word that all texts of a group share says which group it is, and the verdicts of a group go together: twelve such
+    rows are hardly more than one. A word that some texts of each group have tells them apart, and each row counts. It
+    is the factor by which the variance of the sum of mark times verdict grows with the intraclass correlation of the
+    verdicts (the design effect).
+
+    References:
+        Scott and Holt (1982), The effect of two-stage sampling on ordinary least squares methods.
+        doi:10.1080/01621459.1982.10477897
+    """
+    known = np.flatnonzero(signs)
+    codes = np.unique(groups[known], return_inverse=True)[1]
+    together = means.intraclass(signs[known], codes)
+    if together == 0 or not columns.size:
+        return np.ones(len(columns))
+    order = np.argsort(codes, kind="stable")
+    own = columns[:, known[order]]
+    if not paired:  # of pairs a mark is against or for the first, and their sides mean nothing
+        own -= own.mean(axis=1, keepdims=True)
+    size = np.bincount(codes)
+    sums = np.add.reduceat(own, np.cumsum(size) - size, axis=1)
+    square = np.sum(own**2, axis=1)
+    of_groups = np.divide(np.sum(sums**2, axis=1), square, out=np.ones(len(own)), where=square > 0)
+    return np.asarray(np.maximum(1.0, 1 + together * (of_groups - 1)))
+
+
+def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = False) -> Listed:
     """Tell a target of two values by a list of marks, as long as each pays for itself in bits.
 
     A mark costs the bits to name it among all, the k-th log2(k) less, as a set can be named in any order; the rows that
     it covers are then coded by their own share. Of a target that has nothing to do with the marks the list is empty,
-    but for chance that their number pays for (Rissanen 1978).
+    but for chance that their number pays for (Rissanen 1978). What a mark saves is counted in independent rows
+    (`_repeated`): the list is not held against rows left out, so that nothing else would say what a name of a group is
+    worth.
 
     Args:
         target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
+        groups: Group of each row, shape (n_rows,).
         words_only: Use whole words of at least LEAST_OFTEN rows alone: a pattern over words that goes with length is
             told better without length.
     References:
@@ -413,9 +446,10 @@ def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
     columns = seen.columns[among]
     cost = float(np.log2(max(2, among.size)))
     presence = np.abs(columns) if seen.paired else columns
+    repeated = _repeated(columns, y, groups, seen.paired)
     said = np.zeros(y.size)
     steps: list[int] = []
-    paid = 0.0
+    saved = 0.0
 
     def settle(rows: NDArray[np.bool_], signs: Array) -> None:
         agreeing = y[rows] * signs
@@ -433,17 +467,18 @@ def listed(seen: Marks, target: Array, *, words_only: bool = False) -> Listed:
         hits = (covered.sum(axis=1) + columns @ (y * left)) / 2 if seen.paired else covered[:, 0]
         misses = covered.sum(axis=1) - hits
         own_cost = cost - np.log2(len(steps) + 1)
-        total = own_cost + _code(hits, misses) + _code(plus.sum() - covered[:, 0], minus.sum() - covered[:, 1])
-        chosen = int(np.argmin(total))
-        if total[chosen] >= of_rest:
+        told = _code(hits, misses) + _code(plus.sum() - covered[:, 0], minus.sum() - covered[:, 1])
+        gain = (of_rest - told) / repeated - own_cost
+        chosen = int(np.argmax(gain))
+        if gain[chosen] <= 0:
             break
         rows = left & (columns[chosen] != 0)
         settle(rows, columns[chosen][rows].astype(np.float64))
-        paid += own_cost + float(_code(hits[chosen], misses[chosen]))
+        saved += float(gain[chosen])
         steps.append(int(among[chosen]))
         left = left & ~rows
     settle(left, np.ones(int(left.sum())))
-    return Listed(said, tuple(steps), paid + of_rest, of_bits)
+    return Listed(said, tuple(steps), of_bits - saved, of_bits)
 
 
 class Surface:
@@ -483,9 +518,9 @@ class Surface:
         return out
 
 
-def leaning(seen: Marks, target: Array, most: int) -> list[tuple[str, str]]:
+def leaning(seen: Marks, target: Array, groups: Index, most: int) -> list[tuple[str, str]]:
     """The marks that tell a target best, by name: those of its list, else the single ones that go with it most."""
-    steps = list(listed(seen, np.sign(target)).steps)
+    steps = list(listed(seen, np.sign(target), groups).steps)
     if not steps:
         y = np.nan_to_num(target)
         size = np.sqrt(np.sum(seen.columns**2, axis=1) + 1) if seen.paired else seen.columns.std(axis=1) + 0.05

@@ -125,7 +125,7 @@ def _read_once(config: DictConfig, overrides: list[str]) -> None:
     if some can, the others say at their start what is wrong."""
     if "search" in config.hydra.sweeper:  # a search has read its texts already
         return
-    fixed, sweeps = latest(overrides)
+    fixed, sweeps = latest(overrides, compose.current())
     varied = [key for key in sweeps if re.split("[./]", key.lstrip("+~"))[0] in ("dataset", "experiment", "arm")]
     values = [[f"{key}={value}" for value in sweeps[key].sweep_string_iterator()] for key in varied]
     first: UndogmaticError | None = None

@@ -68,6 +68,17 @@ class Sweep:
                     pairs.append(Pair(left, right, known["a"].to_numpy(), known["b"].to_numpy()))
         return pairs
 
+    def as_sure(self, left: str, right: str) -> bool:
+        """Whether two jobs say the same of how sure they are: doubt, level, confidence, interval and distribution of
+        every item that both gave a verdict, as far as the digits of `NOISE` go."""
+        one, other = (self.jobs[name].sureness for name in (left, right))
+        common = one.index.intersection(other.index)
+        return all(
+            _same(a, b)
+            for column in one.columns.intersection(other.columns)
+            for a, b in zip(one.loc[common, column], other.loc[common, column], strict=True)
+        )
+
     @cached_property
     def margins(self) -> dict[str, Margin]:
         """What matters, by criterion: rubrics of one sweep may have different scales and margins."""
@@ -121,6 +132,17 @@ class Sweep:
                 # A sweep may hold jobs of several scales; that of the first says nothing of the others.
                 span = max(margin_of_jobs([self.jobs[name]]).span for name in (both.left, both.right))
                 yield from filter(None, (of_all(both, measure, span, draws, left_outs) for measure in measures))
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether two values of a verdict are the same: both absent, equal words, or numbers equal to NOISE digits."""
+    if isinstance(one, str | tuple) or isinstance(other, str | tuple):
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            return len(one) == len(other) and all(map(_same, one, other))
+        return one == other
+    if pd.isna(one) or pd.isna(other):
+        return bool(pd.isna(one) and pd.isna(other))
+    return bool(round(float(one) - float(other), NOISE) == 0)  # type: ignore[arg-type]
 
 
 def margin_of_jobs(jobs: Sequence[Job]) -> Margin:

@@ -7,7 +7,7 @@ optimisation only the program that it came to is: what it began with is judged t
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from undogmatic.analyses.costs import per_item, spent
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.records.records import OVERALL, Verdict
+from undogmatic.records.records import OVERALL, Judgment, Verdict
 from undogmatic.records.results import STANDINGS, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import PROGRAM, SCORES, RunFolder
@@ -34,6 +34,8 @@ from undogmatic.stats.compare import front
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 """The score is NaN where it failed; `group` is the independent unit; `seconds` that the judgment took, NaN where the
 cache had part in it."""
+SURENESS = ("low", "high", "confidence", "doubt", "uncertainty", "distribution")
+"""What a verdict says of how sure it is of its score; None where it says nothing of that."""
 Voice = tuple[str, str]  # a judge and a criterion
 
 
@@ -49,6 +51,7 @@ class Job:
     scores: pd.DataFrame = field(repr=False)  # columns SCORED by item (index, unique)
     status: Literal["finished", "stopped", "failed"]  # "stopped" can be continued: budget, server, kill
     message: str | None = None  # why it has no result
+    sureness: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)  # columns SURENESS by item
     # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
     # What a judgment took on average, all repeats (`analyses.costs.per_item`).
@@ -160,7 +163,20 @@ def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str],
         metrics |= {"judged": judged, "failed": asked - judged, "calls_cached": int(costs["cached"].sum())}
         metrics |= {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
     job = replace(job, judge=judge, criterion=criterion, part=part, facts=facts, metrics=metrics)
-    return replace(job, scores=scores, items=items, costs=per_item(costs))
+    sureness = _sureness(j for j in folder.judgments if (j.judge, j.criterion) == voice and j.repeat == 0)
+    return replace(job, scores=scores, items=items, costs=per_item(costs), sureness=sureness)
+
+
+def _sureness(judgments: Iterable[Judgment]) -> pd.DataFrame:
+    """How sure the verdicts among these judgments are of their scores, by item."""
+    rows = {}
+    for judgment in judgments:
+        verdict = judgment.outcome
+        if isinstance(verdict, Verdict):
+            known = verdict.row()
+            told = None if verdict.distribution is None else verdict.distribution.probabilities
+            rows[judgment.item_id] = {name: known.get(name) for name in SURENESS} | {"distribution": told}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(SURENESS))
 
 
 SEARCH = "search.json"

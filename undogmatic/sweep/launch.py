@@ -37,9 +37,12 @@ _held: list[FileLock] = []
 
 def check_reaching(config: DictConfig) -> None:
     """Raise ConfigError where values of a swept key of the prompt never change what a model is sent."""
+    from undogmatic.config import compose
+
     params = OmegaConf.select(config, "hydra.sweeper.params") or {}
     try:
-        fixed, sweeps = latest([*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task])
+        words = [*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task]
+        fixed, sweeps = latest(words, compose.current())
     except OverrideParseException:  # Hydra says so
         return
     groups = {key: re.split("[./]", key.lstrip("+~"))[0] for key in sweeps}
@@ -106,9 +109,10 @@ def _sent(config: DictConfig, words: Sequence[str]) -> list[str] | None:
     return requests
 
 
-def latest(words: Sequence[str], loader: Any = None) -> tuple[dict[str, str], dict[str, Override]]:
+def latest(words: Sequence[str], loader: Any) -> tuple[dict[str, str], dict[str, Override]]:
     """Read overrides: those of one value as typed, and those of several, by key; of a key that is given twice the last
-    word counts. Raises OverrideParseException. `loader` is Hydra's, which knows which keys are groups."""
+    word counts. Raises OverrideParseException. `loader` is Hydra's, which
+    knows the groups: `glob(*)` stands for the options of one."""
     last: dict[str, Override] = {}
     for override in OverridesParser.create(config_loader=loader).parse_overrides(list(words)):
         last.pop(override.get_key_element().lstrip("+"), None)  # so that it takes the place of the last word

@@ -24,10 +24,14 @@ from omegaconf import DictConfig, OmegaConf
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from undogmatic.config.build import build, resolve
+from undogmatic.config import compose
+from undogmatic.config.build import build, resolve, settings
+from undogmatic.config.wall import resolved
+from undogmatic.engine.examples import taken
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.optimize.splits import check_leaks, looked
 from undogmatic.records.records import OVERALL, Item
+from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import note_status, say, tell
 from undogmatic.sweep.jobs import COSTS, FINAL, PRUNING, SearchState, Trial, reached, read_search
@@ -43,6 +47,16 @@ STATES = dict(
 MEASURING = ("dataset", "analysis", "plan", "rubric", "run.limit")
 """Keys that decide, with all below them, what a trial is measured on or by."""
 WORDINGS = "rubric.wordings."  # but these are how the question is put
+OF_DEMONSTRATIONS = ("prompt.demo_count", "prompt.demo_order")
+"""Keys that change nothing in a prompt without worked examples."""
+
+
+class Space(NamedTuple):
+    """What is searched."""
+
+    fixed: list[str]  # the overrides that every trial has
+    keys: dict[str, BaseDistribution]  # what varies
+    size: float  # how many different trials there are, infinite where a key has a continuous range
 
 
 @dataclass(eq=False)
@@ -77,12 +91,14 @@ class OptunaSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> Any:
         """Run the search to its end. Raises ConfigError before anything is judged, for what cannot be searched."""
         self._check()
-        self.space = read_space([*_words(self.params or {}), *arguments], self.context.config_loader)
+        loader = self.context.config_loader
+        self.space = self._without_idle(read_space([*_words(self.params or {}), *arguments], loader), arguments)
         self.folder = Path(self.config.hydra.sweep.dir)
         self.folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(self.config, self.folder / "multirun.yaml")  # which holds no secrets (`config.door`)
         self.state = self._begin()
         self.validate_batch_is_legal(self._first_of_each())
+        self._check_prompts()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.study = optuna.create_study(
             directions=["maximize", *("minimize" for _ in self.objectives[1:])],
@@ -124,6 +140,41 @@ class OptunaSweeper(Sweeper):
             if not fit:
                 raise ConfigError(f"`hydra.sweeper.{name}` is {getattr(self, name)!r}; {wanted}.")
 
+    def _without_idle(self, space: Space, typed: Sequence[str]) -> Space:
+        """The space without what the experiment varies of demonstrations, where no prompt of the search shows any.
+
+        Trials that differ in nothing else would ask the same questions. Raises ConfigError where such a key was typed.
+        """
+        idle = [key for key in space.keys if key.lstrip("+~") in OF_DEMONSTRATIONS]
+        if not idle:
+            return space
+        prompts = _values(space.keys["prompt"]) if "prompt" in space.keys else [None]
+        fixed = [word for word in space.fixed if word.lstrip("+~").partition("=")[0] not in OF_DEMONSTRATIONS]
+        for option in prompts:
+            words = fixed if option is None else [*fixed, f"prompt={option}"]
+            prompt = self.context.config_loader.load_sweep_config(self.config, words)["prompt"]
+            if prompt.get("demonstrations") or prompt.get("examples") is not None or "path" in prompt:
+                return space
+        keys = " and ".join(f"`{key.lstrip('+~')}`" for key in idle)
+        named = "the prompt of this search has" if prompts == [None] else f"{', '.join(map(str, prompts))} have"
+        if any(word.lstrip("+~").startswith(OF_DEMONSTRATIONS) for word in typed):
+            raise ConfigError(
+                f"{keys} would be searched, and {named} no demonstrations, so nothing would change. Leave it out, or "
+                "take prompts that show worked examples, e.g. prompt=demos_pt,demos_en."
+            )
+        say(f"note: {named} no demonstrations, so {keys} of this experiment is not searched.")
+        keys_left = {key: each for key, each in space.keys.items() if key not in idle}
+        return Space(space.fixed, keys_left, _size(keys_left))
+
+    def _check_prompts(self) -> None:
+        """Raise ConfigError for a prompt that no trial could use: it would end each of its trials."""
+        keys = [key for key in self.space.keys if key.lstrip("+~").partition(".")[0] == "prompt"]
+        for words in self._one_at_a_time(keys):
+            config = self.context.config_loader.load_sweep_config(self.config, words)
+            chosen = settings(compose.adopt(resolved(config), config.hydra.runtime.config_sources))
+            rubric: Rubric = build(chosen.rubric, "rubric")
+            taken(build(chosen.prompt, "prompt"), rubric, chosen)[0].check(rubric)
+
     def _begin(self) -> SearchState:
         """The search as it stands in the folder, or a new one, whose texts are looked at first."""
         earlier = read_search(self.folder)
@@ -154,10 +205,14 @@ class OptunaSweeper(Sweeper):
 
     def _first_of_each(self) -> list[list[str]]:
         """Trials in which each option of a group is chosen once: what none of them can compose, no trial can."""
+        return self._one_at_a_time([key for key in self.space.keys if "." not in key])
+
+    def _one_at_a_time(self, keys: Sequence[str]) -> list[list[str]]:
+        """A trial of the first option of every key, and trials in which one of these keys has another option."""
         first = {key: _values(distribution)[0] for key, distribution in self.space.keys.items()}
-        groups = (key for key, each in self.space.keys.items() if isinstance(each, CategoricalDistribution))
-        chosen = ({key: option} for key in groups if "." not in key for option in _values(self.space.keys[key])[1:])
-        trials = [{}, *itertools.islice(chosen, MOST_LOOKED_AT)]
+        categorical = [key for key in keys if isinstance(self.space.keys[key], CategoricalDistribution)]
+        others = ({key: option} for key in categorical for option in _values(self.space.keys[key])[1:])
+        trials = [{}, *itertools.islice(others, MOST_LOOKED_AT)]
         return [[*self.space.fixed, *_words(first | each), *self.state.search] for each in trials]
 
     def _dataset(self, more: Sequence[str]) -> Any:
@@ -326,14 +381,6 @@ def _values(distribution: Any) -> Sequence[Any]:
     return range(low, high + 1, distribution.step) if isinstance(distribution, IntDistribution) else (low,)
 
 
-class Space(NamedTuple):
-    """What is searched."""
-
-    fixed: list[str]  # the overrides that every trial has
-    keys: dict[str, BaseDistribution]  # what varies
-    size: float  # how many different trials there are, infinite where a key has a continuous range
-
-
 def read_space(words: Sequence[str], loader: Any) -> Space:
     """The space of these overrides; of a key that is given twice the last word counts.
 
@@ -367,8 +414,12 @@ def read_space(words: Sequence[str], loader: Any) -> Space:
             "hydra/sweeper=optuna searches a space, and nothing varies. Say what does, e.g. "
             "prompt.demo_order=range(0,6) readout.minimum_mass=interval(0.05,0.3), or leave hydra/sweeper=optuna out."
         )
-    sizes = (math.inf if isinstance(of_key, FloatDistribution) else len(_values(of_key)) for of_key in keys.values())
-    return Space(list(fixed.values()), keys, math.prod(sizes))
+    return Space(list(fixed.values()), keys, _size(keys))
+
+
+def _size(keys: Mapping[str, BaseDistribution]) -> float:
+    """How many different trials there are, infinite where a key has a continuous range."""
+    return math.prod(math.inf if isinstance(each, FloatDistribution) else len(_values(each)) for each in keys.values())
 
 
 def _distribution(override: Override) -> BaseDistribution:

@@ -96,14 +96,17 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
         findings.insert(0, Finding(f"sweep.verdict_best_{standing}", values, ANSWERS[standing]))
     if len(lead.names) > 1 and lead.n > 1:
         findings.append(Finding("sweep.twins", {"names": named(lead.names)}))
+    if lead.same_scores:
+        findings.append(Finding("sweep.equal_scores", {"names": named([lead.names[0], *lead.same_scores])}))
     return findings
 
 
 class Lead:
     """The first of some jobs, and what is shown of it against the others: the evidence of LEAD.
 
-    Jobs with the same scores and the same headline are one candidate with several names (two judges may give the same
-    scores and differ in how well they know their errors). What follows `ranked` is there where any job is ranked.
+    Jobs with the same scores, the same doubt of them and the same headline are one candidate with several names. Two
+    judges that give the same scores and differ in how sure they are of them are two (`same_scores`). What follows
+    `ranked` is there where any job is ranked.
     """
 
     def __init__(self, table: pd.DataFrame, sweep: Sweep) -> None:
@@ -114,13 +117,17 @@ class Lead:
         if self.ranked.empty:
             return
         headlines = self.ranked.set_index("name")["headline"]
+        equal = {frozenset((pair.left, pair.right)) for pair in sweep.pairs if pair.identical}
         same = {
-            frozenset((pair.left, pair.right))
-            for pair in sweep.pairs
-            if pair.identical and np.isclose(headlines.get(pair.left, np.nan), headlines.get(pair.right, np.nan))
+            both
+            for both in equal
+            if np.isclose(*(headlines.get(name, np.nan) for name in sorted(both))) and sweep.as_sure(*sorted(both))
         }
         first, *others = map(str, headlines.index)
         self.names = [first, *(other for other in others if frozenset((first, other)) in same)]  # it and its twins
+        self.same_scores = [  # other judges with the scores of the first, who doubt them otherwise
+            other for other in others if frozenset((first, other)) in equal and not sweep.as_sure(first, other)
+        ]
         self.distinct = [first]  # the ranked jobs without those that repeat one above them
         for name in others:
             if not any(frozenset((name, other)) in same for other in self.distinct):

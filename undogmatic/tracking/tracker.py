@@ -305,10 +305,8 @@ def run_name(run: FinishedRun) -> str:
     parent = os.environ.get(SWEEP_FOLDER)
     if parent is None or run.settings.named:
         return run.name
-    sweep = RunFolder(Path(parent)).sweep
-    typed = set(sweep["overrides"]) if sweep is not None else set()
-    of_job = [word.lstrip("+~") for word in RunFolder(run.folder).overrides if word not in typed]
-    words = [word.partition("=") for word in of_job if not word.startswith(("run.resume=", "run.limit=null"))]
+    of_job = [word.lstrip("+~") for word in RunFolder(run.folder).apart_from(RunFolder(Path(parent)))]
+    words = [word.partition("=") for word in of_job if not word.startswith("run.limit=null")]
     told = [f"{key.rpartition('.')[2]}={value}" for key, _, value in words]
     return cut(str(scrub_data(" ".join(told))), LONGEST_KEY) or run.name
 

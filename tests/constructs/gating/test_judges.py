@@ -155,7 +155,7 @@ def test_uncertainty_argues_against_each_initial_score_revises_it_and_names_gate
     assert (whole.score, whole.interval, whole.confidence) == (3, (pytest.approx(3), pytest.approx(7)), 60)
     assert whole.uncertainty == "medium" and whole.review, "strength 0.4, width 4, one major issue; a person is wanted"
     assert whole.doubt == pytest.approx(0.4)
-    assert whole.revised_score == 3 and whole.is_uncertain is False
+    assert whole.revised_score == 3 and whole.is_uncertain is True
     assert whole.details["initial_score"] == 7 and whole.details["hallucination_risk"] == pytest.approx(0.4)
     assert whole.details["major_issues"] == 1 and whole.details["accuracy"] == 0.8
     assert whole.issues[0] == "shallow" and whole.issues[2] == "missing critical gate: Singlets"

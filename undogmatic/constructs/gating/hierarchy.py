@@ -73,13 +73,21 @@ CHILDREN = ("children", "gates", "subgates", "sub_gates", "subpopulations", "pop
 WRAPPERS = ("gating_hierarchy", "hierarchy", "prediction", "gating_strategy", "gating_tree", "tree", "root", "result")
 PARENT = ("parent", "parent_gate", "parent_name")
 CRITICAL = "is_critical"
-_HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\ufe63\uff0d", "-"))
+_SIGNS = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u207b\u208b\ufe58\ufe63\uff0d", "-")
+    | dict.fromkeys("\u207a\u208a\ufe62\uff0b", "+")
+)
+
+
+def plain_signs(name: str) -> str:
+    """A name with every kind of hyphen, dash, minus and plus as the plain one: CD4⁺ is CD4+."""
+    return name.translate(_SIGNS)
 
 
 def gate_name(value: Any) -> str:
-    """A name on one line, with typographic hyphens as plain ones ("HLA‐DR" and "HLA-DR" are one marker). Raises
+    """A name on one line, with typographic signs as plain ones ("HLA‐DR" and "HLA-DR" are one marker). Raises
     Malformed where it is none."""
-    name = " ".join(value.translate(_HYPHENS).split()) if isinstance(value, str) else ""
+    name = " ".join(plain_signs(value).split()) if isinstance(value, str) else ""
     faults = {"is": not name, f"has {len(name):,} characters:": len(name) > LONGEST_GATE}
     faults["holds what cannot be printed:"] = not name.isprintable()
     if fault := next((what for what, holds in faults.items() if holds), None):

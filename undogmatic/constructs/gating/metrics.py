@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from undogmatic.constructs.gating.hierarchy import Gate, depth, names, places
+from undogmatic.constructs.gating.hierarchy import Gate, depth, names, places, plain_signs
 from undogmatic.records.records import Record
 from undogmatic.safety.outside import read_yaml
 
@@ -99,18 +99,18 @@ def hallucination(predicted: Gate, panel: Sequence[str]) -> tuple[float | None, 
     """The share of different gate names that this panel cannot show, and which they are; None where the panel names no
     marker.
 
-    A gate counts if no marker of the panel is part of its name and there is a + or - in it, or if it names a population
-    none of whose markers is in the panel. Gates that clean (singlets, live, time, ...) never count. A hyphen is a -:
-    names such as "Non-classical monocytes" count by this definition. A marker is known by each of its names ("CXCR5
-    (CD185)"), however it is spelled: "γδ TCR" and TCRgd, TRAV1.2 and TRAV1-2.
+    A gate counts if no marker of the panel is part of its name and it names one (`_names_a_marker`), or if it names a
+    population none of whose markers is in the panel. Gates that clean (singlets, live, time, ...) never count. A marker
+    is known by each of its names ("CXCR5 (CD185)"), however it is spelled: "γδ TCR" and TCRgd, TRAV1.2 and TRAV1-2.
     """
     markers, known = spellings(panel), cells()
+    shown = markers | {name for name, brings in known.also_shown.items() if spellings(brings) & markers}
 
     def impossible(name: str) -> bool:
-        low, compact = name.lower(), _compact(name)
+        low, compact = plain_signs(name).lower(), _compact(name)
         if any(word in low for word in known.technical):
             return False
-        if ("+" in low or "-" in low) and not any(marker in low or marker in compact for marker in markers):
+        if _names_a_marker(low, known) and not any(marker in low or marker in compact for marker in shown):
             return True
         plain = f" {' '.join(re.split(r'[^0-9a-zγδα/]+', normalised(name)))} "
         named = next((each for each in known.populations if any(f" {word} " in plain for word in each.words)), None)
@@ -119,6 +119,24 @@ def hallucination(predicted: Gate, panel: Sequence[str]) -> tuple[float | None, 
     said = sorted(set(names(predicted)))
     unseen = tuple(filter(impossible, said)) if markers else ()
     return len(unseen) / len(said) if markers else None, unseen
+
+
+_SIGN = re.compile(
+    r"\+"
+    r"|(?<!\s)-(?=$|[\s/,;:)\]&-])|\s-$"  # CD4-, CD4-/CD8-; in "Monocytes - classical" it is a dash
+    r"|-(?=(?:neg(?:ative)?|pos(?:itive)?|hi(?:gh)?|lo(?:w)?|int|dim|bright)\b)"  # CD4-negative
+    r"|(?<=[a-z0-9])-(?=[a-z]{2,}\d)"  # CD3-CD19
+)
+"""A + or -, and not the hyphen of a word ("Non-classical", "NKT-like", "Class-switched")."""
+_NUMBERED = re.compile(r"(?<![a-z])([a-z]{2,})-\d")
+
+
+def _names_a_marker(low: str, known: Cells) -> bool:
+    """Whether a name in lower case has a sign, or a marker that is written with a hyphen: PD-1, IL-17A, HLA-DQ. The
+    stems of populations that are numbered so (ILC-2, Th-17) name none."""
+    numbered = {match[1] for match in _NUMBERED.finditer(low)} - set(known.numbered)
+    families = (re.search(rf"(?<![a-z]){stem}-[a-z]", low) for stem in known.marker_families)
+    return bool(_SIGN.search(low) or numbered or any(families))
 
 
 def depth_accuracy(predicted: Gate, truth: Gate) -> float:
@@ -177,6 +195,9 @@ class Cells(Record):
     always_critical: tuple[str, ...]
     lineages: tuple[CellLineage, ...]
     populations: tuple[Population, ...]
+    also_shown: dict[str, tuple[str, ...]]
+    numbered: tuple[str, ...]
+    marker_families: tuple[str, ...]
 
     def same(self, name: str) -> frozenset[str]:
         """The names of the gate that is called `name`, itself among them."""

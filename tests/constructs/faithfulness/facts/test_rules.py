@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import outcomes
 from undogmatic.constructs.faithfulness.facts.accusations import Accusation, contradictions, hedges, inventions, phrases
 from undogmatic.constructs.faithfulness.facts.reading import values
 from undogmatic.constructs.faithfulness.facts.words import sentences
@@ -53,6 +55,85 @@ def test_a_planted_error_is_found_and_named_and_filler_moves_nothing(n: int, kin
     accused = found(reference, summary)
     assert kind in [each.kind for each in accused if each is not None]
     assert found(reference, f"{summary} {FILLER}") == accused
+
+
+RULED = "The Court ruled 5-4 in favor of the plaintiff."
+TURNED = [
+    ("en", RULED, "The Court ruled 4-5 against the plaintiff.", "vote"),
+    ("en", RULED, "The Court ruled 5-4 against the plaintiff.", "party"),
+    ("en", RULED, "The Court ruled against the plaintiff by a 5-4 vote.", "party"),
+    ("en", RULED, "The Court ruled 5-4 in favor of the defendant.", "party"),
+    ("en", "The board denied the tenant's appeal.", "The board granted the tenant's appeal.", "outcome"),
+    ("en", "The Court upheld the tax.", "The Court struck down the tax.", "outcome"),
+    ("en", "The judge overruled the objection.", "The judge sustained the objection.", "outcome"),
+    ("en", "The mill was held liable.", "The mill was absolved of all liability.", "outcome"),
+    ("en", "The court ordered the buyer to pay.", "The court ordered the seller to pay.", "party"),
+    ("pt", "O tribunal decidiu por 5 a 4.", "O tribunal decidiu por 4 a 5.", "vote"),
+    ("pt", "A Corte deu razão ao autor.", "A Corte decidiu contra o autor.", "party"),
+    ("pt", "A Corte proveu o recurso da ré.", "A Corte proveu o recurso da autora.", "party"),
+    ("pt", "O STJ conheceu do recurso.", "O STJ não conheceu do recurso.", "outcome"),
+    ("pt", "O júri condenou o réu.", "O júri absolveu o réu.", "outcome"),
+    ("pt", "O juiz declarou a nulidade do ato.", "O juiz declarou a validade do ato.", "outcome"),
+]
+"""Outcomes, sides and votes that are turned round, each by its kind."""
+NOT_TURNED = [
+    ("The Court ruled for the plaintiff.", "The Court ruled against the defendant."),
+    ("The Court ruled for the plaintiff.", "The dissent would have ruled for the defendant."),
+    ("The Court ruled for the plaintiff.", "The district court had ruled for the defendant."),
+    ("The Court struck down the tax.", "The city argued that the tax is lawful."),
+    ("The Court affirmed the judgment.", "The Court struck down the statute."),
+    ("The Court of Appeals affirmed.", "The Court vacated the Court of Appeals' judgment."),
+    ("The mill is liable for the flood.", "The architect is not liable."),
+    ("The justices voted 5-4 to deny the transfer.", "The motion was defeated by a vote of 4-5."),
+    ("O tribunal reformou a sentença e julgou procedente o pedido.", "A sentença havia julgado improcedente o pedido."),
+    ("A lei é constitucional, exceto o art. 4º.", "O art. 4º da lei foi declarado inconstitucional."),
+    ("A ré foi condenada a indenizar a autora.", "O tribunal isentou a autora das custas."),
+    ("O recorrente teve o recurso provido.", "A maioria decidiu em favor do recorrente."),
+]
+"""Both may be true: the other side of the same, a dissent, an earlier instance, an argument, another matter."""
+
+
+def alike(reference: str, summary: str) -> list[Accusation | None]:
+    """What is found where both are taken to be about the same."""
+    return contradictions([reference], [summary], np.array([[0.9]]), 0.45)
+
+
+@pytest.mark.parametrize(("language", "reference", "summary", "kind"), TURNED)
+def test_an_outcome_a_side_or_a_vote_turned_round_is_found_both_ways(
+    language: str, reference: str, summary: str, kind: str
+) -> None:
+    (one,) = alike(reference, summary)
+    assert one is not None and one.kind == kind
+    if kind != "vote":  # a court that decides "4-5" is only ever the one that is wrong
+        (back,) = alike(summary, reference)
+        assert back is not None and back.kind == kind
+    assert alike(reference, reference) == [None] == alike(summary, summary)
+
+
+@pytest.mark.parametrize(("one", "other"), NOT_TURNED)
+def test_what_may_both_be_true_is_not_turned_round(one: str, other: str) -> None:
+    assert alike(one, other) == [None] == alike(other, one)
+
+
+def test_the_pairs_of_outcomes_are_many_balanced_and_divided() -> None:
+    every = [*outcomes.pairs("dev"), *outcomes.pairs("test")]
+    texts = {(pair.reference, pair.summary) for pair in every}
+    assert len(texts) == len(every) == len({pair.id for pair in every})
+    for language in ("en", "pt"):
+        for split in ("dev", "test"):
+            own = [pair for pair in every if (pair.language, pair.split) == (language, split)]
+            assert len(own) >= 80 and 0.5 <= sum(pair.wrong for pair in own) / len(own) < 0.55
+
+
+def test_pairs_of_development_are_told_apart_and_the_stored_table_is_of_these_pairs() -> None:
+    found = outcomes.told(outcomes.pairs("dev"))
+    missed = [each.pair.id for each in found if each.pair.wrong and not each.accusations]
+    alarms = [each.pair.id for each in found if not each.pair.wrong and each.accusations]
+    assert (missed, alarms) == (["pt-dev-wrong-party-6"], [])
+    stored = pd.read_csv(outcomes.RESULTS)
+    pd.testing.assert_frame_equal(
+        outcomes.table(found), stored[stored.split == "dev"].reset_index(drop=True), check_dtype=False
+    )
 
 
 EN = (

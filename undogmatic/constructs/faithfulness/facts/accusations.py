@@ -25,6 +25,7 @@ from undogmatic.constructs.faithfulness.facts.words import (
     content,
     language_of,
     lexicon,
+    pattern,
     plain,
     stem,
     word_set,
@@ -98,8 +99,10 @@ def contradictions(
 
 
 def _votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
-    """As other values, but where each side counts votes but once, those are compared wherever they stand."""
+    """As other values, but where each side counts votes but once, those are compared wherever they stand. A court that
+    decides "4-5" has decided by its minority: only what fails, does so by such a vote."""
     yield from _values(both, n, "vote")
+    yield from _turned_votes(both, n)
     sides = [
         [(k, value) for k, sentence in enumerate(side) for value in values(sentence, both.language) if counted(value)]
         for side in (both.reference, both.text)
@@ -108,6 +111,15 @@ def _votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
         (place, right), (k, other) = (side[0] for side in sides)
         if place == n and not agree(right, other):
             yield Accusation("vote", k, other.said, right.said)
+
+
+def _turned_votes(both: TwoTexts, n: int) -> Iterator[Accusation]:
+    for right in (each for each in values(both.reference[n], both.language) if counted(each)):
+        for k in both.near(n, both.aligned):
+            same = [v for v in values(both.text[k], both.language) if v.kind == "vote" and v.parts == right.parts]
+            turned = [v for v in same if v.minority_first and not right.minority_first]
+            if turned and len(turned) == len(same) and not pattern("outvoted").search(plain(both.text[k])):
+                yield Accusation("vote", k, turned[0].said, right.said)
 
 
 def _values(both: TwoTexts, n: int, kind: str) -> Iterator[Accusation]:
@@ -198,14 +210,33 @@ def _roles(
 
 
 def _winning(both: TwoTexts, n: int) -> Iterator[Accusation]:
-    for right in reading.winners(both.reference[n], both.language):
+    """The other side wins, or the same one loses; excused as an outcome is."""
+    here = reading.winners(both.reference[n], both.language)
+    for right in (one for one in here if not any(_same_winner(one, other, turned=True) for other in here)):
+        nearby = [(m, other) for m in both.near(n, NEARBY) for other in reading.winners(both.text[m], both.language)]
         for k in both.near(n, both.aligned):
-            for other in reading.winners(both.text[k], both.language):
-                one, another = reading.side_of(right.said), reading.side_of(other.said)
-                faces = one is not None and another is not None and reading.opposite(one, another)
-                same = bool(right.who & other.who) or (one is not None and one == another)
-                if faces if right.what == other.what else same and not faces:
-                    yield Accusation("party", k, other.said, right.said)
+            there = reading.winners(both.text[k], both.language)
+            wrong = next((other for other in there if _same_winner(right, other, turned=True)), None)
+            if wrong is None or any(_same_winner(right, other) for other in there):
+                continue
+            said_right = any(
+                both.similarity[n, m] >= both.similarity[n, k] for m, other in nearby if _same_winner(right, other)
+            )
+            more = both.others(n, k, anywhere=True)
+            elsewhere = (each for sentence in more for each in reading.winners(sentence, both.language))
+            if not said_right and not any(_same_winner(wrong, each) for each in elsewhere):
+                yield Accusation("party", k, wrong.said, right.said)
+
+
+def _same_winner(one: Role, other: Role, turned: bool = False) -> bool:
+    """Whether two sentences on who won before one court say the same; or `turned`, cannot both be true. That the
+    plaintiff wins is that the defendant loses."""
+    if one.level != other.level and {one.level, other.level} != {"", "top"}:
+        return False
+    known = bool(one.side and other.side)
+    faces = known and reading.opposite(one.side, other.side)
+    same = bool(one.who & other.who) or (known and one.side == other.side)
+    return (same and not faces) if (one.what == other.what) != turned else faces
 
 
 def _doing(both: TwoTexts, n: int) -> Iterator[Accusation]:

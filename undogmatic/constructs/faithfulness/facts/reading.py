@@ -33,6 +33,7 @@ class Value(NamedTuple):
     units: frozenset[str]  # of a number, the stems of what is counted; of anything else empty
     said: str  # as it stands in the sentence
     start: int  # where it stands
+    minority_first: bool = False  # of a vote, whether the smaller of two numbers is said first
 
 
 def agree(one: Value, other: Value) -> bool:
@@ -150,15 +151,23 @@ def _dates(text: str, language: Language) -> Iterator[Value]:
                 text = blanked(text, *match.span())
 
 
+_BEFORE_A_VOTE = re.compile(
+    r"(?:\b(?:por|by|vote of|votacao de|placar de|ruled|voted|held|decided|split|decidiu)) (?:a )?$"
+)
+"""What tells "4 a 5" from a span of years: "decidiu por 4 a 5"."""
+
+
 def _votes(text: str, language: Language) -> Iterator[Value]:
     in_words = lexicon()["numbers"]["en"] | lexicon()["numbers"]["pt"]
     if re.search(lexicon()["vote_context"], text):
         for number, form in enumerate(_patterns()["vote"]):
             for match in form.finditer(text):
                 a, b = (int(v) if v.isdigit() else in_words[v] for v in (match["a"], match["b"]))
-                likely = number == 0 or (max(a, b) >= 2 and (a >= b or number == 1))
+                introduced = _BEFORE_A_VOTE.search(text[: match.start()]) is not None
+                likely = number == 0 or (max(a, b) >= 2 and (a >= b or number == 1 or introduced))
                 if 2 <= a + b <= MOST_VOTES and likely:
-                    yield Value("vote", (max(a, b), min(a, b)), frozenset(), match[0], match.start())
+                    parts = (max(a, b), min(a, b))
+                    yield Value("vote", parts, frozenset(), match[0], match.start(), a < b)
                     text = blanked(text, *match.span(), "#")
     for name, parts in (("unanimous", UNANIMOUS), ("divided", DIVIDED)):
         for match in pattern(name).finditer(text):
@@ -233,6 +242,9 @@ class Outcome(NamedTuple):
     stands: bool  # which way; a negation is taken into account
     level: str  # the instance that decided: trial, appeal, top, or "" where it is not named
     said: str  # as it stands in the sentence
+    of: str = ""  # of what a judgment speaks: "laws" or "decisions", or "" where that is not said
+    earlier: bool = False  # whether it is told as past already then: "had denied"
+    near: frozenset[str] = frozenset()  # where it needs one, words that tell of whom or what it is said
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -243,19 +255,77 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
     read = []
     for about, stands, match, quote in _endings(text):
         before, behind = text[: match.start()], text[match.end() :][:REACH]
+        if undecided(text, match.start()):
+            continue
         # An odd number of negators close before it, in its own clause, turns it round.
-        clause = re.split(r"[,;:]| but | mas ", before)[-1]
+        clause = _CLAUSES.split(before)[-1]
         denied = sum(word in negators for word in words(clause)[-NEAR:]) % 2 == 1
         # The instance that did it stands behind "by the"; else it is the last one named before, which acts.
         agent = re.match(r"[^.;,]{0,30}?\b(?:by|pel[oa]|por)\b([^.;,]*)", behind)
         levels = _courts(agent[1])[:1] if agent is not None else []
-        if not re.search(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$", before):
-            levels = levels or _courts(before)[-1:]
-        read.append(Outcome(about, stands != denied, levels[0] if levels else "", quote))
+        passive = _PASSIVE.search(before) is not None
+        if not passive:
+            levels = levels or _actor(sentence, match.start())
+        thing = _CLAUSES.split(before if passive else behind)[-1 if passive else 0]
+        level = levels[0] if levels else ""
+        if not level and not passive and agent is None and "appeal" in _courts(thing):
+            level = "top"  # who reverses a court of appeals is above it
+        of = _of(match[0], thing)
+        near: list[str] = []
+        if about == "liability" or about not in lexicon()["outcomes"]:
+            near = content(f"{clause} {_CLAUSES.split(text[match.end() :])[0]}", language)
+        told = Outcome(about, stands != denied, level, quote, of, _earlier(before), frozenset(near))
+        read.append(told)
     return tuple(dict.fromkeys(read))
 
 
-_PARTLY = re.compile(r"in part\b|partial|partly|parcial|em parte")
+_CLAUSES = re.compile(r"[,;:]| but | mas | while | although | though | whereas | enquanto | embora ")
+_PASSIVE = re.compile(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$")
+
+
+def undecided(text: str, start: int) -> bool:
+    """Whether what stands at a place of a plain text is only asked, argued or wished by somebody: a word for that is
+    before it in its clause."""
+    clause = _CLAUSES.split(text[:start])[-1]
+    return any(compiled(words).search(clause) for words in lexicon()["undecided"])
+
+
+def _earlier(before: str) -> bool:
+    """Whether what follows is told as past already then: "had ruled", "havia negado"."""
+    return any(pattern("before").fullmatch(word) for word in words(before)[-3:])
+
+
+def _actor(sentence: str, start: int) -> list[str]:
+    """The level of the court that is named last before a place, in a list of one; none, where none is named. "The
+    Court" with a capital is the one whose decision is summarised."""
+    before = _reviewed().sub(lambda match: " " * len(match[0]), plain(sentence)[:start])
+    levels = _courts(before)[-1:]
+    own = re.search(r"\b[Tt]he Court\b(?! of)(?!.*\b[Cc]ourt)", sentence[:start])
+    return ["top"] if levels == [""] and own is not None else levels
+
+
+@functools.cache
+def _reviewed() -> re.Pattern[str]:
+    """Courts that do not act there, since it is their decision that stands or falls: "reversed the district court"."""
+    verbs = "|".join(lexicon()["outcomes"]["judgment"].values())
+    return compiled(rf"(?:{verbs}) (?:[\w']+ ){{0,4}}(?:{'|'.join(lexicon()['levels'].values())})")
+
+
+def _of(verb: str, thing: str) -> str:
+    """Whether a verb, or else the first noun that it is said of, speaks of a law or a decision; "" of neither."""
+    for text in (verb, thing):
+        found = [
+            (match.start(), name)
+            for name in ("laws", "decisions")
+            for source in lexicon()[name]
+            if (match := compiled(source).search(text)) is not None
+        ]
+        if found:
+            return min(found)[1]
+    return ""
+
+
+_PARTLY = re.compile(r"in part\b|partial|partly|parcial|em parte|\bexcept\b|\bexceto\b|\bsalvo\b|ressalvad")
 _NOT_DECIDED = frozenset(
     "to would should if for seek seeks seeking sought request requested requesting urged urging para de a pedindo "
     "pediu requerendo requereu pleiteando pleiteou buscando buscou".split()
@@ -265,12 +335,19 @@ _NOT_DECIDED = frozenset(
 def _matches(text: str, ways: Mapping[str, str]) -> list[tuple[bool, re.Match[str]]]:
     """What stands and what falls; of two that overlap the first ("negou provimento", not "provimento"). What is said
     to hold in part only is neither."""
-    every = [(way == "stands", match) for way in ("stands", "falls") for match in compiled(ways[way]).finditer(text)]
+    every = [
+        (way == "stands", match) for way in ("stands", "falls") for match in compiled(_whole(ways[way])).finditer(text)
+    ]
     apart: list[tuple[bool, re.Match[str]]] = []
     for stands, match in sorted(every, key=lambda each: (each[1].start(), -each[1].end())):
         if not any(match.start() < other.end() and other.start() < match.end() for _, other in apart):
             apart.append((stands, match))
-    return [each for each in apart if not _PARTLY.search(text[max(0, each[1].start() - 15) : each[1].end() + 15])]
+    return [each for each in apart if not _in_part(text, each[1])]
+
+
+def _in_part(text: str, match: re.Match[str]) -> bool:
+    """Whether words close to a match say that it holds in part only."""
+    return _PARTLY.search(text[max(0, match.start() - 15) : match.end() + 15]) is not None
 
 
 def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
@@ -279,7 +356,7 @@ def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
         for stands, match in _matches(text, ways):
             # Of something other than a decision: "provided that", "seeking reversal", "the upheld rules".
             before = (words(text[: match.start()]) or [""])[-1]
-            noun = match[0].endswith(("al", "ance", "ing"))
+            noun = match[0].endswith(("al", "ance", "ing")) or match[0].startswith("appeal")
             elsewhere = match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
             if about != "judgment" or not elsewhere:
                 yield about, stands, match, match[0]
@@ -295,7 +372,8 @@ def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
     for good, bad in lexicon()["qualities"]:  # what something is said to be: lawful, void
         for stands, source in ((True, good), (False, bad)):
             for match in compiled(source).finditer(text):
-                if pattern("said").search(" ".join(words(text[: match.start()])[-NEAR:])):
+                said = pattern("said").search(" ".join(words(text[: match.start()])[-NEAR:]))
+                if said is not None and not _in_part(text, match):
                     yield good, stands, match, match[0]
 
 
@@ -314,7 +392,12 @@ def alike(one: Outcome, other: Outcome, turned: bool = False) -> bool:
     """Whether both say the same of one matter, before courts that may be the same; or `turned`, that it ended both
     ways, so that both cannot be true."""
     same_court = one.level == other.level or not one.level or not other.level
-    return one.about == other.about and (one.stands != other.stands) == turned and same_court
+    if turned and one.earlier != other.earlier:
+        same_court = one.level == other.level != ""
+    same_thing = one.of == other.of or not one.of or not other.of
+    same_whom = bool(one.near & other.near) or not one.near or not other.near
+    same_matter = one.about == other.about and same_thing and same_whom
+    return same_matter and (one.stands != other.stands) == turned and same_court
 
 
 OVERLAP = 0.6  # share of the shorter sentence's content words that the other must have
@@ -367,6 +450,8 @@ class Role(NamedTuple):
     who: frozenset[str]  # the words of the name, or the side's canonical word
     what: str  # writes, dissents, concurs; wins, loses; "RELATION:SIDE"; "VERB NAME" for what was done to whom
     said: str  # as it stands in the sentence
+    level: str = ""  # of who wins or loses: the instance before which, as of an outcome
+    side: str = ""  # of who wins or loses: "relation:side", where the words name one
 
 
 @functools.cache
@@ -409,13 +494,47 @@ def judges(sentence: str) -> tuple[Role, ...]:
 def winners(sentence: str, language: Language) -> tuple[Role, ...]:
     """Whom a decision is said to favour, and against whom it goes."""
     roles, known = [], word_set("function stop", language)
-    for what in ("wins", "loses"):
-        for match in pattern(what).finditer(plain(sentence)):
-            behind = sentence[match.end() :][:BEHIND]
-            phrase = re.split(r"[,;.:(]| and | e | on | because | that | que | por ", behind)[0]
+    text = plain(sentence)
+    for what, form in _victories():
+        for match in form.finditer(text):
+            named = "whom" in form.groupindex
+            start = match.start("whom") if named else match.end()
+            behind = sentence[start : match.end("whom")] if named else sentence[start:][:BEHIND]
+            phrase = _PHRASE_ENDS.split(behind)[0]
+            if undecided(text, match.end()) or _earlier(text[: match.start()]) or _denied(text, match, language):
+                continue
             who = frozenset(word for word in words(plain(phrase)) if word not in known and len(word) > 2)
-            roles.append(Role(who, what, sentence[match.start() : match.end()] + phrase))
+            level = "".join(_actor(sentence, match.start())[:1])
+            said = match[0] if named else sentence[match.start() : match.end()] + phrase
+            roles.append(Role(who, what, said, level, side_of(phrase) or ""))
     return tuple(roles)
+
+
+_PHRASE_ENDS = re.compile(r"[,;.:(]| and | e | on | because | that | que | por | a \w+r\b| to | for | para | in ")
+
+
+@functools.cache
+def _victories() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """The patterns of who wins and who loses; `whom` is a group of some."""
+    forms = []
+    for what in ("wins", "loses"):
+        for source in lexicon()[what]:
+            forms.append((what, compiled(_whole(source))))
+    return tuple(forms)
+
+
+@functools.cache
+def _whole(source: str) -> str:
+    """A pattern of the lexicon with its {parts} put in."""
+    for name, part in lexicon()["parts"].items():
+        source = source.replace(f"{{{name}}}", part)
+    return source
+
+
+def _denied(text: str, match: re.Match[str], language: Language) -> bool:
+    """Whether a negator stands close before a match in its clause: nothing is read from that."""
+    clause = _CLAUSES.split(text[: match.start()])[-1]
+    return not word_set("negators", language).isdisjoint(words(clause)[-NEAR:])
 
 
 @functools.lru_cache(maxsize=20_000)

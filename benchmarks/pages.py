@@ -1,0 +1,177 @@
+"""Writes what README.md and docs/check.md quote: the output of commands, and tables of stored results.
+
+    python -m benchmarks.pages            # what is stale, block by block
+    python -m benchmarks.pages --write    # writes the blocks anew (a minute: the main job runs)
+
+A block stands between `<!-- made by benchmarks.pages: NAME -->` and `<!-- end -->`. `tests/test_pages.py` holds every
+block against what its function in `BLOCKS` gives now. Dates, times and run numbers differ from run to run, so `masked`
+takes them out before two outputs are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+WIDTH = 110
+"""Characters of the terminal in which the commands run."""
+BLOCK = re.compile(r"(<!-- made by benchmarks\.pages: (\w+) -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
+
+
+def output(*words: str, folder: Path | None = None) -> str:
+    """What a command prints in a folder, by default a new one: what it says of itself, then its result.
+
+    Lines of standard error that begin with a blank tell of its progress and are left out.
+
+    Raises:
+        subprocess.CalledProcessError: It did not end well.
+    """
+    known = {name: value for name, value in os.environ.items() if not name.startswith("HYDRA")}
+    known |= {"PYTHONPATH": str(ROOT), "COLUMNS": str(WIDTH)}
+    with tempfile.TemporaryDirectory() as new:
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=folder or new,
+            env=known,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    told = [line for line in done.stderr.splitlines() if line and not line.startswith(" ")]
+    return "\n".join([*told, done.stdout])
+
+
+def check_of_the_demo() -> str:
+    """The answer of the README's first command, without what was read and the findings below it."""
+    whole = output("undogmatic.cli", "check", "data/check/demo.csv", "--judge", "judge_keyword", folder=ROOT)
+    paragraphs = whole.strip("\n").split("\n\n")
+    answer = next(n for n, text in enumerate(paragraphs) if text.lstrip()[:1] in "✓✗◐?")
+    return f"```text\n{wrapped(paragraphs[answer])}\n```\n"
+
+
+def main_job() -> str:
+    """What the main job prints on the embedded model."""
+    return f"```text\n{output('undogmatic.run').strip()}\n```\n"
+
+
+def wrapped(text: str) -> str:
+    """Each line of a text on lines of at most `WIDTH` characters."""
+    import textwrap
+
+    return "\n".join("\n".join(textwrap.wrap(line, WIDTH)) for line in text.splitlines())
+
+
+def sizes() -> str:
+    """The README's table of what texts cost, from the stored results of `benchmarks.scale`."""
+    stored = pd.read_csv(RESULTS / "scale.csv")
+    runs = stored[
+        (stored["what"] == "run")
+        & (stored["engine"] == "local")
+        & (stored["analysis"] == "none")
+        & (stored["tracking"] == "none")
+    ]
+    names = {"patterns": "rules", "student": "a student", "hosted": "a hosted model (a stub server)"}
+    rows = ["| texts | judged by | seconds of a processor | memory at most |", "|---|---|---|---|"]
+    for model, name in names.items():
+        for row in runs[runs["model"] == model].sort_values("texts").itertuples():
+            rows.append(f"| {row.texts:,} | {name} | {row.processor:.0f} | {row.mb} MB |")
+    return "\n".join(rows) + "\n"
+
+
+def believed() -> str:
+    """The table of how often a judge is believed, from the stored results of `benchmarks.check believed`."""
+    stored = pd.read_csv(RESULTS / "check_believed.csv")
+    stored = stored[stored["items"] == 100]
+    judges = {
+        "coin": "a coin",
+        "constant": "a constant",
+        "length": "the longer half",
+        "tfidf": "TF-IDF fitted elsewhere",
+        "pair_always_first": "of two texts always the first",
+        "pair_cited_8": "of two texts the one that cites more",
+        "regex_3": "three citation words",
+        "regex_8": "eight citation words",
+        "first_word": "the first word",
+        "vowels": "the share of vowels",
+        "any_words_8": "eight words drawn at random",
+        "good": "agrees in nine of ten with labels that no word says",
+        "good_worded": "the same, with labels that words reach in two of three or more",
+        "pair_good_worded": "the same, of two texts the better",
+    }
+    rows = ["| judge | invented | legal | answers |", "|---|---|---|---|"]
+    for judge, name in judges.items():
+        cells = []
+        for texts in ("invented", "held", "traits"):
+            shares = stored[(stored["judge"] == judge) & (stored["texts"] == texts)]
+            cells.append("-" if shares.empty else f"{shares['believed'].max():.0%}".replace("%", " %"))
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def looks() -> str:
+    """How often a judge at the limit passes at least one of several looks, from `benchmarks.check_looks`."""
+    stored = pd.read_csv(RESULTS / "check_looks.csv")
+    first, last = stored.iloc[0], stored.iloc[-1]
+    at = stored["labels"].tolist()
+    listed = f"{', '.join(map(str, at[:-1]))} and {at[-1]}"
+    return (
+        "Decide beforehand how many items people label, and check when they are labelled. "
+        f"Of {last['seeds']:.0f} judges exactly at the limit (kappa 0.4), {first['believed_by_then']:.1%} "
+        f"passed one look at {at[0]} labels; with looks at {listed} labels, "
+        f"{last['believed_by_then']:.1%} passed at least one (`python -m benchmarks.check_looks`).\n"
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "check_of_the_demo": check_of_the_demo,
+    "main_job": main_job,
+    "sizes": sizes,
+    "believed": believed,
+    "looks": looks,
+}
+PAGES = (ROOT / "README.md", ROOT / "docs" / "check.md")
+
+
+def masked(text: str) -> str:
+    """A text without the dates, times and run numbers that differ from run to run."""
+    text = re.sub(r"\d{4}-\d{2}-\d{2}/\d{2}-\d{2}-\d{2}", "DATE/TIME", text)
+    text = re.sub(r"/#/experiments/\d+/runs/[0-9a-f]{32}", "/#/experiments/N/runs/RUN", text)
+    return re.sub(r"[ \t]+", " ", text)
+
+
+def stored_blocks(page: Path) -> dict[str, str]:
+    """The blocks of a page by their names, as they stand there."""
+    return {name: body for _, name, body, _ in BLOCK.findall(page.read_text(encoding="utf-8"))}
+
+
+def main() -> None:
+    """Say which blocks are stale, or write them anew."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the blocks anew")
+    writes = parser.parse_args().write
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name, body in stored_blocks(page).items():
+            made = BLOCKS[name]()
+            same = masked(made) == masked(body)
+            print(f"{page.relative_to(ROOT)}: {name} is {'as it was' if same else 'stale'}")
+            if not same and writes:
+                start = text.index(f"<!-- made by benchmarks.pages: {name} -->\n")
+                begin = text.index("\n", start) + 1
+                text = text[:begin] + made + text[text.index("<!-- end -->\n", begin) :]
+        if writes:
+            page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
