@@ -155,8 +155,8 @@ def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, Rows]]:
                     what = f"the workbook unpacks to more than {min(largest, UNPACKED):,} bytes"
                     raise DataError(f"{path}: {what}. Save the sheet as CSV.")
                 if opendocument.is_opendocument(parts):
-                    with parts.open(opendocument.PART) as file:
-                        return [(title, _filled(rows)) for title, rows in opendocument.sheets_in(file)]
+                    content = io.BytesIO(parts.read(opendocument.PART))
+                    return [(title, _filled(rows)) for title, rows in opendocument.sheets_in(content)]
             return _of_openpyxl(raw)
     except _Much as error:
         raise DataError(f"{path}: {error}.") from None
