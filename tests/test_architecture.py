@@ -62,7 +62,6 @@ DOORS = {"safety.outside", "safety.files", "safety.spool"}
 does, but for"""
 PAST_THE_DOORS = {
     "safety.command": "closes streams",
-    "datasets.rows": "looks for keys that come twice in what was read already",
     "engine.cluster": "holds the folder of the Ray that it has started",
     "engine.journal": "cuts a torn line off",
     "engine.ray": "looks at the program's own code",

@@ -316,7 +316,7 @@ def test_half_a_log_is_read_as_far_as_it_goes() -> None:
 
 def test_rows_that_cannot_be_are_left_out_and_the_rest_keeps_its_lines() -> None:
     table = read('id,judge,label\n1,2,"3"\n\n2,3,4,5\n3,4,"4\n"\n"5",4,\n6,1,"2\n')
-    assert told(table)["long_row"] == {"place": "a.csv:4", "cells": 4, "columns": 3}
+    assert told(table)["long_row"] == {"place": "a.csv:4", "cells": 4, "columns": 3, "rows": 1}
     assert told(table)["open_quote"]["place"] == "a.csv:8"
     assert table.verdicts["place"].tolist() == ["a.csv:2", "a.csv:5", "a.csv:7"]
     quoted = read('id,text,judge,label\n1,"a\n\nb",2,3\n2,c,3,4\n')

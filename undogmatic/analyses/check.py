@@ -126,6 +126,14 @@ class Evidence:
         return self.options.model_copy(update={"level": 1 - AT_ONCE * (1 - self.options.level) / self.among})
 
     @property
+    def may_be_undone(self) -> bool:
+        """Whether the readable rows refute the judge, and those that could not be read may undo that."""
+        if not self.own.table.unaccounted:
+            return False
+        constant, found = self.agreement.constant, self.estimate
+        return constant if found is None else (constant or found.high < self.least) and self.least <= found.best_high
+
+    @property
     def agrees(self) -> Finding:
         """The clause that says how far it agrees with people."""
         a = self.agreement
@@ -288,6 +296,8 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
         return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
         return None
+    if key == "missing" and evidence.own.table.unaccounted == evidence.agreement.missing:
+        return Finding("check.settle_rows")
     leans = evidence.rival.what[:1]
     if key == "surface" and evidence.rival.by_number:  # the label may stand there
         key = "number"

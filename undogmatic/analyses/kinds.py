@@ -42,6 +42,8 @@ FEWEST_IN_SLICE, MOST_VALUES = 8, 30
 """A slice with fewer groups is too small to be told apart; a column with more values has no slices."""
 MOST_CALIBRATED = 20_000
 """Of more groups, so many are drawn for the calibration error, which is found by simulation."""
+MOST_UNREAD = 100_000
+"""Of more rows that could not be read, or four times the pairs where these are more, no more are thought of."""
 _MATTER = MATTERS, MATTERS_SOMEWHERE = 0.05, 0.1
 """Without a stated margin, grades that are off by this share of the scale on average are said to be wrong, and so are
 those that are off by that share where the judge gives low grades, or high ones: a judge that errs as much as a good
@@ -63,7 +65,8 @@ class Agreement:
             says so.
         reversed: The interval lies wholly below 0. first: Share of choices of the output shown first (pairwise with
             known orders).
-        n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing.
+        n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing,
+            rows that could not be read among them.
     """
 
     name: str
@@ -84,7 +87,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     """Compute the headline: agreement of the verdicts with people's labels, beyond chance."""
     kind, every = own.table.kind, own.pairs(missing=True)
     pairs = every[every["verdict"].notna()]
-    n_missing = len(every[every["verdict"].isna()].drop_duplicates(["item", "order"]))
+    n_missing = len(every[every["verdict"].isna()].drop_duplicates(["item", "order"])) + own.table.unaccounted
     constant, one_label = (len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label"))
     one_class = one_label and not (kind == "pairwise" and _in_both_orders(pairs))
     groups = int(pairs["code"].nunique())
@@ -101,7 +104,7 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     use = beside_labels(pairs, options.level)
     return Agreement(
         name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class,
-        raw=None if kind == "numeric" else use.mean((use.verdicts == use.labels).astype(float), _UNIT),
+        raw=None if kind == "numeric" else _share(own, use, use.verdicts == use.labels),
         copied=made_from(kind, pairs), reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,
         n=int(pairs["item"].nunique()), groups=groups, missing=n_missing, why=why,
@@ -126,23 +129,70 @@ def _parts(own: JudgeTable) -> Parts:
 def _bounded(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions) -> Estimate | None:
     """The headline with its interval, and its limits with missing verdicts set against and for the judge."""
     if own.table.kind == "numeric":
-        scores, labels, weights = (every[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
-        if pairs["verdict"].nunique() == 1:
-            return None
-        groups = every["code"].to_numpy()
-        return limits.order(scores, labels, options.rng(), groups=groups, level=options.level, weights=weights)
-    parts, k = _parts(own), len(own.table.categories)
+        return _bounded_order(own, every, pairs, options)
+    return _bounded_coefficient(own, every, _parts(own), options)
+
+
+def _bounded_coefficient(own: JudgeTable, every: pd.DataFrame, parts: Parts, options: CheckOptions) -> Estimate | None:
+    """A coefficient of categories with its interval, and its limits with the verdicts that are missing among `every`
+    pair, and those in rows that could not be read, set against and for the judge."""
+    pairs, k = every[every["verdict"].notna()], len(own.table.categories)
     estimate = beside_labels(pairs, options.level).coefficient(k, parts)
-    if estimate is None or len(every) == len(pairs):
+    if estimate is None or (len(every) == len(pairs) and not own.table.unaccounted):
         return estimate
-    label = every["label"]
-    farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
-    worst, best = (
-        beside_labels(every.assign(verdict=every["verdict"].fillna(fill)), options.level).coefficient(k, parts)
-        for fill in (pd.Series(farthest, every.index), label)
-    )
-    assert worst is not None and best is not None, "further pairs add no certainty"
-    return estimate.replace(worst=min(worst.low, estimate.low), best=max(best.high, estimate.high))
+    worst, best = estimate.low, estimate.high
+    for whole in _with_unread(own, every):
+        label = whole["label"]
+        farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
+        against, with_it = (
+            beside_labels(whole.assign(verdict=whole["verdict"].fillna(fill)), options.level).coefficient(k, parts)
+            for fill in (pd.Series(farthest, whole.index), label)
+        )
+        assert against is not None and with_it is not None, "further pairs add no certainty"
+        worst, best = min(worst, against.low), max(best, with_it.high)
+    return estimate.replace(worst=worst, best=best)
+
+
+def _bounded_order(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions) -> Estimate | None:
+    """The rank correlation with its interval, and its limits with missing verdicts set against and for the judge."""
+    if pairs["verdict"].nunique() == 1:
+        return None
+    found = []
+    for whole in _with_unread(own, every):
+        scores, labels, weights = (whole[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
+        groups = whole["code"].to_numpy()
+        one = limits.order(scores, labels, options.rng(), groups=groups, level=options.level, weights=weights)
+        if one is None:
+            return None
+        found.append(one)
+    return found[0].replace(worst=min(one.worst_low for one in found), best=max(one.best_high for one in found))
+
+
+def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
+    """The pairs with those that may have stood in the rows that could not be read, each time with other labels.
+
+    Neither the verdict nor the label of such a row is known. The labels are thought once like those that are known, and
+    once half at one end and half at the other (without an order: at the two most frequent categories), as there the
+    agreement by chance, and with it what the verdicts could undo, is the largest. Each counts as an item of its own
+    weight, in groups as large as those of the others.
+    """
+    n = min(own.table.unaccounted, max(MOST_UNREAD, 4 * len(every)))
+    if not n:
+        return [every]
+    labels = np.sort(every["label"].to_numpy(dtype=np.float64))
+    if own.table.kind in ("unordered", "pairwise"):
+        frequent = [float(label) for label in every["label"].value_counts().index]
+        ends = [*frequent, *(c for c in map(float, range(len(own.table.categories))) if c not in frequent)][:2]
+    else:
+        ends = [0.0, len(own.table.categories) - 1.0] if own.table.categories else [float(labels[0]), float(labels[-1])]
+    alike = labels[np.arange(n) * len(labels) // n]
+    size = -(-every["item"].nunique() // every["code"].nunique())
+    code = int(every["code"].max()) + 1 + np.arange(n) // size
+    lost = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
+    return [
+        pd.concat([every[["verdict", "label", "weight", "code"]], lost.assign(label=thought)], ignore_index=True)
+        for thought in (alike, np.resize(ends, n))
+    ]
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
@@ -152,6 +202,8 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
         told.lacks("agreement", agreement.why or "", groups=agreement.groups, needed=FEWEST)
     else:
         _tell_headline(own, told, options, agreement, agreement.estimate)
+    if own.table.unread:
+        _tell_unread(own, told, agreement)
     judged, labelled = own.labelled
     if 0 < 2 * judged < labelled:
         told.note("kinds.part_judged", Weight.LIMITS, n=judged, of=labelled)
@@ -185,7 +237,7 @@ def _tell_headline(
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": least})
     told.note(f"kinds.headline_{agreement.name}", Weight.DETAIL, settle=settle, **estimate.values("value"), **counts)
-    if agreement.missing:
+    if agreement.missing > own.table.unaccounted:
         bounds = estimate.worst_low, estimate.best_high
         turns = estimate.low > least >= estimate.worst_low
         told.note(
@@ -196,6 +248,17 @@ def _tell_headline(
             bounds=bounds,
             coefficient=f"agreement.{agreement.name}",
         )
+
+
+def _tell_unread(own: JudgeTable, told: Told, agreement: Agreement) -> None:
+    """How many rows could not be read, and what they could make of the headline: this limits every use of a judge."""
+    values: dict[str, Any] = {"n": own.table.unread, "rows": own.table.rows, "could": []}
+    if agreement.estimate is not None and agreement.missing == own.table.unaccounted:
+        bounds = agreement.estimate.worst_low, agreement.estimate.best_high
+        values["could"] = [
+            Finding("kinds.unread_could", {"bounds": bounds, "coefficient": f"agreement.{agreement.name}"})
+        ]
+    told.note("kinds.unread", Weight.LIMITS, **values)
 
 
 def label_of(table: VerdictTable) -> str:
@@ -233,7 +296,7 @@ def label_command(source: str) -> str:
 
 def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Gwet's AC1, and the confusion matrix."""
-    told.figure("agreement.ac1", beside_labels(pairs, options.level).coefficient(len(own.table.categories), rated.ac1))
+    told.figure("agreement.ac1", _bounded_coefficient(own, pairs, rated.ac1, options))
     _tell_confusion(own, told, pairs, options)
 
 
@@ -254,8 +317,8 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
     said, true = use.verdicts == 1, use.labels == 1
     prevalence = use.mean(true.astype(float), _UNIT)
     rates = {"sensitivity": (said, true), "specificity": (~said, ~true)}
-    found = {name: _share(use, right, among) for name, (right, among) in rates.items()}
-    found |= {"ppv": _share(use, true, said), "npv": _share(use, ~true, ~said)}
+    found = {name: _share(own, use, right, among) for name, (right, among) in rates.items()}
+    found |= {"ppv": _share(own, use, true, said), "npv": _share(own, use, ~true, ~said)}
     for name, estimate in found.items():
         told.figure(f"agreement.{name}", estimate)
     if None not in found.values() and prevalence is not None:
@@ -269,7 +332,7 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
     # Every pair counts as if passes were as frequent among the labels as stated.
     scale = np.where(true, options.prevalence / prevalence.value, (1 - options.prevalence) / (1 - prevalence.value))
     there = Rated(use.verdicts, use.labels, use.weights * scale, use.codes, use.level)
-    ppv, npv = _share(there, true, said), _share(there, ~true, ~said)
+    ppv, npv = _share(own, there, true, said), _share(own, there, ~true, ~said)
     told.figure("agreement.ppv_stated", ppv)
     told.figure("agreement.npv_stated", npv)
     if ppv is not None and npv is not None:
@@ -277,9 +340,19 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
         told.note("kinds.rates_stated", Weight.DETAIL, **stated, prevalence=options.prevalence)
 
 
-def _share(use: Rated, flags: np.ndarray, among: np.ndarray) -> Estimate | None:
-    """Share of flags among some of the pairs."""
-    return use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
+def _share(own: JudgeTable, use: Rated, flags: np.ndarray, among: np.ndarray | None = None) -> Estimate | None:
+    """Share of flags among some of the pairs (None: all); where rows could not be read, its limits if all of these were
+    among them, and none of them or each had the flag."""
+    among = np.ones(flags.shape, dtype=bool) if among is None else among
+    found = use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
+    lost = own.table.unaccounted
+    if found is None or not lost:
+        return found
+    known = float(use.weights[among].sum())
+    worst, best = (
+        (known * end + lost * flag) / (known + lost) for end, flag in zip(found.interval, _UNIT, strict=True)
+    )
+    return found.replace(worst=worst, best=best)
 
 
 def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
@@ -287,8 +360,8 @@ def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     _tell_confusion(own, told, pairs, options)
     if TIE in own.table.categories:
         use, tie = beside_labels(pairs, options.level), own.table.categories.index(TIE)
-        ties, right = use.mean((use.verdicts == tie).astype(float), _UNIT), use.verdicts == use.labels
-        decided = _share(use, right, (use.verdicts != tie) & (use.labels != tie))
+        ties, right = _share(own, use, use.verdicts == tie), use.verdicts == use.labels
+        decided = _share(own, use, right, (use.verdicts != tie) & (use.labels != tie))
         told.figure("agreement.ties", ties)
         told.figure("agreement.decided", decided)
         if ties is not None and decided is not None:
@@ -299,9 +372,12 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
     _tell_confusion(own, told, pairs, options)
     use, k = beside_labels(pairs, options.level), len(own.table.categories)
-    told.figure("agreement.linear_kappa", use.coefficient(k, rated.kappa(rated.costs(k, "linear"))))
-    told.figure("agreement.alpha", use.coefficient(k, rated.ordinal_alpha(float(use.weights.sum()))))
-    adjacent = use.mean((np.abs(use.verdicts - use.labels) <= 1).astype(float), _UNIT)
+    told.figure(
+        "agreement.linear_kappa", _bounded_coefficient(own, pairs, rated.kappa(rated.costs(k, "linear")), options)
+    )
+    alpha = rated.ordinal_alpha(float(use.weights.sum()))
+    told.figure("agreement.alpha", _bounded_coefficient(own, pairs, alpha, options))
+    adjacent = _share(own, use, np.abs(use.verdicts - use.labels) <= 1)
     told.figure("agreement.adjacent", adjacent)
     if adjacent is not None:
         told.note("kinds.adjacent", Weight.DETAIL, **adjacent.values("share"))
@@ -310,9 +386,22 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
 def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the verdict."""
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
-    told.figure("agreement.pearson", rated.pearson(use))
-    told.figure("agreement.concordance", rated.concordance(use))
-    told.figure("agreement.error", use.mean(np.abs(use.verdicts - use.labels), (0.0, span)))
+    low, high = _ends(own, pairs)
+    numbers: dict[str, Callable[[Rated], Estimate | None]] = {
+        "pearson": rated.pearson,
+        "concordance": rated.concordance,
+        "error": lambda use: use.mean(np.abs(use.verdicts - use.labels), (0.0, span)),
+    }
+    for name, number in numbers.items():
+        found = number(use)
+        for whole in _with_unread(own, pairs) if found is not None and own.table.unaccounted else ():
+            far = whole["label"].map(lambda label: low if label > (low + high) / 2 else high)
+            for fill in (far, whole["label"]):
+                moved = number(beside_labels(whole.assign(verdict=whole["verdict"].fillna(fill)), options.level))
+                if moved is not None and found is not None:
+                    ends = min(found.worst_low, moved.low), max(found.best_high, moved.high)
+                    found = found.replace(worst=ends[0], best=ends[1])
+        told.figure(f"agreement.{name}", found)
     fifths = pd.qcut(use.verdicts, 5, labels=False, duplicates="drop") if pairs["verdict"].nunique() > 1 else [0]
     rows = []
     for fifth in np.unique(fifths):

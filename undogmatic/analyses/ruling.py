@@ -354,6 +354,8 @@ CHECK = Rules("check.verdict_", (
     Rule("identical", "not_yet", _is("copied", "identical"), "judge n=agreement.n"),
     Rule("in_step", "not_yet", _is("copied", "in_step"), "judge n=agreement.n"),
     Rule("consensus", "not_yet", _is("copied", "consensus"), "judge n=agreement.n"),
+    Rule("not_computable", "undecided", lambda e: e.may_be_undone and e.estimate is None, "judge n=agreement.n"),
+    Rule("missing", "undecided", lambda e: e.may_be_undone, "judge agrees missing=agreement.missing"),
     Rule("constant", "refuted", lambda e: e.agreement.constant, "judge n=agreement.n"),
     Rule("one_class", "undecided", lambda e: e.agreement.one_class, "judge n=agreement.n"),
     Rule("first", "refuted", lambda e: e.takes_first,

@@ -70,10 +70,16 @@ class _Means:
             return
         judge = self._judge_mean(known)
         told.figure("systems.judge_mean", judge)
-        if not known.all():
+        unread = self.own.table.unaccounted
+        if unread or not known.all():
             ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
             told.note(
-                "systems.missing", missing=int((~known).sum()), n=known.size, **ends, what=self.what, spec=self.spec
+                "systems.missing",
+                missing=int((~known).sum()) + unread,
+                n=known.size + unread,
+                **ends,
+                what=self.what,
+                spec=self.spec,
             )
         # That every item has a label is seen, and needs no declaration.
         design: Design | None = "all" if labelled.all() else None
@@ -99,7 +105,7 @@ class _Means:
         if np.unique(codes).size < 2:
             return Estimate(float(verdicts.mean()), -np.inf, np.inf, self.options.level, 1, verdicts.size)
         found = means.interval(verdicts, self.options.level, groups=codes, bounds=self._holding(verdicts))
-        share = float(known.mean())
+        share = float(known.sum() / (known.size + self.own.table.unaccounted))
         if share < 1 and self.bounds is not None:
             worst, best = (
                 share * end + (1 - share) * edge for end, edge in zip(found.interval, self.bounds, strict=True)

@@ -23,10 +23,10 @@ BESIDE = 6
 """Of how many words the number beside them could be it."""
 LEAST_WITH_NUMBER = 0.8
 """The share of texts that must hold a number for it to be one."""
-_NUMBER = re.compile(
-    r"(?:(?P<before>[^\W\d]+)[^\w\n]{0,3})?(?<![\d.,])(?P<number>\d+(?:[.,]\d+)?)"
-    r"(?=(?:[^\w\n]{0,2}(?P<after>[^\W\d]+))?)"
-)
+_NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,]\d+)?")
+_AFTER = re.compile(r"[^\w\n]{0,2}([^\W\d]+)")
+MOST_SIGNS = 3
+"""So many signs may stand between a number and the word before it."""
 
 
 def says_something(text: str) -> bool:
@@ -39,18 +39,20 @@ def numbers(texts: Sequence[str]) -> dict[str, Array]:
     stand in its text. One that more than a fifth of the texts lack is left out; a text without it has NaN."""
     found: dict[str, dict[int, float]] = {}
     for place, text in enumerate(texts):
-        held = [(float(one["number"].replace(",", ".")), one) for one in _NUMBER.finditer(text)]
-        values = [value for value, _ in held]
+        held = list(_NUMBER.finditer(text))
+        values = [float(one[0].replace(",", ".")) for one in held]
         own: dict[str, float] = {}
         for n in range(min(PLACES, len(values))):
             own |= {f"{'number_in_place' if n else 'first_number'} {n}": values[n]}
             own |= {f"{'number_in_place' if n else 'last_number'} {-1 - n}": values[-1 - n]}
         if values:
             own |= {"largest_number": max(values), "smallest_number": min(values)}
-        for value, one in held:
-            for name in ("before", "after"):
-                if one[name]:
-                    own.setdefault(f"number_beside {name} {one[name].lower()}", value)
+        for value, one in zip(values, held, strict=True):
+            after = _AFTER.match(text, one.end())
+            words = {"before": _word_before(text, one.start()), "after": after[1] if after else ""}
+            for name, word in words.items():
+                if word:
+                    own.setdefault(f"number_beside {name} {word.lower()}", value)
         for name, value in own.items():
             found.setdefault(name, {})[place] = value
     often = {name: own for name, own in found.items() if len(own) >= LEAST_WITH_NUMBER * len(texts)}
@@ -60,6 +62,22 @@ def numbers(texts: Sequence[str]) -> dict[str, Array]:
     for name in beside[BESIDE:]:
         del often[name]
     return {name: np.array([own.get(k, np.nan) for k in range(len(texts))]) for name, own in often.items()}
+
+
+def _word_before(text: str, end: int) -> str:
+    """The word in front of a number that begins at `end`. It is looked for backwards, from the number: a pattern that
+    begins with a word tries each of its letters, which for one long word takes time that grows with its square."""
+    last = end
+    while last > max(0, end - MOST_SIGNS) and not _in_word(text[last - 1]) and text[last - 1] != "\n":
+        last -= 1
+    first = last
+    while first > 0 and _in_word(text[first - 1]) and not text[first - 1].isdecimal():
+        first -= 1
+    return text[first:last]
+
+
+def _in_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def by_numbers(

@@ -9,6 +9,7 @@ import importlib
 import os
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,6 +40,8 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if not sys.warnoptions:  # what a library warns its caller of says nothing to who typed a command
+        warnings.simplefilter("ignore")
     know_words(words)
     for word in words:
         if has_halves(word):

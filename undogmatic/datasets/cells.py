@@ -42,7 +42,8 @@ _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ t]\d{1,2}:\d{2}.*)?|\d{1,2}/\d{1,2}/\d{2,4}"
     r"|\d{1,2}[-/. ](jan|fe[bv]|mar|a[pb]r|ma[iy]|jun|jul|a[ug]g|ago|se[pt]t?|o[cu]t|nov|de[cz])[a-z]*([-/. ]\d{2,4})?"
 )
-_WRAPPED = re.compile(r"[\s*_\"'`\[({<]+(.*?)[\s*_\"'`\])}>.:!]*", re.DOTALL)
+_BEFORE, _BEHIND = " \t\n\r\f\v*_\"'`[({<", " \t\n\r\f\v*_\"'`])}>.:!"
+"""What may stand around a verdict: **pass**, [[A]], "4"."""
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}((\.\d{3})+,\d+|(,\d{3})+\.\d+)")
 _OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:/|out of|of|de) ?(?:5|7|10|20|100)")
@@ -139,8 +140,8 @@ def read_cell(raw: Any) -> Cell:
         return Cell(number, f"{number:g}", None)
     if _FORMULA.fullmatch(text):
         return Cell(np.nan, None, FORMULA)
-    inside = _WRAPPED.fullmatch(text)
-    word = fold((inside[1] if inside else text).rstrip(".:! "))
+    inside = text.lstrip(_BEFORE)
+    word = fold((inside.rstrip(_BEHIND) if inside != text else text).rstrip(".:! "))
     for reason, is_it in (
         (EMPTY, word in _NOTHING or fold(text) in _NOTHING),
         (NOT_APPLICABLE, fold(text) in _NOT_APPLICABLE),

@@ -14,7 +14,7 @@ from undogmatic.datasets.scales import FAILS, NUMBERS, PASSES, Scales, TableOpti
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import SLICE
+from undogmatic.records.verdict_table import NOT_JUDGED, SLICE, counts_silence
 from undogmatic.safety.outside import brief
 
 EXAMPLES = 3
@@ -66,6 +66,25 @@ def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
     return np.array([known[word] for word in held.words], dtype=bool)[held.codes]
 
 
+MOST_JUDGES = 200
+"""Judges and criteria that are examined at once: each takes seconds, and each is compared with the others."""
+MOST_VOICES = 20_000
+"""Judges times people: each verdict is held against each person's labels."""
+
+
+def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str) -> None:
+    """Raise DataError where there are so many judges, criteria or people that comparing them would not end."""
+    judges, people = len(verdicts[["judge", "criterion"]].drop_duplicates()), labels["rater"].nunique()
+    if judges > MOST_JUDGES:
+        what = f"{judges:,} judges (counted for each criterion), and at most {MOST_JUDGES:,} are examined at once"
+        way = "Name some of them: --judge NAME, or one criterion: --criterion NAME"
+        raise DataError(f"{place}: {what}. {way}. If these are no judges, name their column: --judge COLUMN.")
+    if judges * people > MOST_VOICES:
+        what = f"{judges:,} judges and {people:,} people are more than {MOST_VOICES:,} pairs, the most that is examined"
+        way = "Name one judge: --judge NAME. If the names are not those of people, name their column: --rater COLUMN"
+        raise DataError(f"{place}: {what}. {way}.")
+
+
 def of_one_kind(
     verdicts: pd.DataFrame, labels: pd.DataFrame, options: TableOptions, problems: list[Finding]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -105,6 +124,26 @@ def _family(raw: pd.Series) -> str | None:
     if held.numeric < NUMBERS:
         return "pass_fail" if is_two(held) else "words"
     return "share" if numbers[0] >= 0 and numbers[-1] <= 1 else "numbers"
+
+
+def unaccounted(verdicts: pd.DataFrame, labels: pd.DataFrame, unread: int) -> int:
+    """How many of the rows that could not be read are to be counted as missing verdicts, beside the gaps that are
+    counted as such already.
+
+    Where files are joined, or a row is one verdict, the item of a lost row is known from another row: its label is
+    there, and no row of the judge. The lost rows explain such gaps if there are no more of them than lost rows. If
+    there are more, some verdicts were never there, and nothing tells which: then all lost rows are counted.
+    """
+    if not unread:
+        return 0
+    labelled = labels.dropna(subset=["label"])[["item", "criterion"]].drop_duplicates()
+    there = verdicts[["item", "judge", "criterion"]].drop_duplicates().merge(labelled, on=["item", "criterion"])
+    judged = there.groupby(["judge", "criterion"], sort=False).size()
+    of = labelled["criterion"].value_counts()
+    gaps = int((verdicts["verdict"].isna() & (verdicts["reason"] == NOT_JUDGED)).sum())
+    for (_, criterion), n in judged.items():
+        gaps += int(of[criterion] - n) if counts_silence(int(n), int(of[criterion])) else 0
+    return unread - gaps if gaps <= unread else unread
 
 
 def compare(

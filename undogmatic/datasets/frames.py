@@ -17,7 +17,8 @@ import pandas as pd
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.columns import NAMES, side_of, tokens
 from undogmatic.datasets.readers import find
-from undogmatic.datasets.rows import LARGEST, SUFFIXES, have, table_rows
+from undogmatic.datasets.readers.log import Unread
+from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_rows, unread_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
@@ -26,7 +27,8 @@ from undogmatic.safety.outside import brief, read_bytes
 
 class Frame(NamedTuple):
     """A file's `cells` (columns of objects, by name), the place of each row (file:line), the file's name and digest,
-    what a reader should know of how it was read, and what is wrong in it."""
+    what a reader should know of how it was read, and what is wrong in it; a problem by which rows could not be read
+    says of how many (`rows`)."""
 
     name: str
     cells: pd.DataFrame
@@ -35,6 +37,13 @@ class Frame(NamedTuple):
     notes: tuple[Finding, ...] = ()
     problems: tuple[Finding, ...] = ()
     is_log: bool = False  # of a tool whose columns are known
+    cut: Mapping[int, bool] = {}
+    """The rows (from 0) of CSV that end before the last column; whether each stands as a remark does."""
+
+    @property
+    def unread(self) -> int:
+        """How many rows of the file could not be read."""
+        return unread_rows(self.problems)
 
 
 def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> Frame:
@@ -54,24 +63,28 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
     if not path.is_file():
         raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(SUFFIXES)}.")
     notes, problems = list[Finding](), list[Finding]()
-    rows = table_rows(path, (), False, sheet, notes, problems, "--sheet ")
-    lines = array("Q")
+    cut_lines = dict[int, bool]()
+    rows = table_rows(path, (), False, sheet, notes, problems, "--sheet ", cut_lines)
+    all_lines = array("Q")
 
     def noted() -> Iterator[Mapping[str, Any]]:
         for line, row in rows:
-            lines.append(line)
+            all_lines.append(line)
             yield row
 
-    cells = cells_of(noted())
+    cells = cells_of(noted(), place=str(path))
     said = cells.notna().to_numpy(dtype=bool).any(axis=1)
     if not said.any():
-        faults = f" {len(problems)} faults were found in it." if problems else ""
+        faults = f" {unread_rows(problems):,} rows of it cannot be read." if problems else ""
         what = f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
         raise DataError(f"{path}: {what}.")
     have(str(path), (), list(cells.columns))
-    places = [f"{source}:{line}" for line, kept in zip(lines, said, strict=True) if kept]
+    lines = [line for line, kept in zip(all_lines, said, strict=True) if kept]
+    places = [f"{source}:{line}" for line in lines]
     digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
-    return Frame(str(source), cells[said].reset_index(drop=True), places, digest, tuple(notes), tuple(problems))
+    cut = {n: cut_lines[line] for n, line in enumerate(lines) if line in cut_lines}
+    kept_cells = cells[said].reset_index(drop=True)
+    return Frame(str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut)
 
 
 def _cells(frame: pd.DataFrame) -> pd.DataFrame:
@@ -86,21 +99,29 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     cells = cells.loc[:, cells.notna().any()]
     raw = read_bytes(path, LARGEST) if path is not None and path.is_file() else cells.to_json(orient="split").encode()
     note = Finding("table.log", {"file": Path(name).name, "tool": tool})
-    problems = tuple(Finding("table.log_fault", {"text": text}) for text in told)
+    problems = tuple(
+        Finding("table.log_fault", {"text": text, **({"rows": text.rows} if isinstance(text, Unread) else {})})
+        for text in told
+    )
     return Frame(name, _cells(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
-def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True) -> pd.DataFrame:
+def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True, place: str = "the rows") -> pd.DataFrame:
     """Rows as a frame of text, numbers and None: lists as JSON, booleans as words, other objects as text. If `flat`, an
-    object in a cell is its fields, `retest.score`. Rows are gone through once, and none is held beside its cells."""
+    object in a cell is its fields, `retest.score`. Rows are gone through once, and none is held beside its cells.
+    Raises DataError, which begins with the `place`, where there is too much."""
     columns: dict[str, list[Any]] = {}
     n = 0
     for row in rows:
         for name, cell in (_flat(row) if flat and dict in map(type, row.values()) else row).items():
-            held = columns.setdefault(name, [])
+            if name not in columns:
+                columns[name] = []
+                check_size(place, len(columns), n + 1)
+            held = columns[name]
             held.extend([None] * (n - len(held)))  # no row before had it
             held.append(_plain(cell))
         n += 1
+    check_size(place, len(columns), n)
     for held in columns.values():
         held.extend([None] * (n - len(held)))
     return pd.DataFrame({name: pd.Series(held, dtype=object) for name, held in columns.items()})

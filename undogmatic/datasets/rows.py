@@ -6,24 +6,34 @@ import codecs
 import contextlib
 import csv
 import io
-import json
 import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator
 
-from undogmatic.datasets import sheets
+from undogmatic.datasets import shapes, sheets
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.cells import number_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety import outside
-from undogmatic.safety.outside import ROW_BYTES, Unreadable, brief, decoded, json_value, opened, read_bytes
+from undogmatic.safety.outside import (
+    ROW_BYTES,
+    Unreadable,
+    brief,
+    decoded,
+    doubled_key,
+    json_value,
+    json_with_doubled,
+    opened,
+    read_bytes,
+    whole_entries,
+)
 from undogmatic.safety.spool import again, gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
@@ -32,6 +42,10 @@ MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What se
 ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}  # by how a file begins
+MOST_COLUMNS = 2_000  # Each is looked at for what it may hold, and compared with the answers
+MOST_CELLS = 100_000_000  # Cells of a table in memory, empty ones among them: about a gigabyte of places
+NAMED = 20  # Rows that could not be read are named one by one up to so many
+TWICE = "the key {} stands in it a second time"
 UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
 
 
@@ -51,28 +65,25 @@ def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
     value = json_value(text, infinite=infinite)
     if not isinstance(value, dict):
         raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
-    json.loads(text, object_pairs_hook=_check_keys)
+    if (twice := doubled_key(json_with_doubled(text))) is not None:
+        raise Unreadable(f"not JSON that can be used ({TWICE.format(brief(twice))})")
     return value
 
 
-def json_records(value: Any) -> list[Any]:
-    """The rows in a JSON value: of a list, of the one list of objects in an object, or of an object of columns."""
-    if isinstance(value, list):
-        return value
-    if not isinstance(value, dict):
-        return [value]
-    columns = [held for held in value.values() if isinstance(held, list)]
-    lists = [held for held in columns if held and isinstance(held[0], dict)]
-    if len(lists) == 1:
-        return list(lists[0])
-    if columns and len(columns) == len(value) and len({len(held) for held in columns}) == 1:
-        return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
-    return [value]
+def note_unread(problems: list[Finding], key: str, rows: int = 1, **values: Any) -> None:
+    """Add to the problems that so many rows could not be read; of very many faults the first are named, and the others
+    counted."""
+    if sum("rows" in problem.values for problem in problems[: NAMED + 2]) < NAMED:
+        problems.append(Finding(key, {**values, "rows": rows}))
+    elif problems[-1].key == "table.more_unread":
+        problems[-1] = Finding("table.more_unread", {"rows": problems[-1].values["rows"] + rows})
+    else:
+        problems.append(Finding("table.more_unread", {"rows": rows}))
 
 
-def _check_keys(pairs: list[tuple[str, Any]]) -> None:
-    if twice := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
-        raise Unreadable(f"not JSON that can be used (the key {brief(twice[0])} stands in it a second time)")
+def unread_rows(problems: Iterable[Finding]) -> int:
+    """How many rows could not be read, by the problems that say so."""
+    return sum(int(problem.values.get("rows", 0)) for problem in problems)
 
 
 class Line(NamedTuple):
@@ -94,13 +105,22 @@ def encoding_of(path: Path) -> str:
         if b"\0" in head[:2]:
             return "utf-16-be" if head[0] == 0 else "utf-16-le"
         decoder = codecs.getincrementaldecoder("utf-8")()
+        beyond_ascii = False
         try:
             for part in chain((head,), iter(lambda: file.read(1_000_000), b"")):
-                decoder.decode(part)
-            decoder.decode(b"", final=True)
+                beyond_ascii |= not decoder.decode(part).isascii()
+            # A file of UTF-8 that breaks off within a character is still one.
+            decoder.decode(b"", final=not beyond_ascii)
         except UnicodeDecodeError:
             return "cp1252"
     return "utf-8"
+
+
+def _ends_within_line(path: Path) -> bool:
+    """Whether a file does not end with the end of a line."""
+    with opened(path) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4))
+        return file.read().rstrip(b"\0")[-1:] not in (b"\n", b"\r")
 
 
 def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
@@ -147,9 +167,10 @@ def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[in
         finally:
             whole.detach()
         return
+    decoder = codecs.getincrementaldecoder(encoding)()  # which leaves out half a character at the end of the file
     for number, raw in outside.whole_lines(path, file, ROW_BYTES):
         try:
-            text = raw.decode(encoding)
+            text = decoder.decode(raw)
             if "\0" in text:
                 decoded(text.encode())
             yield number, text
@@ -186,6 +207,7 @@ def csv_rows(path: Path, marks: Iterable[str] = ",", problems: list[Finding] | N
                 break
         mark = separator(path, start, marks)
         size, begun = 0, 1
+        n_rows = n_lines = 0  # that were read
         reader = csv.reader(chain(start, lines), delimiter=mark, strict=True)
         cells: list[str] | None = []
         while cells is not None:
@@ -196,11 +218,14 @@ def csv_rows(path: Path, marks: Iterable[str] = ",", problems: list[Finding] | N
                 if problems is None:
                     what = f"not CSV ({error}). Is a quote in this row never closed?"
                     raise DataError(f"{path}:{first}: {what}") from None
-                problems.append(Finding("table.open_quote", {"place": f"{path}:{first}"}))
+                # How many rows the quote swallowed is not known: about as many as so many lines hold elsewhere.
+                swallowed = max(1, round((reader.line_num - first + 1) * (n_rows + 1) / (n_lines + 1)))
+                note_unread(problems, "table.open_quote", swallowed, place=f"{path}:{first}", n=swallowed)
                 cells = []
             finally:
                 csv.field_size_limit(before)
             if cells:
+                n_rows, n_lines = n_rows + 1, n_lines + reader.line_num - first + 1
                 yield Line(first, reader.line_num, cells, mark)
             first, size, begun = reader.line_num + 1, 0, -1
 
@@ -247,10 +272,22 @@ def _shared(array: Any) -> list[Any]:
     from pyarrow import types
 
     if not types.is_dictionary(array.type):
-        return list(array.to_pylist())
+        return list(map(_text, array.to_pylist()))
     used = array.indices.unique().drop_null()
-    entries = dict(zip(used.to_pylist(), array.dictionary.take(used).to_pylist(), strict=True)) | {None: None}
+    values = map(_text, array.dictionary.take(used).to_pylist())
+    entries = dict(zip(used.to_pylist(), values, strict=True)) | {None: None}
     return [entries[place] for place in array.indices.to_pylist()]
+
+
+def _text(value: Any) -> Any:
+    """A value, with bytes read as text: some writers do not say that a column of theirs holds UTF-8. Raises ValueError
+    for bytes that are none."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"bytes that are no UTF-8 text: {brief(value, 40)}") from None
 
 
 def _fitting(about: Any) -> int:
@@ -262,8 +299,19 @@ def _fitting(about: Any) -> int:
     return max(1, min(1000, about.num_rows * BATCH_BYTES // whole, BATCH_BYTES // max(1, largest)))
 
 
+def check_size(place: str, columns: int, rows: int = 1) -> None:
+    """Raise DataError for a table with more columns or cells than can be looked at."""
+    if columns > MOST_COLUMNS:
+        way = "Leave out those that are not needed; of many judges or people write a row for each verdict or label"
+        raise DataError(f"{place}: {columns:,} columns, and at most {MOST_COLUMNS:,} are read. {way}.")
+    if columns * rows > MOST_CELLS:
+        what = f"{rows:,} rows with {columns:,} columns are more than {MOST_CELLS:,} cells, the most that is read"
+        raise DataError(f"{place}: {what}. Leave out the columns that are not needed, or check the file in parts.")
+
+
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise DataError unless the columns are there, and none of them twice."""
+    """Raise DataError unless the columns are there, none of them twice, and not too many."""
+    check_size(place, len(columns))
     if twice := [name for name, count in Counter(columns).items() if count > 1 and name]:
         if number_of(twice[0]) is not None:
             what = f"the first line seems to be a row (it holds {twice[0]} twice), and it must name the columns"
@@ -333,6 +381,7 @@ def table_rows(
     notes: list[Finding] | None = None,
     problems: list[Finding] | None = None,
     option: str = "dataset.sheet=",
+    cut: dict[int, bool] | None = None,
 ) -> Sequence[tuple[int, dict[str, Any]]]:
     """Read the rows of a table, each with the line in which it begins; of a workbook those of a `sheet` or a range.
 
@@ -343,6 +392,9 @@ def table_rows(
         notes: Takes what was assumed.
         problems: Takes what is wrong with single rows, which are then left out; None: the first raises DataError.
         option: How the user types the sheet, for messages.
+        cut: Takes the lines of rows in CSV that end before the last column, and whether each stands below an empty line
+            or begins with #, as remarks do. A writer may leave out the commas behind the last filled cell, or may have
+            been stopped there: what the row should hold tells.
     Raises:
         DataError: With file and line. ConfigError: The file is of no known format.
     """
@@ -370,7 +422,7 @@ def table_rows(
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
         return gathered(_of_json_lines(path, encoding, problems), list, tuple)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
-        return _of_csv(path, needed, filled, problems)
+        return _of_csv(path, needed, filled, notes, problems, cut)
     if suffix in (".jsonl", ".json") and not begins:
         return []
     if suffix in SUFFIXES:
@@ -394,23 +446,34 @@ def _of_json(path: Path, encoding: str, problems: list[Finding] | None) -> Itera
     with opened(path) as file:
         text = "".join(line for _, line in _text_lines(path, file, encoding))
     noted = problems is not None
+    half: Unreadable | None = None
     try:
-        value = json_value(text, infinite=noted)
+        json_value(text, infinite=noted)
+        value = json_with_doubled(text)
     except Unreadable as error:
-        value = None
+        half, value = error, None
         if noted:
             with contextlib.suppress(Unreadable):
                 value = json_value(text, infinite=True, partial=True)
         if problems is None or value is None:
             raise DataError(f"{error.at(str(path)).rstrip('.')}.") from None
-        value = value[:-1] if isinstance(value, list) else value  # the row in which the file breaks off
-        problems.append(Finding("table.half_file", {"place": error.at(str(path)).rstrip(".")}))
-    rows = list(enumerate(json_records(value), 1))
-    if wrong := [number for number, row in rows if not isinstance(row, dict)]:
+        value = whole_entries(text) if isinstance(value, list) else value
+    rows = list(enumerate(shapes.rows_of(value, str(path)), 1))
+    if half is not None and problems is not None:
+        if not isinstance(value, list):
+            rows = rows[:-1]  # the row in which the file breaks off
+        note_unread(problems, "table.half_file", place=half.at(str(path)).rstrip("."))
+    for number, row in rows:
+        if not isinstance(row, dict):
+            why = f"its entry {number} is no object with named fields"
+        elif (twice := doubled_key(row)) is not None:
+            why = f"in its entry {number} {TWICE.format(brief(twice)).replace(' in it', '')}"
+        else:
+            yield number, row
+            continue
         if problems is None:
-            raise DataError(f"{path}: its entry {wrong[0]} is no object with named fields.")
-        problems.append(Finding("table.no_object", {"file": path.name, "n": len(wrong), "row": wrong[0]}))
-    yield from ((number, row) for number, row in rows if isinstance(row, dict))
+            raise DataError(f"{path}: {why}.")
+        note_unread(problems, "table.bad_entry", place=path, why=why)
 
 
 def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -424,11 +487,16 @@ def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) ->
             if problems is None:
                 raise DataError(f"{path}:{number}: {why}. Every line must be one JSON object.") from None
             key = "table.half_line" if number == lines[-1][0] else "table.bad_line"
-            problems.append(Finding(key, {"place": f"{path}:{number}", "why": why}))
+            note_unread(problems, key, place=f"{path}:{number}", why=why)
 
 
 def _of_csv(
-    path: Path, needed: Sequence[str], filled: bool, problems: list[Finding] | None
+    path: Path,
+    needed: Sequence[str],
+    filled: bool,
+    notes: list[Finding],
+    problems: list[Finding] | None,
+    cut: dict[int, bool] | None,
 ) -> Sequence[tuple[int, dict[str, Any]]]:
     lines = (row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells))
     header = next(lines, None)
@@ -440,14 +508,21 @@ def _of_csv(
     width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
     unnamed = {n for n, name in enumerate(header.cells) if not name.strip()}  # without cells, too, they are no columns
+    repeated, half = list[int](), _ends_within_line(path)
 
     def kept() -> Iterator[tuple[int, list[str]]]:
-        for row in lines:
+        below, short = header.last, 0
+        for row, later in pairwise(chain(lines, (None,))):
+            assert row is not None, "nothing comes behind the end"
+            apart, below = row.first > below + 1 or row.cells[0].startswith("#"), row.last
             if any(row.cells[width:]):
                 if problems is None:
                     raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
-                told = {"place": f"{path}:{row.first}", "cells": len(row.cells), "columns": width}
-                problems.append(Finding("table.long_row", told))
+                cells = len(row.cells)
+                note_unread(problems, "table.long_row", place=f"{path}:{row.first}", cells=cells, columns=width)
+                continue
+            if row.cells == header.cells:  # files were put one behind the other
+                repeated.append(row.first)
                 continue
             if len(row.cells) == 1 < width:
                 for other, name in MARKS.items():
@@ -456,10 +531,23 @@ def _of_csv(
                             f"{path}:{row.first}: this row is separated by {name}, and the first line by {MARKS[mark]}"
                         )
                         raise DataError(f"{what}. Separate all cells of the file by one of them.")
+            if len(row.cells) < width and half and later is None and not short:
+                what = f"the last line breaks off: it has {len(row.cells)} cells, and the header {width} columns"
+                if problems is None:
+                    raise DataError(f"{path}:{row.first}: {what}. Complete the line, or delete it.")
+                note_unread(problems, "table.half_line", place=f"{path}:{row.first}", why=what)
+                continue
+            if len(row.cells) < width:
+                short += 1
+                if cut is not None:
+                    cut[row.first] = apart
             unnamed.difference_update([n for n in unnamed if n < len(row.cells) and row.cells[n]])
             yield row.first, row.cells
 
     rows = gathered(kept(), list, tuple)
+    if repeated:
+        facts = {"file": path.name, "n": len(repeated), "line": repeated[0]}
+        notes.append(Finding("table.repeated_header", facts))
     columns = [name.strip() or f"column {n}" for n, name in enumerate(header.cells, 1)]
     shown = [n not in unnamed for n in range(width)]
 

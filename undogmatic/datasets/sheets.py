@@ -7,15 +7,20 @@ refused with the range that settles it.
 from __future__ import annotations
 
 import io
+import math
 import re
+import struct
+import warnings
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from undogmatic.datasets import opendocument
 from undogmatic.datasets.cells import fold, number_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
@@ -24,6 +29,19 @@ from undogmatic.safety.outside import brief
 
 KINDS = (".xlsx", ".ods", ".xls")
 _ZIP, _OLE = b"PK\3\4", b"\xd0\xcf\x11\xe0"
+MOST_CELLS = 5_000_000
+"""Cells of a sheet that are read; of each sheet the empty ones before the last that a row fills count, too."""
+UNPACKED = 500_000_000
+"""Bytes to which the parts of a workbook may unpack: some minutes of reading."""
+_LINES = 1_048_576
+"""Lines that a sheet may have in the programs that people use."""
+Rows = dict[int, list[Any]]
+"""The filled rows of a sheet by their places from 0, each up to its last filled cell; None is an empty cell."""
+_DAMAGED = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError),
+    *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
+)
+"""What the libraries raise for a damaged, locked or unknown workbook; a SyntaxError is one of its XML."""
 _RANGE = re.compile(r"(?:(.+)!)?\$?([A-Za-z]{1,3})\$?(\d+):\$?([A-Za-z]{1,3})\$?(\d+)")
 
 
@@ -45,16 +63,19 @@ def read_sheet(path: Path, raw: bytes, where: str | None, option: str, largest: 
     how the user types that. Raises ConfigError for what is not there, DataError where it is not clear what to read."""
     books, notes = _sheets(path, raw, largest), list[Finding]()
     name, left, right, first, last = _place(where, [title for title, _ in books], option)
-    full = [(title, rows) for title, rows in books if name in (None, title) and sum(map(_any, rows)) > 1]
+    full = [(title, rows) for title, rows in books if name in (None, title) and len(rows) > 1]
     if not full:
         raise DataError(f"{path}: no sheet of the workbook holds rows below a line of column names.")
     title, rows = full[0]
     if others := [other for other, _ in full[1:]]:
         values = {"file": path.name, "sheet": title, "others": others, "n": len(others), "option": option}
         notes.append(Finding("table.sheet", values))
-    grid = pd.DataFrame(rows, dtype=object).astype(object)
-    grid = grid.where(grid.notna() & (grid != ""), None).iloc[first:last, left:right].map(_whole)
+    grid = _grid(rows, (left, right), (first, last))
+    if where is None or not _RANGE.fullmatch(where):  # who names a range means all that is in it
+        grid = _without_strays(grid, path, notes)
     grid = grid[grid.notna().any(axis=1).cummax()]
+    if not len(grid):
+        raise DataError(f"{path}: {option}{where} holds no filled cell. Name another range.")
     head = _head(grid, path, notes)
     grid = grid.iloc[head:]
     _check_one_table(grid, path, title if len(books) > 1 else "", option)
@@ -62,76 +83,155 @@ def read_sheet(path: Path, raw: bytes, where: str | None, option: str, largest: 
     body = grid.iloc[1:]
     body = body[body.notna().any(axis=1)]
     kept = [n for n, named in enumerate(names) if named or body.iloc[:, n].notna().any()]
+    lines, places = body.index.to_numpy(dtype=int) + 1, [int(grid.columns[n]) for n in kept]
     body = body.iloc[:, kept]
-    lines = body.index.to_numpy(dtype=int) + 1
-    body.columns = pd.Index([names[n] or f"column {n + 1}" for n in kept])
+    body.columns = pd.Index([names[n] or f"column {place + 1}" for n, place in zip(kept, places, strict=True)])
     return Sheet(body.reset_index(drop=True), lines, notes)
 
 
+def _grid(rows: Rows, columns: tuple[int, int | None], lines: tuple[int, int | None]) -> pd.DataFrame:
+    """The cells within some columns and lines, under their places in the sheet; of empty lines and columns that follow
+    each other, however many, there is one."""
+    left, right = columns
+    within = {line: row[left:right] for line, row in rows.items() if lines[0] <= line < (lines[1] or _LINES)}
+    within = {line: row for line, row in within.items() if any(cell is not None for cell in row)}
+    filled = sorted({left + n for row in within.values() for n, cell in enumerate(row) if cell is not None})
+    places, at = _with_gaps(filled, left), _with_gaps(sorted(within), lines[0])
+    cells = ([_cell(within.get(line, ()), place - left) for place in places] for line in at)
+    return pd.DataFrame(list(cells), index=at, columns=places, dtype=object)
+
+
+def _with_gaps(places: Sequence[int], first: int) -> list[int]:
+    """The places in order, and the one before each that does not follow another."""
+    found = list[int]()
+    for place in places:
+        if place > (found[-1] + 1 if found else first):
+            found.append(place - 1)
+        found.append(place)
+    return found
+
+
+def _cell(row: Sequence[Any], place: int) -> Any:
+    return row[place] if place < len(row) else None
+
+
+def _without_strays(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> pd.DataFrame:
+    """The grid without single cells that stand apart below an empty line or beside an empty column, at its ends: they
+    are no table, but slips of the hand, or remarks."""
+    strays = list[str]()
+    for axis in (0, 1, 0):
+        while len(grid):
+            filled = grid.notna().to_numpy()
+            empty = np.flatnonzero(~filled.any(axis=1 - axis))
+            if not len(empty) or empty[-1] == 0 or not filled.take(range(empty[-1]), axis).any():
+                break
+            apart = filled.take(range(empty[-1] + 1, filled.shape[axis]), axis)
+            if apart.sum() != 1:
+                break
+            row, column = np.argwhere(filled)[-1] if axis == 0 else np.argwhere(filled.T)[-1][::-1]
+            strays.append(f"{_letters(int(grid.columns[column]))}{int(grid.index[row]) + 1}")
+            grid = grid.iloc[: empty[-1]] if axis == 0 else grid.iloc[:, : empty[-1]]
+    if strays:
+        notes.append(Finding("table.strays", {"file": path.name, "cells": strays[:8], "n": len(strays)}))
+    return grid
+
+
 def _whole(cell: Any) -> Any:
-    """A cell with a whole number as an integer: some programs hold every number as a float."""
-    return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell
+    """A cell with a whole number as an integer: some programs hold every number as a float. None for an empty one."""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
+        return int(cell)
+    return None if cell == "" or (isinstance(cell, float) and math.isnan(cell)) else cell
 
 
-def _any(row: Sequence[Any]) -> bool:
-    return any(cell is not None and cell != "" for cell in row)
-
-
-def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, list[Sequence[Any]]]]:
-    """The sheets by name, each with its rows."""
+def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, Rows]]:
+    """The sheets by name, each with its filled rows."""
     try:
-        if raw.startswith(_ZIP):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a library cannot keep of a workbook, such as a drop-down list
+            if not raw.startswith(_ZIP):
+                return _of_calamine(raw)
             with zipfile.ZipFile(io.BytesIO(raw)) as parts:
-                if sum(part.file_size for part in parts.infolist()) > largest:
-                    what = f"the workbook unpacks to more than {largest:,} bytes"
+                if sum(part.file_size for part in parts.infolist()) > min(largest, UNPACKED):
+                    what = f"the workbook unpacks to more than {min(largest, UNPACKED):,} bytes"
                     raise DataError(f"{path}: {what}. Save the sheet as CSV.")
-                is_xlsx = "[Content_Types].xml" in parts.namelist()
-            if is_xlsx:
-                return _of_openpyxl(raw)
-        return _of_calamine(raw)
+                if opendocument.is_opendocument(parts):
+                    content = io.BytesIO(parts.read(opendocument.PART))
+                    return [(title, _filled(rows)) for title, rows in opendocument.sheets_in(content)]
+            return _of_openpyxl(raw)
+    except _Much as error:
+        raise DataError(f"{path}: {error}.") from None
     except ModuleNotFoundError as missing:
         name = (missing.name or "").partition(".")[0]
         way = "pip install 'undogmatic[sheets]', or save the sheet as CSV"
         raise ConfigError(f"{path}: reading a workbook needs {name}, which is not installed: {way}.") from None
-    except (KeyError, ValueError, TypeError, zipfile.BadZipFile, OSError) as error:
+    except _DAMAGED as error:
         why = brief(str(error).splitlines()[0] if str(error) else type(error).__name__, 200).strip("'\"")
-        raise DataError(f"{path}: not a workbook that can be read ({why}). Save the sheet as CSV.") from None
+        way = "It may be damaged: open it in a spreadsheet program, and save the sheet as CSV"
+        raise DataError(f"{path}: not a workbook that can be read ({why}). {way}.") from None
 
 
-def _of_openpyxl(raw: bytes) -> list[tuple[str, list[Sequence[Any]]]]:
+class _Much(Exception):
+    """A sheet that is larger than what is read."""
+
+
+def _filled(rows: Iterable[tuple[int, Sequence[Any]]]) -> Rows:
+    """The rows that are filled, each up to its last filled cell, by their places from 0. Raises _Much."""
+    found, cells = dict[int, list[Any]](), 0
+    for place, row in rows:
+        if place >= _LINES:
+            raise ValueError(f"it has a cell beyond line {_LINES:,}, which no sheet has")
+        whole = [_whole(cell) for cell in row]
+        while whole and whole[-1] is None:
+            whole.pop()
+        if whole:
+            found[place] = whole
+            cells += len(whole)
+        if cells > MOST_CELLS:
+            what = f"up to line {place + 1:,} the sheet holds more than {MOST_CELLS:,} cells, the most that is read"
+            raise _Much(f"{what} of a workbook. Delete what is not needed, or save the sheet as CSV")
+    return found
+
+
+def _of_openpyxl(raw: bytes) -> list[tuple[str, Rows]]:
     needs("openpyxl")
     import openpyxl
     from openpyxl.utils.exceptions import InvalidFileException
 
-    def sheets(values: bool) -> list[tuple[str, list[Sequence[Any]]]]:
+    def sheets(values: bool) -> list[tuple[str, Rows]]:
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=values)
-        found = [(sheet.title, list[Sequence[Any]](sheet.iter_rows(values_only=True))) for sheet in book.worksheets]
+        found = []
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()  # or each row would be as wide as the farthest cell of the sheet is far
+            found.append((sheet.title, _filled(enumerate(sheet.iter_rows(values_only=True)))))
         book.close()
         return found
 
     try:
         written = sheets(False)
-        if not any(_is_formula(cell) for _, rows in written for row in rows for cell in row):
+        if not any(_is_formula(cell) for _, rows in written for row in rows.values() for cell in row):
             return written
-        known = [rows for _, rows in sheets(True)]  # what formulas came to, where the workbook holds it
-        both = ((title, zip(value, rows, strict=True)) for (title, rows), value in zip(written, known, strict=True))
-        return [(t, [[w if v is None else v for v, w in zip(*row, strict=True)] for row in rows]) for t, rows in both]
+        known = dict(sheets(True))  # what formulas came to, where the workbook holds it
     except InvalidFileException as error:
         raise ValueError(str(error)) from None
+    for title, rows in written:
+        for line, row in rows.items():
+            values = known[title].get(line, ())
+            row[:] = [cell if _cell(values, n) is None else values[n] for n, cell in enumerate(row)]
+    return written
 
 
 def _is_formula(cell: Any) -> bool:
     return isinstance(cell, str) and cell.startswith("=")
 
 
-def _of_calamine(raw: bytes) -> list[tuple[str, list[Sequence[Any]]]]:
+def _of_calamine(raw: bytes) -> list[tuple[str, Rows]]:
     needs("python_calamine")
     import python_calamine
 
     try:
         book = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
-        names = book.sheet_names
-        return [(name, list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))) for name in names]
+        sheets = ((name, book.get_sheet_by_name(name)) for name in book.sheet_names)
+        return [(name, _filled(enumerate(sheet.to_python(skip_empty_area=False)))) for name, sheet in sheets]
     except python_calamine.CalamineError as error:
         raise ValueError(str(error)) from None
 
@@ -180,11 +280,11 @@ def _head(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> int:
 def _check_one_table(grid: pd.DataFrame, path: Path, title: str, option: str) -> None:
     """Raise DataError where below or beside the first table there seems to be another, or its heads take two lines."""
     filled = grid.notna().to_numpy()
-    top, sheet = int(grid.index[0]), f"{title}!" if title else ""
+    sheet = f"{title}!" if title else ""
 
     def told(what: str, rows: tuple[int, int], columns: tuple[int, int]) -> DataError:
-        (first, last), (left, right) = rows, (int(grid.columns[n]) for n in columns)
-        span = f"{sheet}{_letters(left)}{top + first + 1}:{_letters(right)}{top + last + 1}"
+        (first, last), (left, right) = (int(grid.index[n]) + 1 for n in rows), (int(grid.columns[n]) for n in columns)
+        span = f"{sheet}{_letters(left)}{first}:{_letters(right)}{last}"
         shown = span if re.fullmatch(r"[\w:]+", span) else f"'{span}'"
         return DataError(f"{path}: {what}. Name the range of one table: {option}{shown}.")
 
@@ -206,7 +306,8 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, option: str) ->
         again = {fold(str(cell)) for cell in grid.iloc[after].dropna()} & names
         if again or (below != above).any() or _is_text_above_numbers(grid, after):
             cells = ", ".join(brief(str(cell), 30) for cell in grid.iloc[after].dropna()[:4])
-            what = f"line {top + after + 1}, below an empty line, seems to begin another table, or totals ({cells})"
+            line = int(grid.index[after]) + 1
+            what = f"line {line}, below an empty line, seems to begin another table, or totals ({cells})"
             raise told(what, (0, int(empty[0]) - 1), (left, right))
     unnamed = [n for n in range(left, right + 1) if not filled[0, n] and filled[1:, n].any()]
     second = grid.iloc[1] if len(grid) > 1 else None

@@ -21,6 +21,7 @@ from undogmatic.datasets.cells import Cells, as_slice, read_cells
 from undogmatic.datasets.columns import SETTING, SETTINGS, Columns, find_columns, quoted, side_of, tokens
 from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
+from undogmatic.datasets.rows import unread_rows
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.datasets.together import groups_of
 from undogmatic.errors import ConfigError, DataError
@@ -47,6 +48,8 @@ DOUBTFUL = (
 )
 """What was assumed and may well be otherwise; it is told first."""
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
+_LOST_LABELS = (said.FORMULA, said.DATE, said.ERROR)
+"""Why a label is damaged, rather than not given."""
 _FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.REFUSAL, said.ERROR)
 
 
@@ -113,7 +116,45 @@ class _Builder:
                 "the files have different columns, and no column with the ids of the items by which they could be "
                 f"joined. Columns: {', '.join(map(str, self.cells.columns))}. Name it: --item COLUMN."
             )
+        self._leave_out_cut(kept)
         self.turned = np.zeros(len(self.cells), dtype=bool)
+
+    def _leave_out_cut(self, kept: np.ndarray) -> None:
+        """Leave out the rows of CSV that end before a verdict or a label: what they were to say is lost, unless they
+        are remarks such as a footer. `kept`: which of the files' rows there still are."""
+        speaking = [frame.cut if self._speaks(frame) else {} for frame in self.frames]
+        ends = [
+            pd.Series(cut, dtype=object).reindex(range(len(frame.cells)))
+            for cut, frame in zip(speaking, self.frames, strict=True)
+        ]
+        cut = pd.concat(ends, ignore_index=True).to_numpy(dtype=object)[kept]
+        is_cut = pd.notna(cut) & ~self._says(slice(None))
+        if not is_cut.any():
+            return
+        remark = is_cut & (cut == True)  # noqa: E712
+        for rows, key, told in ((remark, "remarks", self.notes), (is_cut & ~remark, "cut_rows", self.problems)):
+            if rows.any():
+                facts = {"n": int(rows.sum()), "place": self.places[int(np.argmax(rows))]}
+                told.append(Finding(f"table.{key}", facts | ({} if told is self.notes else {"rows": facts["n"]})))
+        self.cells, self.file = self.cells[~is_cut].reset_index(drop=True), self.file[~is_cut]
+        self.places = self.places[~is_cut]
+
+    def _unread(self, lost: pd.DataFrame, labels: pd.DataFrame) -> int:
+        """How many rows may have held a verdict or a label and could not be read; and items whose only labels are
+        damaged (`lost`), of which nobody knows what they were."""
+        other = sum(frame.unread for frame in self.frames if not self._speaks(frame))
+        known = labels[["item", "criterion"]].drop_duplicates()
+        mute = lost.drop_duplicates().merge(known, how="left", indicator=True)["_merge"] == "left_only"
+        return unread_rows(self.problems) - other + int(mute.sum())
+
+    def _speaks(self, frame: Frame) -> bool:
+        """Whether a file has a column of verdicts or labels, rather than texts and facts alone."""
+        return not {*self.columns.verdicts, *self.columns.labels}.isdisjoint(frame.cells.columns)
+
+    def _says(self, rows: Any) -> np.ndarray:
+        """Which of the rows hold a verdict or a label."""
+        names = [*self.columns.verdicts, *self.columns.labels]
+        return np.asarray(self.cells[names].notna().any(axis=1).to_numpy(dtype=bool)[rows])
 
     def _of_log(self, options: TableOptions) -> TableOptions:
         """The options with the columns that a tool's log has by the names that its reader gives them."""
@@ -147,6 +188,7 @@ class _Builder:
         if any(frame.is_log for frame in self.frames):  # where a verdict stands beside each of its labels
             verdicts = verdicts.drop_duplicates([name for name in verdicts if name != "row"]).reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
+        faults.check_voices(verdicts, labels, self.frames[0].name)
         verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
         of_verdicts, of_labels = read_cells(verdicts["raw"].to_numpy()), read_cells(labels["raw"].to_numpy())
         if not of_verdicts.said and not of_labels.said:
@@ -165,6 +207,7 @@ class _Builder:
             verdicts["reason"] = np.where(verdicts["verdict"].isna() & pd.notna(why), why, verdicts["reason"])
         labels["label"], labels["reason"] = self._values(labels, of_labels, scales, by_criterion, "labels")
         labels = labels[~labels["reason"].isin((said.EMPTY, said.NOT_APPLICABLE)).to_numpy(dtype=bool)]
+        lost = labels.loc[labels["reason"].isin(_LOST_LABELS), ["item", "criterion"]]
         if scales.kind == "pairwise":
             for rows, name in ((verdicts, "verdict"), (labels, "label")):
                 orders.turn(rows, name, self.turned[rows["row"].to_numpy(dtype=int)])
@@ -175,11 +218,13 @@ class _Builder:
         keys = ["item", "judge", "criterion", "repeat", "order"]
         verdicts = faults.unique(verdicts, keys, "verdict", self.notes, self.problems, columns.repeat is None)
         labels = faults.unique(labels, ["item", "criterion", "rater"], "label", self.notes, self.problems)
+        lost = pd.concat([lost, labels.loc[labels["reason"] == said.CONTRADICTION, ["item", "criterion"]]])
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
         faults.compare(verdicts, labels, items, scales, self.joined, self.problems)
         settings = self._settings()
+        unread = self._unread(lost, labels)
         table = VerdictTable(
             kind=scales.kind,
             verdicts=_plain(verdicts, VERDICT_COLUMNS),
@@ -189,6 +234,9 @@ class _Builder:
             categories=scales.categories,
             criterion_scales={name: own.ends for name, own in by_criterion.items() if own.ends is not None},
             selection=self.selection,
+            rows=sum(len(frame.cells) + frame.unread for frame in self.frames),
+            unread=unread,
+            unaccounted=faults.unaccounted(verdicts, labels, unread),
             sources={frame.name: frame.digest for frame in self.frames},
             settings=settings,
             reading=self.reading,
@@ -228,7 +276,8 @@ class _Builder:
                 what = f"`{columns.item}`, read as the ids of the items, is empty here and in {n} of {len(ids)} rows"
                 way = "If cells were merged in the spreadsheet, write the value into every one of them"
                 raise DataError(f"{first}: {what}. {way}; or name another column: --item COLUMN.")
-            self.problems.append(Finding("table.no_id", {"n": n, "column": columns.item, "place": first}))
+            facts = {"n": n, "column": columns.item, "place": first, "rows": int(self._says(lacking).sum())}
+            self.problems.append(Finding("table.no_id", facts))
         self.case = ids
         if not self.systems:
             return ids

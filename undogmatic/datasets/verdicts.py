@@ -21,7 +21,7 @@ from undogmatic.datasets.labels import ends_of, scale_for
 from undogmatic.datasets.narrow import VERDICT, Keys, Wide, has, of_cases, one_name, with_quotes
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.roles import as_settings, check_fields
-from undogmatic.datasets.rows import SUFFIXES, Names, beside_tables, empty, table_file, tables_in
+from undogmatic.datasets.rows import SUFFIXES, Names, beside_tables, empty, table_file, tables_in, unread_rows
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
@@ -213,6 +213,13 @@ class VerdictsDataset:
                     table = numbers if same else table
         except (ConfigError, DataError) as error:
             raise type(error)(as_settings(str(error))) from None
+        lost = [problem for problem in table.problems if problem.values.get("rows")]
+        if table.unread and lost:
+            # The analyses of a run know failed judgments of known items alone: what is lost would be counted nowhere.
+            where = lost[0].values.get("place") or lost[0].values.get("text") or self.about
+            what = f"{unread_rows(lost):,} of {table.rows:,} rows cannot be read (the first: {where})"
+            way = f"Repair them, or delete them, or count them as missing verdicts: undogmatic check {self.files[0]}"
+            raise DataError(f"{self.about}: {what}. {way}")
         self.read = [Finding("table.in_run", {"note": note}) for note in (*table.read, *table.problems)]
         if table.kind not in ("numeric", "ordered", "pass_fail"):
             way = "undogmatic check reads them"

@@ -59,7 +59,7 @@ def _words(text: str) -> list[str]:
 
 
 def _sentences(text: str) -> float:
-    return max(1.0, len(re.findall(r"[.!?]+(?:\s|$)", text)))
+    return max(1.0, len(re.findall(r"(?<![.!?])[.!?]++(?:\s|$)", text)))
 
 
 SURFACES: dict[str, Surface] = {

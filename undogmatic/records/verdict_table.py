@@ -25,7 +25,8 @@ AS_GIVEN, SWAPPED = "as_given", "swapped"
 VERDICT_COLUMNS = ("item", "judge", "criterion", "repeat", "order", "verdict", "confidence", "reason", "place")
 LABEL_COLUMNS = ("item", "criterion", "rater", "label")
 SLICE = "slice."
-
+NOT_JUDGED = "not judged"
+"""Why an item that was labelled has no verdict where the judge has no record of it at all."""
 
 Selection = Literal["unknown", "all", "random", "by_verdict", "probabilities"]
 """How the labelled items were chosen: declared, never guessed. "unknown" (nothing was declared), "all" of them, at
@@ -53,6 +54,10 @@ class VerdictTable:
         criterion_scales: The scale of a criterion that is not on `scale`.
         read: What was recognised and assumed, in sentences, the most doubtful first.
         problems: What is wrong in the files and was left out, each with its place.
+        rows, unread: How many rows the files have, and how many of them could not be read. What these say is not known:
+            each may hold a verdict of any judge on a labelled item.
+        unaccounted: How many of the unread rows count as missing verdicts of each judge: all but those that are counted
+            already, because a labelled item has no row of a judge.
         sources: File name -> SHA-256 of its bytes.
         reading: The options by which the files were read that other commands of the same files
             take too, as they are typed.
@@ -69,6 +74,9 @@ class VerdictTable:
     selection: Selection = "unknown"
     read: Sequence[Finding] = ()
     problems: Sequence[Finding] = ()
+    rows: int = 0
+    unread: int = 0
+    unaccounted: int = 0
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reading: Sequence[str] = ()
@@ -107,10 +115,11 @@ class VerdictTable:
         ids = pd.Series(self.items.index.astype(str), index=self.items.index)
         keys = {"length": ids.str.len(), "id": ids}
         if ids.str.fullmatch(r"(row|text) \d+").all():
-            known = self.items.drop(columns="group")
+            means = dict[str, pd.Series]()
             for rows, who, value in ((self.labels, "rater", "label"), (self.verdicts, "judge", "verdict")):
                 for (_, name), own in rows.groupby(["criterion", who]):
-                    known[f"{value} {name}"] = own.groupby("item")[value].mean().reindex(known.index)
+                    means[f"{value} {name}"] = own.groupby("item")[value].mean().reindex(self.items.index)
+            known = pd.concat([self.items.drop(columns="group"), pd.DataFrame(means, self.items.index)], axis=1)
             keys = {"known": pd.util.hash_pandas_object(known.astype(str), index=False), **keys}
         items = self.items.loc[pd.DataFrame(keys).sort_values(list(keys)).index]
         place = pd.Series(np.arange(len(items)), index=items.index)
@@ -130,6 +139,12 @@ class VerdictTable:
         scale = self.criterion_scales.get(criterion, self.scale)
         whole = replace(self, scale=scale)
         return JudgeTable(whole, judge, criterion, verdicts.reset_index(drop=True), labels.reset_index(drop=True))
+
+
+def counts_silence(judged: int, labelled: int) -> bool:
+    """Whether labelled items without a row of a judge count as missing verdicts, as an empty cell does: where they are
+    at most half of the labelled ones. A judge that has rows on fewer was asked about these alone."""
+    return 2 * judged >= labelled > judged
 
 
 @dataclass(frozen=True)
@@ -166,8 +181,7 @@ class JudgeTable:
     def _pairs(self) -> dict[bool, pd.DataFrame]:
         said = self.labels[["item", "rater", "label"]].dropna(subset=["label"])
         joined = self._first.merge(said, on="item")
-        n, of = self.labelled
-        if 2 * n >= of > n:  # a judge that is silent in no row at all is as silent as in an empty cell
+        if counts_silence(*self.labelled):
             lost = said[~said["item"].isin(joined["item"])]
             lost = lost.assign(group=self.table.items["group"].reindex(lost["item"]).to_numpy(), verdict=np.nan)
             joined = pd.concat([joined, lost.assign(order=None)], ignore_index=True)

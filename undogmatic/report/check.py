@@ -443,6 +443,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
         "problems": [*map(words.say, table.problems)],
     }
     about |= {"files": dict(table.sources), "selection": table.selection}
+    about |= {"rows": table.rows, "unread": table.unread}
     options = result.options.model_dump(mode="json")
     return {"answer": first_line(result, words), "judges": judges, "together": told(result.together)} | {
         "table": about, "options": options, "digests": dict(result.digests)

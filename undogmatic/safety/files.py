@@ -25,7 +25,7 @@ the user's umask decides."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _QUOTED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def write(path: Path, text: str | Iterable[str], mode: int = OWN) -> None:

@@ -6,6 +6,7 @@ file. None of them runs code, and what would take long or fill the memory is ref
 """
 
 import functools
+import json
 import math
 import os
 import re
@@ -52,6 +53,7 @@ _HALF = "it holds half of a character (a lone surrogate)"
 _JSON = {"recursion limit": _DEEP, "number out of range": _LONG, "hex escape": _HALF, "surrogate": _HALF}
 _QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
+_BETWEEN = re.compile(r"[\s,]*+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Control characters and the marks that reverse the direction of writing: a text may use them to disguise itself.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -105,6 +107,56 @@ def json_value(
     if not infinite or text.count("[") + text.count("{") > deepest:
         _check_parts(value, deepest, infinite)
     return value
+
+
+class Doubled(dict[str, Any]):
+    """An object of JSON in which a key stands twice, so that nobody knows which of its values is meant."""
+
+    key: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) == len(pairs):
+        return made
+    seen = set[str]()
+    doubled = Doubled(made)
+    doubled.key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    return doubled
+
+
+def json_with_doubled(text: str) -> Any:
+    """The value of a text that `json_value` has read, in which an object whose keys are not all different is `Doubled`:
+    by itself the reader keeps the last of the values, without a word."""
+    return json.loads(text, object_pairs_hook=_object)
+
+
+def whole_entries(text: str) -> list[Any]:
+    """The entries of a list in JSON that breaks off, as far as they are whole; objects as in `json_with_doubled`."""
+    decoder, found = json.JSONDecoder(object_pairs_hook=_object), list[Any]()
+    place = text.index("[") + 1
+    while True:
+        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]
+        try:
+            entry, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return found
+        if end == len(text) and not isinstance(entry, dict | list):
+            return found  # a number may be cut: 12 of 123
+        found.append(entry)
+        place = end
+
+
+def doubled_key(value: Any) -> str | None:
+    """A key that stands twice in an object, anywhere in a value of `json_with_doubled`; None if there is none."""
+    level = [value]
+    while level:
+        for part in level:
+            if isinstance(part, Doubled):
+                return part.key
+        holders = [part for part in level if isinstance(part, dict | list)]
+        level = [part for holder in holders for part in (holder.values() if isinstance(holder, dict) else holder)]
+    return None
 
 
 def _check_parts(value: Any, deepest: int, infinite: bool) -> None:

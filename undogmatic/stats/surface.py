@@ -111,7 +111,7 @@ KERNELS = 8
 
 _QUOTES = "\"'“”‘’«»"
 _HYPHENS = "-–—"
-_SENTENCE_END = re.compile(r"[.!?…]+(?:\s+|$)")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s+|$)")
 _WORD = re.compile(r"\w+")
 _LONG_WORD = 12
 

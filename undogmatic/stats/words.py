@@ -46,7 +46,7 @@ _PUNCTUATION = {
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d[\d.,/]*")
 _IN_NUMBER = re.compile(r"\d(\W)(?=\d)")
-_SENTENCE_END = re.compile(r"[.!?…]+(?:\s|$)")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s|$)")
 _NAMED_NUMBER = re.compile(r"\b(?:[A-ZÀ-Ý]\w*|\w{1,4}\.|n[ºo°]\.?|§)\s*(?:n[ºo°]\.?\s*)?\d")
 """A word with a capital, or an abbreviation, and a number: "Tema 69", "art. 5"."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")

@@ -12,10 +12,25 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, kept, load, text_of, whole
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    Unread,
+    at,
+    cell,
+    facts,
+    is_record,
+    joined,
+    kept,
+    load,
+    text_of,
+    whole,
+)
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL
-from undogmatic.safety.outside import JSON_BYTES, Unreadable, json_value, opened
+from undogmatic.safety.outside import JSON_BYTES, Unreadable, decoded, json_value, json_with_doubled, opened
 
 WORDS = {"C": "correct", "I": "incorrect", "P": "partial"}
 """What Inspect's letters say. Its "N" (no answer) is no verdict."""
@@ -155,26 +170,40 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
     log: dict[str, Any] = {"status": None}
     samples: dict[tuple[int, str], Any] = {}
     with opened(path) as file:
-        for member in _members(file, path, problems):
+        members, is_whole = _members(file, path)
+        for member in members:
             if not member.name.startswith("samples/") and member.name not in ("_journal/start.json", "header.json"):
                 continue
             try:
-                value = json_value(_unpack(file, member), infinite=True)
+                text = decoded(_unpack(file, member))
+                json_value(text, infinite=True)
+                value = json_with_doubled(text)
             except (Unreadable, ValueError, zlib.error, OSError) as error:
-                problems.append(f"{path}#{member.name}: {error}; it was left out.")
+                rows = int(member.name.startswith("samples/"))
+                problems.append(Unread(f"{path}#{member.name}: {error}; it was left out.", rows))
+                continue
+            if not is_record(value, f"{path}#{member.name}", problems):
                 continue
             if member.name.startswith("samples/"):
                 samples[value.get("epoch") or 1, str(value.get("id"))] = value
             else:
                 log |= value
+    if not is_whole:
+        # The log tells how many samples there were to be; of each that is not there nobody knows what it was.
+        planned, epochs = at(log, "eval", "dataset", "samples"), at(log, "eval", "config", "epochs")
+        wanted = planned * (epochs if isinstance(epochs, int) else 1) if isinstance(planned, int) else 0
+        what = f"breaks off (a run that crashed, or half a copy); {len(members)} whole parts of it were read"
+        problems.append(Unread(f"{path}: {what}.", max(1, wanted - len(samples))))
     return log, list(samples.values())
 
 
-def _members(file: BufferedReader, path: Path, problems: list[str]) -> list[_Member]:
-    """The files of an archive by its list of contents; without one, which is written last, one after the other."""
+def _members(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
+    """The files of an archive by its list of contents, and whether it has one; without it, which is written last, one
+    after the other."""
     try:
         listed = zipfile.ZipFile(file).infolist()
-        return [_Member(i.filename, i.header_offset, i.compress_type, i.compress_size, i.file_size) for i in listed]
+        named = ((i.filename, i.header_offset, i.compress_type, i.compress_size, i.file_size) for i in listed)
+        return [_Member(*one) for one in named], True
     except (zipfile.BadZipFile, struct.error, OSError):
         pass
     found, start = list[_Member](), 0
@@ -189,10 +218,7 @@ def _members(file: BufferedReader, path: Path, problems: list[str]) -> list[_Mem
         start = end
     if not found:
         raise DataError(f"{path}: begins like a log of Inspect (.eval) and holds no whole part of one.")
-    problems.append(
-        f"{path}: breaks off (a run that crashed, or half a copy); {len(found)} whole parts of it were read."
-    )
-    return found
+    return found, False
 
 
 def _unpack(file: BufferedReader, member: _Member) -> bytes:

@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL, as_number
-from undogmatic.safety.outside import Unreadable, brief, decoded, json_value, opened, read_bytes, read_lines
+from undogmatic.records.results import Finding
+from undogmatic.records.verdict_table import NOT_JUDGED
+from undogmatic.safety.outside import (
+    Doubled,
+    Unreadable,
+    brief,
+    decoded,
+    doubled_key,
+    json_value,
+    json_with_doubled,
+    opened,
+    read_bytes,
+    read_lines,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,6 +100,17 @@ def head_of(path: Path) -> Head | None:
     return Head(path, raw, None)
 
 
+class Unread(str):
+    """A problem by which records of a file could not be read; `rows` says how many."""
+
+    rows: int
+
+    def __new__(cls, text: str, rows: int = 1) -> Unread:
+        made = super().__new__(cls, text)
+        made.rows = rows
+        return made
+
+
 Given = list[tuple[str, Any]]
 """Records of a file, such as its samples, with their places."""
 _SHAPE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -136,7 +160,7 @@ class Reader:
             list(self.rows([one], source, []))
         except _SHAPE as error:
             why = f"{type(error).__name__}: {error}"
-            problems.append(f"{one[0]}: is built otherwise than in {self.name} ({why}); it was left out.")
+            problems.append(Unread(f"{one[0]}: is built otherwise than in {self.name} ({why}); it was left out."))
             return False
         return True
 
@@ -222,7 +246,8 @@ def load(path: Path) -> tuple[Any, bool]:
     try:
         text = decoded(read_bytes(path, LOG_BYTES))
         try:
-            return json_value(text, infinite=True, most=LOG_PARTS), False
+            json_value(text, infinite=True, most=LOG_PARTS)
+            return _single(json_with_doubled(text), path), False
         except Unreadable as error:
             try:
                 return json_value(text, infinite=True, most=LOG_PARTS, partial=True), True
@@ -232,11 +257,19 @@ def load(path: Path) -> tuple[Any, bool]:
         raise DataError(f"{error.at(str(path)).removesuffix('.')}. Is it the file as the tool wrote it?") from None
 
 
+def _single(value: Any, path: Path) -> Any:
+    """What holds the records of a file. Raises DataError where a key stands twice in it."""
+    if isinstance(value, Doubled):
+        what = f"the key {brief(value.key)} stands in it a second time, so that it is not known which is meant"
+        raise DataError(f"{path}: {what}. Delete one of them.")
+    return value
+
+
 def entries(path: Path, problems: list[str], *keys: str) -> list[Any]:
     """The list at the end of these keys of a JSON file; without its last entry where the file breaks off there."""
     value, half = load(path)
     for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
+        value = _single(value.get(key), path) if isinstance(value, Mapping) else None
     return whole(value, half, path, problems)
 
 
@@ -245,8 +278,10 @@ def whole(found: Any, half: bool, path: Path, problems: list[str]) -> list[Any]:
     kept = list(found) if isinstance(found, list) else []
     if half:
         kept = kept[:-1]
-        problems.append(f"{path}: breaks off; {len(kept)} whole entries were read, the one that is cut was left out.")
-    return [value for n, value in enumerate(kept, 1) if _is_object(value, f"{path}#{n}", problems)]
+        problems.append(
+            Unread(f"{path}: breaks off; {len(kept)} whole entries were read, the one that is cut was left out.")
+        )
+    return [value for n, value in enumerate(kept, 1) if is_record(value, f"{path}#{n}", problems)]
 
 
 def records(path: Path, problems: list[str], *keys: str) -> Given:
@@ -260,30 +295,37 @@ def records(path: Path, problems: list[str], *keys: str) -> Given:
         found = [(f"{path}#{n}", value) for n, value in enumerate(entries(path, problems, *inside), 1)]
     else:
         found = [(f"{path}:{n}", value) for n, value in lines(path, problems)]
-    return [(place, value) for place, value in found if _is_object(value, place, problems)]
+    return [(place, value) for place, value in found if is_record(value, place, problems)]
 
 
-def _is_object(value: Any, place: str, problems: list[str]) -> bool:
+def is_record(value: Any, place: str, problems: list[str]) -> bool:
+    """Whether a value is an object in which no key stands twice; else it is a problem."""
     if not isinstance(value, Mapping):
-        problems.append(f"{place}: {brief(value)}, where an object was expected; it was left out.")
-    return isinstance(value, Mapping)
+        problems.append(Unread(f"{place}: {brief(value)}, where an object was expected; it was left out."))
+        return False
+    if (twice := doubled_key(value)) is not None:
+        problems.append(Unread(f"{place}: the key {brief(twice)} stands in it a second time; it was left out."))
+        return False
+    return True
 
 
 def _cells(path: Path, problems: list[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows of a CSV file by column; one that is cut is a problem."""
     from undogmatic.datasets.rows import csv_rows
 
-    rows = csv_rows(path, ",;\t")
+    quotes = list[Finding]()
+    rows = csv_rows(path, ",;\t", quotes)
     header = next(rows).cells
-    try:
-        for row in rows:
-            if len(row.cells) == len(header):
-                yield f"{path}:{row.first}", dict(zip(header, row.cells, strict=True))
-            else:
-                what = f"{len(row.cells)} cells under {len(header)} columns"
-                problems.append(f"{path}:{row.first}: {what}; the row was left out.")
-    except DataError as error:
-        problems.append(f"{error} What stands before was read.")
+    for row in rows:
+        if len(row.cells) == len(header):
+            yield f"{path}:{row.first}", dict(zip(header, row.cells, strict=True))
+        else:
+            what = f"{len(row.cells)} cells under {len(header)} columns"
+            problems.append(Unread(f"{path}:{row.first}: {what}; the row was left out."))
+    for one in quotes:
+        where, n = one.values.get("place", path), one.values["rows"]
+        what = f"a quote is never closed, so that about {n} {'row' if n == 1 else 'rows'} could not be read"
+        problems.append(Unread(f"{where}: {what}.", n))
 
 
 def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -300,7 +342,7 @@ def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: l
     judged = {(row["item"], row.get("criterion")) for row in verdicts}
     for key, rows in by_key.items():
         if key not in judged:
-            yield from (r | {"judge": judge, "reason": "not judged"} for r in rows for judge in judges.get(key[1], ()))
+            yield from (r | {"judge": judge, "reason": NOT_JUDGED} for r in rows for judge in judges.get(key[1], ()))
     for criterion in dict.fromkeys(key[1] for key in by_key if key[1] not in judges):
         count = sum(len(rows) for key, rows in by_key.items() if key[1] == criterion)
         problems.append(
@@ -337,9 +379,14 @@ def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:
     """The values of the lines of a JSON Lines file with their numbers; a line that is no JSON is a problem."""
     for number, raw in read_lines(path):
         try:
-            yield number, json_value(raw, infinite=True)
+            text = decoded(raw)
+            json_value(text, infinite=True)
+            value = json_with_doubled(text)
         except Unreadable as error:
-            problems.append(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out.")
+            problems.append(Unread(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out."))
+            continue
+        if not isinstance(value, Mapping) or is_record(value, f"{path}:{number}", problems):
+            yield number, value
 
 
 def snake(name: Any) -> str:

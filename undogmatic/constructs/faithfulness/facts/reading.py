@@ -85,8 +85,15 @@ _CUT = re.compile(
     r"(?:\s+(?:e|and)\s+|\s*-\s*|,?\s+)$"
 )
 """What stands before a number that is only the end of a longer one, of which another part was not known."""
+_LONGEST_CUT = 60
+"""Letters in which such an end of a number is looked for: in front of every number of a long text it must be short."""
 _PERCENT = re.compile(r"%|(?:percent(?:age)?|por[ -]cento|per[ -]cent)\b")
 _COINS = {"dollar": "$", "dollars": "$", "reais": "r$", "real": "r$", "euros": "€", "pounds": "£"}
+
+
+def _is_cut(text: str, place: int) -> bool:
+    """Whether what begins at a place is only the end of a longer number."""
+    return _CUT.search(text, max(0, place - _LONGEST_CUT), place) is not None
 
 
 @functools.cache
@@ -175,13 +182,13 @@ def _numbers(text: str, language: Language) -> Iterator[Value]:
     several = compiled(f"(?:{'|'.join(names)}){ending}")
     for number, name in enumerate(names, 1):
         for match in re.finditer(rf"\b{name}{ending} (?P<unit>[a-z]+)", text):
-            if not (several.fullmatch(match["unit"]) or _CUT.search(text[: match.start()]) or match["unit"] in idle):
+            if not (several.fullmatch(match["unit"]) or _is_cut(text, match.start()) or match["unit"] in idle):
                 units = frozenset({f"the n-th {stem(match['unit'], language)}"})
                 yield Value("number", (number,), units, match[0], match.start())
     for match in _patterns()["number"][0].finditer(text):
         if match["spelled"] is not None:
             value = _spelled(match["spelled"], language)
-            if value is None or value <= 1 or _CUT.search(text[: match.start("spelled")]):
+            if value is None or value <= 1 or _is_cut(text, match.start("spelled")):
                 continue
         else:
             value = digits(match["digits"])
