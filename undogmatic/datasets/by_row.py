@@ -98,8 +98,8 @@ def places(
     first = first_row(wanted)
     for item, mark in wanted:
         if mark is None and numbers is not None and (row := _ROW.fullmatch(item)) is not None:
-            place = int(row[1]) - first
-            found[item, mark] = Place(numbers[place] if 0 <= place < len(numbers) else None)
+            at = int(row[1]) - first
+            found[item, mark] = Place(numbers[at] if 0 <= at < len(numbers) else None)
         elif item in of_id and (mark is None or mark in of_id[item]):
             found[item, mark] = Place(item)
     taken = {place.item for place in found.values()}
