@@ -22,7 +22,7 @@ from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import brief, read_bytes
+from undogmatic.safety.outside import Unreadable, brief, read_bytes
 
 
 class Frame(NamedTuple):
@@ -107,7 +107,10 @@ def cells_of(rows: Sequence[Mapping[str, Any]], flat: bool = True, place: str = 
         rows = [_flat(row) if dict in map(type, row.values()) else row for row in rows]
     names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
     check_size(place, len(names), len(rows))
-    return pd.DataFrame({name: pd.Series([_plain(row.get(name)) for row in rows], dtype=object) for name in names})
+    try:
+        return pd.DataFrame({name: pd.Series([_plain(row.get(name)) for row in rows], dtype=object) for name in names})
+    except Unreadable as error:
+        raise DataError(error.at(place)) from None
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,6 +131,8 @@ def _plain(cell: Any) -> Any:
         return None if not math.isfinite(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
     if cell is None or isinstance(cell, int):
         return cell
+    if isinstance(cell, bytes):
+        raise Unreadable(f"a cell holds bytes that are no UTF-8 text ({brief(cell, 40)}). Write the column as text.")
     if cell is pd.NA or cell is pd.NaT:
         return None
     return as_text(cell) if isinstance(cell, list | dict) else str(cell)
