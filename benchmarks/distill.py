@@ -37,6 +37,7 @@ from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import Student, embeddings_of
 from undogmatic.models.embeddings import Embeddings, MixedEmbeddings, StatesEmbeddings
 from undogmatic.readouts.probe import fitting_probe, shipped_probe, text_features
+from undogmatic.records.folding import Folding
 from undogmatic.records.records import Item
 from undogmatic.safety.paths import cache_folder
 from undogmatic.stats.jackknife import LeftOut, difference
@@ -108,7 +109,8 @@ def development(names: Sequence[str]) -> list[Row]:
     """Students of probes that did not see the texts either: what a student of the shipped probe may reach on others."""
     lesson = lesson_of(DevelopmentDataset().load())
     vectors = {name: opened(name)[0] for name in {*names, "states"}}
-    read = {name: (made.vectors(lesson.texts), alike(made.widths(lesson.texts[0]))) for name, made in vectors.items()}
+    texts = list(map(Folding.learnt(lesson.texts).read, lesson.texts))
+    read = {name: (made.vectors(texts), alike(made.widths(texts[0]))) for name, made in vectors.items()}
     folds = fold_codes(lesson.items)[0] % 4
     whos = ["teacher", *(f"student on {name}" for name in names)]
     whos += [f"probe on {name}" for name in names if name in ("states", "mixed")]

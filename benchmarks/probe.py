@@ -27,6 +27,7 @@ from undogmatic.constructs.shame.patterns import count, fitted, share, tfidf_rid
 from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_all, read_and_sift
 from undogmatic.models.base import Model
 from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe, text_features
+from undogmatic.records.folding import Folding, plain
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import means
@@ -69,10 +70,14 @@ def development() -> tuple[list[Item], list[Scored]]:
     print(f"development: {len(items)} texts, {how} ({', '.join(authors)})")
     rubric, model, engine = _opened()
     ends, texts = (rubric.minimum, rubric.maximum), [item.text for item in items]
-    _, of_texts, of_copies = read_and_sift(model, texts, DevelopmentDataset().copies(items), folds, engine)
+    copies, folding = DevelopmentDataset().copies(items), Folding.learnt(texts)
+    _, of_texts, of_copies = read_and_sift(model, texts, copies, folds, engine, folding)
     raw = held_out_raw(of_texts, labels, folds, copies=of_copies)
     scores, limits = held_out(raw, labels, folds, ends)
-    mapped = [held_out(raw, labels, folds, ends)[0] for raw in (lexical(texts, labels, folds), _patterns(items))]
+    mapped = [
+        held_out(raw, labels, folds, ends)[0]
+        for raw in (lexical(list(map(plain, texts)), labels, folds), _patterns(items))
+    ]
     return items, [Scored("probe", scores, *limits), *map(Scored, ("tfidf", "patterns"), mapped)]
 
 
@@ -100,7 +105,7 @@ def test() -> tuple[list[Item], list[Scored]]:
     # The probe's scores were mapped to the labels' quantiles with held-out development texts; so are the others'.
     maps = [
         calibrate(raw, labels)
-        for raw in (lexical([i.text for i in known], labels, fold_codes(known)[0]), _patterns(known))
+        for raw in (lexical([plain(i.text) for i in known], labels, fold_codes(known)[0]), _patterns(known))
     ]
     mapped = [
         np.interp(raw, m.raw_knots, m.score_knots) for raw, m in zip((counted, _patterns(items)), maps, strict=True)

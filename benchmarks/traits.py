@@ -28,6 +28,7 @@ from undogmatic.constructs.shame.patterns import tfidf_ridge
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset
 from undogmatic.fit.probe import VIEWS, calibrate, fit_probe, fold_codes, held_out, held_out_raw, origin, read_features
 from undogmatic.readouts.base import shown_text
+from undogmatic.records.folding import Folding
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import limits
@@ -147,10 +148,13 @@ def judged(name: str, split: str, ask: bool) -> Judges:
     rubric: Rubric = build(chosen.rubric, "rubric")
     model, engine = build(chosen.model, "model"), build(chosen.engine, "engine")
 
-    def features(items: Sequence[Item]) -> np.ndarray:
-        return asyncio.run(read_features(model, [shown_text(item, rubric) for item in items], VIEWS, engine))
-
     known = responses(name, "dev")
+    folding = Folding.learnt(shown_text(item, rubric) for item in known)
+
+    def features(items: Sequence[Item]) -> np.ndarray:
+        texts = [folding.read(shown_text(item, rubric)) for item in items]
+        return asyncio.run(read_features(model, texts, VIEWS, engine))
+
     items = known if split == "dev" else responses(name, "test")
     if split == "dev":
         found = development(rubric, known, features(known))

@@ -71,7 +71,7 @@ def test_the_page_of_a_notebook_says_what_was_judged_and_what_failed(gpt: Any) -
     assert f"<b>{int(found['error'].isna().sum())} of 1</b> judged by gpt" in page
     assert "<script>" not in page
     good = undogmatic.judge(TEXTS, model="patterns", progress=False)
-    assert "<b>2 of 2</b> judged by patterns-1, readout rules, rubric shame (0-100)" in good._repr_html_()
+    assert "<b>2 of 2</b> judged by patterns-2, readout rules, rubric shame (0-100)" in good._repr_html_()
     assert "Not judged" not in good._repr_html_()
     assert "<table" in good[["item_id", "score"]]._repr_html_()
 

@@ -72,7 +72,6 @@ PAST_THE_DOORS = {
     "readouts.adapter": "tells whether a text is JSON at all",
     "models.fitted": "hands a file that it has measured to safetensors",
     "report.document": "reads a picture that it has drawn",
-    "review.labels": "looks at the last byte of a file",
     "runs.folder": "hands a text that was read to pandas",
     "tracking.store": "makes the database's file its owner's",
     "tracking.template": "reads the migrations of MLflow, a few dozen files of its package",

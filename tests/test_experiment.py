@@ -277,7 +277,7 @@ def test_judging_worked_examples_or_what_a_model_was_fitted_on_is_said(tmp_path:
         (["+readout.n=3"], "`readout.n` was given with readout=auto"),
         (["model._target_=os.system"], "`model._target_` is 'os.system'"),
         (["dataset.split=tset"], "`dataset.split` is 'tset'"),
-        (["engine=batch"], "engine=batch sends questions to a provider, and patterns-1 answers here"),
+        (["engine=batch"], "engine=batch sends questions to a provider, and patterns-2 answers here"),
     ],
 )
 def test_bad_input_gets_one_clear_message(tmp_path: Path, overrides: list[str], said: str, monkeypatch: Patch) -> None:

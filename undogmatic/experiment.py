@@ -103,7 +103,8 @@ class Experiment:
         self.config, self.chosen = config, settings(config)
         chosen = self.chosen
         # A bad file ends the run before anything else is built.
-        self.dataset, (given, self.label_scale, assumed) = loaded or load(chosen)
+        with speaking(chosen.report.language), doing("reading the items", soon=True):
+            self.dataset, (given, self.label_scale, assumed) = loaded or load(chosen)
         self.analysis = build(chosen.analysis, "analysis")
         self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
         optimizer = build(chosen.optimizer, "optimizer")

@@ -8,8 +8,9 @@ import logging
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from undogmatic.safety.command import say, tell
 
@@ -30,7 +31,9 @@ from undogmatic.config.build import settings
 from undogmatic.config.wall import resolved
 from undogmatic.errors import StorageError, UndogmaticError
 from undogmatic.runs import claim, manifest
+from undogmatic.runs.folder import OF_RUN
 from undogmatic.safety import command, files
+from undogmatic.safety.apart import Named, keep_apart, named
 from undogmatic.safety.paths import conf_folder
 from undogmatic.safety.secrets import check_words
 
@@ -59,6 +62,8 @@ def job(cfg: DictConfig) -> float | None:
                 config = compose.adopt(resolved(cfg), hydra_config.runtime.config_sources)
                 from undogmatic.datasets.labels import load
 
+                written = [folder / name for name in OF_RUN]
+                keep_apart(_read(config), named("hydra.run.dir", written, folder))
                 loaded = load(settings(config))  # a bad file is named before anything heavy is imported
                 from undogmatic.experiment import run_experiment
 
@@ -68,6 +73,13 @@ def job(cfg: DictConfig) -> float | None:
     except Exception as error:  # the folder is another process's, or takes nothing
         _fail(error)
     return None
+
+
+def _read(config: Mapping[str, Any]) -> list[Named]:
+    """The files from which the items come, and what a setting of the dataset names them by."""
+    path = (config.get("dataset") or {}).get("path")
+    several = path if isinstance(path, list) else [path]
+    return named("dataset.path", [each for each in several if each])
 
 
 def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> None:

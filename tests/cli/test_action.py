@@ -105,6 +105,37 @@ def test_the_action_installs_what_is_asked(given: str, asked: str, tmp_path: Pat
     assert step(tmp_path, {"install": given}, INSTALL).stdout.split() == ["-m", "pip", "install", "--quiet", asked]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"comment": "./my card.json"},
+        {"junit": "link.xml"},
+        {"comment": "undogmatic-gate.yaml"},
+        {"comment": "prompt.txt", "judge": "model=gpt-5\nprompt=@prompt.txt"},
+        {"junit": "new data.csv", "data": "other.csv\nnew data.csv"},
+        {"card": "RUN", "comment": "RUN/run.json"},
+        {"card": "RUN", "comment": "RUN/report.md"},
+    ],
+)
+def test_nothing_that_is_read_is_removed_or_written_over(given: dict[str, str], tmp_path: Path) -> None:
+    for name in ("my card.json", "prompt.txt", "new data.csv", "undogmatic-gate.yaml", "RUN/run.json", "RUN/report.md"):
+        put(tmp_path / name, name)
+    (tmp_path / "link.xml").symlink_to("my card.json")
+    done = step(tmp_path, {"card": "my card.json"} | given)
+    assert done.returncode == 3 and "which would be written over" in done.stdout, done.stderr
+    assert (tmp_path / "output").read_text() == "outcome=void\ncomment=\n"
+    for name in ("my card.json", "prompt.txt", "new data.csv", "undogmatic-gate.yaml", "RUN/run.json", "RUN/report.md"):
+        assert (tmp_path / name).read_text() == name
+    assert (tmp_path / "link.xml").is_symlink()
+
+
+def test_the_outcome_of_a_run_may_lie_in_its_folder(tmp_path: Path) -> None:
+    put(tmp_path / "RUN" / "gate.md", "of the last time")
+    told = "printf pass | tee RUN/gate.md > undogmatic-gate.xml\nexit 0"
+    done = step(tmp_path, {"card": "RUN", "comment": "RUN/gate.md"}, tool=told)
+    assert done.returncode == 0 and (tmp_path / "RUN" / "gate.md").read_text() == "pass"
+
+
 def test_inputs_reach_the_shell_as_environment_alone() -> None:
     """An input that stood in the script itself could run commands."""
     assert all("${{" not in each["run"] for each in ACTION["runs"]["steps"])

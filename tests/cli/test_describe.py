@@ -87,7 +87,7 @@ def test_it_needs_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 def test_a_model_that_is_sent_no_messages_reads_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     main(["describe", "model=patterns"])
-    assert "=== 1. to patterns-1\n[reads]\n" in capsys.readouterr().out
+    assert "=== 1. to patterns-2\n[reads]\n" in capsys.readouterr().out
 
 
 def test_what_is_asked_several_times_is_paid_several_times() -> None:

@@ -119,7 +119,7 @@ def test_an_empty_list_of_judges_is_refused_and_a_judge_is_checked_at_its_place(
 
 def test_each_judge_says_where_its_judgments_come_from() -> None:
     one, two = built("judges=[score,{judge: score, model: tfidf}]").judges
-    assert (one.provenance.model, two.provenance.model) == ("patterns-1", two.judge.readouts()[0].model.name)
+    assert (one.provenance.model, two.provenance.model) == ("patterns-2", two.judge.readouts()[0].model.name)
     assert one.provenance == built().provenance
     assert two.provenance.config_hash != one.provenance.config_hash
 

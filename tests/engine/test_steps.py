@@ -93,7 +93,7 @@ def test_a_step_is_found_by_name_asks_a_model_and_shares_the_budget() -> None:
     )
     assert {made["inputs"]["text"] for made in first} == {"Tema 69", "Não deve,"}
     assert {made["inputs"]["text"] for made in second} == {"Tema", "Não"}
-    assert {made["maker"] for made in second} == {"summarise-2 by patterns-1"}
+    assert {made["maker"] for made in second} == {"summarise-2 by patterns-2"}
     assert [metrics(OUT)[name] for name in ("calls", "input_tokens", "usd")] == [4, 28, 2.0]
     with pytest.raises(ConfigError, match=r"which is not in conf/step/\. Did you mean short"):
         Recipe(config("shorter")).build()

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.movement import TYPED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.probe import (
     author_of,
@@ -18,6 +19,8 @@ from undogmatic.fit.probe import (
     sift,
 )
 from undogmatic.models.base import Pieces, cut
+from undogmatic.readouts.probe import load
+from undogmatic.records.folding import Folding
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 
@@ -145,8 +148,12 @@ def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> No
     out = tmp_path / "probe.safetensors"
     said = fit_from_config(str(tmp_path / "rows.jsonl"), out, ["engine.cache=false"])
     assert "30 labelled texts" in said and f"readout.path={out}" in said
-    low, high = score_texts([good.format("Natal"), bad.format("Natal")], ["readout=probe", f"readout.path={out}"])
+    assert load(out).about.folding == Folding.learnt(row["text"] for row in rows)
+    texts = [good.format("Natal"), bad.format("Natal")]
+    low, high = score_texts(texts, ["readout=probe", f"readout.path={out}"])
     assert low.score is not None and high.score is not None and low.score + 30 < high.score
+    again = score_texts(list(map(TYPED["upper case"], texts)), ["readout=probe", f"readout.path={out}"])
+    assert [one.score for one in again] == [low.score, high.score]
 
 
 def test_a_probe_that_saw_copies_says_how_many(rubric: Rubric) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import DistilledModel, Student
 from undogmatic.models.embeddings import E5Embeddings, MixedEmbeddings
 from undogmatic.readouts.student import StudentReadout
+from undogmatic.records.folding import Folding
 from undogmatic.records.records import Item
 
 NODE = {"_target_": "undogmatic.models.embeddings.E5Embeddings"}
@@ -67,6 +69,20 @@ def bound(path: Path, **rubric: object) -> StudentReadout:
     readout = StudentReadout()
     readout.bind(DistilledModel(str(path)), PROMPT, RUBRIC.model_copy(update=rubric))
     return readout
+
+
+def test_a_student_reads_the_words_however_they_were_typed_and_one_of_before_reads_what_was_written(
+    fitted: Fit, tmp_path: Path
+) -> None:
+    student = fitted.student
+    assert student.about.folding == Folding.learnt(fitted.lesson.texts)
+    typed = ["text 3 aaaabbbbb", "TEXT 3 ÁAAA\u200bBBBBB", "\u00a0text  3\naaaa\u00adbbbbb"]
+    assert len(set(student.score(typed))) == 1
+    before = replace(student, about=student.about.model_copy(update={"folding": None}))
+    assert len(set(before.score(typed))) == 3
+    student.save(tmp_path / "folding.safetensors")
+    assert Student.load(tmp_path / "folding.safetensors").score(typed) == pytest.approx(student.score(typed))
+    assert np.isfinite(student.score(["\u200b."])).all()
 
 
 def test_a_student_orders_texts_as_its_teacher_and_stays_on_the_scale(fitted: Fit) -> None:

@@ -1,9 +1,15 @@
 """The embedded model itself. These tests load it (a second or two) from the user's cache."""
 
 import asyncio
+import json
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +21,7 @@ from undogmatic.errors import ConfigError, ModelError
 from undogmatic.models.base import View, cut
 from undogmatic.models.calls import Gateway
 from undogmatic.models.embedded import EmbeddedModel, _llama
-from undogmatic.models.llama import Llama, library
+from undogmatic.models.llama import _INTERFACE, Ended, Llama, library
 from undogmatic.readouts.logprobs import LogprobsReadout
 from undogmatic.readouts.prompt import Demonstration, Prompt
 from undogmatic.records.records import Item
@@ -177,7 +183,7 @@ def test_an_interrupt_ends_a_continuation_at_the_next_token(model: EmbeddedModel
 
 
 def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel) -> None:
-    llama, ended, texts = _llama(model.path, model.threads, 512), threading.Event(), ["Era uma vez", " um gato"]
+    llama, ended, texts = _llama(model.path, model.threads, 512), Ended(), ["Era uma vez", " um gato"]
     llama._kept.clear()
     right = llama.next_token(texts, 3)
     llama._kept.clear()
@@ -187,6 +193,59 @@ def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel)
             with pytest.raises(ModelError, match="given up"):
                 work()
     assert llama.next_token(texts, 3) == right
+
+
+def test_an_interrupt_ends_a_long_prompt_while_it_is_read(model: EmbeddedModel) -> None:
+    """llama.cpp's own word for it (2, given up) says that the pass had not come to its end."""
+    llama, ended, statuses = Llama(model.path, 1, 4096), Ended(), list[int]()
+    decode = llama._c.llama_decode
+
+    def noted(*arguments: object) -> int:
+        statuses.append(int(decode(*arguments)))
+        return statuses[-1]
+
+    def interrupt() -> None:
+        began = time.process_time()
+        while time.process_time() - began < 0.5:  # in which no more than a few hundred tokens are read
+            time.sleep(0.01)
+        ended.set()
+
+    right = llama.next_token(["Era uma vez"], 3)
+    llama._c = SimpleNamespace(**{name: getattr(llama._c, name) for names in _INTERFACE for name in names.split()})
+    llama._c.llama_decode = noted
+    waiting = threading.Thread(target=interrupt)
+    waiting.start()
+    with llama.until(ended), pytest.raises(ModelError, match="given up"):
+        llama.next_token(["Nenhuma multa alcança o que não foi pedido. " * 320], 3)
+    waiting.join()
+    assert statuses == [2]
+    assert llama.next_token(["Era uma vez"], 3) == right
+    llama.close()
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_reads_a_long_text_ends_when_it_is_told_to_and_keeps_what_was_judged(
+    tmp_path: Path, sent: int, status: int
+) -> None:
+    """Each text has thousands of tokens: many seconds of a processor, amidst which the run ends."""
+    long = "Nenhuma multa alcança o que não foi pedido. " * 200
+    texts = [{"id": name, "text": f"{name} {long}"} for name in ("Um.", "Outro.")]
+    (tmp_path / "t.jsonl").write_text("".join(f"{json.dumps(text)}\n" for text in texts))
+    words = ["dataset=texts", f"dataset.path={tmp_path / 't.jsonl'}", "model=local"]
+    words += ["readout=logprobs", "prompt=demos_pt", "tracking=none", "engine.cache=false"]
+    words.append(f"hydra.run.dir={tmp_path / 'run'}")
+    command = [sys.executable, "-m", "undogmatic.cli", "run", *words]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        journal = tmp_path / "run" / "judgments.jsonl"
+        while process.poll() is None and not (journal.is_file() and journal.read_text().count("\n")):
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(sent)
+        said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == status, said
+    assert "Traceback" not in said
+    (kept,) = map(json.loads, journal.read_text().splitlines())
+    assert kept["outcome"]["kind"] == "verdict"
 
 
 def test_whole_numbers_are_made_of_digits_and_a_reason_ends_with_its_line(model: EmbeddedModel, rubric: Rubric) -> None:

@@ -21,7 +21,7 @@ class Pieces:
         self.pieces, self.at, self.given = pieces, at, 0
 
     def handle_chat_completions(self, payload: dict[str, Any], add: Callable[[dict[str, Any]], bool]) -> None:
-        assert payload["stream"]
+        assert payload["stream"] and payload["return_progress"]
         for piece in self.pieces:
             self.given += 1
             self.at(self.given)
@@ -43,7 +43,9 @@ def chat(server: Pieces) -> InProcessChat:
 def test_an_answer_in_pieces_is_the_answer_in_one_and_an_error_is_one() -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 3}
     said = [piece(role="assistant", content=None), *(piece(content=token) for token in TOKENS), piece("stop")]
-    reply = asyncio.run(chat(Pieces(iter([*said, {"id": "1", "choices": [], "usage": usage}]))).send({}))
+    read = [piece(role="assistant", content=None) | {"prompt_progress": {"processed": n, "total": 7}} for n in (0, 7)]
+    reply = asyncio.run(chat(Pieces(iter([*read, *said, {"id": "1", "choices": [], "usage": usage}]))).send({}))
+    assert "prompt_progress" not in reply.data
     (choice,) = reply.data["choices"]
     assert choice["message"] == {"role": "assistant", "content": "Um dois três"}
     assert choice["finish_reason"] == "stop"
@@ -53,7 +55,8 @@ def test_an_answer_in_pieces_is_the_answer_in_one_and_an_error_is_one() -> None:
         asyncio.run(chat(Pieces(iter([{"error": {"message": "too long"}}]))).send({}))
 
 
-def test_an_interrupt_ends_the_answer_at_the_next_token() -> None:
+@pytest.mark.parametrize("each", [piece(content=" e"), piece(role="assistant", content=None) | {"prompt_progress": {}}])
+def test_an_interrupt_ends_the_answer_at_the_next_token_and_the_prompt_at_its_next_part(each: dict[str, Any]) -> None:
     third, interrupted = threading.Event(), threading.Event()
 
     def at(n: int) -> None:
@@ -61,7 +64,7 @@ def test_an_interrupt_ends_the_answer_at_the_next_token() -> None:
             third.set()
             assert interrupted.wait(30)
 
-    server = Pieces((piece(content=" e") for _ in range(10_000)), at)
+    server = Pieces((each for _ in range(10_000)), at)
 
     async def cut() -> None:
         task = asyncio.create_task(chat(server).send({}))

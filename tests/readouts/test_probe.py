@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import save as as_bytes
 
+from benchmarks.movement import TYPED
 from tests.conftest import PROMPT, RUBRIC, reading_of
 from undogmatic.errors import ConfigError
 from undogmatic.fit.probe import fit_probe, origin
 from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.readouts import probe as probe_module
 from undogmatic.readouts.probe import KEPT, KIND, Probe, ProbeReadout, Sieve, load, save
+from undogmatic.records.folding import Folding
 from undogmatic.records.records import Item
 
 WIDTH, KEY = 6, KIND.what
@@ -207,3 +209,39 @@ def test_what_a_sieve_takes_for_foreign_hardly_counts_but_foreign_pieces_alone_k
     for count in (1, 2, 7, 30):
         weights = sieve(offset=-50.0).weights(Pieces(np.full(count, 5), np.ones((count, WIDTH))))
         assert KEPT <= (weights > 0.5).mean() <= KEPT + 1 / count
+
+
+def test_a_probe_reads_a_text_by_the_folding_that_is_in_its_file_and_one_without_reads_it_as_written(
+    fitted: Probe, file: Path, tmp_path: Path
+) -> None:
+    plainly, typed = Item(id="x", text="aaaabb."), Item(id="x", text="A\u200bÁ\u00ad\u0430a BB.")
+    before = bound(file)
+    assert load(file).about.folding is None
+    assert reading_of(before, FakeStates(), plainly).score > reading_of(before, FakeStates(), typed).score + 10
+    about = fitted.about.model_copy(update={"folding": Folding(spelling={"bb": "b"})})
+    save(fitted._replace(about=about), tmp_path / "folding.safetensors")
+    after = bound(tmp_path / "folding.safetensors")
+    assert after.probe.about.folding == Folding(spelling={"bb": "b"})
+    said = [reading_of(after, FakeStates(), Item(id="x", text=t)).score for t in ("áaaa bb.", typed.text, "AAAA b")]
+    # A sentence begins with a capital, which these states do not count.
+    assert said == [reading_of(before, FakeStates(), Item(id="x", text="Aaaa b.")).score] * 3
+    assert before.identity() != after.identity()  # or a run would go on with scores of the other reading
+
+
+def test_a_folding_of_other_rules_is_refused_by_name(fitted: Probe, tmp_path: Path) -> None:
+    told = json.loads(fitted.about.model_dump_json()) | {"folding": {"rules": 2, "spelling": {}}}
+    (tmp_path / "later.safetensors").write_bytes(as_bytes(fitted.arrays(), {KEY: json.dumps(told)}))
+    with pytest.raises(ConfigError, match=r"(?s)`probe\.folding\.rules` is 2.*Fit it again"):
+        load(tmp_path / "later.safetensors")
+
+
+@pytest.mark.local_model
+def test_the_shipped_probe_gives_the_same_words_the_same_score_however_they_were_typed() -> None:
+    from undogmatic.api import score_texts
+
+    text = "Não há dúvida: é o que decidiu o STF no Tema nº 72. A ação, portanto, não prospera."
+    plainly, *others = score_texts(
+        [text, *(TYPED[way](text) for way in ("title case", "Cyrillic letters", "missing accents"))]
+    )
+    assert plainly.score is not None and plainly.score > 60
+    assert [one.score for one in others] == [plainly.score] * 3

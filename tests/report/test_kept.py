@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,8 +59,9 @@ def test_what_was_assumed_of_a_file_is_read_back(finished: Build, monkeypatch: P
         journal.note(judgment, 0, 0)
     for name, value in {"items": lambda self: [*run.items], "rubric": run.rubric, "journal": journal}.items():
         monkeypatch.setattr(RunFolder, name, value)
-    again = kept.remade(RunFolder(run.folder), "pt")
-    assert (again.label_scale, [*again.assumed], again.examples, again.language) == (scale, [*assumed], 3, "pt")
+    again = kept.remade(RunFolder(run.folder))
+    assert (again.label_scale, [*again.assumed], again.examples) == (scale, [*assumed], 3)
+    assert again.language == run.language
     pd.testing.assert_frame_equal(again.frame, run.frame)
     assert again.settings == run.settings and again.repeatability == run.repeatability and again.asked == run.asked
 
@@ -80,8 +82,17 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
     main(["report", str(folder), "--format", "md"])
     assert capsys.readouterr().out == f"{folder / 'report.md'}\n"
     assert [file.read_text(encoding="utf-8") for file in files] == before
+    pictures = {path: path.read_bytes() for path in folder.rglob("*.png")}
     main(["report", str(folder), "--language", "pt"])
-    assert "Pode-se confiar" in files[0].read_text(encoding="utf-8")
+    assert capsys.readouterr().out == f"{folder / 'report.pt.html'}\n"
+    assert "Pode-se confiar" in (folder / "report.pt.html").read_text(encoding="utf-8")
+    beside = (folder / "report.pt.md").read_text(encoding="utf-8")
+    assert "Pode-se confiar" in beside and "](figures/" not in beside
+    assert all((folder / link).is_file() for link in re.findall(r"\]\((figures[^)]*)\)", beside))
+    assert [file.read_text(encoding="utf-8") for file in files] == before  # what was there is left alone
+    assert {path: path.read_bytes() for path in pictures} == pictures
+    main(["report", str(folder), "--language", "en"])  # the run's own
+    assert [file.read_text(encoding="utf-8") for file in files] == before
     whole = (folder / "results.json").read_text(encoding="utf-8")
     (folder / "results.json").write_text(whole.replace('"asked":', '"was_asked":'))
     with pytest.raises(SystemExit):

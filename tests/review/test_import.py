@@ -42,6 +42,17 @@ class TestImport:
         for words in ("2 labels added, 2 rows have no label", "2 of 4 judged items", "MLflow: skipped"):
             assert words in said
 
+    def test_labels_are_not_taken_from_a_file_that_taking_them_writes(self, run: str, tmp_path: Path) -> None:
+        rows = [{"item_id": "i0", "label": 30, "labeller": "ana"}]
+        import_labels(run, fill(rows, "own.csv"))
+        written = Path(run) / "with_labels.jsonl"
+        before = written.read_bytes()
+        (tmp_path / "link.jsonl").symlink_to(written)
+        for name in (str(written), "link.jsonl"):
+            with pytest.raises(ConfigError, match=r"Copy that file, and name the copy: LABELS \w+-2.jsonl"):
+                import_labels(run, name)
+        assert written.read_bytes() == before
+
     def test_a_spreadsheet_with_semicolons_may_write_decimal_commas(self, run: str) -> None:
         rows = sheet_rows()
         rows[0] |= {"label": "72,5"}

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import http.client
 import json
+import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,23 @@ import pandas as pd
 import pytest
 
 from benchmarks.browser import CHROMIUM, browsing
-from tests.conftest import Capture
+from tests.conftest import Capture, Patch
 from undogmatic.cli import main
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.errors import ConfigError, DataError, StorageError
 from undogmatic.records.rubric import NumericScale
-from undogmatic.review.page import COLUMNS, Entry, Server, Sheet, read_entries, read_rubric, scale_of
+from undogmatic.review.kept import COLUMNS
+from undogmatic.review.page import (
+    Entry,
+    Server,
+    Sheet,
+    keys_of,
+    read_entries,
+    read_rubric,
+    scale_of,
+)
 from undogmatic.safety.paths import conf_folder
+
+AXE = os.environ.get("AXE_CORE")  # axe.min.js of the npm package axe-core
 
 
 def sheet(tmp_path: Path, scale: str = "pass,fail", rater: str = "ana", n: int = 3) -> Sheet:
@@ -26,14 +39,22 @@ def sheet(tmp_path: Path, scale: str = "pass,fail", rater: str = "ana", n: int =
     return Sheet(entries, scale_of(scale), tmp_path / "labels.csv", rater)
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(sheet(tmp_path)) as running:
+@contextlib.contextmanager
+def serving(own: Sheet) -> Iterator[Server]:
+    with Server(own) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
+        try:
+            yield running
+        finally:
+            running.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    with serving(sheet(tmp_path)) as running:
         yield running
-        running.shutdown()
-        thread.join()
 
 
 def ask(server: Server, path: str, body: Any = None, **headers: str | None) -> tuple[int, Any]:
@@ -56,11 +77,14 @@ def test_what_the_judge_said_is_told_only_after_the_label(server: Server) -> Non
     assert before["said"] == {} and "pass" not in json.dumps(before)
     assert "said" not in ask(server, "/about")[1]
     status, after = ask(server, "/label", {"item": "i1", "label": "fail", "comment": "unsure"})
-    assert status == 200 and after["item"]["said"] == {"judge": "pass"} and after["about"]["done"] == 1
+    assert status == 200 and after["item"]["said"] == {"judge": "pass"} and after["done"] == 1
+    assert after["next"] == 2 and after["replaced"] is None
     kept = pd.read_csv(server.sheet.out)
     assert kept[["item", "rater", "label", "comment"]].to_numpy().tolist() == [["i1", "ana", "fail", "unsure"]]
-    assert ask(server, "/label", {"item": "i1", "label": None})[1]["about"]["done"] == 0
-    assert len(pd.read_csv(server.sheet.out)) == 0
+    taken_back = ask(server, "/label", {"item": "i1", "label": None})[1]
+    assert taken_back["done"] == 0 and taken_back["item"]["label"] is None
+    assert pd.read_csv(server.sheet.out)["label"].isna().all()  # the row stays, without a label
+    assert sheet(server.sheet.out.parent).done == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +148,7 @@ def test_a_second_rater_and_a_second_sitting_keep_what_is_there(tmp_path: Path) 
 
 def test_a_label_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
     own = sheet(tmp_path)
-    own.out = tmp_path / "gone" / "labels.csv"
+    own.file.path = tmp_path / "gone" / "labels.csv"
     (tmp_path / "gone").write_text("a file where a folder should be")
     with pytest.raises(Exception, match="gone"):
         own.label("i0", "pass")
@@ -137,6 +161,27 @@ def test_a_label_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
 )
 def test_scales_are_typed_in_a_word(typed_scale: str, span: str) -> None:
     assert span in scale_of(typed_scale).span()
+
+
+@pytest.mark.parametrize(
+    ("typed_scale", "keys"),
+    [
+        ("1-5", "12345"),
+        ("1-10", "1234567890"),
+        ("0-10", "0123456789x"),
+        ("1-20", ""),  # a field for the number
+        ("0..1", ""),
+        ("pass,fail", "12"),
+        ("a<b<c<d<e<f<g<h<i<j<k<l<m", "1234567890abd"),
+        ("2,1,3", "213"),
+    ],
+)
+def test_each_label_has_a_key_that_is_shown(typed_scale: str, keys: str, tmp_path: Path) -> None:
+    assert keys_of(["-1", "0", "1"]) == ["a", "0", "1"]
+    about = sheet(tmp_path, typed_scale).about()
+    assert "".join(about["keys"]) == keys and len(about["options"]) == len(about["keys"])
+    assert len(set(about["keys"])) == len(keys) and "c" not in keys
+    assert keys_of([f"name {n}" for n in range(60)])[34:] == [""] * 26
 
 
 @pytest.mark.parametrize("wrong", ["5-1", "a-b", "", "pass", "a,a", "<", "1..x"])
@@ -161,7 +206,8 @@ def test_a_rubric_brings_scale_and_question() -> None:
 def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("id,question,response,judge\na,Why?,Because.,pass\na,Why?,Because.,fail\nb,How?,So.,pass\n")
-    entries, said = read_entries(str(file), None, (), ["judge"])
+    entries, numbered, said = read_entries(str(file), None, (), ["judge"])
+    assert not numbered
     assert [finding.key for finding in said] == ["items.columns"]
     assert [entry.id for entry in entries] == ["a", "b"]
     assert list(entries[0].texts) == ["question", "response"] and entries[0].said == {"judge": "pass"}
@@ -178,7 +224,7 @@ def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--out", "t.csv"], "the file with the texts itself"),
+        (["--out", "t.csv"], "--out is t.csv, and FILE is the same, which is read"),
         (["--scale", "1-5", "--rubric", "x.yaml"], "Leave one out"),
         (["--rubric", "x.yaml"], "does not exist"),
         (["--random", "7"], "--random is 7"),
@@ -223,3 +269,145 @@ def test_a_person_labels_by_keyboard_in_chromium(server: Server) -> None:
     assert kept[["item", "label", "comment"]].to_numpy().tolist() == [
         ["i0", "pass", ""], ["i1", "fail", "c2"], ["i2", "pass", ""],
     ]  # fmt: skip
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
+class TestInChromium:
+    """What a person's keys and eyes meet, on a page whose server takes its time."""
+
+    @pytest.fixture
+    def slow(self, tmp_path: Path, monkeypatch: Patch) -> Iterator[Server]:
+        own = sheet(tmp_path, "0-10", n=14)
+        own.entries = [entry._replace(said={}) for entry in own.entries]
+        label, shown = own.label, own.shown
+
+        def slowly(*given: Any) -> Any:
+            time.sleep(0.2)
+            return label(*given)
+
+        def shown_slowly(place: int) -> Any:
+            time.sleep(0.05)
+            return shown(place)
+
+        monkeypatch.setattr(own, "label", slowly)
+        monkeypatch.setattr(own, "shown", shown_slowly)
+        with serving(own) as running:
+            yield running
+
+    def test_no_key_that_is_pressed_while_a_label_is_saved_is_lost(self, slow: Server) -> None:
+        keys = "0123456789x0"
+
+        async def type_fast() -> None:
+            async with browsing(slow.url) as browser:
+                await browser.until("document.title === 'Item i0'")
+                shown = "[...document.querySelectorAll('#options kbd')].map((key) => key.textContent).join('')"
+                assert await browser.js(shown) == "0123456789x"
+                for key in keys:
+                    await browser.key(key)
+                for key in ("c", *"c1x", "Escape", "7"):  # a comment on the thirteenth, in letters
+                    await browser.key(key)
+                await browser.until("document.getElementById('count').textContent === '13 of 14'")
+
+        asyncio.run(type_fast())
+        kept = pd.read_csv(slow.sheet.out, keep_default_na=False, dtype=str)
+        assert kept["label"].tolist() == [*"0123456789", "10", "0", "7"]
+        assert kept["item"].tolist() == [f"i{n}" for n in range(13)]
+        assert kept["comment"].tolist() == [""] * 12 + ["c1x"]
+
+    def test_numbers_are_typed_as_fast_as_one_can(self, tmp_path: Path) -> None:
+        own = sheet(tmp_path, "0..100", n=6)
+        own.entries = [entry._replace(said={}) for entry in own.entries]
+
+        async def type_fast() -> None:
+            async with browsing(server.url) as browser:
+                await browser.until("document.title === 'Item i0'")
+                for number in ("7", "12,5", "100", "0"):
+                    for key in (*number, "Enter"):
+                        await browser.key(key)
+                for key in ("1", "0", "1", "Enter"):
+                    await browser.key(key)
+                await browser.until("document.getElementById('message').className === 'wrong'")
+                assert await browser.js("document.title") == "Item i4"  # 101 is off the scale
+                await browser.until("document.getElementById('count').textContent === '4 of 6'")
+
+        with serving(own) as server:
+            asyncio.run(type_fast())
+        assert pd.read_csv(own.out, dtype=str)["label"].tolist() == ["7", "12.5", "100", "0"]
+
+    def test_what_was_not_kept_is_shown_again(self, tmp_path: Path, monkeypatch: Patch) -> None:
+        own = sheet(tmp_path, n=4)
+        own.entries = [entry._replace(said={}) for entry in own.entries]
+        label = own.label
+
+        def refuses(item: str, *given: Any) -> Any:
+            if item == "i1" and not tried:
+                tried.append(item)
+                raise StorageError("the disk is full")
+            return label(item, *given)
+
+        tried = list[str]()
+        monkeypatch.setattr(own, "label", refuses)
+
+        async def label_all() -> None:
+            async with browsing(server.url) as browser:
+                await browser.until("document.title === 'Item i0'")
+                for key in "12":
+                    await browser.key(key)
+                await browser.until("document.querySelector('#message.wrong') !== null")
+                for key in "12":  # meant for the items that are shown, not for the one that failed
+                    await browser.key(key)
+                wrong = "document.querySelector('#message.wrong')?.textContent ?? ''"
+                await browser.until(f"({wrong}).includes('i1: The label was not kept: the disk is full')")
+                await browser.until("document.title === 'Item i1'")  # the only one without a label
+                await browser.until("document.getElementById('count').textContent === '3 of 4'")
+                assert await browser.js("document.querySelectorAll('[aria-pressed=true]').length") == 0
+                await browser.key("1")
+                await browser.until("document.getElementById('message').textContent.startsWith('All items')")
+
+        with serving(own) as server:
+            asyncio.run(label_all())
+        kept = pd.read_csv(own.out).sort_values("item")
+        assert kept["label"].tolist() == ["pass", "pass", "pass", "fail"], "i1 again at last"
+
+    def test_an_answer_that_takes_the_place_of_another_is_said(self, tmp_path: Path) -> None:
+        own, other = sheet(tmp_path, n=2), sheet(tmp_path, n=2)
+
+        async def label_one() -> None:
+            async with browsing(server.url) as browser:
+                await browser.until("document.title === 'Item i0'")
+                other.label("i0", "pass")
+                await browser.key("2")
+                await browser.until("document.getElementById('message').textContent.startsWith('i0 was labelled pass')")
+
+        with serving(own) as server:
+            asyncio.run(label_one())
+        assert pd.read_csv(own.out)["label"].tolist() == ["fail"] and own.replaced == 1
+
+    @pytest.mark.skipif(AXE is None, reason="AXE_CORE names no axe.min.js (npm package axe-core)")
+    @pytest.mark.parametrize("scale", ["1-10", "0..100", "pass,fail"])
+    @pytest.mark.parametrize("language", ["en", "pt"])
+    def test_axe_finds_nothing(self, scale: str, language: str, tmp_path: Path) -> None:
+        own = sheet(tmp_path, scale)
+        long = "A long text. " * 2000
+        own.entries = [entry._replace(texts={"Question": "Why?", "Answer": long}) for entry in own.entries]
+        own.language = language
+        own.label("i1", "pass" if scale == "pass,fail" else 5)
+
+        async def look() -> None:
+            async with browsing(server.url) as browser:
+                await browser.until("document.title.endsWith('i0')")
+                await browser.js(f"{Path(str(AXE)).read_text(encoding='utf-8')}; 0")
+                for labelled in (False, True):
+                    for width, dark in ((1280, False), (1280, True), (390, False)):
+                        await browser.size(width, dark=dark)
+                        found = "axe.run().then(told => told.violations.map(each => [each.id, each.nodes[0].html]))"
+                        assert await browser.js(found) == []
+                        assert await browser.js("document.documentElement.scrollWidth <= innerWidth")
+                    if not labelled:
+                        await browser.js("document.getElementById('forward').click()")
+                        await browser.until("document.title.endsWith('i1')")
+                told = ("Log.entryAdded", "Runtime.exceptionThrown")
+                assert [each for each in browser.events if each.get("method") in told] == []
+
+        with serving(own) as server:
+            asyncio.run(look())

@@ -62,8 +62,14 @@ def test_on_a_terminal_there_is_one_live_line(monkeypatch: Patch) -> None:
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(sys, "stderr", terminal)
+    with doing("drawing"):
+        pass
+    assert terminal.getvalue() == ""  # it did not take long
+    monkeypatch.setattr(progress, "SOON", 0.01)
     with doing("drawing [bold]figures"):
-        time.sleep(0.3)
+        until = time.monotonic() + 20
+        while "figures" not in terminal.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
     assert "drawing [bold]figures" in terminal.getvalue()
     assert "\x1b[2K" in terminal.getvalue()[-60:]  # the line is taken away
 
@@ -84,3 +90,40 @@ def test_without_a_terminal_a_line_says_how_far_it_is_how_fast_and_how_long_the_
     first, second = capsys.readouterr().err.splitlines()[1:3]
     assert first == "  101 of 1000 done"  # one judgment does not tell how fast it goes
     assert second == "  191 of 1000 done, 2.0 a second, 6 min 44 s left"
+
+
+def test_a_silent_command_says_what_it_does_after_a_second_and_later_ever_more_seldom(
+    capfd: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(progress, "SOON", 0.01)
+    monkeypatch.setattr(progress, "LINE_EVERY", 1000)
+    said = ""
+    with doing("examining the judge", soon=True), doing("reading the file"):
+        until = time.monotonic() + 20
+        while "reading the file" not in said and time.monotonic() < until:
+            time.sleep(0.01)
+            said += capfd.readouterr().err
+        time.sleep(0.1)
+    assert said + capfd.readouterr().err == "  reading the file: 0 s\n"
+
+
+def test_what_is_printed_while_a_terminal_shows_progress_goes_where_it_is_meant_to(
+    capfd: Capture, monkeypatch: Patch
+) -> None:
+    """Stdout may be a file while stderr is a terminal."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "SOON", 0.01)
+    with doing("drawing"):
+        until = time.monotonic() + 20
+        while "drawing" not in terminal.getvalue() and time.monotonic() < until:
+            time.sleep(0.01)
+        print("a result")
+    assert capfd.readouterr().out == "a result\n"
+    assert "a result" not in terminal.getvalue()

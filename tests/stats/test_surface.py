@@ -5,6 +5,8 @@ from string import ascii_lowercase
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from tests.stats.conftest import Rng, peak_memory, refuses
 from undogmatic.stats import surface
@@ -170,6 +172,30 @@ class TestCopies:
         originals = [words(60, seed) for seed in range(8)]
         texts = tuple(edited(originals[n % 8], 0.05 * (n >= 8), n) for n in range(64))
         assert copies(texts) == tuple(n % 8 for n in range(64))
+
+    def test_many_texts_are_signed_together_as_each_is_alone(self) -> None:
+        """Shingles that begin in one text and end in the next are none, and a part of the texts ends anywhere."""
+        texts = [words(1 + n % 70, n, 300) for n in range(400)]
+        texts += ["x" * 300, "ab" * 50_000, "", "ação " * 30 + LONG, "\U0001f600" * 60]
+        places, signatures = surface._signatures([surface.letters(text) for text in texts])
+        alone = {n: own for n, text in enumerate(texts) if (own := surface.signature(text)) is not None}
+        assert places.tolist() == list(alone)
+        assert np.array_equal(signatures, np.stack([*alone.values()]))
+        assert [n for n, text in enumerate(texts) if enough(text)] == list(alone)
+        assert 200 < len(alone) < 400
+
+    def test_clusters_are_those_of_every_pair_that_falls_together(self) -> None:
+        """Each band's pairs are joined at once, without those whose rows are together already."""
+        texts = sorted({surface.letters(edited(words(40, n % 40), 0.2 * (n // 40), n)) for n in range(200)})
+        signatures = surface._signatures(texts)[1]
+        pairs = [surface.fallen_together(surface.banded(signatures, band)) for band in range(surface.BANDS)]
+        one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        near = surface.alike(signatures[one], signatures[other])
+        links = csr_matrix((np.ones(near.sum()), (one[near], other[near])), shape=(len(texts), len(texts)))
+        wanted = connected_components(links, directed=False)[1]
+        found = surface._clusters(signatures)
+        assert len(set(zip(found.tolist(), wanted.tolist(), strict=True))) == len(set(found)) == len(set(wanted))
+        assert 40 <= len(set(found)) < 200
 
     def test_the_order_of_the_texts_changes_nothing(self) -> None:
         texts = [edited(words(40, n % 20), 0.15, n) for n in range(60)]

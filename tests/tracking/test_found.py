@@ -38,7 +38,7 @@ def test_a_student_is_logged_with_its_file_by_the_command_and_by_a_run(client: A
     main(["distill", str(tmp_path / "run"), "embeddings=letters", "--out", str(tmp_path / "s.safetensors")])
     told = only_run(client)
     assert "A student was fitted to 60 texts" in told.data.tags["mlflow.note.content"]
-    assert {"teacher": "patterns-1 (judge score)", "n": "60"}.items() <= told.data.params.items()
+    assert {"teacher": "patterns-2 (judge score)", "n": "60"}.items() <= told.data.params.items()
     assert not [name for name in told.data.metrics if name.endswith(("_low", "_high"))]
     value, low, high = table_of(client, told, "results")["student.teacher_spearman"]
     assert low < value < high and value == told.data.metrics["student.teacher_spearman"]

@@ -308,7 +308,8 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     for read in table.read:
         if read.key == "table.read_neither":
             humans = " ".join(f"--human {shlex.quote(str(column).strip('`'))}" for column in read.values["columns"])
-            named = {"source": shlex.quote(next(iter(table.sources), "FILE")), "humans": humans}
+            files = [*table.sources] or ["FILE"]
+            named = {"source": shlex.join([*files, *table.reading]), "humans": humans}
             values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
     if key == "surface":
         values["what"] = Finding("surface.leans", {"what": list(leans)})

@@ -262,8 +262,29 @@ def _tell_unread(own: JudgeTable, told: Told, agreement: Agreement) -> None:
 
 
 def label_of(table: VerdictTable) -> str:
-    """The command with which people label more of what the table was read from."""
-    return label_command(next(iter(table.sources), "FILE"))
+    """The command with which people label more of what the table was read from, on its scale."""
+    words = label_command(next(iter(table.sources), "FILE"))
+    if not words.startswith("undogmatic label"):
+        return words
+    scale = _scale_option(table)
+    return " ".join([words, *([] if scale is None else [scale]), shlex.join(table.reading)]).strip()
+
+
+def _scale_option(table: VerdictTable) -> str | None:
+    """The scale of the verdicts as it is typed; None for pass and fail, which are usual, and for
+    names that cannot be typed."""
+    if table.kind == "pass_fail":
+        return None
+    if table.kind == "numeric":
+        if table.scale is None:
+            return None
+        low, high = table.scale
+        whole = low >= 0 and bool((table.verdicts["verdict"].dropna() % 1 == 0).all())
+        return f"--scale={low:g}{'-' if whole else '..'}{high:g}"
+    if any(mark in name for name in table.categories for mark in "<,"):
+        return None
+    mark = "<" if table.kind == "ordered" else ","
+    return f"--scale={shlex.quote(mark.join(table.categories))}"
 
 
 def label_command(source: str) -> str:

@@ -385,9 +385,11 @@ def _chosen(table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions)
     room = MOST_ITEMS
     for part in (table[has], table[~has]):
         if len(part) > room:
-            order = options.rng().permutation(part["group"].unique())
-            sizes = part["group"].value_counts()[order].cumsum()
-            chosen.append(part.index[part["group"].isin(sizes.index[sizes <= room])])
+            codes, names = pd.factorize(part["group"])
+            order = options.rng().permutation(len(names))
+            fits = np.zeros(len(names), dtype=bool)
+            fits[order] = np.bincount(codes)[order].cumsum() <= room
+            chosen.append(part.index[fits[codes]])
         else:
             chosen.append(part.index)
         room -= len(chosen[-1])

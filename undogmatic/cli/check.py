@@ -9,6 +9,7 @@ from typing import Any
 
 from undogmatic.cli.doors import add_language
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import in_settings, keep_apart, named, report_files
 from undogmatic.safety.outside import brief, read_text
 
 READING = {
@@ -105,6 +106,7 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import checked
     from undogmatic.report import card
     from undogmatic.report.check import as_json, show, words_of, write
+    from undogmatic.runs.progress import doing, speaking
 
     card_paths = [card.checked_path(path) for path in typed.card or ()]
     for name in ("use", "expires", "judge_config"):
@@ -112,12 +114,18 @@ def run(typed: argparse.Namespace) -> None:
             what = f"--{name.replace('_', '-')} says something of a trust card, and none is written"
             raise ConfigError(f"{what}. Add --card card.json.")
     given = {name: vars(typed)[name] for name in (*READING, *SETTING, "ignore") if vars(typed)[name] is not None}
-    settings = pairs_of([word for words in typed.judge_config for word in words], "--judge-config")
-    result, reading = checked(typed.files, typed.against, given, settings)
+    known = [word for words in typed.judge_config for word in words]
+    read = [*named("FILE", typed.files), *named("--against", typed.against), *in_settings(known)]
+    report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
+    keep_apart(read, [*named("--card", card_paths), *report])
+    settings = pairs_of(known, "--judge-config")
+    with speaking(typed.language), doing("examining the judge", soon=True):
+        result, reading = checked(typed.files, typed.against, given, settings)
     words = words_of(typed.language)
     paths: dict[str, list[Path]] = {}
     if typed.report is not None:
-        write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
+        with speaking(typed.language), doing("writing the report", soon=True):
+            write(result, words, Path(typed.report), f"undogmatic {shlex.join(typed.line)}")
         paths["report"] = [Path(typed.report) / "report.html"]
     if card_paths:
         days = card.DAYS if typed.expires is None else typed.expires

@@ -16,6 +16,7 @@ from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.records import wanted
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import first_line, shown_in_notebook, words_of
+from undogmatic.runs.progress import doing
 from undogmatic.safety.extras import needs
 from undogmatic.safety.outside import brief
 
@@ -74,8 +75,11 @@ def checked(
     listed = {k: [v] if k in SEVERAL and isinstance(v, str) else v for k, v in given.items()}
     options = made(CheckOptions, {k: v for k, v in listed.items() if k in CheckOptions.model_fields})
     reading = made(TableOptions, {k: v for k, v in listed.items() if k in TableOptions.model_fields})
-    table = with_settings(read(source, reading), settings)
-    return examine(table, options, None if against is None else read(against, reading)), reading
+    with doing("reading the file"):
+        table = with_settings(read(source, reading), settings)
+        earlier = None if against is None else read(against, reading)
+    with doing("examining the judge"):
+        return examine(table, options, earlier), reading
 
 
 def read(source: Any, reading: TableOptions) -> VerdictTable:

@@ -23,9 +23,12 @@ def _demo(typed: argparse.Namespace) -> None:
     from undogmatic.records.checked import CheckOptions
     from undogmatic.report.check import show, words_of
     from undogmatic.report.words import Words
+    from undogmatic.runs.progress import doing, speaking
     from undogmatic.safety.paths import data_folder
 
     path, words = data_folder() / FILE, Words(typed.language, [TEXTS])
     print(words.text("demo.about"), end="")
-    show(check(read_table(path, TableOptions(labels="all")), CheckOptions()), words_of(typed.language), {})
+    with speaking(typed.language), doing("examining the judge", soon=True):
+        result = check(read_table(path, TableOptions(labels="all")), CheckOptions())
+    show(result, words_of(typed.language), {})
     print(words.text("demo.yours", path=str(path)))

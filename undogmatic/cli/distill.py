@@ -7,6 +7,7 @@ from typing import Any
 from undogmatic.cli.check import READING, add_reading
 from undogmatic.cli.doors import words
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import in_settings, keep_apart, named
 
 OWN = ("judge", "criterion")
 """Options that name what a student learns, in runs and tables alike."""
@@ -40,5 +41,6 @@ def _distill(typed: argparse.Namespace) -> None:
         raise ConfigError("RUN is missing: name the folder of a run, or a table of verdicts with their texts.")
     given = {name: value for name in READING if name not in OWN and (value := vars(typed)[name]) is not None}
     reading = made(TableOptions, given)
+    keep_apart([*named("RUN|FILE", sources), *in_settings(words(typed))], named("--out", typed.out))
     most = MOST if typed.most is None else typed.most
     distil(sources, Path(typed.out), words(typed), typed.judge, typed.criterion, reading, most)

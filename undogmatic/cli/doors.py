@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import visible
 
 _COLUMNS = {"item_id": "the items' ids", "label": "the labels"}
@@ -102,6 +103,8 @@ def add(commands: Any) -> None:
 def _fit(typed: argparse.Namespace) -> None:
     from undogmatic.fit import calibration, probe
 
+    read = [*named("--data", typed.data), *in_settings(words(typed))]
+    keep_apart(read, named("--out", typed.out))
     if typed.command == "probe":
         print(probe.fit_from_config(typed.data, Path(typed.out), words(typed)))
     else:
@@ -110,13 +113,17 @@ def _fit(typed: argparse.Namespace) -> None:
 
 def _export(typed: argparse.Namespace) -> None:
     from undogmatic.review.commands import export
+    from undogmatic.runs.progress import doing
 
     options = {name: vars(typed)[name] for name in ("budget", "everything", "random", "seed", "redact", "blind")}
-    print(visible(export(typed.run_folder, typed.out, **options)))
+    with doing("reading the run", soon=True):
+        said = export(typed.run_folder, typed.out, **options)
+    print(visible(said))
 
 
 def _import(typed: argparse.Namespace) -> None:
     from undogmatic.review.commands import import_labels
+    from undogmatic.runs.progress import doing
 
     if typed.from_mlflow == (typed.labels is not None):
         what = f"LABELS is {typed.labels!r} and --from-mlflow is given" if typed.from_mlflow else "no labels are named"
@@ -124,7 +131,9 @@ def _import(typed: argparse.Namespace) -> None:
         raise ConfigError(f"{what}; {way}.")
     options = {name: vars(typed)[name] for name in ("scale", "labeller", "revise", "sheet")}
     columns = {name: value for name in _COLUMNS if (value := getattr(typed, name)) is not None}
-    print(visible(import_labels(typed.run_folder, typed.labels, **options, columns=columns)))
+    with doing("reading the run", soon=True):
+        said = import_labels(typed.run_folder, typed.labels, **options, columns=columns)
+    print(visible(said))
 
 
 def serve(uri: str | None, port: int, host: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError
+from undogmatic.safety.apart import keep_apart, named
 
 FORMS = {"csv": ".csv", "jsonl": ".jsonl", "inspect": ".json", "promptfoo": ".json", "mlflow": ""}
 """The forms, and the suffix of a file in each."""
@@ -30,10 +31,15 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.cli.checked import made, read
     from undogmatic.datasets import export
     from undogmatic.datasets.table import TableOptions
+    from undogmatic.runs.progress import doing
     from undogmatic.safety import files
 
+    path = Path(typed.out or f"verdicts{FORMS[typed.to]}")
+    if typed.to != "mlflow":
+        keep_apart(named("FILE", typed.files), named("--out", path))
     given = {name: vars(typed)[name] for name in READING if vars(typed)[name] is not None}
-    table = read(typed.files, made(TableOptions, given))
+    with doing("reading the file", soon=True):
+        table = read(typed.files, made(TableOptions, given))
     if typed.to == "mlflow":
         from undogmatic.safety.extras import needs
 
@@ -42,16 +48,16 @@ def run(typed: argparse.Namespace) -> None:
 
         print(log_verdicts(export.rows(table).to_dict("records"), typed.out, Path(typed.files[0]).name))
         return
-    path = Path(typed.out or f"verdicts{FORMS[typed.to]}")
     if path.suffix != FORMS[typed.to]:
         raise ConfigError(f"--out is {str(path)!r}; a file for --to {typed.to} ends in {FORMS[typed.to]}.")
-    if typed.to == "csv":
-        text = files.csv(export.rows(table))
-    elif typed.to == "jsonl":
-        said = export.rows(table).to_dict("records")
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in said)
-    else:
-        form = export.inspect_log(table) if typed.to == "inspect" else export.promptfoo_results(table)
-        text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
-    files.write(path, text)
+    with doing("writing the file", soon=True):
+        if typed.to == "csv":
+            text = files.csv(export.rows(table))
+        elif typed.to == "jsonl":
+            said = export.rows(table).to_dict("records")
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in said)
+        else:
+            form = export.inspect_log(table) if typed.to == "inspect" else export.promptfoo_results(table)
+            text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
+        files.write(path, text)
     print(f"{path}: {len(table.verdicts)} verdicts and {len(table.labels)} labels on {len(table.items)} items.")

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from undogmatic.cli.check import pairs_of
 from undogmatic.errors import UndogmaticError
+from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.command import tell
 from undogmatic.safety.files import ALL, write
 
@@ -51,11 +52,19 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.analyses import gate
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
+    from undogmatic.runs.progress import doing, speaking
 
+    places = [*named("--junit", typed.junit), *named("--markdown", typed.markdown)]
+    demands = gate.CONFIG if typed.config is None else typed.config
+    read = [*named("CARD|RUN", typed.target), *named("--config", demands), *named("--data", typed.data)]
+    apart = False
     try:
+        keep_apart([*read, *in_settings(typed.overrides)], places)
+        apart = True
         settings, data = pairs_of(typed.overrides, "KEY=VALUE"), [Path(path) for path in typed.data or ()]
         config = None if typed.config is None else Path(typed.config)
-        result, language = gate.examine(Path(typed.target), config, settings, data)
+        with speaking(typed.language or "en"), doing("examining the card", soon=True):
+            result, language = gate.examine(Path(typed.target), config, settings, data)
     except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
         result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
     language = typed.language or language
@@ -64,7 +73,7 @@ def run(typed: argparse.Namespace) -> None:
         print(json.dumps(shown.as_json(result, words), ensure_ascii=False, indent=2))
     else:
         shown.show(result, words)
-    for path, written in ((typed.junit, shown.junit), (typed.markdown, shown.markdown)):
-        if path is not None:
-            write(Path(path), written(result, words), ALL)
+    writers = {"--junit": shown.junit, "--markdown": shown.markdown}
+    for place in places if apart else ():  # else it would be written over what it speaks of
+        write(place.path, writers[place.option](result, words), ALL)
     sys.exit(result.status)

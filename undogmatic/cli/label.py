@@ -1,14 +1,20 @@
-"""Holds `undogmatic label`: opens a page in the browser on which a person labels the items of a file one by one."""
+"""Holds `undogmatic label`: opens a page in the browser on which a person labels the items of a
+file one by one."""
 
 import argparse
 import contextlib
 import getpass
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.outside import brief, visible
+
+if TYPE_CHECKING:
+    from undogmatic.review.page import Entry, Server
 
 
 def add(commands: Any) -> None:
@@ -54,6 +60,7 @@ def _label(typed: argparse.Namespace) -> None:
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
     from undogmatic.review.page import Server, Sheet, read_entries, read_rubric, scale_of
+    from undogmatic.runs.progress import doing, speaking
 
     if (Path(typed.file) / "run.json").is_file():
         way = f"undogmatic review export {typed.file}"
@@ -61,9 +68,11 @@ def _label(typed: argparse.Namespace) -> None:
     if typed.scale is not None and typed.rubric is not None:
         raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
     scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
-    entries, read = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+    with speaking(typed.language), doing("reading the file", soon=True):
+        table = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+    entries: Sequence[Entry] = table.entries
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
-    put([words.say(finding) for finding in read])
+    put([words.say(finding) for finding in table.notes])
     if typed.random is not None:
         import numpy as np
 
@@ -72,25 +81,66 @@ def _label(typed: argparse.Namespace) -> None:
         drawn = np.random.default_rng(typed.seed).permutation(len(entries))[: typed.random]
         entries = [entries[n] for n in drawn]
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
-    if out.resolve() == Path(typed.file).resolve():
-        raise ConfigError(f"--out is {brief(str(out))}, the file with the texts itself. Name another.")
+    keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
     question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
-    sheet = Sheet(entries, scale, out, typed.rater or getpass.getuser(), question, typed.language)
+    about: dict[str, Any] = {"every": table.entries, "numbered": table.numbered}
+    sheet = Sheet(entries, scale, out, typed.rater or getpass.getuser(), question, typed.language, **about)
     try:
         server = Server(sheet, typed.port)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"--port is {typed.port}, which cannot be used: {error}. Leave it out.") from None
+    counts = {"total": len(entries), "rater": sheet.rater, "out": str(out)}
     with server:
-        counts = {"total": len(entries), "rater": sheet.rater, "out": str(out)}
         print(visible(words.text("label.begins", done=len(sheet.done), **counts)))
+        if sheet.lost:
+            put([words.text("label.lost", n=sheet.lost, file=typed.file, **counts)])
         print(f"{words.text('label.here')}\n\n  {server.url}\n", flush=True)
-        if not typed.no_browser:
-            import webbrowser
-
-            webbrowser.open_new_tab(server.url)
-        with contextlib.suppress(KeyboardInterrupt):
+        with _browser(server, not typed.no_browser), contextlib.suppress(KeyboardInterrupt):
             server.serve_forever()
-    print(visible(words.text("label.ends", done=len(sheet.done), **counts)))
-    chosen = "random" if typed.random is not None else "all"
-    again = ["undogmatic", "check", typed.file, str(out), *(("--labels", chosen) if chosen == "random" else ())]
-    print(visible(f"  {shlex.join(again)}"))
+    if sheet.replaced:
+        put([words.text("label.replaced", n=sheet.replaced, **counts)])
+    done = len(sheet.done)
+    command, refused = _next(typed, out)
+    key = "ends" if refused is None else "ends_alone"
+    print(visible(words.text(f"label.{key}", done=done, why=refused or "", **counts)))
+    if refused is None:
+        print(visible(f"  {command}"))
+
+
+@contextlib.contextmanager
+def _browser(server: "Server", opened: bool) -> Iterator[None]:
+    """Have the browser open the page, if it shall."""
+    if opened:
+        import webbrowser
+
+        webbrowser.open_new_tab(server.open_door().resolve().as_uri())
+    try:
+        yield
+    finally:
+        server.close_door()
+
+
+def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
+    """The command that comes next, and why it would be refused, if it would: the judge's
+    verdicts may not be in the table yet, or may be in several columns. Without a label the page
+    comes again."""
+    from undogmatic.datasets.table import TableOptions, read_table
+
+    if not out.is_file():
+        return shlex.join(["undogmatic", *typed.line]), None
+    chosen = {"item": typed.item, "text": tuple(typed.text), "sheet": typed.sheet}
+    options = [word for option, names in _named(chosen) for name in names for word in (option, name)]
+    options += ["--labels", "random"] if typed.random is not None else []
+    options += ["--language", typed.language] if typed.language != "en" else []
+    try:
+        for files in ([typed.file], [typed.file, str(out)]):  # alone, it is said what lacks in it
+            read_table(files, TableOptions(**chosen))
+    except (ConfigError, DataError) as error:
+        return "", str(error)
+    return shlex.join(["undogmatic", "check", typed.file, str(out), *options]), None
+
+
+def _named(chosen: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[str]]]:
+    for option, names in chosen.items():
+        several = names if isinstance(names, tuple) else [names]
+        yield f"--{option}", [name for name in several if name is not None]

@@ -66,16 +66,18 @@ def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) 
     from undogmatic.analyses.drift import variance_of
     from undogmatic.datasets.table import read_table
     from undogmatic.report.check import show, words_of
+    from undogmatic.runs.progress import doing, speaking
 
     tables = [read_table(run.path) for run in (earlier, later)]
     models = [{s.get("model") for s in table.settings.values()} for table in tables]
     tags = [run.path.name for run in (earlier, later)]
     if all(len(own) == 1 for own in models) and models[0] != models[1]:
         tags = [str(next(iter(own))) for own in models]
-    whole = _together([_tagged(table, tag) for table, tag in zip(tables, tags, strict=True)])
-    result = check(whole, options)
-    for criterion in whole.criteria:
-        variance_of(whole, criterion, result.together, options)
+    with speaking(language), doing("examining the judge", soon=True):
+        whole = _together([_tagged(table, tag) for table, tag in zip(tables, tags, strict=True)])
+        result = check(whole, options)
+        for criterion in whole.criteria:
+            variance_of(whole, criterion, result.together, options)
     show(result, words_of(language))
 
 

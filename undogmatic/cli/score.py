@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.doors import add_words, words
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import ROW_BYTES, brief, read_input, read_text, visible
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def run(typed: argparse.Namespace) -> None:
     """Score and print; exit with 1 if a text got no score."""
     from undogmatic.api import chosen, score_composed, scoring_config
     from undogmatic.config.build import build, settings
+    from undogmatic.runs.progress import doing, speaking
 
     text = typed.text
     if text is not None and (typed.file is not None or typed.input):  # the first positional is then an override
@@ -56,6 +58,8 @@ def run(typed: argparse.Namespace) -> None:
             raise DataError("`--file` and `--input` are given; the inputs of a file are its columns. Leave one out.")
         way = 'undogmatic score "text", undogmatic score --file texts.jsonl'
         raise DataError(f"nothing to score: {way}, or --input NAME=TEXT for each input of the rubric.")
+    read = [*named("--file", typed.file), *named("--rubric", typed.rubric)]
+    keep_apart([*read, *in_settings(typed.input)], ())
     if text is not None:
         _check_text(text)
     overrides = [*chosen("rubric", typed.rubric, "--rubric"), *chosen("prompt", typed.prompt), *words(typed)]
@@ -63,7 +67,8 @@ def run(typed: argparse.Namespace) -> None:
     rubric: Rubric = build(config.rubric, "rubric")
     told = in_language(config.report.language)
     names, texts = _read(typed, text, rubric)
-    results = score_composed(texts, config, overrides, log=not typed.no_log)
+    with speaking(config.report.language), doing("asking the judge", soon=True):
+        results = score_composed(texts, config, overrides, log=not typed.no_log)
     for name, result in zip(names, results, strict=True):
         if typed.json:
             fields = result.model_dump(mode="json", exclude={"overrides"})

@@ -6,9 +6,9 @@ A fault in a row is noted with its place, and the rest of the file is still read
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,14 +65,21 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
     notes, problems = list[Finding](), list[Finding]()
     cut_lines = dict[int, bool]()
     rows = table_rows(path, (), False, sheet, notes, problems, "--sheet ", cut_lines)
-    cells = cells_of([row for _, row in rows], place=str(path))
+    all_lines = array("Q")
+
+    def noted() -> Iterator[Mapping[str, Any]]:
+        for line, row in rows:
+            all_lines.append(line)
+            yield row
+
+    cells = cells_of(noted(), place=str(path))
     said = cells.notna().to_numpy(dtype=bool).any(axis=1)
     if not said.any():
         faults = f" {unread_rows(problems):,} rows of it cannot be read." if problems else ""
         what = f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
         raise DataError(f"{path}: {what}.")
     have(str(path), (), list(cells.columns))
-    lines = [line for (line, _), kept in zip(rows, said, strict=True) if kept]
+    lines = [line for line, kept in zip(all_lines, said, strict=True) if kept]
     places = [f"{source}:{line}" for line in lines]
     digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
     cut = {n: cut_lines[line] for n, line in enumerate(lines) if line in cut_lines}
@@ -99,18 +106,28 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     return Frame(name, _cells(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
 
 
-def cells_of(rows: Sequence[Mapping[str, Any]], flat: bool = True, place: str = "the rows") -> pd.DataFrame:
+def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True, place: str = "the rows") -> pd.DataFrame:
     """Rows as a frame of text, numbers and None: lists as JSON, booleans as words, other objects as text. If `flat`, an
-    object in a cell is its fields, `retest.score`. Raises DataError, which begins with the `place`, where there is too
-    much."""
-    if flat:
-        rows = [_flat(row) if dict in map(type, row.values()) else row for row in rows]
-    names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
-    check_size(place, len(names), len(rows))
-    try:
-        return pd.DataFrame({name: pd.Series([_plain(row.get(name)) for row in rows], dtype=object) for name in names})
-    except Unreadable as error:
-        raise DataError(error.at(place)) from None
+    object in a cell is its fields, `retest.score`. Rows are gone through once, and none is held beside its cells.
+    Raises DataError, which begins with the `place`, where there is too much."""
+    columns: dict[str, list[Any]] = {}
+    n = 0
+    for row in rows:
+        for name, cell in (_flat(row) if flat and dict in map(type, row.values()) else row).items():
+            if name not in columns:
+                columns[name] = []
+                check_size(place, len(columns), n + 1)
+            held = columns[name]
+            held.extend([None] * (n - len(held)))  # no row before had it
+            try:
+                held.append(_plain(cell))
+            except Unreadable as error:
+                raise DataError(error.at(f"{place}, `{name}`")) from None
+        n += 1
+    check_size(place, len(columns), n)
+    for held in columns.values():
+        held.extend([None] * (n - len(held)))
+    return pd.DataFrame({name: pd.Series(held, dtype=object) for name, held in columns.items()})
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
+from undogmatic.datasets.by_row import with_labels
 from undogmatic.datasets.cells import Cells, as_slice, read_cells
 from undogmatic.datasets.columns import SETTING, SETTINGS, Columns, find_columns, quoted, side_of, tokens
 from undogmatic.datasets.frames import Frame, aligned, read_frame
@@ -80,13 +81,22 @@ def _selection(labels: str) -> tuple[Selection, str | None]:
     raise ConfigError(f"--labels is {brief(labels)}; it says how the labelled items were chosen: {ways}.")
 
 
+def _reading(options: TableOptions) -> tuple[str, ...]:
+    """The options that `undogmatic label` takes too, as they are typed."""
+    named = {"item": [options.item], "text": options.text, "sheet": [options.sheet]}
+    words = ((f"--{option}", name) for option, names in named.items() for name in names if name)
+    return tuple(word for pair in words for word in pair)
+
+
 class _Builder:
     """Puts a verdict table together, step by step."""
 
     def __init__(self, frames: Sequence[Frame], options: TableOptions) -> None:
         options = parted(frames, options)
         self.options, (self.selection, self.probability) = options, _selection(options.labels)
-        frames = with_ids(frames, options.item)
+        self.reading = _reading(options)
+        frames, options = with_labels(with_ids(frames, options.item), options)
+        self.options = options
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
         self.cells = pd.concat([frame.cells for frame in self.frames], ignore_index=True, sort=False).astype(object)
@@ -229,6 +239,7 @@ class _Builder:
             unaccounted=faults.unaccounted(verdicts, labels, unread),
             sources={frame.name: frame.digest for frame in self.frames},
             settings=settings,
+            reading=self.reading,
         )
         read = sorted((*columns.notes, *self.notes), key=lambda note: note.key.removeprefix("table.") not in DOUBTFUL)
         return dataclasses.replace(table, read=tuple(read), problems=tuple(self.problems))

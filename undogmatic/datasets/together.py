@@ -64,7 +64,9 @@ def groups_of(item: Column, named: Column | None, context: Column | None, texts:
 
 
 def _varies(column: Column) -> bool:
-    return len({text for text in column if text is not None and text.strip()}) > 1
+    said = (text for text in column if text is not None and text.strip())
+    first = next(said, None)
+    return any(text != first for text in said)
 
 
 def _codes(column: Column) -> NDArray[np.intp]:
@@ -92,22 +94,28 @@ def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
     where there is none."""
     if not columns or not len(columns[0]):
         return []
-    whole = np.concatenate([_only(column, lambda text: bool(text.strip())) for column in columns])
-    codes, distinct = pd.factorize(whole)
+    codes, distinct = pd.factorize(
+        np.array([text if text and text.strip() else None for column in columns for text in column], dtype=object)
+    )
     found = np.asarray(copies(tuple(map(str, distinct))), dtype=np.intp)
     clusters = np.where(codes >= 0, found[codes] if len(found) else -1, -1)
     return [part.astype(np.intp) for part in np.split(clusters, len(columns))]
 
 
 def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
-    """A number per group of rows that share a mark, by way of others too; a mark of -1 ties nothing."""
-    rows: list[list[Hashable]] = [[] for _ in range(n)]
-    for kind, codes in enumerate(marks):
-        for place in np.flatnonzero(codes >= 0).tolist():
-            rows[place].append((kind, int(codes[place])))
-    heads = heads_of([own or [place] for place, own in enumerate(rows)])
-    numbers = {head: number for number, head in enumerate(dict.fromkeys(heads))}
-    return np.array([numbers[head] for head in heads], dtype=np.intp)
+    """A number per group of rows that share a mark, by way of others too, in order of appearance; a mark of -1 ties
+    nothing."""
+    from scipy import sparse
+
+    tied = [np.flatnonzero(codes >= 0) for codes in marks]
+    # A point for each row, and behind them one for each mark, whatever row bears it.
+    points = [pd.factorize(codes[rows])[0] for codes, rows in zip(marks, tied, strict=True)]
+    begins = n + np.cumsum([0, *(own.max(initial=-1) + 1 for own in points)])
+    rows = np.concatenate([np.empty(0, dtype=np.intp), *tied])
+    ends = np.concatenate([np.empty(0, dtype=np.intp), *map(np.add, points, begins[:-1])])
+    links = sparse.coo_matrix((np.ones(rows.size, dtype=np.int8), (rows, ends)), shape=(begins[-1], begins[-1]))
+    found = sparse.csgraph.connected_components(links, directed=False)[1]
+    return np.asarray(pd.factorize(found[:n])[0], dtype=np.intp)
 
 
 def heads_of(marks: Sequence[Sequence[M]]) -> list[M]:

@@ -35,6 +35,7 @@ from undogmatic.report.tables import MOST_ROWS, frame_blocks
 from undogmatic.report.terminal import put, put_paths
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import SCORES, WHOLE, RunFolder
+from undogmatic.runs.progress import doing, speaking
 from undogmatic.safety import files
 from undogmatic.stats import means, surface
 from undogmatic.stats.checks import Index
@@ -82,24 +83,28 @@ def distil(
     named = any(word.startswith("rubric") for word in overrides)
     rubric: Rubric | None = build(chosen.rubric, "rubric") if named else None
     lessons = []
+    language = chosen.report.language
     for source in sources:
         if Path(source).expanduser().is_dir() or not Path(source).expanduser().exists():
-            lessons.append(of_run(RunFolder.open(source, "RUN", (*WHOLE, SCORES)), judge, criterion, most))
+            with speaking(language), doing("reading the run", soon=True):
+                lessons.append(of_run(RunFolder.open(source, "RUN", (*WHOLE, SCORES)), judge, criterion, most))
         else:
             about = rubric or build(chosen.rubric, "rubric")
-            lesson, read = of_table(source, about, judge, criterion, reading or TableOptions(), most)
+            with speaking(language), doing("reading the file", soon=True):
+                lesson, read = of_table(source, about, judge, criterion, reading or TableOptions(), most)
             lessons.append(lesson)
-            words = Words(chosen.report.language, [TEXTS])
+            words = Words(language, [TEXTS])
             put([words.say(finding) for finding in read])
-    fit, result = taught(together(lessons, rubric), chosen)
-    fit.student.save(out)
-    said = show(result, fit.lesson.rubric, chosen.report.language, out)
+    with speaking(language), doing("fitting the student", soon=True):
+        fit, result = taught(together(lessons, rubric), chosen)
+        fit.student.save(out)
+    said = show(result, fit.lesson.rubric, language, out)
     about = fit.student.about.model_dump(mode="json", include=set(PARAMS))
     params = about | {"sources": " ".join(sources), "criterion": criterion, "seed": chosen.seed}
     name = f"distill-{about['rubric']}-{about['embeddings_name']}"
     where = tracker.log_found("distill", name, params, result.metrics, said, result.tables, [out])
     if where is not None:
-        put_paths({Words(chosen.report.language).text("terminal.tracking"): where})
+        put_paths({Words(language).text("terminal.tracking"): where})
 
 
 def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, AnalysisResult]:

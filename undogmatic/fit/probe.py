@@ -19,7 +19,8 @@ from undogmatic.models.base import Model, Pieces, View, cut
 from undogmatic.models.fitted import Calibration, Regression, kernel, rubric_digest
 from undogmatic.readouts import probe as probes
 from undogmatic.readouts.base import shown_text
-from undogmatic.readouts.probe import Probe, Sieve
+from undogmatic.readouts.probe import Probe, Sieve, as_read
+from undogmatic.records.folding import Folding
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Item, digest
 from undogmatic.records.rubric import Rubric
@@ -245,12 +246,14 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
     engine = build(chosen.engine, "engine")
     texts, copies = [shown_text(item, rubric) for item in items], shipped_copies(data, rubric, items)
-    about, language = origin(model, VIEWS), chosen.report.language
+    folding, language = Folding.learnt(texts), chosen.report.language
+    about = origin(model, VIEWS) | {"folding": folding}
     with speaking(language):
         if copies is None:
-            probe = fit_probe(asyncio.run(read_features(model, texts, VIEWS, engine)), items, rubric, about)
+            folded = [folding.read(text) for text in texts]
+            probe = fit_probe(asyncio.run(read_features(model, folded, VIEWS, engine)), items, rubric, about)
         else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
-            sieve, of_texts, of_copies = read_and_sift(model, texts, copies, fold_codes(items)[0], engine)
+            sieve, of_texts, of_copies = read_and_sift(model, texts, copies, fold_codes(items)[0], engine, folding)
             probe = fit_probe(of_texts, items, rubric, about | {"said_once": True}, of_copies, sieve)
     probes.save(probe, out)
     told, figures = probe.about, probe.about.figures
@@ -266,12 +269,12 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
 
 
 def read_and_sift(
-    model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any
+    model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any, folding: Folding
 ) -> tuple[Sieve, np.ndarray, np.ndarray]:
     """Read texts and a copy of each by their pieces, and fit a sieve on them (see `sift`)."""
     from threadpoolctl import threadpool_limits
 
-    once = [probes.said_once(text) for text in (*texts, *copies)]
+    once = [as_read(text, folding, once=True) for text in (*texts, *copies)]
     n = len(texts)
     readings = asyncio.run(read_all(model, once, engine, lambda text: probes.text_pieces(model, text, VIEWS)))
     with threadpool_limits(1):

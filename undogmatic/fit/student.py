@@ -19,6 +19,7 @@ from undogmatic.fit.probe import COVERAGE, calibrate, fit_regression, fold_codes
 from undogmatic.models.distilled import FORMAT, About, Linear, Student
 from undogmatic.models.embeddings import Embeddings
 from undogmatic.models.fitted import Regression, rubric_digest
+from undogmatic.records.folding import Folding
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Item, digest
 from undogmatic.records.rubric import Rubric
@@ -99,7 +100,8 @@ def fit_student(
     from threadpoolctl import threadpool_limits
 
     lesson.check()
-    vectors = embeddings.vectors(lesson.texts).astype(np.float64)
+    folding = Folding.learnt(lesson.texts)
+    vectors = embeddings.vectors(list(map(folding.read, lesson.texts))).astype(np.float64)
     groups = groups_of(lesson.items)
     names = [groups[item.id] for item in lesson.items]
     own = [
@@ -144,6 +146,7 @@ def fit_student(
         coverage=COVERAGE,
         figures=_figures(scores, lesson),
         versions={"numpy": importlib.metadata.version("numpy")},
+        folding=folding,
     )
     student = Student(about, regression, calibrate(raw, apart, covered), embeddings)
     return Fit(student, lesson, names, scores, np.stack([low, high]))

@@ -18,6 +18,7 @@ from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.embeddings import Embeddings
 from undogmatic.models.fitted import Calibration, Placed, rubric_digest
+from undogmatic.records.folding import Folding
 from undogmatic.records.records import Record
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.outside import without_halves
@@ -48,6 +49,7 @@ class About(Record):
     coverage: float
     figures: dict[str, float]
     versions: dict[str, str]
+    folding: Folding | None = None  # how it reads a text; None: as it was written
     arrays: str = ""  # digest of the arrays, against damage
 
 
@@ -132,7 +134,10 @@ class Student:
         read = [n for n, text in enumerate(texts) if isinstance(text, str) and text.strip()]
         found = Placed(*(np.full(shape, np.nan) for shape in (len(texts), (2, len(texts)), len(texts))))
         if read:
-            raw = self.regression.raw(self.embeddings.vectors([without_halves(texts[n]) for n in read]))
+            folding = self.about.folding
+            as_read = [without_halves(texts[n]) for n in read]
+            as_read = as_read if folding is None else list(map(folding.read, as_read))
+            raw = self.regression.raw(self.embeddings.vectors(as_read))
             for whole, own in zip(found, self.calibration.placed(raw, self.about.scale), strict=True):
                 whole[..., read] = own
         return found

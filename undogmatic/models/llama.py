@@ -11,9 +11,9 @@ The version of xllamacpp is pinned, and the one structure offset used is checked
 
 import contextlib
 import ctypes
+import ctypes.util
 import os
 import struct
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -54,6 +54,7 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_model_n_embd llama_model_n_layer llama_vocab_n_tokens": (_I, (_P,)),
     "llama_vocab_is_eog": (_B, (_P, _I)),
     "llama_set_n_threads": (None, (_P, _I, _I)),
+    "llama_set_abort_callback": (None, (_P, _P, _P)),
     "llama_memory_clear": (None, (_P, _B)),
     "llama_state_seq_get_size": (_S, (_P, _I)),
     "llama_state_seq_get_data llama_state_seq_set_data": (_S, (_P, ctypes.c_char_p, _S, _I)),
@@ -81,6 +82,32 @@ def library() -> Any:
     return extension
 
 
+class Ended:
+    """A flag that says that nobody waits for an evaluation any more, where llama.cpp can read it by itself.
+
+    Between two steps of a pass llama.cpp asks an abort callback whether to go on. A function of Python would have to
+    wait for the interpreter each time, hundreds of times a pass, and a pass would come to a halt wherever another
+    thread computes. So the callback is C's own `strlen`, and the flag a text of C: an empty one has the length 0, which
+    says "go on"; one of a single character has the length 1, which says "give up".
+    """
+
+    def __init__(self) -> None:
+        self._text = ctypes.create_string_buffer(2)
+        self.address = ctypes.addressof(self._text)
+
+    def set(self) -> None:
+        """Nobody waits any more; whatever is evaluated is given up within a fraction of a second."""
+        self._text[0] = b"!"
+
+    def is_set(self) -> bool:
+        """Whether nobody waits any more."""
+        return self._text.value != b""
+
+
+_ABORT = ctypes.CFUNCTYPE(_S, _P)
+_given_up = _ABORT(("strlen", ctypes.CDLL(ctypes.util.find_library("msvcrt") if os.name == "nt" else None)))
+
+
 class Llama:
     """One GGUF file in memory with one sequence of at most `context` tokens. Not thread-safe: the caller holds a lock.
     Raises ConfigError where the file cannot be loaded, or this build of xllamacpp has another interface."""
@@ -99,7 +126,7 @@ class Llama:
                 "version: pip install undogmatic --force-reinstall."
             ) from None
         self.limit = context
-        self._ended = threading.Event()
+        self._ended = Ended()
         self._wanted: dict[str, np.ndarray | None] = {}
         self._last = ""
         self._kept: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
@@ -117,15 +144,19 @@ class Llama:
         self._width = self._c.llama_model_n_embd(self._model)
         self.blocks = int(self._c.llama_model_n_layer(self._model))
         self._c.llama_set_n_threads(self._context, threads, threads)
+        self._c.llama_set_abort_callback(self._context, _given_up, self._ended.address)
 
     @contextlib.contextmanager
-    def until(self, ended: threading.Event) -> Iterator[None]:
-        """Whatever is evaluated inside is given up soon after `ended` is set, with ModelError."""
+    def until(self, ended: Ended) -> Iterator[None]:
+        """Whatever is evaluated inside is given up soon after `ended` is set, also in the middle of a long prompt, with
+        ModelError."""
         before, self._ended = self._ended, ended
+        self._c.llama_set_abort_callback(self._context, _given_up, ended.address)
         try:
             yield
         finally:
             self._ended = before
+            self._c.llama_set_abort_callback(self._context, _given_up, before.address)
 
     def tokenize(self, text: str, begin: bool = True) -> list[int]:
         """Token ids, with the begin-of-text token in front if `begin`; markup inside the text stays text."""

@@ -18,7 +18,8 @@ from undogmatic.models.fitted import KERNEL_AXES, Calibration, Regression, rubri
 from undogmatic.readouts.base import Readout, entropy_verdict, shown_text
 from undogmatic.readouts.chat import served_model
 from undogmatic.readouts.prompt import Prompt
-from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict
+from undogmatic.records.folding import Folding
+from undogmatic.records.records import Item, Record, ScoreDistribution, Verdict, digest
 from undogmatic.records.rubric import Rubric
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.uncertainty import discretised_normal
@@ -33,6 +34,12 @@ def said_once(text: str) -> str:
     """The text with every passage of at most twelve words that is said three times or more in a row said once. A probe
     averages over all tokens of a text, so that a grade said twenty times would be most of what it reads."""
     return _REPEATED.sub(r"\1", text)
+
+
+def as_read(text: str, folding: Folding | None, once: bool) -> str:
+    """The text as a probe reads it that was fitted with this folding, and with what is repeated said once or not."""
+    folded = text if folding is None else folding.read(text)
+    return said_once(folded) if once else folded
 
 
 class About(Record):
@@ -55,6 +62,7 @@ class About(Record):
     versions: dict[str, str]
     injected: int = 0  # how many copies of these texts, with other text put into them, it was also fitted on
     said_once: bool = False  # whether a passage said three times or more in a row is read once (`said_once`)
+    folding: Folding | None = None  # how it reads a text; None: as it was written, as probes did before there was any
     arrays: str = ""  # digest of the arrays, against damage
 
 
@@ -164,7 +172,8 @@ class ProbeReadout(Readout):
         super().bind(model, prompt, rubric)
         self.probe = fitting_probe(self.path or shipped_probe(rubric), model, rubric)
         about = self.probe.about
-        self.contents = {"path": [about.arrays, [view.model_dump() for view in about.views]]}
+        folding = [] if about.folding is None else [digest(about.folding.model_dump())]
+        self.contents = {"path": [about.arrays, [view.model_dump() for view in about.views], *folding]}
 
     async def read(self, item: Item) -> Verdict:
         states = served_model()
@@ -182,7 +191,7 @@ class ProbeReadout(Readout):
 
 async def text_features(probe: Probe, states: Any, text: str) -> np.ndarray:
     """What the probe reads of a text in a model's hidden states, shape (n_features,)."""
-    text = said_once(text) if probe.about.said_once else text
+    text = as_read(text, probe.about.folding, probe.about.said_once)
     if probe.sieve is None:
         return np.concatenate([await states.pooled(text, view) for view in probe.about.views])
     return probe.sieve.features(await text_pieces(states, text, probe.about.views))

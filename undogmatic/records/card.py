@@ -228,5 +228,9 @@ def items_digest(table: VerdictTable) -> str:
 def rows_digest(frame: pd.DataFrame) -> str:
     """SHA-256 of the rows of a table, in whatever order."""
     plain = frame.astype(object).where(frame.notna(), None)
-    rows = (json.dumps(row, ensure_ascii=False, default=str) for row in plain.itertuples(index=False, name=None))
-    return sha256("\n".join(sorted(rows)).encode("utf-8", "replace")).hexdigest()
+    as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
+    rows = sorted(map(as_json, plain.itertuples(index=False, name=None)))
+    whole = sha256()
+    for place, row in enumerate(rows):  # one by one, as all of them together may be as large as the file
+        whole.update(f"{chr(10) if place else ''}{row}".encode("utf-8", "replace"))
+    return whole.hexdigest()

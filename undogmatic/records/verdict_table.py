@@ -59,6 +59,8 @@ class VerdictTable:
         unaccounted: How many of the unread rows count as missing verdicts of each judge: all but those that are counted
             already, because a labelled item has no row of a judge.
         sources: File name -> SHA-256 of its bytes.
+        reading: The options by which the files were read that other commands of the same files
+            take too, as they are typed.
         settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key -> value.
     """
 
@@ -77,6 +79,7 @@ class VerdictTable:
     unaccounted: int = 0
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    reading: Sequence[str] = ()
 
     @property
     def judges(self) -> list[str]:
@@ -192,8 +195,8 @@ class JudgeTable:
     def labelled(self) -> tuple[int, int]:
         """How many of the labelled items the table has this judge's verdict on, or an empty cell, and how many there
         are."""
-        items = self.labels.loc[self.labels["label"].notna(), "item"].unique()
-        return int(np.isin(items, self.verdicts["item"].unique()).sum()), len(items)
+        items = self.labels.loc[self.labels["label"].notna(), "item"].drop_duplicates()
+        return int(items.isin(self.verdicts["item"]).sum()), len(items)
 
     def consensus(self) -> pd.Series:
         """One label per labelled item, by item: the mean of the raters (numeric, ordered), else the most frequent

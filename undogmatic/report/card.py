@@ -2,6 +2,7 @@
 
 import datetime
 import importlib.metadata
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -131,15 +132,17 @@ def write(cards: Mapping[str, TrustCard], path: Path) -> list[Path]:
     paths = []
     for added, card in cards.items():
         paths.append(path.with_stem(f"{path.stem}{added}"))
-        files.write(paths[-1], RENDERINGS[path.suffix](card), files.ALL)  # it quotes no judged text
+        text = RENDERINGS[path.suffix](card, paths[-1].with_suffix(".json").name)
+        files.write(paths[-1], text, files.ALL)  # it quotes no judged text
     return paths
 
 
-def document(card: TrustCard) -> Document:
-    """The card as a document."""
+def document(card: TrustCard, file: str = "card.json") -> Document:
+    """The card as a document; `file` is what the card that a gate reads is called."""
     words = words_of(card.language)
     lead = words.text("card.lead", made=str(card.made), expires=str(card.expires))
-    foot = words.text("card.foot", seal=card.seal[:16], version=card.version)
+    sealed_as = {"seal": card.seal[:16], "version": card.version, "file": shlex.quote(file)}
+    foot = words.text("card.foot", **sealed_as)
     return Document(card.language, words.text("card.title", judge=card.judge), lead, list(_blocks(card, words)), foot)
 
 
@@ -218,9 +221,9 @@ def svg(card: TrustCard) -> str:
     )
 
 
-RENDERINGS: dict[str, Callable[[TrustCard], str]] = {
-    ".json": TrustCard.text,
-    ".md": lambda card: rendered(document(card), "report.md"),
-    ".html": lambda card: rendered(document(card), "report.html"),
-    ".svg": svg,
+RENDERINGS: dict[str, Callable[[TrustCard, str], str]] = {
+    ".json": lambda card, _: card.text(),
+    ".md": lambda card, file: rendered(document(card, file), "report.md"),
+    ".html": lambda card, file: rendered(document(card, file), "report.html"),
+    ".svg": lambda card, _: svg(card),
 }

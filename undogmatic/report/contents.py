@@ -48,17 +48,18 @@ _KEY = itemgetter("item_id", "judge", "criterion", "repeat")  # by which judgmen
 ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")  # what only a run has that asks somebody
 
 
-def write(run: FinishedRun) -> None:
-    """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's folder."""
+def write(run: FinishedRun, beside: str = "") -> None:
+    """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's
+    folder, or with the mark `beside` in their names (`report.pt.md`), beside those that are there."""
     words = Words.of(run)
+    words.beside = beside
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
     lead = words.text("common.lead", name=run.name, date=date)
     parts = (_verdict, scale, _notes, _results, items, _made)
     blocks = [block for part in parts for block in part(run, words)]
-    save(
-        Document(words.language, title(run, words), lead, blocks, words.text("bench.foot"), names_of(run.items)),
-        run.folder,
-    )
+    foot, names = words.text("bench.foot"), names_of(run.items)
+    document = Document(words.language, title(run, words), lead, blocks, foot, names, beside)
+    save(document, run.folder)
 
 
 SIDES = "ab.question_sides"  # asks whether the judge tells these two conditions apart

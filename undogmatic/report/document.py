@@ -142,6 +142,8 @@ class Document(NamedTuple):
     foot: str = ""
     items: Mapping[str, str] = MappingProxyType({})
     """Names (an item's, a pair's) that lead to a row of its table of items, and the item whose row it is."""
+    beside: str = ""
+    """Where it lies beside the same report in another language, what marks its files: ".pt"."""
 
     @property
     def headings(self) -> list[tuple[str, str]]:
@@ -165,9 +167,11 @@ def names_of(items: Sequence[Item]) -> dict[str, str]:
 
 
 def save(document: Document, folder: Path) -> None:
-    """Write `report.md` and `report.html` into `folder`; the pictures must be there already."""
+    """Write `report.md` and `report.html` into `folder`, or `report.pt.md` and `report.pt.html`
+    beside them; the pictures must be there already."""
     for name in WRITTEN:
-        files.write(folder / name, rendered(document, name))
+        place = (folder / name).with_stem(f"report{document.beside}")
+        files.write(place, rendered(document, name))
 
 
 def rendered(document: Document, name: str) -> str:

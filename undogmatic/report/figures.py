@@ -67,7 +67,7 @@ def pictures(
         yield Paragraph(words.text("figures.not_drawn", names=", ".join(figure.name for figure in drawn)), "small")
         return
     for figure in drawn:
-        link = f"figures/{before}{section}_{figure.name}.png"
+        link = f"figures{words.beside}/{before}{section}_{figure.name}.png"
         if size(figure) == 0:
             yield Paragraph(words.text("figures.empty", name=figure.name), "small")
         else:

@@ -46,20 +46,20 @@ def keep(run: FinishedRun) -> None:
     files.write(run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def remade(folder: RunFolder, language: str | None = None) -> FinishedRun:
-    """The run as it was when it ended, its report to be in another language where one is given. Raises ConfigError for
-    a run without results.json, DataError where the items are no longer what was judged, or a file is damaged."""
+def remade(folder: RunFolder) -> FinishedRun:
+    """The run as it was when it ended. Raises ConfigError for a run without results.json,
+    DataError where the items are no longer what was judged, or a file is damaged."""
     if not folder.has(RESULTS):
         way = f"Its own command with run.resume={folder.path} makes both anew, without asking again what was answered"
         raise ConfigError(f"{folder.named}, which has no {RESULTS}: an earlier version made it. {way}.")
     try:
-        return _run(folder, folder.json(RESULTS), language)
+        return _run(folder, folder.json(RESULTS))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         what = f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}: {error!s:.100})"
         raise DataError(f"{what}; another version made it, or it is damaged. Repeat its command.") from None
 
 
-def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> FinishedRun:
+def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
     items, pairs = folder.items(), [(judge, criterion) for judge, criterion in told["judged_by"]]
     if told["items"] is not None:
         known = {item.id: item for item in items}
@@ -72,8 +72,7 @@ def _run(folder: RunFolder, told: Mapping[str, Any], language: str | None) -> Fi
     )
     compared = Repeatability(**told["repeatability"])
     return FinishedRun(
-        **{name: _whole(told[name]) for name in _AS_THEY_ARE if name in told}
-        | {"language": language or told["language"]},
+        **{name: _whole(told[name]) for name in _AS_THEY_ARE if name in told},
         folder=folder.path,
         config=told["config"],
         rubric=folder.rubric,

@@ -33,12 +33,15 @@ SEARCHING = ("hydra/sweeper", "hydra.sweeper.", "hydra/launcher", "hydra.launche
 MOST_JOBS = 12  # on the terminal; the report has all
 
 
-def write(sweep: SweepResult, folder: Path) -> None:
-    """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`."""
+def write(sweep: SweepResult, folder: Path, beside: str = "") -> None:
+    """Write `report.md`, `report.html` and `figures/` of a sweep into `folder`; `beside` as for a
+    run."""
     words = Words.of(sweep)
+    words.beside = beside
     blocks = list(_blocks(sweep, words, folder))
     foot = words.text("common.offline_note" if sweep.scores.empty else "bench.foot")
-    save(Document(words.language, title(sweep, words), sweep.name, blocks, foot, names_of(sweep.items)), folder)
+    names, asked = names_of(sweep.items), title(sweep, words)
+    save(Document(words.language, asked, sweep.name, blocks, foot, names, beside), folder)
 
 
 def title(sweep: SweepResult, words: Words) -> str:

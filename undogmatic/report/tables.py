@@ -77,7 +77,7 @@ def frame_blocks(
     named = [column in NAMING for column in columns]
     blocks: list[Block] = [Table(headers, rows, [*map(_numeric, columns.values())], caption, named)]
     if len(frame) > MOST_ROWS:
-        path = f"tables/{before}{section}_{name}.csv"
+        path = f"tables{words.beside}/{before}{section}_{name}.csv"
         files.write(folder / path, files.csv(frame))
         blocks.append(Paragraph(words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path), "small"))
     return blocks

@@ -96,6 +96,7 @@ class Words:
         own: OwnScale | None = None,
     ) -> None:
         self.language, self.strict, self.decimals, self.reader = language, strict, decimals, own
+        self.beside = ""  # marks the files of a report that lies beside the same in another language
         self.own = own if own is not None and own.speaks else None
         ends = None if own is None or own.names else own.bottom - own.top
         self._quoting = f".{decimals if ends is None else decimals_of(abs(ends))}f"

@@ -17,6 +17,7 @@ from undogmatic.records.wordings import FALLBACK
 from undogmatic.report.words import Words
 from undogmatic.review import labels, queue
 from undogmatic.runs.folder import RunFolder
+from undogmatic.safety.apart import keep_apart, named
 from undogmatic.tracking.assessments import Note, Said, log_notes, read_labels
 from undogmatic.tracking.notes import of_human, of_judge
 
@@ -98,6 +99,9 @@ def import_labels(
         DataError: Every problem with file and line, or with its trace; nothing was imported then.
     """
     folder = RunFolder.open(run, "RUN")
+    if filled is not None:
+        kept = [folder.path / name for name in (labels.FILE, labels.ALL, labels.LABELLED)]
+        keep_apart(named("LABELS", filled), named("RUN", kept))
     answers: Said | None = None
     read: list[str] = []
     words = _words(folder)

@@ -176,9 +176,8 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
     """Add labels to the run's file, all at once, each on its own line."""
     path, lines = folder / FILE, "\n".join(label.model_dump_json() for label in labels)
     if lines:
-        whole = not path.is_file() or path.read_bytes()[-1:] in (b"", b"\n")
         with files.Log(path) as file:
-            file.add(lines if whole else f"\n{lines}")
+            file.add(lines if files.ends_whole(path) else f"\n{lines}")
 
 
 def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:

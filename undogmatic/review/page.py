@@ -1,44 +1,66 @@
-"""Serves a page in the browser on which a person labels items one by one, blind to what judges said of them.
+"""Serves a page in the browser on which a person labels items one by one, blind to what judges said
+of them.
 
-The server listens on 127.0.0.1 alone and answers only to a token that it makes itself, and only to its own page.
-Each label is written to a file at once; the same command goes on where it ended.
+The server listens on 127.0.0.1 alone and answers only to a token that it makes itself, and only
+to its own page. Each label is written to a file at once; the same command goes on where it
+ended.
 """
 
+import contextlib
 import hmac
 import json
+import re
 import secrets
+import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.datasets.by_row import MARK, SHOWN, columns_cell, marks_of, places, row_ids
+from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, OrderedScale, UnorderedScale
+from undogmatic.review.kept import COLUMNS, Kept, LabelFile
 from undogmatic.safety import files
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
 
-COLUMNS = ("item", "rater", "label", "comment", "labelled_at")
 LONGEST_BODY, LONGEST_COMMENT = 100_000, 20_000
+MOST_BUTTONS = 11  # a numeric scale of more levels has a field into which the number is typed
 PAGE = Path(__file__).with_name("page.html")
 Scale = NumericScale | OrderedScale | UnorderedScale
 
 
 class Entry(NamedTuple):
-    """An item: its id, its texts by name, and what each judge said of it (shown only once it is labelled)."""
+    """An item: its id, its texts by name, what each judge said of it (shown only once it is
+    labelled), the digest of its texts, and the columns that they stand in."""
 
     id: str
     texts: Mapping[str, str]
     said: Mapping[str, str]
+    mark: str = ""
+    shown: str = ""
+
+
+class Answer(NamedTuple):
+    """What came of a label: how many items the rater has labelled, the next one without a label,
+    and the label of the same rater that the page did not know of and that this one has replaced."""
+
+    done: int
+    next: int | None
+    replaced: str | None
 
 
 @dataclass
 class Sheet:
-    """The items, the scale, and the labels of all raters in the file `out`; `rater` is who labels now."""
+    """The items, the scale, and the labels of all raters in the file `out`; `rater` is who
+    labels now. Of items that were drawn, `every` are all of the table, where their ids are but
+    the numbers of rows (`numbered`)."""
 
     entries: Sequence[Entry]
     scale: Scale
@@ -46,74 +68,138 @@ class Sheet:
     rater: str
     question: str = ""
     language: str = "en"
-    rows: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    every: Sequence[Entry] = ()
+    numbered: bool = False
+    replaced: int = 0
 
     def __post_init__(self) -> None:
         self.lock = threading.Lock()
-        self.ids = {entry.id for entry in self.entries}
-        if self.out.exists():
-            for place, row in _kept(self.out):
-                try:
-                    self.scale.read(_number(row["label"]) if isinstance(self.scale, NumericScale) else row["label"])
-                except ValueError as error:
-                    way = "Name another file with --out, or the scale of its labels with --scale"
-                    raise DataError(f"{place}: the label {error}. {way}.") from None
-                self.rows[row["item"], row["rater"]] = row
+        self.places = {entry.id: n for n, entry in enumerate(self.entries)}
+        self.file = LabelFile(self.out, self._find)
+        self._counted: Kept | None = None  # the state of the file for which `_done` holds
+        self._done = set[int]()  # places of items that the rater has labelled
+        self._count()
+        for place, row in zip(self.file.kept.places, self.file.kept.rows, strict=True):
+            if not row["label"]:
+                continue
+            try:
+                self.scale.read(self._read(row["label"]))
+            except ValueError as error:
+                way = "Name another file with --out, or the scale of its labels with --scale"
+                raise DataError(f"{place}: the label {error}. {way}.") from None
 
-    def label(self, item: str, given: Any, comment: str = "") -> None:
-        """Keep a label; `given` None takes it back. Raises ValueError for one that is off the scale, or of no item."""
-        if item not in self.ids:
+    def label(self, item: str, given: Any, comment: str = "", was: str | None = None) -> Answer:
+        """Keep a label; `given` None takes it back, `was` is the rater's own label that the page
+        knew of. Raises ValueError for one that is off the scale, or of no item, and
+        UndogmaticError where it cannot be written."""
+        place = self.places.get(item)
+        if place is None:
             raise ValueError(f"there is no item {brief(item)}")
+        label = "" if given is None else self._written(self.scale.read(given))
+        with contextlib.suppress(ValueError):  # 7.0 and 7 are one grade
+            was = None if was is None else self._written(self.scale.read(self._read(was)))
+        entry, now = self.entries[place], datetime.now(UTC).isoformat(timespec="seconds")
+        values = (item, self.rater, label, comment[:LONGEST_COMMENT], now, entry.mark, entry.shown)
         with self.lock:
-            rows = dict(self.rows)
-            if given is None:
-                rows.pop((item, self.rater), None)
-            else:
-                value = self.scale.read(given)
-                label = f"{value:.10g}" if isinstance(self.scale, NumericScale) else self.scale.write(value)
-                now = datetime.now(UTC).isoformat(timespec="seconds")
-                values = (item, self.rater, label, comment[:LONGEST_COMMENT], now)
-                rows[item, self.rater] = dict(zip(COLUMNS, values, strict=True))
-            self._write(rows)
-            self.rows = rows  # only what was written counts
+            before = self.file.keep(item, dict(zip(COLUMNS, values, strict=True)))
+            earlier = (before or {}).get("label") or None
+            replaced = earlier if earlier not in (None, was, label) else None
+            self.replaced += replaced is not None
+            if self._counted is self.file.kept:  # nobody else has written meanwhile
+                (self._done.add if label else self._done.discard)(place)
+            self._count()
+            return Answer(len(self._done), self._next(place), replaced)
 
-    def _write(self, rows: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
-        import pandas as pd
+    def _read(self, label: str) -> Any:
+        return _number(label) if isinstance(self.scale, NumericScale) else label
 
-        files.write(self.out, files.csv(pd.DataFrame(list(rows.values()), columns=list(COLUMNS))))
+    def _written(self, value: float) -> str:
+        return f"{value:.10g}" if isinstance(self.scale, NumericScale) else self.scale.write(value)
+
+    def _find(self, rows: Sequence[Mapping[str, str]]) -> list[str | None]:
+        """The item of each row of the file, wherever its text stands by now."""
+        every = self.every or self.entries
+        shown = next((entry.shown for entry in every), "")
+        pairs = [(row["item"], (row[SHOWN] == shown and row[MARK]) or None) for row in rows]
+        ids, marks = [entry.id for entry in every], [entry.mark or None for entry in every]
+        found = places(pairs, ids, marks, ids if self.numbered else None)
+        return [found[pair].item for pair in pairs]
+
+    def _count(self) -> None:
+        """Count the items that the rater has labelled, where the file was read since."""
+        if self._counted is not self.file.kept:
+            self._done = {n for n, entry in enumerate(self.entries) if self._is_done(entry)}
+            self._counted = self.file.kept
+
+    def _is_done(self, entry: Entry) -> bool:
+        row = self.file.kept.by_key.get((entry.id, self.rater))
+        return row is not None and bool(row["label"])
+
+    def _next(self, place: int) -> int | None:
+        """The next item without a label behind this place, or else the first."""
+        around = chain(range(place + 1, len(self.entries)), range(place + 1))
+        return next((n for n in around if n not in self._done), None)
 
     @property
     def done(self) -> list[str]:
         """The items that the rater has labelled, in the order of the items."""
-        return [entry.id for entry in self.entries if (entry.id, self.rater) in self.rows]
+        self._count()
+        return [self.entries[n].id for n in sorted(self._done)]
+
+    @property
+    def lost(self) -> int:
+        """How many labels of the file are of texts that the table does not have any more."""
+        return self.file.kept.lost
 
     def shown(self, place: int) -> dict[str, Any]:
-        """What the page may know of an item: its texts and, once it is labelled, the label and what judges said."""
+        """What the page may know of an item: its texts and, once it is labelled, the label and
+        what judges said."""
         entry = self.entries[place]
-        row = self.rows.get((entry.id, self.rater))
+        row = self.file.kept.by_key.get((entry.id, self.rater))
         known = {"place": place, "id": entry.id, "texts": dict(entry.texts), "label": None, "comment": "", "said": {}}
-        if row is not None:
+        if row is not None and row["label"]:
             known |= {"label": row["label"], "comment": row["comment"], "said": dict(entry.said)}
         return known
 
     def about(self) -> dict[str, Any]:
-        """What the page may know of the whole: the scale, who labels, how far they are, and where to begin."""
-        scale, done = self.scale, set(self.done)
+        """What the page may know of the whole: the scale, who labels, how far they are, and
+        where to begin."""
+        self._count()
+        scale, marks = self.scale, [n in self._done for n in range(len(self.entries))]
         facts: dict[str, Any] = {"question": self.question, "rater": self.rater, "language": self.language}
-        facts |= {"total": len(self.entries), "done": len(done), "out": self.out.name}
-        facts["marks"] = [entry.id in done for entry in self.entries]
-        facts["next"] = next((n for n, entry in enumerate(self.entries) if entry.id not in done), None)
+        facts |= {"total": len(self.entries), "done": sum(marks), "out": self.out.name, "marks": marks}
+        facts |= {"next": self._next(-1), "reveals": any(entry.said for entry in self.entries)}
+        options: Sequence[str] = ()
         if isinstance(scale, NumericScale):
-            levels = [f"{v:g}" for v in scale.default_levels()] if scale.step is not None else []
-            facts |= {"minimum": scale.minimum, "maximum": scale.maximum, "step": scale.step, "options": levels[:10]}
+            facts |= {"minimum": scale.minimum, "maximum": scale.maximum}
+            if scale.step is not None and (scale.maximum - scale.minimum) / scale.step < MOST_BUTTONS - 0.5:
+                options = [f"{value:g}" for value in scale.default_levels()]
         else:
-            facts["options"] = list(scale.categories)
-        return facts
+            options = scale.categories
+        return facts | {"options": list(options), "keys": keys_of(options)}
+
+
+DIGITS, LETTERS = "1234567890", "abdefghijklmnopqrstuvwyz"
+"""Keys of labels; c leads to the comment, and x stands for ten where 0 is a grade itself."""
+
+
+def keys_of(options: Sequence[str]) -> list[str]:
+    """The key of each option, "" where there are more options than keys.
+
+    A grade of one digit has its own digit, and 10 has 0, or x where 0 is a grade itself. Names have
+    the digits in their order, and then the letters.
+    """
+    graded = all(re.fullmatch(r"-?\d+", option) for option in options)
+    own = {option: option for option in options if graded and len(option) == 1}
+    if graded and "10" in options:
+        own["10"] = "x" if "0" in own else "0"
+    left = iter(LETTERS if graded else DIGITS + LETTERS)
+    return [own[option] if option in own else next(left, "") for option in options]
 
 
 def scale_of(typed: str) -> Scale:
-    """The scale that was typed: `1-5` (whole numbers between), `0..100` (any number between), `bad<ok<good` (ordered),
-    `pass,fail` (no order). Raises ConfigError."""
+    """The scale that was typed: `1-5` (whole numbers between), `0..100` (any number between),
+    `bad<ok<good` (ordered), `pass,fail` (no order). Raises ConfigError."""
     from pydantic import ValidationError
 
     try:
@@ -137,36 +223,40 @@ def _number(text: str) -> float:
         raise ValueError(f"is {brief(text)}, not a number") from None
 
 
-def _kept(path: Path) -> list[tuple[str, dict[str, str]]]:
-    """The labels of earlier sittings, each with its place. Raises DataError where the file is another's."""
-    from undogmatic.datasets.rows import csv_rows
-
-    rows = csv_rows(path)
-    header = next(rows, None)
-    if header is None:
-        return []
-    if tuple(header.cells) != COLUMNS:
-        way = "It is no file of labels that this command wrote. Name another with --out"
-        raise DataError(f"{path}:1: the columns are {', '.join(header.cells[:8])}. {way}.")
-    kept = []
-    for row in rows:
-        if len(row.cells) != len(COLUMNS):
-            raise DataError(f"{path}:{row.first}: {len(row.cells)} cells, and the file has {len(COLUMNS)} columns.")
-        cells = dict(zip(COLUMNS, map(files.as_written, row.cells), strict=True))
-        kept.append((f"{path}:{row.first}", cells))
-    return kept
-
-
 class Server(ThreadingHTTPServer):
-    """The server of one sheet, on 127.0.0.1; `url` is the address that opens the page."""
+    """The server of one sheet, on 127.0.0.1; `url` is the address that opens the page, and
+    `door` a file that leads a browser there, which is removed once the page is open."""
 
     daemon_threads = True
 
     def __init__(self, sheet: Sheet, port: int = 0) -> None:
         self.sheet, self.token = sheet, secrets.token_urlsafe(32)
+        self.door: Path | None = None
         super().__init__(("127.0.0.1", port), _Handler)
         self.hosts = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
         self.url = f"http://127.0.0.1:{self.server_port}/?token={self.token}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that goes away before its answer: it closes what it does not
+        need any more."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+    def open_door(self) -> Path:
+        """Write the file that leads a browser to the page. A process's command line is read by
+        everybody on the machine, so the address with the token stands in a file that is its
+        owner's alone, and the browser is started with the name of that file."""
+        self.door = self.sheet.file.path.with_name(f"label-{secrets.token_hex(8)}.html")
+        page = f'<!doctype html><meta http-equiv="refresh" content="0; url={self.url}">\n'
+        files.write(self.door, page, files.OWN)
+        return self.door
+
+    def close_door(self) -> None:
+        """Remove that file."""
+        if self.door is not None:
+            with contextlib.suppress(OSError):
+                self.door.unlink(missing_ok=True)
+            self.door = None
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -178,8 +268,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: addresses hold the token."""
 
     def _allowed(self, token: str) -> bool:
-        """Whether the request comes from the page itself: it names this server as its host and origin, and has the
-        token. Answers it otherwise."""
+        """Whether the request comes from the page itself: it names this server as its host and
+        origin, and has the token. Answers it otherwise."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         own = host in self.server.hosts and (origin is None or origin == f"http://{host}")
         if own and hmac.compare_digest(token.encode(), self.server.token.encode()):
@@ -214,6 +304,7 @@ class _Handler(BaseHTTPRequestHandler):
             if self._allowed(asked.get("token", [""])[0]):
                 nonce = secrets.token_urlsafe(16)
                 self._answer(200, read_text(PAGE).replace("NONCE", nonce), nonce)
+                self.server.close_door()
             return
         if not self._allowed(self.headers.get("X-Token", "")):
             return
@@ -241,21 +332,31 @@ class _Handler(BaseHTTPRequestHandler):
             comment = sent.get("comment") or ""
             if not isinstance(comment, str):
                 raise ValueError("the comment is no text")
-            sheet.label(sent["item"], sent.get("label"), comment)
+            was = sent.get("was")
+            known = was if isinstance(was, str) else None
+            told = sheet.label(sent["item"], sent.get("label"), comment, known)
         except (Unreadable, UnicodeDecodeError, ValueError) as error:
             self._answer(400, {"error": f"The label was not kept: it {error}."})
-        except Exception as error:  # a full disk or a lost folder: the page says so, and the label is asked again
+        except (UndogmaticError, OSError) as error:  # a full disk, a lost folder: the page says it
             self._answer(500, {"error": f"The label was not kept: {error}"})
         else:
-            places = {entry.id: n for n, entry in enumerate(sheet.entries)}
-            self._answer(200, {"about": sheet.about(), "item": sheet.shown(places[sent["item"]])})
+            self._answer(200, {**told._asdict(), "item": sheet.shown(sheet.places[sent["item"]])})
+
+
+class Table(NamedTuple):
+    """The items of a table, whether their ids are but the numbers of rows, and what is to be
+    said of how it was read."""
+
+    entries: list[Entry]
+    numbered: bool
+    notes: list[Finding]
 
 
 def read_entries(
     path: str, item: str | None, text: Sequence[str], hidden: Sequence[str], sheet: str | None = None
-) -> tuple[list[Entry], list[Finding]]:
-    """The items of a table, each once, and what is to be said of how it was read. `text` names the columns that are
-    shown (default: those that are known to hold texts), `hidden` those that are told only once an item is labelled,
+) -> Table:
+    """The items of a table, each once. `text` names the columns that are shown (default: those
+    that are known to hold texts), `hidden` those that are told only once an item is labelled,
     `sheet` a part of a workbook. Raises ConfigError and DataError."""
     from undogmatic.datasets.frames import read_frame
     from undogmatic.datasets.roles import find_texts
@@ -265,25 +366,37 @@ def read_entries(
     if unknown := [name for name in hidden if name not in frame.cells]:
         listed = ", ".join(map(str, frame.cells.columns))
         raise ConfigError(f"--reveal is {brief(unknown[0])}, which is no column of {path}. Columns: {listed}.")
-    entries: dict[str, Entry] = {}
     ids, texts = found.columns["item"], found.columns["text"]
-    for place, row in zip(frame.places, frame.cells.to_dict("records"), strict=True):
+    marks = marks_of(frame.cells, texts)
+    numbers = [None] * len(marks) if ids else row_ids(frame.cells, marks)
+    columns = columns_cell(texts)
+    entries: dict[str, Entry] = {}
+    nameless = list[str]()
+    rows = zip(frame.places, numbers, marks, frame.cells.to_dict("records"), strict=True)
+    for place, number, mark, row in rows:
         shown = {name: str(row[name]) for name in texts if row[name] is not None}
         if not shown:
             continue
-        key = next((str(row[name]) for name in ids if row[name] is not None), f"row {len(entries) + 1}")
+        key = number or next((str(row[name]) for name in ids if row[name] is not None), None)
+        if key is None:
+            nameless.append(place)
+            continue
         said = {name: str(row[name]) for name in hidden if row[name] is not None}
-        before = entries.setdefault(key, Entry(key, shown, said))
+        before = entries.setdefault(key, Entry(key, shown, said, mark or "", columns))
         if before.texts != shown:
             way = "Name the column that tells the items apart: --item COLUMN"
             raise DataError(f"{place}: the item {brief(key)} stands there a second time with other texts. {way}.")
     if not entries:
         raise DataError(f"{path}: {', '.join(texts)} is empty in every row, so there is nothing to label.")
-    return list(entries.values()), [*frame.notes, *found.notes, *frame.problems]
+    notes = [*frame.notes, *found.notes, *frame.problems]
+    if nameless:
+        notes.append(Finding("table.no_id", {"n": len(nameless), "column": ids[0], "place": nameless[0]}))
+    return Table(list(entries.values()), not ids, notes)
 
 
 def read_rubric(path: str) -> tuple[Scale, dict[str, str]]:
-    """The scale of a rubric's file and its question by language. Raises ConfigError and DataError."""
+    """The scale of a rubric's file and its question by language. Raises ConfigError and
+    DataError."""
     from pydantic import ValidationError
 
     from undogmatic.records.records import first_problem

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 MANIFEST, SWEEP_MANIFEST, PROGRAM = "run.json", "sweep.json", "program.json"
 JOURNAL, SCORES, LABELS, METRICS = "judgments.jsonl", "scores.csv", "labels.csv", "metrics.json"
 RESULTS = "results.json"  # what the report tells beyond these
+OF_RUN = (MANIFEST, SWEEP_MANIFEST, JOURNAL, SCORES, LABELS, METRICS, RESULTS)
+"""What a run writes into its folder, each anew or with more lines."""
 COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hydra/hydra.yaml"
 
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped

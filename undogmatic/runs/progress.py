@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
+SOON = 1.0  # seconds after which what is being done is shown: what takes less is not mentioned
 LINE_EVERY, LINES = 10.0, 10  # seconds between plain lines at least, and how many there are of a run at most
 KNOWN = 5  # judgments, and seconds, after which the time left is told
 
@@ -44,58 +46,62 @@ def in_words(key: str, **values: Any) -> str:
 
 
 @contextmanager
-def doing(what: str | Callable[[], str]) -> Iterator[None]:
-    """Say what is being done for as long as it lasts: one live line on a terminal, elsewhere a line after LINE_EVERY
-    seconds and after each doubling, so that what is quickly done is not mentioned.
+def doing(what: str | Callable[[], str], soon: bool = False) -> Iterator[None]:
+    """Say on stderr what is being done for as long as it lasts, so that what is quickly done is not mentioned.
+
+    On a terminal there is one live line from SOON on, which is erased at the end. Elsewhere, as in a log, there is a
+    line after LINE_EVERY seconds and after each doubling; if `soon`, as where a whole command would be silent, also one
+    after SOON. Nothing is printed to stdout, and whoever prints there does so after the block.
 
     Of steps within steps the innermost is shown. `what` is for the user, e.g. "analysis=calibration", in English (other
     languages are in `progress.texts.yaml`); a function where it says how far it has come."""
     _steps.append(read(TEXTS)[_languages[-1]]["doing"].get(what, what) if isinstance(what, str) else what)
     try:
-        with _shown() if len(_steps) == 1 else nullcontext():
+        with _shown(soon) if len(_steps) == 1 else nullcontext():
             yield
     finally:
         _steps.pop()
 
 
 @contextmanager
-def _shown() -> Iterator[None]:
+def _shown(soon: bool) -> Iterator[None]:
     """A thread shows the innermost step, because what is waited for computes."""
     began, over = time.perf_counter(), threading.Event()
-    live: Bar | None = None
 
     def innermost() -> str:
         step = _steps[-1]
         return step if isinstance(step, str) else step()
 
-    if sys.stderr.isatty():
+    def show_live() -> None:
+        if over.wait(SOON):
+            return
         from rich.console import Console
         from rich.progress import Progress as Bar
         from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
         columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-        live = Bar(*columns, console=Console(stderr=True), transient=True)
-        live.add_task(innermost(), total=None)
-        live.start()
+        console = Console(stderr=True)
+        # What is printed to stdout goes there, which may be a file.
+        with Bar(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as live:
+            task = live.add_task(innermost(), total=None)
+            while not over.wait(0.2):
+                live.update(task, description=innermost())
 
-    def show() -> None:
-        pause = LINE_EVERY
-        while not over.wait(pause if live is None else 0.2):
-            step, pause = innermost(), 2 * pause  # seldom enough for a log: what takes an hour is mentioned nine times
-            if live is not None:
-                live.update(live.task_ids[0], description=step)
-            else:
-                print(f"  {step}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+    def show_lines() -> None:
+        # Seldom enough for a log: what takes an hour is mentioned nine times.
+        pauses = (LINE_EVERY * 2**n for n in count())
+        for pause in chain([SOON] if soon else [], pauses):
+            if over.wait(pause):
+                return
+            print(f"  {innermost()}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
 
-    watching = threading.Thread(target=show, daemon=True)
+    watching = threading.Thread(target=show_live if sys.stderr.isatty() else show_lines, daemon=True)
     watching.start()
     try:
         yield
     finally:
         over.set()
         watching.join()
-        if live is not None:
-            live.stop()
 
 
 class Progress:

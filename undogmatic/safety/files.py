@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 def write(path: Path, text: str | Iterable[str], mode: int = OWN) -> None:
     """Write a text file without secrets in one step; its folder is made. A text that is too long for memory comes in
-    parts of whole lines. `mode` is OWN or ALL. Raises StorageError."""
+    parts of whole lines. `mode` is OWN or ALL, or that of the file whose place it takes. Raises StorageError."""
     parts = (text,) if isinstance(text, str) else text
     write_bytes(path, (scrub(part).encode("utf-8", "replace") for part in parts), mode)
 
@@ -43,6 +43,8 @@ def write_bytes(path: Path, content: bytes | Iterable[bytes], mode: int = OWN) -
         try:
             with open(temporary, "wb", opener=_opener(mode)) as file:
                 file.writelines((content,) if isinstance(content, bytes) else content)
+                if mode not in (OWN, ALL):
+                    os.chmod(temporary, mode)
             temporary.replace(path)
         finally:
             with contextlib.suppress(OSError):
@@ -120,6 +122,15 @@ def make_own(path: Path) -> None:
     with _writing(path):
         if path.is_file() and path.stat().st_mode & 0o077 and path.stat().st_uid == os.geteuid():
             path.chmod(OWN)
+
+
+def ends_whole(path: Path) -> bool:
+    """Whether a line can be added to a file as it stands: it is not there, is empty, or its last line is ended."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return True
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
 
 
 def check_writable(path: Path) -> None:

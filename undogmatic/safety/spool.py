@@ -11,6 +11,7 @@ import os
 import tempfile
 import weakref
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -126,6 +127,16 @@ class Spool(_Stored[T]):
     def _read(self, place: int) -> T:
         start = self._ends[place]
         return self._decode(from_json(self.raw(start, self._ends[place + 1] - start)))
+
+    def __iter__(self) -> Iterator[T]:
+        first, n = 0, len(self)
+        while first < n:  # a megabyte at a time, or one record that is longer
+            start = self._ends[first]
+            behind = max(first + 1, min(n, bisect_right(self._ends, start + _BUFFER) - 1))
+            content = self.raw(start, self._ends[behind] - start)
+            for place in range(first, behind):
+                yield self._decode(from_json(content[self._ends[place] - start : self._ends[place + 1] - start]))
+            first = behind
 
 
 class _Again(_Stored[T]):
@@ -259,6 +270,9 @@ class _Mapped(_Stored[T]):
 
     def _read(self, place: int) -> T:
         return self._change(self._records[place])
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._change, self._records)
 
 
 def mapped(change: Callable[[Any], T], records: Sequence[Any]) -> Sequence[T]:

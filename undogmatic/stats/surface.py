@@ -292,38 +292,44 @@ _FACTORS: Hashes = np.random.default_rng(0).integers(2**31, size=(_BAND * _BANDS
 
 def letters(text: str) -> str:
     """The text without case, accents, spaces and punctuation; where nothing is left, as it is."""
+    if text.isascii():  # the same in a third of the time
+        return text.lower().translate(_NO_LETTERS) or text.strip()
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", text).casefold()) or text.strip()
 
 
-@functools.lru_cache(maxsize=8)
+_NO_LETTERS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum())
+
+
 def copies(texts: tuple[str, ...]) -> tuple[int, ...]:
     """Which texts are copies or near-copies of which: for each the place of the first text of its cluster.
 
     Texts with the same letters and digits are copies. Near-copies share at least ALIKE of their shingles, each counted
     once, estimated by MinHash with a standard error of 0.044; the order of sentences hardly matters, and what is added
     to one counts against it. Clusters are joined: a near-copy of a near-copy belongs to both. The order of the texts
-    has no influence on who belongs together. The answers to the last few calls are kept.
+    has no influence on who belongs together. The answers to the last few calls are kept, but for many texts, which
+    would stay in memory with them.
 
     References:
         Broder (1997), On the resemblance and containment of documents. doi:10.1109/SEQUEN.1997.666900
     """
-    from scipy import sparse
+    return (_copies_kept if len(texts) <= _KEPT else _copies)(texts)
 
+
+_KEPT = 20_000
+
+
+def _copies(texts: tuple[str, ...]) -> tuple[int, ...]:
     forms = [letters(text) for text in texts]
     distinct = sorted(set(forms))
-    shingles = {
-        place: shingled for place, form in enumerate(distinct) if len(shingled := _shingles(form)) >= FEWEST_SHINGLES
-    }
+    places, signatures = _signatures(distinct)
     cluster = np.arange(len(distinct))
-    if len(shingles) > 1:
-        # The smallest shingle of each text in each of several orders of all shingles.
-        pairs = _alike(np.stack([_signature(shingled) for shingled in shingles.values()]))
-        places = np.array(list(shingles))[pairs]
-        links = sparse.coo_matrix((np.ones(len(places)), places.T), shape=(len(distinct), len(distinct)))
-        cluster = sparse.csgraph.connected_components(links, directed=False)[1]
+    cluster[places] = places[_clusters(signatures)]
     of_form = dict(zip(distinct, cluster.tolist(), strict=True))
     first: dict[int, int] = {}
     return tuple(first.setdefault(of_form[form], place) for place, form in enumerate(forms))
+
+
+_copies_kept = functools.lru_cache(maxsize=8)(_copies)
 
 
 SIGNATURE = _BAND * _BANDS
@@ -333,21 +339,53 @@ SIGNATURE = _BAND * _BANDS
 def signature(text: str) -> Hashes | None:
     """What near-copies are known by, shape (SIGNATURE,): the smallest shingle in each of several orders of all. None of
     a text that says too little (FEWEST_SHINGLES)."""
-    shingled = _shingles(letters(text))
-    return _signature(shingled) if len(shingled) >= FEWEST_SHINGLES else None
-
-
-def _signature(shingled: Hashes) -> Hashes:
-    return np.asarray((_FACTORS * shingled).min(axis=1))
+    found = _signatures([letters(text)])[1]
+    return found[0] if len(found) else None
 
 
 def enough(text: str) -> bool:
     """Whether a text says enough for likeness to mean copying: it has FEWEST_SHINGLES of them."""
-    return len(_shingles(letters(text))) >= FEWEST_SHINGLES
+    return len(np.unique(_shingles(letters(text)))) >= FEWEST_SHINGLES
+
+
+_LETTERS = 2**16
+"""Letters whose shingles are held at once; more if a single text has more."""
+
+
+def _signatures(forms: Sequence[str]) -> tuple[Index, Hashes]:
+    """The places of the texts that say enough, and the `signature` of each, shape (n_places, SIGNATURE)."""
+    n_shingles = np.fromiter(map(len, forms), np.intp, len(forms)) - (SHINGLE - 1)
+    long = np.flatnonzero(n_shingles >= FEWEST_SHINGLES)
+    places = np.empty(long.size, dtype=np.intp)
+    signatures: Hashes = np.empty((long.size, SIGNATURE), dtype=np.uint32)
+    n = 0
+    ends = np.flatnonzero(np.diff(np.cumsum(n_shingles[long]) // _LETTERS)) + 1
+    for part in np.split(long, ends) if long.size else ():
+        sizes = n_shingles[part]
+        shingled = _shingles("".join([forms[place] for place in part.tolist()]))
+        # Without those that begin in one text and end in the next.
+        within = np.repeat(np.tile([True, False], part.size), np.column_stack([sizes, sizes * 0 + SHINGLE - 1]).ravel())
+        shingled = shingled[within[: shingled.size]]
+        enough = _different(shingled, sizes) >= FEWEST_SHINGLES
+        found = signatures[n : n + int(enough.sum())]
+        begins = np.cumsum(sizes) - sizes
+        for column, factor in enumerate(_FACTORS.ravel()):
+            found[:, column] = np.minimum.reduceat(shingled * factor, begins)[enough]
+        places[n : n + len(found)] = part[enough]
+        n += len(found)
+    return places[:n], signatures[:n]
+
+
+def _different(shingled: Hashes, sizes: Index) -> Index:
+    """How many different shingles each of some texts has, of which one stands behind the other."""
+    owner = np.repeat(np.arange(sizes.size, dtype=np.uint64) << np.uint64(32), sizes)
+    ordered = np.sort(owner | shingled)
+    first = np.append(True, ordered[1:] != ordered[:-1])
+    return np.bincount((ordered[first] >> np.uint64(32)).astype(np.intp), minlength=sizes.size)
 
 
 def _shingles(form: str) -> Hashes:
-    """A hash of every different shingle of a text, in order."""
+    """A hash of every shingle of a text, in order."""
     codes = np.frombuffer(form.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     hashes = np.zeros(max(0, codes.size - SHINGLE + 1), dtype=np.uint32)
     for place in range(SHINGLE if hashes.size else 0):
@@ -355,24 +393,55 @@ def _shingles(form: str) -> Hashes:
     # The last steps of MurmurHash3: what differs little shall not be near in order.
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
-    hashes = np.sort(hashes ^ (hashes >> np.uint32(16)))
-    return hashes[np.diff(hashes, prepend=hashes[:1] + np.uint32(1)) != 0]
+    return np.asarray(hashes ^ (hashes >> np.uint32(16)))
 
 
-def _alike(signatures: Hashes) -> NDArray[np.intp]:
-    """Pairs of rows that agree in ALIKE of their columns, enough of them to join all clusters; shape (n_pairs, 2)."""
-    n = np.uint64(len(signatures))
-    candidates = []
-    for band in range(BANDS):
-        one, other = fallen_together(banded(signatures, band))
-        candidates.append(one.astype(np.uint64) * n + other.astype(np.uint64))
-    found = np.unique(np.concatenate(candidates))
-    pairs = np.stack([found // n, found % n], axis=1).astype(np.intp)
-    kept = [
-        part[alike(signatures[part[:, 0]], signatures[part[:, 1]])]
-        for part in np.array_split(pairs, len(pairs) // 2**15 + 1)
-    ]
-    return np.concatenate(kept)
+def _clusters(signatures: Hashes) -> Index:
+    """For each row the place of a row that stands for its cluster of near-copies.
+
+    Band after band, so that no more is held than the rows: pairs whose rows are in one cluster already are not compared
+    again, however many copies there are of one text.
+    """
+    from scipy import sparse
+
+    cluster = np.arange(len(signatures))
+    rough = _lowest_bytes(signatures)
+    for band in range(BANDS if len(signatures) > 1 else 0):
+        pairs = np.stack(fallen_together(banded(signatures, band)))
+        pairs = pairs[:, cluster[pairs[0]] != cluster[pairs[1]]]
+        near = np.empty(pairs.shape[1], dtype=bool)
+        for start in range(0, near.size, _PAIRS):
+            one, other = pairs[:, start : start + _PAIRS]
+            maybe = _maybe_alike(rough[one], rough[other])
+            maybe[maybe] = alike(signatures[one[maybe]], signatures[other[maybe]])
+            near[start : start + _PAIRS] = maybe
+        if near.any():
+            tied = cluster[pairs[:, near]]
+            links = sparse.coo_matrix((np.ones(tied.shape[1]), tied), shape=(len(cluster), len(cluster)))
+            _, heads, number = np.unique(
+                sparse.csgraph.connected_components(links, directed=False)[1], return_index=True, return_inverse=True
+            )
+            cluster = heads[number][cluster]
+    return cluster
+
+
+_PAIRS = 2**15  # that are compared at once
+
+
+def _lowest_bytes(signatures: Hashes) -> NDArray[np.uint8]:
+    """The lowest byte of each number, and zeros up to a whole number of words of eight bytes."""
+    rough = np.zeros((len(signatures), -(-SIGNATURE // 8) * 8), dtype=np.uint8)
+    rough[:, :SIGNATURE] = signatures & np.uint32(255)
+    return rough
+
+
+def _maybe_alike(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which rows agree in so many of their lowest bytes that they may be `alike`: where numbers are the same their
+    lowest bytes are, and a quarter of what else there is to read says of most pairs that they are not."""
+    # Eight bytes of 0 and 1 are added up at a time; no sum of at most 255 words runs over into the next byte.
+    same = (one == other).view(np.uint64).sum(axis=1)
+    agreeing = same.view(np.uint8).reshape(len(one), 8).sum(axis=1) - (one.shape[1] - SIGNATURE)
+    return np.asarray(agreeing >= ALIKE * SIGNATURE)
 
 
 BANDS = _BANDS
@@ -390,10 +459,11 @@ def banded(signatures: Hashes, band: int) -> NDArray[np.uint64]:
 def fallen_together(band: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The two places of each pair of equal numbers; each is compared with three others at most."""
     order = np.argsort(band, kind="stable")
+    ordered = band[order]
     pairs = []
     for step in range(1, 4):
-        together = band[order[step:]] == band[order[:-step]]
-        pairs.append((order[:-step][together], order[step:][together]))
+        first = np.flatnonzero(ordered[step:] == ordered[:-step])
+        pairs.append((order[first], order[first + step]))
     return np.concatenate([one for one, _ in pairs]), np.concatenate([other for _, other in pairs])
 
 

@@ -150,8 +150,9 @@ def _read(dataset: DictConfig) -> None:
     build(node, "dataset").load()
 
 
-def again(folder: Path, language: str | None) -> Any:
-    """What a sweep yielded, read from its folder once more; its report to be in its own language if none is given."""
+def again(folder: Path, language: str | None) -> tuple[Any, str]:
+    """What a sweep yielded, read from its folder once more, and its own language, in which its
+    report is to be if none is given."""
     from undogmatic.sweep.compare import compare
 
     noted = RunFolder(folder)
@@ -160,8 +161,8 @@ def again(folder: Path, language: str | None) -> Any:
         raise ConfigError(
             f"{noted.named} holds no job of a sweep yet. Continue it: its command with run.resume={folder}"
         )
-    own = language or str(RunFolder(jobs[0]).section("report")["language"])
-    return compare(folder, _name(noted.sweep["overrides"]), own)
+    own = str(RunFolder(jobs[0]).section("report")["language"])
+    return compare(folder, _name(noted.sweep["overrides"]), language or own), own
 
 
 def _finish(config: DictConfig, folder: Path, parent: str | None) -> None:

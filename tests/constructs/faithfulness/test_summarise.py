@@ -210,7 +210,7 @@ def test_what_cannot_be_used_is_named_and_a_context_with_no_room_ends_the_run(tm
         (["lead", "gtp"], r"`steps\[0\]\.models\[1\]\.model` is 'gtp'.*Did you mean gpt"),
         ([], r"`steps\[0\]\.models` names no model"),
         (["lead", "lead"], "lead is named twice"),
-        (["patterns"], "patterns-1 writes no text"),
+        (["patterns"], "patterns-2 writes no text"),
     ):
         with pytest.raises(ConfigError, match=said):
             Recipe(config(*models)).build()

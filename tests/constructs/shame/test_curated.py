@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from benchmarks import surface
+from benchmarks.movement import citing
 from tests.conftest import put, rows_in
 from undogmatic.constructs.shame import curated
 from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, families
@@ -142,6 +143,9 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     assert len(known) >= 12 and len(new) >= 12
     assert not set(known) & set(new)
     assert not set().union(*known.values()) & set().union(*new.values())
+    cited = {passage.casefold() for passage in citing().passages}
+    assert len(cited) >= 10 and not set().union(*known.values()) & cited
+    assert sum(len(known[name]) for name in known if name.startswith("rubric_")) >= 24
     assert len(families()) == len(known) + len(new)
     items = DevelopmentDataset().load()
     made = DevelopmentDataset().copies(items)

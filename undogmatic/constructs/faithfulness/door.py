@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
+from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.command import say
 
 
@@ -66,6 +67,8 @@ def _targets(sources: list[Path], folder: str | None) -> dict[Path, Path]:
                 "of its own."
             )
         targets[source] = target
+    place = Path("texts" if folder is None else folder)
+    keep_apart(named("FILE", sources), named("--to", targets.values(), place))
     return targets
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from undogmatic.errors import ConfigError
 from undogmatic.records.wordings import languages
+from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import brief
 
 TEXTS = (".txt", ".md")
@@ -43,13 +44,17 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.records.wordings import texts_beside
     from undogmatic.report.terminal import put
     from undogmatic.report.words import Words
+    from undogmatic.runs.progress import doing, speaking
 
+    file = named("FILE", None if typed.file == "-" else typed.file)
+    keep_apart([*file, *in_settings(typed.overrides)], ())
     tracker = _tracker() if TRACKING in typed.overrides else None
     chosen, others = _settings([word for word in typed.overrides if word != TRACKING])
     lookup = Precedents(**chosen)
     about = {"path": str(lookup.path), **lookup.about}
-    texts, notes, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
-    found, known = {item: lookup.look_up(text) for item, text in texts.items()}, lookup.reliability
+    with speaking(typed.language), doing("looking up what the texts cite", soon=True):
+        texts, notes, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
+        found, known = {item: lookup.look_up(text) for item, text in texts.items()}, lookup.reliability
     if lookup.describes == "judge":
         from undogmatic.constructs.precedents.asking import ask
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
 from undogmatic.constructs.shame.curated import development_texts
 from undogmatic.models.base import Model
+from undogmatic.records.folding import plain
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import digest
 from undogmatic.records.wordings import of_this_project
@@ -23,34 +25,35 @@ if TYPE_CHECKING:
 _PATTERNS = {
     "citations": [
         r"\btemas?\s+(?:n[.ºo°]*\s*)?\d[\d.]*",
-        r"\bs[úu]mulas?(?:\s+vinculantes?)?\s+(?:n[.ºo°]*\s*)?\d+",
+        r"\bsumulas?(?:\s+vinculantes?)?\s+(?:n[.ºo°]*\s*)?\d+",
         r"\bsv\s*\d+",
         r"\b(?:re|are|resp|earesp|aresp|rr|adi|adpf|adc|hc|rms)\s*(?:n[.ºo°]*\s*)?\d[\d.]{2,}",
         r"\boj\s*\d+",
-        r"\b(?:stf|stj|tst|supremo|excelso\s+pret[óo]rio|pret[óo]rio\s+excelso|tribunais\s+superiores|corte\s+superior)\b",
-        r"\brepercuss[ãa]o\s+geral\b|\brecursos?\s+repetitivos?\b|\bjurisprud[êe]ncia\b|\bprecedentes?\b",
-        r"\b(?:entendimento|orienta[çc][ãa]o)\s+(?:consolidad[oa]|pac[íi]fic[oa]|dominante|firmad[oa]|assente)",
+        r"\b(?:stf|stj|tst|supremo|excelso\s+pretorio|pretorio\s+excelso|tribunais\s+superiores|corte\s+superior)\b",
+        r"\brepercussao\s+geral\b|\brecursos?\s+repetitivos?\b|\bjurisprudencia\b|\bprecedentes?\b",
+        r"\b(?:entendimento|orientacao)\s+(?:consolidad[oa]|pacific[oa]|dominante|firmad[oa]|assente)",
         r"\bdoutrina\b|\befeito\s+vinculante\b|\bart\.?\s*927\b",
     ],
     "boosters": [
         r"\bresta\s+(?:pacificad|cristalin|indubit)",
-        r"\b[ée]\s+(?:cedi[çc]o|sabido|assente|not[óo]rio|indiscut[íi]vel)",
-        r"\bsalta\s+aos\s+olhos\b|\bindubitavelmente\b|\binequ[íi]voc[oa]|\bincontest[áa]vel",
-        r"\bn[ãa]o\s+h[áa]\s+(?:mais\s+)?(?:o\s+que\s+discutir|d[úu]vida|que\s+se\s+falar)",
-        r"\bimp[õo]e-se\b|\bde\s+observ[âa]ncia\s+obrigat[óo]ria\b|\bponto\s+final\b",
+        r"\be\s+(?:cedico|sabido|assente|notorio|indiscutivel)",
+        r"\bsalta\s+aos\s+olhos\b|\bindubitavelmente\b|\binequivoc[oa]|\bincontestavel",
+        r"\bnao\s+ha\s+(?:mais\s+)?(?:o\s+que\s+discutir|duvida|que\s+se\s+falar)",
+        r"\bimpoe-se\b|\bde\s+observancia\s+obrigatoria\b|\bponto\s+final\b",
     ],
     "hedges": [
-        r"\btalvez\b|\bem\s+tese\b|\ba\s+princ[íi]pio\b|\bao\s+que\s+parece\b|\bpossivelmente\b",
-        r"\bsalvo\s+melhor\s+ju[íi]zo\b|\bs\.?m\.?j\.?\b|\bdata\s+venia\b|\bpode-se\s+sustentar\b",
+        r"\btalvez\b|\bem\s+tese\b|\ba\s+principio\b|\bao\s+que\s+parece\b|\bpossivelmente\b",
+        r"\bsalvo\s+melhor\s+juizo\b|\bs\.?m\.?j\.?\b|\bdata\s+venia\b|\bpode-se\s+sustentar\b",
     ],
     "explanations": [
-        r"\bporque\b|\bpois\b|\bj[áa]\s+que\b|\buma\s+vez\s+que\b|\bvisto\s+que\b|\bpor\s+isso\b",
-        r"\bdesde\s+que\b|\bse\s+(?:o|a|os|as|n[ãa]o|houver|for)\b|\bquando\b|\bcaso\s+(?:o|a|n[ãa]o)\b",
-        r"\bsalvo\s+(?!melhor)|\bexceto\b|\bressalvad|\ba\s+menos\s+que\b|\bmas\s+n[ãa]o\b",
+        r"\bporque\b|\bpois\b|\bja\s+que\b|\buma\s+vez\s+que\b|\bvisto\s+que\b|\bpor\s+isso\b",
+        r"\bdesde\s+que\b|\bse\s+(?:o|a|os|as|nao|houver|for)\b|\bquando\b|\bcaso\s+(?:o|a|nao)\b",
+        r"\bsalvo\s+(?!melhor)|\bexceto\b|\bressalvad|\ba\s+menos\s+que\b|\bmas\s+nao\b",
         r"\bno\s+caso\b|\baqui\b|\bos?\s+autos?\b|\blaudo\b|\bcontrato\b|\bdocumentos?\b",
-        r"\bexige(?:-se)?\b|\brequisitos?\b|\balcan[çc]a\b|\blimit[ea]|\bsomente\b|\bapenas\b",
+        r"\bexige(?:-se)?\b|\brequisitos?\b|\balcanca\b|\blimit[ea]|\bsomente\b|\bapenas\b",
     ],
 }
+"""What is looked for in plain text (`records.folding`): small letters without accents."""
 
 
 class Counts(NamedTuple):
@@ -63,9 +66,9 @@ class Counts(NamedTuple):
 
 
 def count(text: str) -> Counts:
-    """Occurrences per family, case-insensitive."""
-    families = _PATTERNS.items()
-    return Counts(**{name: sum(len(re.findall(p, text, re.IGNORECASE)) for p in family) for name, family in families})
+    """Occurrences per family, of the words however they were typed (`plain`)."""
+    text, families = plain(text), _PATTERNS.items()
+    return Counts(**{name: sum(len(re.findall(p, text)) for p in family) for name, family in families})
 
 
 def share(counts: Counts) -> float:
@@ -81,7 +84,7 @@ class PatternsModel(Model):
     """Rates a text by its patterns; no model, no key, no call."""
 
     readouts = ("rules",)
-    name = "patterns-1"
+    name = "patterns-2"
     rubric = "shame"
     licence = of_this_project("patterns")
 
@@ -103,7 +106,7 @@ class TfidfModel(Model):
     def __init__(self, alpha: Annotated[float, Field(gt=0, le=1_000_000)] = 1.0) -> None:
         self.alpha = alpha
         texts, labels = development_texts()
-        self.name = f"tfidf-{digest([texts, labels, alpha])[:12]}"
+        self.name = f"tfidf-2-{digest([texts, labels, alpha])[:12]}"
         self.fitted_on = frozenset(text_marks(texts))
 
     async def rate(self, text: str) -> tuple[float, str]:
@@ -114,17 +117,18 @@ class TfidfModel(Model):
 
 @functools.lru_cache(maxsize=2)  # seconds of work, and several instances of one run ask for the same
 def fitted(alpha: float) -> Pipeline:
-    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]."""
+    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]; it reads
+    them plainly."""
     texts, labels = development_texts()
-    return tfidf_ridge(alpha).fit(texts, [label / 100 for label in labels])
+    return tfidf_ridge(alpha, plain).fit(texts, [label / 100 for label in labels])
 
 
-def tfidf_ridge(alpha: float) -> Pipeline:
-    """Character 2-5-grams within word boundaries, sublinear TF-IDF, ridge."""
+def tfidf_ridge(alpha: float, reading: Callable[[str], str] | None = None) -> Pipeline:
+    """Character 2-5-grams within word boundaries, sublinear TF-IDF, ridge; on what `reading` makes of a
+    text, or on its small letters."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline
 
-    return make_pipeline(
-        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2), Ridge(alpha=alpha)
-    )
+    grams = TfidfVectorizer(preprocessor=reading, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2)
+    return make_pipeline(grams, Ridge(alpha=alpha))

@@ -1,0 +1,265 @@
+"""Gives ids to the rows of a table that has none, and finds the rows that people's labels are of.
+
+`undogmatic label` notes with each label the number of its row and the digest of what was shown.
+Later the digest finds the row, wherever it stands by then: rows are put in another order, added
+or taken out, and a label may not wander to another text because of that. Of two equal texts each
+keeps its own label as long as both are where they were; elsewhere they are taken in their order,
+since nothing but their place tells them apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from undogmatic.datasets.frames import Frame, column_of
+from undogmatic.datasets.roles import find_texts
+from undogmatic.datasets.scales import TableOptions
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.records import as_text, digest
+from undogmatic.records.results import Finding
+from undogmatic.safety.outside import Unreadable, brief, json_value
+
+MARK, SHOWN, WHEN = "text_digest", "text_columns", "labelled_at"
+"""Columns of a file of labels: the digest of what was shown, the columns that were shown, and
+the time."""
+SHEET = {"item", "rater", "label", WHEN}
+"""The columns by which a file of labels is known."""
+MARK_LENGTH = 16
+SEVERAL = ("judges", "rater", "repeat", "order")
+"""Roles of columns that are there where a table has several rows of one item."""
+ID = "item"
+"""What the column of ids is called that a table without one gets."""
+_ROW = re.compile(r"row (\d{1,9})")
+
+
+class Place(NamedTuple):
+    """Where the text of a label stands: the id of its row (None: nowhere), whether it was found
+    there by its text although the number of its row is another now, and whether the row of that
+    id shows another text now."""
+
+    item: str | None
+    moved: bool = False
+    changed: bool = False
+
+
+def mark_of(texts: Sequence[str | None]) -> str:
+    """The digest of what is shown of a row; white space and the way in which accents are coded
+    do not count."""
+    plain = [" ".join(unicodedata.normalize("NFC", text or "").split()) for text in texts]
+    return digest(plain)[:MARK_LENGTH]
+
+
+def marks_of(cells: pd.DataFrame, columns: Sequence[str]) -> list[str | None]:
+    """The digest of each row, None where all of its columns are empty."""
+    rows = [_texts(row) for row in zip(*(cells[name] for name in columns), strict=True)]
+    return [mark_of(row) if any(row) else None for row in rows]
+
+
+def row_ids(cells: pd.DataFrame, marks: Sequence[str | None]) -> list[str]:
+    """The ids of rows without a column of ids: their numbers. Where an item has several rows, as
+    its columns show, that of the first row with the same text."""
+    numbers = [f"row {n}" for n in range(1, len(cells) + 1)]
+    if not any(column_of(cells, role) for role in SEVERAL):
+        return numbers
+    first: dict[str, str] = {}
+    return [
+        number if mark is None else first.setdefault(mark, number) for number, mark in zip(numbers, marks, strict=True)
+    ]
+
+
+def places(
+    wanted: Sequence[tuple[str, str | None]],
+    ids: Sequence[str | None],
+    marks: Sequence[str | None],
+    numbers: Sequence[str] | None = None,
+) -> dict[tuple[str, str | None], Place]:
+    """Where each label's text stands.
+
+    Args:
+        wanted: The items and digests of labels; without a digest the id alone tells, or the number
+            of the row, by which an earlier version counted the rows with a text.
+        ids, marks: Those of the rows of a table.
+        numbers: Where ids are but the numbers of rows, those of the rows with a text.
+    """
+    of_id: dict[str, set[str | None]] = {}
+    of_mark: dict[str, dict[str, None]] = {}
+    for item, mark in zip(ids, marks, strict=True):
+        if item is not None:
+            of_id.setdefault(item, set()).add(mark)
+            if mark is not None:
+                of_mark.setdefault(mark, {})[item] = None
+    found: dict[tuple[str, str | None], Place] = {}
+    first = first_row(wanted)
+    for item, mark in wanted:
+        if mark is None and numbers is not None and (row := _ROW.fullmatch(item)) is not None:
+            place = int(row[1]) - first
+            found[item, mark] = Place(numbers[place] if 0 <= place < len(numbers) else None)
+        elif item in of_id and (mark is None or mark in of_id[item]):
+            found[item, mark] = Place(item)
+    taken = {place.item for place in found.values()}
+    for item, mark in dict.fromkeys(wanted):
+        if (item, mark) in found:
+            continue
+        if mark is not None and mark in of_mark:
+            free = (each for each in of_mark[mark] if each not in taken)
+            place = Place(next(free, next(iter(of_mark[mark]))), moved=True)
+            taken.add(place.item)
+        elif item in of_id and numbers is None:
+            place = Place(item, changed=True)  # the id says that it is the same item, and its text was edited
+        else:
+            place = Place(None)
+        found[item, mark] = place
+    return found
+
+
+def first_row(wanted: Iterable[tuple[str, str | None]]) -> int:
+    """The number that labels without a digest give the first row of a table: 1, or 2 where they
+    count its header."""
+    return 1 if ("row 1", None) in wanted else 2
+
+
+def is_sheet(frame: Frame) -> bool:
+    """Whether a file holds labels as `undogmatic label` writes them."""
+    return set(map(str, frame.cells.columns)) >= SHEET
+
+
+def with_labels(frames: Sequence[Frame], options: TableOptions) -> tuple[list[Frame], TableOptions]:
+    """The frames with the labels of `undogmatic label` on the rows that they are of, and the
+    options, in which the ids of rows are named where the table has none of its own. Raises
+    ConfigError, DataError."""
+    sheets, tables = [f for f in frames if is_sheet(f)], [f for f in frames if not is_sheet(f)]
+    if not sheets or not tables:
+        return list(frames), options
+    column = next((name for table in tables if (name := _ids(table, options)) is not None), None)
+    if column is None and len(tables) > 1:
+        names = ", ".join(table.name for table in tables)
+        what = "its labels are of rows of one file, and there are several without ids"
+        raise ConfigError(f"{sheets[0].name}: {what}: {names}. Name the one that was labelled.")
+    if column is None:
+        table, numbers = _numbered(tables[0], options)
+        tables, options = [table], options.model_copy(update={"item": ID})
+    else:
+        table, numbers = next(each for each in tables if _ids(each, options) is not None), None
+    others = {str(name) for each in tables for name in each.cells}
+    ids = _texts(table.cells[_ids(table, options) or ID])
+    rows = _Rows(table, ids, numbers)
+    # The table comes first, whichever was typed first: further labels are given on it.
+    return [*tables, *(_placed(sheet, rows, others) for sheet in sheets)], options
+
+
+class _Rows(NamedTuple):
+    """The rows of a table: their ids and, where these are but their numbers, the ids of the rows
+    with a text in their order."""
+
+    table: Frame
+    ids: list[str | None]
+    numbers: list[str] | None
+
+
+def _ids(table: Frame, options: TableOptions) -> str | None:
+    return column_of(table.cells, "item", options.item)
+
+
+def _texts(cells: Iterable[Any]) -> list[str | None]:
+    return [None if cell is None else str(cell) for cell in cells]
+
+
+def _numbered(table: Frame, options: TableOptions) -> tuple[Frame, list[str]]:
+    """The table with a column of ids, and the ids of its rows with a text."""
+    marks: list[str | None] = [""] * len(table.cells)
+    with contextlib.suppress(ConfigError):  # then a label's own columns tell which texts are meant
+        texts = find_texts(table.cells, table.name, options.text, None, every=True).columns["text"]
+        marks = marks_of(table.cells, texts)
+    ids = row_ids(table.cells, [mark or None for mark in marks])
+    with_text = [each for each, mark in zip(ids, marks, strict=True) if mark is not None]
+    return table._replace(cells=table.cells.assign(**{ID: ids})), with_text
+
+
+def _placed(sheet: Frame, rows: _Rows, others: Collection[str]) -> Frame:
+    """A file of labels with the ids of the rows that they are of, each rater's last label of an
+    item alone, and what is to be said of it; `others` are the columns of the other files."""
+    cells, nothing = sheet.cells, [None] * len(sheet.cells)
+    items, marks = _texts(cells["item"]), _texts(cells.get(MARK, nothing))
+    shown = _texts(cells.get(SHOWN, nothing))
+    found: dict[int, Place] = {}
+    for columns in dict.fromkeys(shown):
+        at = [n for n, each in enumerate(shown) if each == columns and items[n] is not None]
+        names = _columns(columns, sheet.places[at[0]]) if at else ()
+        gone = [name for name in names if name not in rows.table.cells]
+        if gone and rows.numbers is not None:
+            listed = ", ".join(str(name) for name in rows.table.cells if name != ID)
+            what = f"its labels are of texts in the column {brief(gone[0])}"
+            way = f"{rows.table.name} has none of that name: {listed}. Give it its name again"
+            raise DataError(f"{sheet.name}: {what}, and {way}.")
+        known = bool(names) and not gone
+        of_table = marks_of(rows.table.cells, names) if known else [None] * len(rows.ids)
+        wanted = [(str(items[n]), marks[n] if known else None) for n in at]
+        where = places(wanted, rows.ids, of_table, rows.numbers)
+        found |= {n: where[pair] for n, pair in zip(at, wanted, strict=True)}
+    notes, problems = _told(found, items, marks, sheet, rows)
+    # An id that the table does not have is told of where labels and verdicts are put together.
+    left = items if rows.numbers is None else nothing
+    item = [found[n].item or left[n] if n in found else None for n in range(len(cells))]
+    own = {"item", "rater", "label"}
+    dropped = [n for n in cells if n in (MARK, SHOWN, WHEN) or (n in others and n not in own)]
+    kept = cells.assign(item=item).drop(columns=dropped)
+    last = ~kept.duplicated(["item", "rater"], keep="last") & kept["item"].notna()
+    return sheet._replace(
+        cells=kept[last].reset_index(drop=True),
+        places=[place for place, stays in zip(sheet.places, last, strict=True) if stays],
+        notes=(*sheet.notes, *notes),
+        problems=(*sheet.problems, *problems),
+    )
+
+
+def _columns(typed: str | None, place: str) -> tuple[str, ...]:
+    """The columns whose texts were shown, as a file of labels names them."""
+    if typed is None:
+        return ()
+    try:
+        names = json_value(typed)
+    except Unreadable as error:
+        raise DataError(f"{place}: `{SHOWN}` cannot be read: {error}. Leave it as it was written.") from None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{place}: `{SHOWN}` is {brief(typed)}, no list of columns. Leave it as it was written.")
+    return tuple(names)
+
+
+def columns_cell(names: Sequence[str]) -> str:
+    """How a file of labels names the columns whose texts were shown."""
+    return as_text(list(names))
+
+
+def _told(
+    found: Mapping[int, Place],
+    items: Sequence[str | None],
+    marks: Sequence[str | None],
+    sheet: Frame,
+    rows: _Rows,
+) -> tuple[list[Finding], list[Finding]]:
+    """What is to be noted of where labels were found, and what is wrong with it. Raises DataError
+    where none has its text in a table whose rows are told apart by their texts."""
+    facts: dict[str, Any] = {"file": sheet.name, "table": rows.table.name}
+
+    def finding(key: str, which: Sequence[int]) -> list[Finding]:
+        about = {"n": len(which), "place": sheet.places[which[0]], "item": items[which[0]]} if which else {}
+        return [Finding(f"table.{key}", facts | about)] if which else []
+
+    lost = [n for n, place in found.items() if place.item is None and rows.numbers is not None]
+    if lost and len(lost) == len(found):
+        what = f"none of its {len(lost)} labels has its text in {rows.table.name}"
+        way = f"Name the table that was labelled, or label this one: undogmatic label {rows.table.name}"
+        raise DataError(f"{sheet.name}: {what} (the first is of {items[lost[0]]}). {way}")
+    changed = [n for n, place in found.items() if place.changed]
+    moved = [n for n, place in found.items() if place.moved]
+    unmarked = [n for n in found if marks[n] is None and rows.numbers is not None and n not in lost]
+    counted = first_row([(str(items[n]), None) for n in unmarked])
+    by_number = "labels_by_number" if counted == 1 else "labels_by_line"
+    notes = [*finding("labels_moved", moved), *finding(by_number, unmarked)]
+    return notes, [*finding("labels_lost", lost), *finding("labels_changed", changed)]
