@@ -53,7 +53,7 @@ FINE = b'{"id": "a", "text": "fine"}\n'
         ("a.csv", b"text\nok\n\x81", "neither UTF-8 nor Windows-1252"),
         ("a.csv", b"text\nok\na\0", ":3: not text (it holds a NUL byte)"),
         ("a.csv", b"text,x,text\na,b,c", ":1: two columns are called 'text'"),
-        ("a.csv", b",".join(b"c%d" % n for n in range(10_000)), "c10, c11, ... (10,000)."),
+        ("a.csv", b",".join(b"c%d" % n for n in range(10_000)), "10,000 columns, and at most 2,000 are read."),
         ("a.csv", b"id,text\n1,a\n2,b,c\n", "a.csv:3: more cells"),
         ("a.csv", b"id,texto\n1,a\n", "no column `text`; columns: id, texto"),
         ("a.csv", b"", "a.csv is empty"),

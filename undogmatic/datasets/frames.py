@@ -22,7 +22,7 @@ from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import brief, read_bytes
+from undogmatic.safety.outside import Unreadable, brief, read_bytes
 
 
 class Frame(NamedTuple):
@@ -119,7 +119,10 @@ def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True, place: str = 
                 check_size(place, len(columns), n + 1)
             held = columns[name]
             held.extend([None] * (n - len(held)))  # no row before had it
-            held.append(_plain(cell))
+            try:
+                held.append(_plain(cell))
+            except Unreadable as error:
+                raise DataError(error.at(f"{place}, `{name}`")) from None
         n += 1
     check_size(place, len(columns), n)
     for held in columns.values():
@@ -145,6 +148,8 @@ def _plain(cell: Any) -> Any:
         return None if not math.isfinite(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
     if cell is None or isinstance(cell, int):
         return cell
+    if isinstance(cell, bytes):
+        raise Unreadable(f"a cell holds bytes that are no UTF-8 text ({brief(cell, 40)}). Write the column as text.")
     if cell is pd.NA or cell is pd.NaT:
         return None
     return as_text(cell) if isinstance(cell, list | dict) else str(cell)

@@ -280,14 +280,14 @@ def _shared(array: Any) -> list[Any]:
 
 
 def _text(value: Any) -> Any:
-    """A value, with bytes read as text: some writers do not say that a column of theirs holds UTF-8. Raises ValueError
-    for bytes that are none."""
+    """A value, with bytes read as text: some writers do not say that a column of theirs holds UTF-8. Bytes that are no
+    such text stay bytes."""
     if not isinstance(value, bytes):
         return value
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
-        raise ValueError(f"bytes that are no UTF-8 text: {brief(value, 40)}") from None
+        return value
 
 
 def _fitting(about: Any) -> int:
