@@ -31,7 +31,7 @@ its first question, by the project's tests.
   alone. "Undecided" and "You cannot know" are answers: do not turn them into a yes or a no.
 - What a group can be is in `undogmatic run --help`, what a command can do in `undogmatic COMMAND --help`.
 - A run leaves `outputs/DATE/TIME/` with `metrics.json`, `scores.csv` and `report.md`. `run.resume=last` goes on with a
-  run that was stopped. Nothing is asked, or paid, twice.
+  run that was stopped. What was answered is not asked again.
 - Most models need a key in the environment or in `.env`; `model=local`, `model=patterns` and `model=tfidf` need none,
   and `undogmatic check` asks no model at all.
 

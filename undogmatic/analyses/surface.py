@@ -275,8 +275,15 @@ class _Look:
         return None if made is None else made.nearly_mean(self.options.level, (-1.0, 1.0)).replace(n=self.codes.size)
 
     def less(self, one: rival.Agreement | None, other: rival.Agreement | None) -> Estimate | None:
-        """How much further the one agrees than the other."""
-        return one.nearly_mean(self.options.level, (-2.0, 2.0), less=other) if one and other else None
+        """How much further the one agrees than the other.
+
+        A rival that agrees less than a coin could be a coin, so nobody leads it by more than the whole scale of a
+        coefficient, unless the estimate itself does.
+        """
+        if one is None or other is None:
+            return None
+        most = max(1.0, one.estimate - other.estimate)
+        return one.nearly_mean(self.options.level, (-2.0, most), less=other)
 
     def at_columns(self, columns: Mapping[str, Index]) -> Iterator[_Column]:
         """What each column explains."""
