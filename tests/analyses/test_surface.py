@@ -251,3 +251,11 @@ def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
     assert "surface.longer_higher_pair" in [noted.finding.key for noted in look(table)[1].notes]
     same = verdict_table("pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150})
     assert "length_bias" in look(same)[1].not_examined
+
+
+def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None:
+    """Of a judge that differs nowhere the interval of its leaning to long texts would be without ends."""
+    passed = (WORTH > np.median(WORTH)).astype(float)
+    _, told = look(verdict_table("pass_fail", passed, passed, {"text": MADE.texts}))
+    assert told.not_examined["length_bias"].key == "surface.length_unknown"
+    assert not [noted for noted in told.notes if "longer" in noted.finding.key or "length" in noted.finding.key]

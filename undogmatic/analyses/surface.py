@@ -506,6 +506,9 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     if tests is None or both is None or not usual:
         told.lacks("length_bias", "surface.same_length")
         return
+    if not np.isfinite(both.interval).all():  # such as where judge and people never differ
+        told.lacks("length_bias", "surface.length_unknown")
+        return
     told.figure("surface.length_bias", both)
     # Told of a difference in length, in doublings, that is usual among these texts.
     tests, both = (
