@@ -255,7 +255,7 @@ def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
 
 def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None:
     """Of a judge that differs nowhere the interval of its leaning to long texts would be without ends."""
-    passed = (WORTH > np.median(WORTH)).astype(float)
+    passed = (np.median(WORTH) < WORTH).astype(float)
     _, told = look(verdict_table("pass_fail", passed, passed, {"text": MADE.texts}))
     assert told.not_examined["length_bias"].key == "surface.length_unknown"
     assert not [noted for noted in told.notes if "longer" in noted.finding.key or "length" in noted.finding.key]
