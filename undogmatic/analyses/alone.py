@@ -150,6 +150,8 @@ def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckO
         return Finding("alone.more_split_vain" if split else "alone.more_vain", values | {"wrong": options.alpha})
     values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta, "single": single}
     values["needed"] = conformal.units_needed(of_units, values["confidence"], against)
+    if split and values["needed"] <= tried - split:  # what is missing is a majority, not items
+        return Finding("alone.more_split_settles", values)
     return Finding("alone.more_split_needed" if split else "alone.more_needed", values)
 
 

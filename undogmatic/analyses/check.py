@@ -297,7 +297,8 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     if key not in SETTLED:
         return None
     if key == "missing" and evidence.own.table.unaccounted == evidence.agreement.missing:
-        return Finding("check.settle_rows")
+        equal = any(noted.finding.key == "people.same_as_judge" for noted in told.notes)
+        return Finding("check.settle_rows", {"who": [Finding("check.settle_who")] if equal else []})
     leans = evidence.rival.what[:1]
     if key == "surface" and evidence.rival.by_number:  # the label may stand there
         key = "number"

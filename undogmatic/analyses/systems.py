@@ -74,7 +74,7 @@ class _Means:
         if unread or not known.all():
             ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
             told.note(
-                "systems.missing",
+                "systems.missing_rows" if unread else "systems.missing",
                 missing=int((~known).sum()) + unread,
                 n=known.size + unread,
                 **ends,
