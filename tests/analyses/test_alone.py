@@ -73,7 +73,7 @@ def test_where_people_have_no_majority_no_verdict_agrees(rng: Rng) -> None:
     said = tell(verdict_table("pass_fail", labels, {"a": labels, "b": other}), alone.tell)[1]
     assert said["alone.none_whole"].values["wrong"] == 40
     more = said["alone.none_whole"].values["more"]  # the judge errs nowhere: who is right is not settled
-    assert more.key == "alone.more_split_needed" and (more.values["split"], more.values["against"]) == (40, 0)
+    assert more.key == "alone.more_split_settles" and (more.values["split"], more.values["against"]) == (40, 0)
     wrong = np.where(np.arange(100) >= 70, 1 - labels, labels)
     said = tell(verdict_table("pass_fail", wrong, {"a": labels, "b": other}), alone.tell)[1]
     more = said["alone.none_whole"].values["more"]

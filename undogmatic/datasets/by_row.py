@@ -95,7 +95,7 @@ def places(
             if mark is not None:
                 of_mark.setdefault(mark, {})[item] = None
     found: dict[tuple[str, str | None], Place] = {}
-    first = first_row(wanted)
+    first = first_row(item for item, mark in wanted if mark is None)
     for item, mark in wanted:
         if mark is None and numbers is not None and (row := _ROW.fullmatch(item)) is not None:
             at = int(row[1]) - first
@@ -118,10 +118,14 @@ def places(
     return found
 
 
-def first_row(wanted: Iterable[tuple[str, str | None]]) -> int:
-    """The number that labels without a digest give the first row of a table: 1, or 2 where they
-    count its header."""
-    return 1 if ("row 1", None) in wanted else 2
+def first_row(items: Iterable[str]) -> int:
+    """The number that labels without a digest give the first row of a table.
+
+    It is 2 where their rows are 2, 3, 4 and so on without a gap: then they were counted with the
+    header, as a spreadsheet does; whoever labels from the top begins with the first text. Else 1.
+    """
+    numbers = {int(row[1]) for row in map(_ROW.fullmatch, items) if row is not None}
+    return 2 if numbers and numbers == set(range(2, len(numbers) + 2)) else 1
 
 
 def is_sheet(frame: Frame) -> bool:
@@ -259,7 +263,7 @@ def _told(
     changed = [n for n, place in found.items() if place.changed]
     moved = [n for n, place in found.items() if place.moved]
     unmarked = [n for n in found if marks[n] is None and rows.numbers is not None and n not in lost]
-    counted = first_row([(str(items[n]), None) for n in unmarked])
+    counted = first_row(str(items[n]) for n in unmarked)
     by_number = "labels_by_number" if counted == 1 else "labels_by_line"
     notes = [*finding("labels_moved", moved), *finding(by_number, unmarked)]
     return notes, [*finding("labels_lost", lost), *finding("labels_changed", changed)]
