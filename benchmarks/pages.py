@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,14 +62,14 @@ def check_of_the_demo() -> str:
 
 def main_job() -> str:
     """What the main job prints on the embedded model."""
-    return f"```text\n{output('undogmatic.run').strip()}\n```\n"
+    return f"```text\n{wrapped(output('undogmatic.run').strip())}\n```\n"
 
 
 def wrapped(text: str) -> str:
-    """Each line of a text on lines of at most `WIDTH` characters."""
-    import textwrap
-
-    return "\n".join("\n".join(textwrap.wrap(line, WIDTH)) for line in text.splitlines())
+    """Each line of a text on lines of at most `WIDTH` characters; a shorter one, as of a table, stays as it is."""
+    return "\n".join(
+        "\n".join(textwrap.wrap(line, WIDTH)) if len(line) > WIDTH else line.rstrip() for line in text.splitlines()
+    )
 
 
 def sizes() -> str:

@@ -292,7 +292,7 @@ def test_a_gate_holds_a_run_that_was_made(tmp_path: Path) -> None:
     assert typed("undogmatic.run", *words, folder=tmp_path).returncode == 0
     block = "gate: {figures: {ab.mean_difference: {at_least: -10}, ab.share_expected: {at_most: 0.5}}}"
     status, said = run(tmp_path, "made", demanded=block)
-    assert status == 0 and "`ab.mean_difference`) is −0.942 [−2.76, 0.907]" in said and "136 judged texts" in said, said
+    assert status == 0 and "`ab.mean_difference`) is −0.942 [−2.75, 0.9]" in said and "136 judged texts" in said, said
     status, said = run(tmp_path, "made", demanded="gate: {standing: supported}")
     assert status == 1 and "answer to “Paired experiment” is no" in said, said
 

@@ -197,7 +197,7 @@ def test_a_flag_of_any_judge_puts_an_item_into_the_queue_once(tmp_path: Path) ->
     with Path("queue.csv").open(encoding="utf-8-sig") as file:
         assert [row["uncertainty_by"] for row in csv.DictReader(file)] == ["procedure of score-2"] * 2
     Path("filled.csv").write_text("item_id,label,labeller\nt7,50,ana\n", encoding="utf-8")
-    assert "1 labels added" in import_labels("both", "filled.csv")
+    assert "1 label added" in import_labels("both", "filled.csv")
 
 
 def test_the_report_tells_judges_apart(tmp_path: Path) -> None:

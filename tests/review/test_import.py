@@ -73,7 +73,7 @@ class TestImport:
     def test_importing_twice_adds_nothing_and_a_correction_must_be_meant(self, run: str) -> None:
         first, corrected = ({"item_id": "i0", "label": label, "labeller": "ana"} for label in (30, 35))
         by_hand(run, "own.csv", **first)
-        assert "0 labels added, 1 were there already" in by_hand(run, "own.csv", **first)
+        assert "0 labels added, 1 was there already" in by_hand(run, "own.csv", **first)
         with pytest.raises(DataError, match=r"corrected\.csv:2: 'ana' labels .* 35, but 30 before \(own\.csv:2"):
             by_hand(run, "corrected.csv", **corrected)
         by_hand(run, "corrected.csv", revise=True, **corrected)
@@ -241,9 +241,9 @@ def test_the_commands_print_and_refuse_in_one_message(make_run: MakeRun, capsys:
     rows[0]["label"] = 80
     filled = fill(rows, "f.csv")
     main(["review", "import", run, filled, "--labeller", "ana"])
-    assert "1 labels added, 1 rows have no label" in capsys.readouterr().out
+    assert "1 label added, 1 row has no label" in capsys.readouterr().out
     main(["review", "import", run, "--labeller", "ana", filled])
-    assert "0 labels added, 1 were there already" in capsys.readouterr().out
+    assert "0 labels added, 1 was there already" in capsys.readouterr().out
     with pytest.raises(SystemExit, match=r"^2$"):
         main(["review", "import", run, "none.csv"])
     assert "`LABELS` is 'none.csv', which does not exist" in capsys.readouterr().err

@@ -98,7 +98,7 @@ class TestMlflow:
         by_hand(logged, item_id="i1", label=70, labeller="a")
         human, *_ = [a for a in self.traces(logged)["i1", "0"] if a.name == "human_label"]
         assert (human.feedback is not None, human.value, human.rationale) == (True, 70, "hm")
-        assert "0 labels added, 1 were there already" in import_labels(logged)
+        assert "0 labels added, 1 was there already" in import_labels(logged)
 
 
 def test_a_trace_keeps_its_id_when_a_record_gains_a_field_with_a_default() -> None:
@@ -142,7 +142,7 @@ class TestFromMlflow:
         say(note, "i0", "60", "bo", kind="expectation")
         say(note, "i1", " 72,5 ", "ana", kind="expectation")
         said = import_labels(logged)
-        for words in ("3 labels added, 1 rows have no label", "2 of 3 judged items", "2 labellers: ana, bo"):
+        for words in ("3 labels added, 1 row has no label", "2 of 3 judged items", "2 labellers: ana, bo"):
             assert words in said
         assert sorted(self.labels(logged)) == [("i0", 60, "bo"), ("i0", 72.5, "ana"), ("i1", 72.5, "ana")]
         (one,) = [one for one in labels.read(Path(logged)) if (one.item_id, one.labeller) == ("i0", "ana")]
@@ -163,7 +163,7 @@ class TestFromMlflow:
         import_labels(logged, fill(rows, "f.csv"), scale="0-10")
         assert "0 labels added, 2 were there already" in import_labels(logged)  # the two traces of i0 count once
         say(note, "i2", 50, "bo")
-        assert "1 labels added, 2 were there already" in import_labels(logged, labeller="carla")
+        assert "1 label added, 2 were there already" in import_labels(logged, labeller="carla")
         assert self.labels(logged) == [("i0", 75, "ana"), ("i1", 100, "anonymous"), ("i2", 50, "bo")]
 
     def test_every_problem_is_named_by_trace_and_nothing_is_imported(self, logged: str, note: Note) -> None:
@@ -198,9 +198,9 @@ class TestFromMlflow:
         with pytest.raises(DataError, match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise"):
             import_labels(logged)
         assert self.labels(logged) == [("i1", 60, "ana")]
-        assert "1 labels added" in import_labels(logged, revise=True)
+        assert "1 label added" in import_labels(logged, revise=True)
         assert self.labels(logged) == [("i1", 70, "ana")]
-        assert "0 labels added, 1 were there already" in import_labels(logged)
+        assert "0 labels added, 1 was there already" in import_labels(logged)
 
     def test_a_correction_of_one_of_two_repeats_is_pointed_out(self, logged: str, note: Note) -> None:
         by_hand(logged, item_id="i0", label=60, labeller="ana")
@@ -218,7 +218,7 @@ class TestFromMlflow:
             import_labels(logged)
         import_labels(logged, revise=True)
         say(note, "i2", 80, nobody)
-        assert "1 labels added, 1 were there already" in import_labels(logged)
+        assert "1 label added, 1 was there already" in import_labels(logged)
         assert self.labels(logged) == [("i0", 70, "ana"), ("i2", 80, "anonymous")]
 
     def test_what_was_overridden_or_deleted_in_time_does_not_come(self, logged: str, note: Note) -> None:
@@ -229,7 +229,7 @@ class TestFromMlflow:
         assert "not there any more" not in import_labels(logged)
         self.client(note).delete_assessment(after.trace_id, after.assessment_id)
         said = import_labels(logged)
-        assert f"1 labels that came from MLflow are not there any more and still count: trace {after.trace_id}" in said
+        assert f"1 label that came from MLflow is not there any more and still counts: trace {after.trace_id}" in said
         assert self.labels(logged) == [("i0", 70, "bo"), ("i2", 50, "ana")]
 
     def test_other_assessments_of_people_are_counted_and_those_of_machines_not(self, logged: str, note: Note) -> None:
