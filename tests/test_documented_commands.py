@@ -111,7 +111,13 @@ WHY_NOT = {
         "undogmatic check mlflow:RUN_ID",
         "undogmatic export verdicts.csv --to mlflow",
     ],
-    "names the command": ["undogmatic check", "undogmatic export", "undogmatic precedents"],
+    "names the command": [
+        "undogmatic check",
+        "undogmatic export",
+        "undogmatic label",
+        "undogmatic precedents",
+        "undogmatic score",
+    ],
     "tests/constructs/precedents": [
         "undogmatic precedents -",
         "undogmatic precedents my.jsonl precedents.describes=judge model=gpt",
