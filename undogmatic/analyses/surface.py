@@ -436,10 +436,14 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         few, rare = {"groups": found.groups, "needed": FEWEST_GROUPS}, {"others": found.others, "needed": FEWEST_OTHERS}
         return found.outcome, {"n": found.n, **(few if found.outcome == "few" else rare)}
     reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
-    explained = found.outcome in ("follows", "open", "column")
-    if found.judge is None or foretold is None or (not explained and (reached is None or more is None or left is None)):
+    accounted_for = found.outcome in ("follows", "open", "column")
+    if (
+        found.judge is None
+        or foretold is None
+        or (not accounted_for and (reached is None or more is None or left is None))
+    ):
         return "constant", values
-    if explained:
+    if accounted_for:
         some_left = {} if left is None or left.low == left.high else left.values("left")
         rest = some_left | {"judge": found.judge.value}
         if found.outcome == "open":

@@ -108,11 +108,11 @@ def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
     from scipy import sparse
 
     tied = [np.flatnonzero(codes >= 0) for codes in marks]
-    # A point for each row, and behind them one for each mark, whatever row bears it.
-    points = [pd.factorize(codes[rows])[0] for codes, rows in zip(marks, tied, strict=True)]
-    begins = n + np.cumsum([0, *(own.max(initial=-1) + 1 for own in points)])
+    # A place for each row, and behind them one for each mark, whatever row bears it.
+    places = [pd.factorize(codes[rows])[0] for codes, rows in zip(marks, tied, strict=True)]
+    begins = n + np.cumsum([0, *(own.max(initial=-1) + 1 for own in places)])
     rows = np.concatenate([np.empty(0, dtype=np.intp), *tied])
-    ends = np.concatenate([np.empty(0, dtype=np.intp), *map(np.add, points, begins[:-1])])
+    ends = np.concatenate([np.empty(0, dtype=np.intp), *map(np.add, places, begins[:-1])])
     links = sparse.coo_matrix((np.ones(rows.size, dtype=np.int8), (rows, ends)), shape=(begins[-1], begins[-1]))
     found = sparse.csgraph.connected_components(links, directed=False)[1]
     return np.asarray(pd.factorize(found[:n])[0], dtype=np.intp)

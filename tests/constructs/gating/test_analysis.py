@@ -60,23 +60,22 @@ def test_a_judge_that_follows_f1_is_believed(items: list[Item]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("says", "reason"),
+    ("says", "standing", "reason"),
     [
-        (lambda item: 5.0, "constant"),
-        (lambda item: 10 - noisy_f1(item), "reversed"),
-        (lambda item: float(random.Random(item.id).uniform(0, 10)), None),
-        (lambda item: float(min(10, len(item.inputs["panel"]) / 10)), None),
-        (lambda item: float(min(10, item.metadata["gates"] / 2)), None),
-        (lambda item: float(min(10, len(item.inputs["prediction"]) / 50)), None),
+        (lambda item: 5.0, "undecided", "constant"),
+        (lambda item: 10 - noisy_f1(item), "refuted", "reversed"),
+        (lambda item: float(random.Random(item.id).uniform(0, 10)), "refuted", "below"),
+        (lambda item: float(min(10, len(item.inputs["panel"]) / 10)), "refuted", "below"),
+        (lambda item: float(min(10, item.metadata["gates"] / 2)), "undecided", "open"),
+        (lambda item: float(min(10, len(item.inputs["prediction"]) / 50)), "undecided", "open"),
     ],
     ids=["constant", "reversed", "random", "panel", "gates", "length"],
 )
-def test_a_judge_without_merit_is_not_believed(items: list[Item], says: Says, reason: str | None) -> None:
+def test_a_judge_without_merit_is_not_believed(items: list[Item], says: Says, standing: str, reason: str) -> None:
+    """Noise and the length of the panel's name follow F1 so little that the whole interval lies below the limit."""
     result = found(judged(items, {"overall": says}))
-    assert result.standing != "supported"
-    assert (result.standing == "refuted") is (reason == "reversed")
-    if reason is not None:
-        assert f"gating.judge_{reason}" in [finding.key for finding in result.findings]
+    assert result.standing == standing
+    assert f"gating.judge_{reason}" in [finding.key for finding in result.findings]
 
 
 def test_counting_gates_is_seen_through_where_it_works() -> None:
