@@ -240,7 +240,7 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(l
     off = answer(replace(table, selection="all"))
     limits = [noted.finding for noted in off.told.notes if noted.weight is Weight.LIMITS]
     assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values["limits"] == 1
-    line = limits[0].values["line"]
+    line = limits[0].values["conversion"]
     assert line.slope == 1 and line.shift == pytest.approx(-20, abs=1)
     faces = next(n.finding for n in off.told.notes if n.finding.key == "check.faces").values["faces"]
     assert {"people.face_ceiling", "systems.face_mean", "alone.face_reach"} <= {face.key for face in faces}
