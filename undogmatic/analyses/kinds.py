@@ -20,7 +20,7 @@ from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTable
-from undogmatic.stats import annotators, calibration, limits, rated
+from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
 from undogmatic.stats.rated import Bands, Conversion, Curve, Gain, Parts, Rated
@@ -188,9 +188,9 @@ def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
     alike = labels[np.arange(n) * len(labels) // n]
     size = -(-every["item"].nunique() // every["code"].nunique())
     code = int(every["code"].max()) + 1 + np.arange(n) // size
-    lost = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
+    unread = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
     return [
-        pd.concat([every[["verdict", "label", "weight", "code"]], lost.assign(label=thought)], ignore_index=True)
+        pd.concat([every[["verdict", "label", "weight", "code"]], unread.assign(label=thought)], ignore_index=True)
         for thought in (alike, np.resize(ends, n))
     ]
 
@@ -345,14 +345,8 @@ def _share(own: JudgeTable, use: Rated, flags: np.ndarray, among: np.ndarray | N
     among them, and none of them or each had the flag."""
     among = np.ones(flags.shape, dtype=bool) if among is None else among
     found = use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
-    lost = own.table.unaccounted
-    if found is None or not lost:
-        return found
     known = float(use.weights[among].sum())
-    worst, best = (
-        (known * end + lost * flag) / (known + lost) for end, flag in zip(found.interval, _UNIT, strict=True)
-    )
-    return found.replace(worst=worst, best=best)
+    return None if found is None else lost.mixed(found, known, own.table.unaccounted, _UNIT)
 
 
 def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
@@ -431,7 +425,8 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
     bias, inner = (use.mean(apart, (-span, span), level=level) for level in (options.level, 2 * options.level - 1))
-    told.figure("agreement.bias", bias)
+    n_items = float(use.weights.sum())
+    told.figure("agreement.bias", bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span)))
     told.figure("agreement.drift", rated.drift(use, span))
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
