@@ -186,7 +186,37 @@ def test_what_is_asked_for_can_be_more() -> None:
 
 def test_an_order_is_not_called_alike_where_the_judge_is_a_coin() -> None:
     said = words_of("en").say(answer(CALLED["random grades"][0]()).verdict)
-    assert "no better than a coin; its verdicts on 120 items and one person's labels have a" in said
+    assert "needed (the default, `--least`); its verdicts on 120 items and one person's labels have a" in said
+
+
+COINS = {
+    "its interval holds nought": (
+        lambda rng: rng.integers(0, 2, N).astype(np.float64),
+        "coin",
+        ("is not shown to be better than a coin", "não se mostra melhor que uma moeda"),
+    ),
+    "its interval lies below nought": (
+        lambda rng: np.where(rng.random(N) < 0.7, 1 - LABELS, LABELS),
+        "reversed",
+        ("no more than a coin would", "não mais que uma moeda"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COINS)
+def test_what_is_said_of_a_coin_is_what_its_interval_shows(case: str) -> None:
+    """That it is no better is known only where the whole interval lies at chance or below."""
+    verdicts, rule, said = COINS[case]
+    found = answer(judged(verdicts(np.random.default_rng(4))))
+    agreement = found.told.figures["agreement.kappa"]
+    assert (found.verdict.key, found.standing) == (f"check.verdict_{rule}", "refuted")
+    assert (agreement.high > 0) == (rule == "coin")
+    for language, expected in zip(("en", "pt"), said, strict=True):
+        words = words_of(language)
+        words.strict = True
+        sentence = words.say(found.verdict)
+        assert expected in sentence
+        assert "is no better than a coin" not in sentence and "não é melhor" not in sentence
 
 
 def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> None:
