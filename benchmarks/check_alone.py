@@ -58,9 +58,7 @@ def trial(right: Callable[[Array], Array], n: int, seed: int, items: int = 2) ->
     table = VerdictTable("pass_fail", said, labels, about, categories=("fail", "pass"), selection="random")
     told, options = Told(), CheckOptions()
     alone.tell(table.of("j", "c"), told, options)
-    limits = [
-        noted.finding.values["limit"].values["threshold"] for noted in told.notes if noted.finding.key == "alone.share"
-    ]
+    limits = [noted.values["limit"].values["threshold"] for noted in told.notes if noted.key == "alone.share"]
     if not limits:
         return Trial(0.0, False)
     share = 1 - limits[0]

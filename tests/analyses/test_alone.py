@@ -89,7 +89,7 @@ def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised()
         labels = np.where(np.arange(400) < 60, truth, np.nan)
         table, told = verdict_table("numeric", verdicts, labels, scale=(0, 100), selection="random"), Told()
         alone.tell(table.of("judge", "quality"), told, CheckOptions())
-        reach = next(n.finding.values["reach"] for n in told.notes if n.finding.key == "alone.reach")
+        reach = next(n.values["reach"] for n in told.notes if n.key == "alone.reach")
         inside.append(np.mean(np.abs(truth[60:] - verdicts[60:]) <= reach))
     assert 0.89 <= np.mean(inside) <= 0.93
 

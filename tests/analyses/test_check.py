@@ -11,8 +11,8 @@ import pytest
 from tests.analyses.builders import verdict_table
 from undogmatic.analyses.check import check, digests
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.records.checked import CheckOptions, JudgeCheck, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, JudgeCheck
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import words_of
 
@@ -137,8 +137,8 @@ def test_a_good_judge_that_equals_a_person_on_forty_items_is_believed_and_asked_
     found = answer(judged(labels, labels, {"text": TEXTS[:40]}))
     assert (found.verdict.key, found.standing) == ("check.verdict_limited", "supported"), found.verdict
     (note,) = (each for each in found.told.notes if each.weight is Weight.LIMITS)
-    assert note.finding.key == "people.same_as_judge" and note.finding.values["n"] == 40
-    said = words_of("en").say(note.finding)
+    assert note.key == "people.same_as_judge" and note.values["n"] == 40
+    said = words_of("en").say(note)
     assert "equal on all 40 items" in said and "copies" not in said
 
 
@@ -175,7 +175,7 @@ def test_what_a_judge_decides_alone_holds_for_all_criteria_together() -> None:
     for n in (1, 5):
         result = check(several_criteria([GOOD] * n), CheckOptions(alpha=0.2))
         assert all(each.standing == "supported" for each in result.judges)  # a good judge keeps its yes
-        asked += [n.finding.values["confidence"] for n in result.judges[0].told.notes if "alone.whole" in n.finding.key]
+        asked += [n.values["confidence"] for n in result.judges[0].told.notes if "alone.whole" in n.key]
     assert asked == pytest.approx([0.95, 0.99])
 
 
@@ -257,9 +257,9 @@ def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothin
     new, old = judged(GOOD), judged(np.where(np.arange(N) < 40, 0.0, GOOD))
     (now,) = check(new, CheckOptions(), old).judges
     assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 1
-    assert "drift.verdicts_higher" in {noted.finding.key for noted in now.told.notes}
+    assert "drift.verdicts_higher" in {noted.key for noted in now.told.notes}
     for table, waits in ((new, False), (verdict_table("pass_fail", GOOD, LABELS), True)):  # the second has no texts
-        said = {noted.finding.key for noted in answer(table, alpha=0.2).told.notes}
+        said = {noted.key for noted in answer(table, alpha=0.2).told.notes}
         assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)
 
 
@@ -268,11 +268,11 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(l
     people = {rater: GRADES + np.random.default_rng(n).normal(0, 4, N) for n, rater in enumerate(("ana", "ben", "eva"))}
     table = verdict_table("numeric", GRADES + NOISE / 3 + 20, people, {"text": TEXTS}, scale=(-50, 150))
     off = answer(replace(table, selection="all"))
-    limits = [noted.finding for noted in off.told.notes if noted.weight is Weight.LIMITS]
+    limits = [noted for noted in off.told.notes if noted.weight is Weight.LIMITS]
     assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values["limits"] == 1
     line = limits[0].values["conversion"]
     assert line.slope == 1 and line.shift == pytest.approx(-20, abs=1)
-    faces = next(n.finding for n in off.told.notes if n.finding.key == "check.faces").values["faces"]
+    faces = next(n for n in off.told.notes if n.key == "check.faces").values["faces"]
     assert {"people.face_ceiling", "systems.face_mean", "alone.face_reach"} <= {face.key for face in faces}
     ceiling = next(face.values for face in faces if face.key == "people.face_ceiling")
     assert ceiling["converted"] > ceiling["judge"] + 0.1
@@ -283,4 +283,4 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(l
     # What is wrong for another reason than the grades' level stays a limit of its own.
     loose = np.where(np.arange(N) % 4, 20, 45) + GRADES
     stays = answer(replace(table, verdicts=table.verdicts.assign(verdict=loose)))
-    assert "people.ceiling_worse" in {n.finding.key for n in stays.told.notes if n.weight is Weight.LIMITS}
+    assert "people.ceiling_worse" in {n.key for n in stays.told.notes if n.weight is Weight.LIMITS}

@@ -8,7 +8,8 @@ import pytest
 
 from tests.analyses.builders import verdict_table
 from undogmatic.analyses import drift
-from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Weight
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
 
@@ -19,7 +20,7 @@ TEXTS = [f"text {n}" for n in range(N)]
 
 def in_words(told: Told) -> Told:
     """What was told, every sentence of which has words in both languages."""
-    findings = [noted.finding for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
@@ -32,7 +33,7 @@ def tell(new: VerdictTable, old: VerdictTable, **options: Any) -> Told:
 
 
 def keys(told: Told) -> dict[str, Weight]:
-    return {noted.finding.key.removeprefix("drift."): noted.weight for noted in told.notes}
+    return {noted.key.removeprefix("drift."): noted.weight for noted in told.notes}
 
 
 def table(verdicts: Any, labels: Any = (), texts: Any = TEXTS, kind: Any = "pass_fail", **fields: Any) -> VerdictTable:
@@ -145,8 +146,8 @@ def test_the_judge_itself_has_changed_only_where_texts_that_are_the_same_show_it
     told = tell(table(now, truth, texts, "numeric"), table(before, truth, kind="numeric"))
     assert keys(told)[key] == Weight.LIMITS
     for noted in told.notes:
-        if noted.finding.key == "drift.other_apart":  # on the same texts none moved
-            assert noted.finding.values["unchanged"].key == "drift.same_still"
+        if noted.key == "drift.other_apart":  # on the same texts none moved
+            assert noted.values["unchanged"].key == "drift.same_still"
             assert noted.settle is not None and noted.settle.key == "drift.settle_anew"
 
 
@@ -158,7 +159,7 @@ def test_an_item_with_another_text_is_not_the_same_item(rng) -> None:
     texts[:40] = ["other"] * 40
     told = tell(table(now, texts=texts), table(before), margin=0.1)
     assert told.figures["drift.change"].value == 0 and "verdicts_kept" in keys(told)
-    (other,) = (noted.finding.values for noted in told.notes if noted.finding.key == "drift.other_texts")
+    (other,) = (noted.values for noted in told.notes if noted.key == "drift.other_texts")
     assert other["n"] == 40 and len(other["items"]) == drift.MOST_NAMED
     no_texts = tell(verdict_table("pass_fail", now), table(before))
     assert "no_texts" in keys(no_texts) and no_texts.figures["drift.change"].value == 0.2
@@ -204,14 +205,14 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
     assert (
         study is not None
         and study.facets == ("judge", "repeat")
-        and "drift.variance" in [noted.finding.key for noted in told.notes]
+        and "drift.variance" in [noted.key for noted in told.notes]
     )
     once = Told()
     drift.variance_of(
         verdict_table("numeric", {"a": scores[:, 0, 0], "b": scores[:, 1, 0]}), "quality", once, CheckOptions()
     )
     in_words(once)
-    assert "drift.variance_once" in [noted.finding.key for noted in once.notes]
+    assert "drift.variance_once" in [noted.key for noted in once.notes]
 
 
 @pytest.mark.parametrize(("shape", "facets"), [((3,), ("repeat",)), ((1,), None)])

@@ -274,7 +274,7 @@ def test_few_of_the_labelled_items_are_a_limit() -> None:
     (found,) = check(
         type(many)(many.kind, many.verdicts[:45], many.labels, many.items, categories=many.categories), CheckOptions()
     ).judges
-    assert "kinds.part_judged" in {noted.finding.key for noted in found.told.notes}
+    assert "kinds.part_judged" in {noted.key for noted in found.told.notes}
 
 
 def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.analyses.builders import verdict_table
 from undogmatic.analyses import judges
-from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Weight
 from undogmatic.report.words import Words
 
 LANGUAGES = [Words(code, [Path(judges.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
@@ -20,14 +21,14 @@ def tell(kind: Any, verdicts: Any, labels: Any, items: Any = None, **options: An
     """What is told, every sentence of which has words in both languages."""
     told = Told()
     judges.tell(verdict_table(kind, verdicts, labels, items), "quality", told, CheckOptions(**options))
-    findings = [noted.finding for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
 
 
 def keys(told: Told) -> list[str]:
-    return [noted.finding.key.removeprefix("judges.") for noted in told.notes]
+    return [noted.key.removeprefix("judges.") for noted in told.notes]
 
 
 @pytest.fixture
@@ -62,8 +63,8 @@ def test_a_judge_under_two_names_is_named_and_counts_once(rng) -> None:
     label = rng.integers(0, 2, N).astype(float)
     good, bad = noisy(rng, label, 0.9), noisy(rng, label, 0.6)
     told = tell("pass_fail", {"x": good, "y": bad, "z": good}, label)
-    (twins,) = (noted for noted in told.notes if noted.finding.key == "judges.twins")
-    assert twins.weight == Weight.LIMITS and twins.finding.values["judges"] == ["x", "z"]
+    (twins,) = (noted for noted in told.notes if noted.key == "judges.twins")
+    assert twins.weight == Weight.LIMITS and twins.values["judges"] == ["x", "z"]
     assert told.tables["judges.judges"]["judge"].tolist() == ["x", "y"]
     assert keys(tell("pass_fail", {"x": good, "z": good}, ())) == ["twins"]
 
@@ -73,7 +74,7 @@ def test_the_best_of_many_is_told_with_how_much_the_choice_flatters_it(rng) -> N
     label = rng.integers(0, 2, N).astype(float)
     verdicts = {f"j{k}": noisy(rng, label, 0.8) for k in range(10)} | {"coin": noisy(rng, label, 0.5)}
     told = tell("pass_fail", verdicts, label)
-    (best,) = (noted.finding for noted in told.notes if noted.finding.key == "judges.best_chosen")
+    (best,) = (noted for noted in told.notes if noted.key == "judges.best_chosen")
     shown = {part.key: part.values["n"] for part in best.values["shown"]}
     assert shown == {"judges.than_worse": 1, "judges.than_open": 9} and 0.01 < best.values["flattery"] < 0.06
     letters = told.tables["judges.judges"].set_index("judge")["letters"]
@@ -96,7 +97,7 @@ def test_shared_errors_are_told_beside_those_of_independent_judges(rng) -> None:
     hard = rng.random(N) < 0.2
     shared = {name: np.where(hard, 1 - label, noisy(rng, label, 0.95)) for name in "ab"}
     told = tell("pass_fail", shared, label)
-    (finding,) = (noted.finding for noted in told.notes if noted.finding.key == "judges.errors_shared")
+    (finding,) = (noted for noted in told.notes if noted.key == "judges.errors_shared")
     assert finding.values["both"] > 0.18 and finding.values["chance"] < 0.08 and finding.values["effective"] < 1.3
     assert "errors_open" in keys(tell("pass_fail", {name: noisy(rng, label, 0.8) for name in "ab"}, label))
 
@@ -106,7 +107,7 @@ def test_scores_and_ordered_categories_are_compared_by_their_distance(rng, kind)
     label = rng.integers(0, 5, N).astype(float)
     near, far = (np.clip(label + rng.choice([-1, 0, 1], N) * size, 0, 4) for size in (1, 3))
     told = tell(kind, {"far": far, "near": near}, label)
-    (pair,) = (noted.finding.values for noted in told.notes if noted.finding.key == "judges.pair_better")
+    (pair,) = (noted.values for noted in told.notes if noted.key == "judges.pair_better")
     unit = 4 if kind == "ordered" else 1
     assert pair["left"] == "near"
     assert pair["difference"] == pytest.approx(np.mean(np.abs(far - label) - np.abs(near - label)) / unit)

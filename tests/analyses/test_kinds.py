@@ -12,8 +12,8 @@ from tests.analyses.conftest import placeholders, words_of
 from tests.conftest import reference
 from undogmatic.analyses import kinds, position
 from undogmatic.analyses.kinds import Agreement
-from undogmatic.records.checked import CheckOptions, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import LABEL_COLUMNS, VerdictTable
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
@@ -24,7 +24,7 @@ def told(table: VerdictTable, judge: str = "judge", **options: object) -> tuple[
     own, chosen = table.of(judge, table.criteria[0]), CheckOptions.model_validate(options)
     found, all_told = kinds.agreement(own, chosen), Told()
     kinds.tell(own, all_told, chosen, found)
-    notes = [part for note in all_told.notes for part in (note.finding, note.settle) if part is not None]
+    notes = [part for note in all_told.notes for part in (note, note.settle) if part is not None]
     for words in map(words_of, ("en", "pt")):
         for finding in [*notes, *all_told.not_examined.values()]:
             assert placeholders(words.find(finding.key) or "") <= set(finding.values), finding.key
@@ -43,7 +43,7 @@ def told(table: VerdictTable, judge: str = "judge", **options: object) -> tuple[
 
 
 def keys(all_told: Told) -> set[str]:
-    return {note.finding.key.partition(".")[2] for note in all_told.notes}
+    return {note.key.partition(".")[2] for note in all_told.notes}
 
 
 def right_in(share: float, labels: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -162,8 +162,8 @@ def test_ties_never_count_half() -> None:
 
 def test_an_order_may_be_right_where_grades_are_not() -> None:
     _, high = told(verdict_table("numeric", NOISY + 1, GRADES, scale=(1, 5)))
-    note = next(note for note in high.ordered() if note.finding.key == "kinds.grades_grades")
-    assert note.weight is Weight.LIMITS and note.finding.values["off"].values["off"] == pytest.approx(1, abs=0.1)
+    note = next(note for note in high.ordered() if note.key == "kinds.grades_grades")
+    assert note.weight is Weight.LIMITS and note.values["off"].values["off"] == pytest.approx(1, abs=0.1)
     assert high.figures["agreement.concordance"].value < high.figures["agreement.pearson"].value - 0.1
     assert "grades_bias_none" in keys(told(verdict_table("numeric", NOISY, GRADES), margin=0.5)[1])
     assert "grades_bias_no_margin" in keys(told(verdict_table("numeric", NOISY, GRADES))[1])
@@ -193,8 +193,8 @@ def of_grades(verdicts: np.ndarray, labels: Any, scale: Any, groups: Any = None,
     order = Agreement("spearman", shown, None, False, False, None, False, None, len(verdicts), len(verdicts), 0)
     kinds._tell_grades(own, all_told, CheckOptions(**options), order)
     (note,) = all_told.notes
-    assert all("[kinds" not in words_of(language).say(note.finding) for language in ("en", "pt"))
-    return note.finding
+    assert all("[kinds" not in words_of(language).say(note) for language in ("en", "pt"))
+    return note
 
 
 @pytest.mark.parametrize("noise", [0.3, 0.8, 1.4, "probabilities"])
@@ -319,7 +319,7 @@ def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
     verdicts = np.where(place == "south", labels[::-1], labels + (0 if kind == "pass_fail" else NOISY - GRADES))
     table = verdict_table(kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)})
     _, all_told = told(table)
-    limiting = [note.finding for note in all_told.notes if note.finding.key.startswith("kinds.slice_")]
+    limiting = [note for note in all_told.notes if note.key.startswith("kinds.slice_")]
     assert [finding.values["slice"] for finding in limiting] == ["place=south"] and "slices_small" in keys(all_told)
     assert "kinds.slices" not in told(table, ignore=("place",))[1].tables
 
@@ -337,7 +337,7 @@ def test_repeats() -> None:
 def test_what_is_open_says_how_many_labels_would_settle_it() -> None:
     verdicts = right_in(0.75, LABELS, seed=3)
     found, all_told = told(verdict_table("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"}))
-    settle = next(note.settle for note in all_told.notes if note.finding.key == "kinds.headline_kappa")
+    settle = next(note.settle for note in all_told.notes if note.key == "kinds.headline_kappa")
     assert found.estimate and found.estimate.low < 0.4 < found.estimate.value and settle is not None
     assert (
         settle.key == "kinds.settle_labels"

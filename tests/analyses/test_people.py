@@ -12,8 +12,9 @@ from tests.analyses.builders import verdict_table
 from tests.conftest import reference
 from undogmatic.analyses import people
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.records import OVERALL
+from undogmatic.records.results import Weight
 from undogmatic.report.words import Words
 
 LANGUAGES = [Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
@@ -25,14 +26,14 @@ def tell(kind: Any, judge: Any, labels: Any, items: Any = None, *, selection: An
     told = Told()
     table = verdict_table(kind, judge, labels, items, selection=selection)
     people.tell(table.of("judge", "quality"), told, CheckOptions(**options))
-    findings = [noted.finding for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
 
 
 def keys(told: Told) -> dict[str, Weight]:
-    return {noted.finding.key.removeprefix("people."): noted.weight for noted in told.notes}
+    return {noted.key.removeprefix("people."): noted.weight for noted in told.notes}
 
 
 def said(rng: np.random.Generator, accuracies: list[float], n: int = N, k: int = 2) -> list[Any]:
@@ -68,7 +69,7 @@ def test_a_margin_of_scores_is_a_share_of_the_scale(rng) -> None:
     truth = rng.normal(50, 15, N)
     judge, *labels = np.clip([truth + rng.normal(0, 8, N) for _ in range(4)], 0, 100)
     told = tell("numeric", judge, dict(zip("abc", labels, strict=True)), margin=20)
-    (ceiling,) = (n.finding.values for n in told.notes if n.finding.key == "people.ceiling_as_good")
+    (ceiling,) = (n.values for n in told.notes if n.key == "people.ceiling_as_good")
     assert 0.2 <= ceiling["margin"] <= 0.3 and ceiling["measure"] == "concordance"
     assert told.figures["people.icc"].value == pytest.approx(told.figures["people.agreement"].value, abs=0.02)
     assert told.tables["people.annotators"]["rater"].tolist() == ["a", "b", "c"]
@@ -109,7 +110,7 @@ def test_what_the_alternative_annotator_test_gives_the_judge_in_advance_is_said(
 ) -> None:
     judge, *labels = said(rng, [0.9, 0.9, 0.9, 0.9], k=3)
     found = tell(kind, judge, dict(zip("abc", labels, strict=True)), margin=margin, epsilon=epsilon)
-    (values,) = (n.finding.values for n in found.notes if n.finding.key.startswith("people.annotator_"))
+    (values,) = (n.values for n in found.notes if n.key.startswith("people.annotator_"))
     assert (values["source"], values["epsilon"]) == (source, used)
 
 
@@ -188,8 +189,8 @@ def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(
         assert any(note.settle and note.settle.key == "people.settle_equal" for note in found.notes)
         assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) is None
     else:
-        (note,) = (each for each in found.notes if each.finding.key == "people.copies_judge")
-        assert note.weight is Weight.REVERSES and note.finding.values["why"].key == f"people.why_{sign}"
+        (note,) = (each for each in found.notes if each.key == "people.copies_judge")
+        assert note.weight is Weight.REVERSES and note.values["why"].key == f"people.why_{sign}"
         assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) == "identical"
 
 
@@ -209,7 +210,7 @@ def test_whoever_is_equal_also_where_others_say_something_else_copies(errors, ra
     found = tell("pass_fail", judge, dict(list(labels.items())[:raters]))
     assert ("copies_judge" in keys(found)) is (sign is not None)
     if sign is not None:
-        (why,) = (n.finding.values["why"] for n in found.notes if n.finding.key == "people.copies_judge")
+        (why,) = (n.values["why"] for n in found.notes if n.key == "people.copies_judge")
         assert (why.key, why.values["apart"]) == (f"people.why_{sign}", errors)
 
 
@@ -225,7 +226,7 @@ def test_the_stricter_rater_is_named_and_the_others_are_not(rng) -> None:
     truth = rng.normal(50, 15, N)
     labels = {name: truth + rng.normal(0, 5, N) - 6 * (name == "strict") for name in ("a", "b", "strict")}
     told = tell("numeric", truth, labels)
-    (lower,) = (n.finding.values for n in told.notes if n.finding.key in ("people.lower", "people.higher"))
+    (lower,) = (n.values for n in told.notes if n.key in ("people.lower", "people.higher"))
     assert lower["rater"] == "strict" and lower["interval"][0] < 6 < lower["interval"][1]
 
 

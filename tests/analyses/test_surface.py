@@ -23,7 +23,7 @@ def look(table: VerdictTable, **options: Any) -> tuple[SurfaceRival, Told]:
     own = table.of(table.judges[0], "quality")
     found, told = surface_rival(own, CheckOptions(**options)), Told()
     examined.tell(own, told, CheckOptions(**options), found)
-    notes = [noted.finding for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    notes = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         for finding in [rival_sentence(found), *notes, *told.not_examined.values()]:
             wording = words.find(finding.key)
@@ -164,7 +164,7 @@ def test_the_interval_that_is_told_lies_within_the_margin() -> None:
     usual = float(np.ptp(np.quantile(np.log2(LENGTH), (0.25, 0.75))))
     reach = usual * max(abs(slope.low), abs(slope.high))
     _, told = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach)
-    (noted,) = (own.finding for own in told.notes if own.finding.key == "surface.no_length_bias")
+    (noted,) = (own for own in told.notes if own.key == "surface.no_length_bias")
     low, high = noted.values["ends"].values["interval"]
     assert noted.values["level"] == pytest.approx(0.9) and -0.98 * reach < low < high < 0.98 * reach
 
@@ -211,7 +211,7 @@ def test_of_many_labelled_items_some_are_drawn_in_whole_groups(monkeypatch: pyte
     table.items["group"] = [f"g{k // 3}" for k in range(164)]
     found, told = look(table)
     assert (found.n, found.groups, found.drawn) == (99, 33, 164)
-    assert "surface.drawn" in [noted.finding.key for noted in told.notes]
+    assert "surface.drawn" in [noted.key for noted in told.notes]
 
 
 def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,8 +237,8 @@ def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyP
 def test_errors_that_rise_with_length(lean: float, margin: float | None, key: str) -> None:
     judge = WORTH + lean * np.log2(LENGTH) + NOISE[0] / 4
     _, told = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin)
-    noted = next(own for own in told.notes if "length" in own.finding.key or "longer" in own.finding.key)
-    assert noted.finding.key == f"surface.{key}"
+    noted = next(own for own in told.notes if "length" in own.key or "longer" in own.key)
+    assert noted.key == f"surface.{key}"
     assert told.figures["surface.length_bias"].low < lean < told.figures["surface.length_bias"].high
     assert (noted.settle is None) is (margin is not None)
 
@@ -248,7 +248,7 @@ def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
     label = np.where(MADE.meaning == OTHER.meaning, (NOISE[0] > 0) * 1.0, MADE.meaning < OTHER.meaning)
     judge = np.where(NOISE[1] > 0.8, longer, label)
     table = verdict_table("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
-    assert "surface.longer_higher_pair" in [noted.finding.key for noted in look(table)[1].notes]
+    assert "surface.longer_higher_pair" in [noted.key for noted in look(table)[1].notes]
     same = verdict_table("pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150})
     assert "length_bias" in look(same)[1].not_examined
 
@@ -258,4 +258,4 @@ def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None
     passed = (np.median(WORTH) < WORTH).astype(float)
     _, told = look(verdict_table("pass_fail", passed, passed, {"text": MADE.texts}))
     assert told.not_examined["length_bias"].key == "surface.length_unknown"
-    assert not [noted for noted in told.notes if "longer" in noted.finding.key or "length" in noted.finding.key]
+    assert not [noted for noted in told.notes if "longer" in noted.key or "length" in noted.key]

@@ -14,8 +14,8 @@ from benchmarks.check_arena import compare
 from tests.analyses.builders import verdict_table
 from tests.analyses.conftest import placeholders, words_of
 from undogmatic.analyses import systems
-from undogmatic.records.checked import CheckOptions, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 
 ARENA = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "audit/arena_scores.csv"
@@ -26,7 +26,7 @@ def tell(table: VerdictTable, part: Tell = systems.tell, **options: Any) -> tupl
     """What a part tells of the first judge, and its findings by key, each put into words in both languages."""
     told = Told()
     part(table.of(table.judges[0], table.criteria[0]), told, CheckOptions(**options))
-    said = {noted.finding.key: noted.finding for noted in told.ordered()}
+    said = {noted.key: noted for noted in told.ordered()}
     said |= {finding.key: finding for finding in told.not_examined.values()}
     for words in map(words_of, ("en", "pt")):
         for key, finding in said.items():
@@ -164,7 +164,7 @@ def test_peoples_own_ranking_stands_beside_the_judges(rng: np.random.Generator, 
     assert values["order"] == (["s2", "s1", "s0"] if turned else ["s0", "s1", "s2"])
     assert shown["people_best"].to_dict() == ({"s0": 3, "s1": 2, "s2": 1} if turned else {"s0": 1, "s1": 2, "s2": 3})
     assert told.figures["systems.people.s0"].value == pytest.approx(shown.loc["s0", "people"])
-    weights = {noted.finding.key: noted.weight for noted in told.notes}
+    weights = {noted.key: noted.weight for noted in told.notes}
     assert values.get("opposed", 0) == 3 * turned and weights[key] == (Weight.LIMITS if turned else Weight.QUALIFIES)
 
 

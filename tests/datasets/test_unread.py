@@ -19,7 +19,8 @@ from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import DataError
-from undogmatic.records.checked import CheckOptions, CheckResult, Weight
+from undogmatic.records.checked import CheckOptions, CheckResult
+from undogmatic.records.results import Weight
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.stats.estimate import Estimate
 
@@ -82,7 +83,7 @@ def checked(files: dict[str, str | bytes]) -> CheckResult:
 
 
 def limits(result: CheckResult) -> list[str]:
-    return [noted.finding.key for noted in result.judges[0].told.ordered() if noted.weight == Weight.LIMITS]
+    return [noted.key for noted in result.judges[0].told.ordered() if noted.weight == Weight.LIMITS]
 
 
 DAMAGES = {

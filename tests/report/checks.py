@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tests.analyses.builders import verdict_table
-from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told, Weight
-from undogmatic.records.results import Finding, Standing
+from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told
+from undogmatic.records.results import Finding, Standing, Weight
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.checked import CheckOptions, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.stats import conformal, lost
 from undogmatic.stats.estimate import Estimate

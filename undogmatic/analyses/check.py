@@ -16,8 +16,8 @@ from undogmatic.analyses.kinds import FEWEST, Agreement, label_of
 from undogmatic.analyses.ruling import AT_ONCE, CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
-from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Noted, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
@@ -201,29 +201,27 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -
         systems.tell(own, told, options)
         _join_faces(own, told, options, changes)
     # That a judge is not as it was limits what it may be believed for, as what its own verdicts show does.
-    told.notes += [n for n in changes.notes if n.weight == Weight.LIMITS and n.finding.values["judge"] == own.judge]
+    told.notes += [n for n in changes.notes if n.weight == Weight.LIMITS and n.values["judge"] == own.judge]
     if own.labels.empty:  # one line instead of one for each part
         told.not_examined = {k: v for k, v in told.not_examined.items() if k in WITHOUT_LABELS}
         told.lacks("labels", "check.needs_labels")
-    limits = sum(noted.weight == Weight.LIMITS for noted in told.notes)
-    reasons = [noted.finding for noted in told.notes if noted.weight == Weight.REVERSES]
+    limits = sum(found.weight == Weight.LIMITS for found in told.notes)
+    reasons = [found for found in told.notes if found.weight == Weight.REVERSES]
     default, least = options.least is None, options.least_of(own.table.kind)
     reason = next(iter(reasons), None)
     evidence = Evidence(own, agreement, rival, least, limits, reason, default=default, options=options, among=among)
     ruling = verdict(CHECK, evidence)
     if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
         told.notes = [
-            replace(noted, finding=Finding("check.alone_waits", {"said": noted.finding}), weight=Weight.DETAIL)
-            if noted.finding.key in PROMISES
-            else noted
-            for noted in told.notes
+            replace(found, key="check.alone_waits", values={"said": found}, weight=Weight.DETAIL)
+            if found.key in PROMISES
+            else found
+            for found in told.notes
         ]
     if rival.outcome == "as_good" and rival.by_number:
         told.notes = [
-            replace(noted, finding=Finding("check.while_number", {"said": noted.finding}))
-            if noted.finding.key in OF_THESE_TEXTS
-            else noted
-            for noted in told.notes
+            replace(found, key="check.while_number", values={"said": found}) if found.key in OF_THESE_TEXTS else found
+            for found in told.notes
         ]
     return JudgeCheck(
         own.judge,
@@ -253,39 +251,39 @@ which of its values is told, and by which sentence."""
 def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Told) -> None:
     """Say together what grades that are off account for: findings that are no longer made once the grades are converted
     count as no limits of their own. Where the judge has changed by as much, say that, too."""
-    at = next((n for n, noted in enumerate(told.notes) if noted.finding.key == "kinds.grades_grades"), None)
+    at = next((n for n, found in enumerate(told.notes) if found.key == "kinds.grades_grades"), None)
     if at is None:
         return
-    grades, again, faces = told.notes[at].finding, Told("check"), []
+    grades, again, faces = told.notes[at], Told("check"), []
     if (conversion := grades.values["conversion"]) is not None:
         other = kinds.converted(own, conversion)
         people.tell(other, again, options)
         systems.tell(other, again, options)
-    for n, noted in enumerate(told.notes):
-        key, told_values = noted.finding.key, noted.finding.values
-        if key == "alone.none" and (still := next((e.finding for e in again.notes if e.finding.key == key), None)):
+    for n, finding in enumerate(told.notes):
+        key, told_values = finding.key, finding.values
+        if key == "alone.none" and (still := next((each for each in again.notes if each.key == key), None)):
             then = {each: still.values[each] for each in ("wrong", "tried", "share", "more")}
             if then["more"].key == told_values["more"].key == "alone.more_vain":
                 more = Finding("alone.more_converted_too", {**then, "more": told_values["more"]})
             else:
                 more = Finding("alone.more_converted", then)
             if then["share"] < told_values["share"]:
-                told.notes[n] = replace(noted, finding=Finding(key, {**told_values, "more": more}))
+                told.notes[n] = replace(finding, values={**told_values, "more": more})
         begins, name, face = FACES.get(key, ("", "", ""))
-        of_converted = (each.finding for each in again.notes if begins and each.finding.key.startswith(begins))
+        of_converted = (each for each in again.notes if begins and each.key.startswith(begins))
         found = next((each for each in of_converted if each.key not in set(FACES) - {begins}), None)
         if found is None or (name == "reach" and found.values[name] >= told_values[name]):
             continue
         faces.append(Finding(face, {**told_values, "converted": found.values[name]}))
-        told.notes[n] = replace(noted, weight=Weight.DETAIL)
+        told.notes[n] = replace(finding, weight=Weight.DETAIL)
     off = grades.values["off"]
-    for each in (noted.finding for noted in changes.notes if noted.finding.values.get("judge") == own.judge):
+    for each in (change for change in changes.notes if change.values.get("judge") == own.judge):
         if each.key == f"drift.verdicts_{off.key.rpartition('_')[2]}":
             low, high = each.values["interval"]
             since: Any = Finding("check.since_change") if low <= off.values["off"] <= high else []
-            told.notes[at] = replace(told.notes[at], finding=replace(grades, values={**grades.values, "since": since}))
+            told.notes[at] = replace(grades, values={**grades.values, "since": since})
     if faces:
-        told.notes.insert(at + 1, Noted(Finding("check.faces", {"faces": faces}), Weight.QUALIFIES))
+        told.notes.insert(at + 1, Finding("check.faces", {"faces": faces}))
 
 
 def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
@@ -293,11 +291,11 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     if key == "several":
         return Finding("check.settle_several", {"label": label_of(evidence.own.table), "judge": evidence.judge})
     if key in ("open", "coin_open"):
-        return next((n.settle for n in told.notes if n.finding.key.startswith("kinds.headline_")), None)
+        return next((n.settle for n in told.notes if n.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
         return None
     if key == "missing" and evidence.own.table.unaccounted == evidence.agreement.missing:
-        equal = any(noted.finding.key == "people.same_as_judge" for noted in told.notes)
+        equal = any(found.key == "people.same_as_judge" for found in told.notes)
         return Finding("check.settle_rows", {"who": [Finding("check.settle_who")] if equal else []})
     leans = evidence.rival.what[:1]
     if key == "surface" and evidence.rival.by_number:  # the label may stand there

@@ -11,8 +11,8 @@ import pandas as pd
 
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
 from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Rules, verdict
-from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
@@ -72,11 +72,8 @@ class _Drift:
         ruling = verdict(rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence))
         weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
         wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(ruling.key, settle)
-        self.told.notes.append(
-            Noted(
-                ruling.finding, weight, Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
-            )
-        )
+        answer = Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
+        self.told.notes.append(replace(ruling.finding, weight=weight, settle=answer))
         return ruling.key
 
 

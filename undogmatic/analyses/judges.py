@@ -3,6 +3,7 @@ under a second name, and which errors they share."""
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import BEST_JUDGE, JUDGE_PAIR, SHARED_ERRORS, verdict
-from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import Kind, VerdictTable
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array, Index
@@ -141,7 +142,7 @@ def _compare(
         evidence = SimpleNamespace(best=best, agreement=agrees, measure=f"of_{measure}", worse=worse)
         evidence.others, evidence.shown = others, shown
         evidence.flattery = _flattery(agreement, groups, options)
-        told.notes.append(Noted(verdict(BEST_JUDGE, evidence).finding, Weight.QUALIFIES))
+        told.notes.append(verdict(BEST_JUDGE, evidence).finding)
     elif paired[0].n_units >= jackknife.FEWEST:
         told.figure("judges.difference", paired[0].interval(options.level))
     if len(pairs) <= MOST_SENTENCES:
@@ -152,7 +153,7 @@ def _compare(
                 else None
             )
             weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL  # of more, the best and a table tell it
-            told.notes.append(Noted(ruling.finding, weight, settle))
+            told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
 def _by(best: str, judge: str, by: Mapping[tuple[str, str], SimpleNamespace]) -> dict[str, Any]:
@@ -214,4 +215,4 @@ def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, opti
     left, right = judged[:, a], judged[:, b]
     most = {"phi": found.phi[a, b], "both": (left * right).mean(), "chance": left.mean() * right.mean()}
     evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
-    told.notes.append(Noted(verdict(SHARED_ERRORS, evidence).finding, Weight.QUALIFIES))
+    told.notes.append(verdict(SHARED_ERRORS, evidence).finding)

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Weight
 from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.stats import corrected, means
 from undogmatic.stats.corrected import Judged

@@ -17,8 +17,8 @@ from undogmatic.analyses import position
 from undogmatic.analyses.people import made_from
 from undogmatic.analyses.position import beside_labels
 from undogmatic.datasets.readers.own_run import MANIFEST
-from undogmatic.records.checked import CheckOptions, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTable
 from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate

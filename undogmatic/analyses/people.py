@@ -4,7 +4,7 @@ stand in for one of them, who copies whom, who is stricter, and how the labels w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +13,9 @@ import pandas as pd
 from scipy import special
 
 from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
-from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
+from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.labels import PROBABILITY, chosen
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import SLICE, JudgeTable, Kind
 from undogmatic.stats import agreement, annotators, checks, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
@@ -131,11 +131,13 @@ def _chosen(own: JudgeTable, labelled: set[Any], rest: bool, told: Told) -> None
             told.note("people.chosen", Weight.REVERSES, certain=certain, labels=int(known.notna().sum()))
     elif own.table.selection == "probabilities" and rest and "probability" in items:
         told_of = items.loc[items.index.isin(labelled), "probability"]
-        told.notes += [Noted(Finding("people.unequal", {}), Weight.LIMITS)] if told_of.nunique() > 1 else []
+        if told_of.nunique() > 1:
+            told.note("people.unequal", Weight.LIMITS)
 
 
 def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
-    told.notes.append(Noted(ruling.finding, WEIGHTS.get(ruling.key, Weight.QUALIFIES), settle))
+    weight = WEIGHTS.get(ruling.key, Weight.QUALIFIES)
+    told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
 def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Weight
 from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeTable
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate

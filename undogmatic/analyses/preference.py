@@ -53,7 +53,7 @@ class PreferenceAnalysis(Limited):
             tell = Telling(self.name)
             for name, figure in each.told.figures.items():
                 tell.number(figure, name)
-            tell.findings += [each.rival, *(noted.finding for noted in each.told.ordered())]
+            tell.findings += [each.rival, *each.told.ordered()]
             lacking = each.told.not_examined.values()
             tell.findings += [finding for n, finding in enumerate(lacking) if finding not in list(lacking)[:n]]
             tell.tables |= each.told.tables

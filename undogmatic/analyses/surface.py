@@ -21,8 +21,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, says_something
-from undogmatic.records.checked import CheckOptions, Told, Weight
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import SLICE, JudgeTable
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words

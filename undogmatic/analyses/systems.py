@@ -14,7 +14,8 @@ import pandas as pd
 from scipy import special
 
 from undogmatic.analyses import alone, kin
-from undogmatic.records.checked import CheckOptions, Told, Weight
+from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.results import Weight
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, lost, means
 from undogmatic.stats.bradley_terry import BradleyTerry

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 from pydantic import Field
 
 from undogmatic.records.records import Record
-from undogmatic.records.results import Finding, Standing
+from undogmatic.records.results import Finding, Standing, Weight
 from undogmatic.records.verdict_table import Kind, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
@@ -54,25 +53,6 @@ class CheckOptions(Record):
         return np.random.default_rng(self.seed)
 
 
-class Weight(IntEnum):
-    """How much a finding changes the conclusion."""
-
-    REVERSES = 0  # the judge may not be believed because of it
-    LIMITS = 1  # the judge may be believed, but not for this use, slice or scale
-    QUALIFIES = 2  # a reader should know it
-    DETAIL = 3
-
-
-@dataclass(frozen=True)
-class Noted:
-    """A finding of a check, how much it changes the conclusion, and the sentence with the command that would settle
-    it where it leaves something open."""
-
-    finding: Finding
-    weight: Weight
-    settle: Finding | None = None
-
-
 @dataclass
 class Told:
     """Collects what the parts of a check tell of one judge and criterion (or of all judges together).
@@ -80,14 +60,14 @@ class Told:
     Attributes:
         figures: Name -> number with its interval. Names are dotted and start with the part: `agreement.kappa`. What a
             gate may hold against a threshold stands here.
-        notes: Findings; the report orders them by weight.
+        notes: Findings, which the report orders by weight.
         tables: Name -> table for the report.
         not_examined: Name of a check that could not run -> the sentence that says why. It never counts as passed.
     """
 
     section: str = ""
     figures: dict[str, Estimate] = field(default_factory=dict)
-    notes: list[Noted] = field(default_factory=list)
+    notes: list[Finding] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     not_examined: dict[str, Finding] = field(default_factory=dict)
 
@@ -100,7 +80,7 @@ class Told:
         self, key: str, weight: Weight = Weight.QUALIFIES, /, settle: Finding | None = None, **values: Any
     ) -> None:
         """Add a finding: `told.note("people.ceiling", Weight.QUALIFIES, **share.values("share"), n=12)`."""
-        self.notes.append(Noted(Finding(key, values), weight, settle))
+        self.notes.append(Finding(key, values, weight=weight, settle=settle))
 
     def lacks(self, check: str, key: str, **values: Any) -> None:
         """Say why a check could not run."""
@@ -108,13 +88,13 @@ class Told:
 
     def beside(self, other: "Told") -> "Told":
         """What both tell, as one; what both note is there once."""
-        notes = [*self.notes, *(noted for noted in other.notes if noted not in self.notes)]
+        notes = [*self.notes, *(finding for finding in other.notes if finding not in self.notes)]
         figures, tables = self.figures | other.figures, self.tables | other.tables
         return Told(self.section, figures, notes, tables, self.not_examined | other.not_examined)
 
-    def ordered(self) -> list[Noted]:
+    def ordered(self) -> list[Finding]:
         """The findings, those that change the conclusion most first."""
-        return sorted(self.notes, key=lambda noted: noted.weight)
+        return sorted(self.notes, key=lambda finding: finding.weight)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,14 +31,32 @@ ANSWERS: Mapping[str | None, Answer | None] = {
 GRAVITY: tuple[Answer, ...] = ("no", "not_yet", "undecided", "yes")  # of several answers the first of these counts
 
 
+class Weight(IntEnum):
+    """How much a finding changes the conclusion."""
+
+    REVERSES = 0  # the judge may not be believed because of it
+    LIMITS = 1  # the judge may be believed, but not for this use, slice or scale
+    QUALIFIES = 2  # a reader should know it
+    DETAIL = 3
+
+
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the report: the key of its wording (see `undogmatic.records.wordings`) and the values for it. That
-    of a verdict has its `answer` in one word, which `analyses/ruling.py` decides."""
+    """Something that was found, as a sentence of the report.
+
+    Attributes:
+        key: Of its wording (see `undogmatic.records.wordings`).
+        values: For the wording.
+        answer: Of a verdict, in one word, which `analyses/ruling.py` decides.
+        weight: How much it changes the conclusion.
+        settle: What would settle it, as a sentence, where it leaves something open.
+    """
 
     key: str
     values: Mapping[str, Any] = field(default_factory=dict)
     answer: Answer | None = None
+    weight: Weight = Weight.QUALIFIES
+    settle: Finding | None = None
 
     @property
     def inner(self) -> Finding:

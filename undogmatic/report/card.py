@@ -11,9 +11,9 @@ import pandas as pd
 
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
-from undogmatic.records.checked import CheckResult, JudgeCheck, Weight
+from undogmatic.records.checked import CheckResult, JudgeCheck
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import Answer, Standing
+from undogmatic.records.results import Answer, Standing, Weight
 from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.report.check import figure_name, headline, numbers_of, sentences, slug, words_of
 from undogmatic.report.document import (
@@ -99,7 +99,7 @@ def _card(
         answer=words.answered(each.verdict),
         rival=words.say(each.rival),
         figures=each.told.figures,
-        limits=tuple(dict.fromkeys(words.say(n.finding) for n in notes if n.weight <= Weight.LIMITS)),
+        limits=tuple(dict.fromkeys(words.say(n) for n in notes if n.weight <= Weight.LIMITS)),
         not_examined=tuple(sentences(each.told, words, each).not_examined),
         data=data,
         settings={key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()},

@@ -20,8 +20,8 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.analyses.people import MEASURES
 from undogmatic.analyses.ruling import AT_ONCE
 from undogmatic.records.card import figure_row
-from undogmatic.records.checked import CheckResult, JudgeCheck, Noted, Told, Weight
-from undogmatic.records.results import STANDINGS, metric_name
+from undogmatic.records.checked import CheckResult, JudgeCheck, Told
+from undogmatic.records.results import STANDINGS, Finding, Weight, metric_name
 from undogmatic.records.verdict_table import Kind
 from undogmatic.report.document import (
     Answered,
@@ -83,10 +83,10 @@ def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentenc
     says is not said again; a verdict against it is settled."""
     ordered, believed = told.ordered(), of is not None and of.standing == "supported"
     findings = [
-        _numbered(n, noted, words, believed) for n, noted in enumerate(ordered, 1) if noted.weight < Weight.DETAIL
+        _numbered(n, found, words, believed) for n, found in enumerate(ordered, 1) if found.weight < Weight.DETAIL
     ]
-    details = [words.say(noted.finding) for noted in ordered if noted.weight == Weight.DETAIL]
-    settle = [words.say(noted.settle) for noted in ordered if noted.settle is not None]
+    details = [words.say(found) for found in ordered if found.weight == Weight.DETAIL]
+    settle = [words.say(found.settle) for found in ordered if found.settle is not None]
     lacking = dict.fromkeys(map(words.say, told.not_examined.values()))
     if of is not None:
         lacking.pop(words.say(of.rival), None)
@@ -94,10 +94,10 @@ def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentenc
     return Sentences(findings, details, list(lacking), list(dict.fromkeys(settle)))
 
 
-def _numbered(n: int, noted: Noted, words: Words, believed: bool) -> str:
+def _numbered(n: int, found: Finding, words: Words, believed: bool) -> str:
     """A finding in words; the limits of a judge that is believed stand first and have a number."""
-    said = words.say(noted.finding)
-    return words.text("checked.limit", n=n, said=said) if believed and noted.weight == Weight.LIMITS else said
+    said = words.say(found)
+    return words.text("checked.limit", n=n, said=said) if believed and found.weight == Weight.LIMITS else said
 
 
 def first_line(result: CheckResult, words: Words) -> str:
@@ -187,13 +187,13 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
 
 def _limits(each: JudgeCheck, words: Words) -> str:
     """The limits of a judge that is believed, shortly; "" without any that has a short name."""
-    keys = (noted.finding.key.partition(".") for noted in each.told.ordered() if noted.weight == Weight.LIMITS)
+    keys = (found.key.partition(".") for found in each.told.ordered() if found.weight == Weight.LIMITS)
     return "; ".join(dict.fromkeys(filter(None, (words.find(f"{section}.short.{key}") for section, _, key in keys))))
 
 
 def _stands_in(each: JudgeCheck, words: Words) -> str:
     """Whether a judge is shown to stand in for a person; "" where that was not examined."""
-    tested = (n.finding.key.partition(".annotator_") for n in each.told.notes)
+    tested = (found.key.partition(".annotator_") for found in each.told.notes)
     return next((words.text(f"checked.stands_{key}") for _, found, key in tested if found), "")
 
 
@@ -288,7 +288,7 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
 def _of_several(result: CheckResult, words: Words) -> list[str]:
     """What limits the judges that may be believed, with their figures: the table has it in a word."""
     believed = [each for each in sorted(result.judges, key=_place) if each.standing == "supported"]
-    limits = [(each, n.finding) for each in believed for n in each.told.ordered() if n.weight == Weight.LIMITS]
+    limits = [(each, n) for each in believed for n in each.told.ordered() if n.weight == Weight.LIMITS]
     called = ((name_of(result.table, each.judge, each.criterion), words.say(said)) for each, said in limits)
     return [
         words.text("checked.of_judge", judge=judge, said=said) for judge, said in itertools.islice(called, MOST_NAMED)
@@ -299,7 +299,7 @@ def following(result: CheckResult, words: Words, written: Mapping[str, Any], typ
     """What to do next beside settling what is open: `typed`, the command of this check, with what it did not write yet;
     of a judge that may be believed the card that a gate holds thresholds against, else the report."""
     believed = len(result.judges) == 1 and result.judges[0].standing == "supported"
-    changed = any(noted.weight == Weight.LIMITS for noted in result.together.notes)
+    changed = any(found.weight == Weight.LIMITS for found in result.together.notes)
     more = ("card", "card.json") if believed and not changed and "card" not in written else ("report", "report")
     if not typed or more[0] in written or result.table.labels["label"].isna().all():
         return []
@@ -421,9 +421,9 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
 
     def told(part: Told) -> dict[str, Any]:
         findings = [
-            {"key": noted.finding.key, "weight": noted.weight.name.lower(), "sentence": words.say(noted.finding)}
-            | ({} if noted.settle is None else {"settle": words.say(noted.settle)})
-            for noted in part.ordered()
+            {"key": found.key, "weight": found.weight.name.lower(), "sentence": words.say(found)}
+            | ({} if found.settle is None else {"settle": words.say(found.settle)})
+            for found in part.ordered()
         ]
         lacking = {name: words.say(finding) for name, finding in part.not_examined.items()}
         figures = {name: figure_row(each) for name, each in part.figures.items()}

@@ -13,7 +13,7 @@ import pandas as pd
 from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LabelScale
-from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.results import AnalysisResult, FigureData, Finding, Weight
 from undogmatic.records.stored import voices
 from undogmatic.records.wordings import texts_noted
 from undogmatic.report.words import missing
@@ -103,7 +103,9 @@ def _result(told: Mapping[str, Any]) -> AnalysisResult:
 def _plain(value: Any) -> Any:
     """A value of a result as JSON has it; tables and findings under a name of their own."""
     if isinstance(value, Finding):
-        return {_FINDING: {field.name: _plain(getattr(value, field.name)) for field in fields(Finding)}}
+        told = {field.name: getattr(value, field.name) for field in fields(Finding)}
+        told["weight"] = value.weight.name
+        return {_FINDING: {name: _plain(own) for name, own in told.items() if own is not None}}
     if isinstance(value, pd.DataFrame):
         frame = value if isinstance(value.index, pd.RangeIndex) else value.reset_index()
         rows = [_plain(row) for row in frame.itertuples(index=False, name=None)]
@@ -125,7 +127,8 @@ def _whole(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if _FINDING in value:
-        return Finding(**{name: _whole(inner) for name, inner in value[_FINDING].items()})
+        told = {name: _whole(inner) for name, inner in value[_FINDING].items()}
+        return Finding(**told | {"weight": Weight[told["weight"]]})
     if _FRAME in value:
         rows = [[tuple(cell) if isinstance(cell, list) else cell for cell in row] for row in value["rows"]]
         return pd.DataFrame(rows, columns=value[_FRAME])
