@@ -102,6 +102,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("local_model"))
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh MLflow database; making one takes seconds, copying it none."""
+    from undogmatic.tracking.store import prepare_environment
+
+    prepare_environment()
+    from mlflow import MlflowClient
+
+    file = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(f"sqlite:///{file}", f"sqlite:///{file}")
+    return file
+
+
 def environment(**more: str) -> dict[str, str]:
     """Says no more to a command than where the package lies."""
     inherited = {
