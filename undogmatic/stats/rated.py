@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Index, Rng
@@ -32,6 +32,8 @@ FEWEST_BANDS, MOST_BANDS = 3, 5
 FEWEST_IN_BAND = 10
 MOST_VALUES = 7
 """Of no more different verdicts, such as the grades of a short scale, each is a band where it has enough units."""
+MOST_KNOTS = 10
+"""Points of a curve that converts grades: one a grade, or of more grades one for each tenth."""
 FOLDS = 10
 MANY_WITHOUT = 500
 """With more units leaving one out says nothing of how far a coefficient is off on average: far less than its error."""
@@ -484,7 +486,7 @@ def _steps(use: Rated) -> Index:
     return steps[place]
 
 
-class Conversion(NamedTuple):
+class Linear(NamedTuple):
     """How grades of a judge become people's: `slope` times the grade plus `shift`."""
 
     slope: float
@@ -494,9 +496,9 @@ class Conversion(NamedTuple):
         """Grades, converted."""
         return self.slope * grades + self.shift
 
-    def rounded(self, span: float, digits: int) -> "Conversion":
+    def rounded(self, span: float, digits: int) -> "Linear":
         """As it is written: the shift with so many decimals, the slope so that it moves no grade by more."""
-        return Conversion(round(self.slope, self.decimals(span, digits)), round(self.shift, digits))
+        return Linear(round(self.slope, self.decimals(span, digits)), round(self.shift, digits))
 
     @staticmethod
     def decimals(span: float, digits: int) -> int:
@@ -504,20 +506,49 @@ class Conversion(NamedTuple):
         return max(2, digits + math.ceil(math.log10(span)))
 
 
+class Curve(NamedTuple):
+    """How grades of a judge become people's where no line fits.
+
+    Each of `grades` becomes the one of `people` in its place. Between two of them a straight line
+    leads from one to the next, and beyond the ends the curve stays as it is at the end. It never
+    falls, so that the judge's order stays.
+    """
+
+    grades: tuple[float, ...]
+    people: tuple[float, ...]
+
+    def of(self, grades: Array) -> Array:
+        """Grades, converted."""
+        return np.asarray(np.interp(grades, self.grades, self.people))
+
+    def rounded(self, span: float, digits: int) -> "Curve":
+        """As it is written: so many decimals of people's grades, enough of the judge's to differ."""
+        finest = Linear.decimals(span, digits)
+        while np.unique(np.round(self.grades, finest)).size < len(self.grades):
+            finest += 1
+        rounded = (np.round(self.grades, finest), np.round(self.people, digits))
+        return Curve(*(tuple(own.tolist()) for own in rounded))
+
+
+Conversion = Linear | Curve
+
+
 class Gain(NamedTuple):
     """A conversion, and the mean squared distance of verdicts and labels before it and after it, on items that it was
-    not fitted to."""
+    not fitted to; of a curve also after the best of what is simpler (nothing, a shift, a line)."""
 
-    line: Conversion
+    conversion: Conversion
     before: float
     after: float
+    simpler: float
 
 
 def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
-    """The shift that takes verdicts to what people say on average, or the line where that is shown to do better; None
-    where neither is shown to bring verdicts closer to the labels of items that it was not fitted to.
+    """The shift that takes verdicts to what people say on average, the line where that is shown to
+    do better, or the rising curve where that is shown to do better still. None where none is shown
+    to bring verdicts closer to the labels of items that it was not fitted to.
 
-    Both are fitted by least squares of labels on verdicts, with one tenth of the units left out at a time. A line
+    All are fitted by least squares of labels on verdicts, a tenth of the units left out at a time. A line
     through two things that both err (Bland and Altman's trend, solved for the label) would make the grades of a good
     judge spread as far as labels of single people do, and so take them away from what people say on average.
 
@@ -527,7 +558,8 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
     fold = rng.permutation(int(use.codes.max()) + 1)[use.codes] % FOLDS
     squared = least = (use.verdicts - use.labels) ** 2
     found, nearest = None, use.verdicts
-    for fit in (_shift, _line):
+    fits: tuple[Callable[[Rated, NDArray[np.bool_]], Conversion], ...] = (_shift, _line, _curve)
+    for fit in fits:
         converted = np.empty(squared.size)
         for held_out in range(FOLDS):
             own = fold == held_out
@@ -541,23 +573,52 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
         most *= float(np.abs(nearest - converted).max())
         gain = use.mean(least - after, (-most, most))
         if gain is not None and gain.low > 0:
-            distances = (float(np.average(each, weights=use.weights)) for each in (squared, after))
-            found, least, nearest = Gain(fit(use, np.ones(fold.size, dtype=bool)), *distances), after, converted
+            whole = fit(use, np.ones(fold.size, dtype=bool))
+            before, now, simpler = (float(np.average(each, weights=use.weights)) for each in (squared, after, least))
+            found, least, nearest = Gain(whole, before, now, simpler), after, converted
     return found
 
 
-def _shift(use: Rated, rows: NDArray[np.bool_]) -> Conversion:
+def _shift(use: Rated, rows: NDArray[np.bool_]) -> Linear:
     apart = use.labels[rows] - use.verdicts[rows]
-    return Conversion(1.0, float(np.average(apart, weights=use.weights[rows])))
+    return Linear(1.0, float(np.average(apart, weights=use.weights[rows])))
 
 
-def _line(use: Rated, rows: NDArray[np.bool_]) -> Conversion:
+def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
     x, y, w = use.verdicts[rows], use.labels[rows], use.weights[rows]
     if checks.is_constant(x):
         return _shift(use, rows)
     centre = float(np.average(x, weights=w))
     slope = float(np.sum(w * (x - centre) * y) / np.sum(w * (x - centre) ** 2))
-    return Conversion(slope, float(np.average(y, weights=w)) - slope * centre)
+    return Linear(slope, float(np.average(y, weights=w)) - slope * centre)
+
+
+def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
+    """The rising curve through what people say on average of each grade or, of many different
+    grades, of each of MOST_KNOTS parts of about the same weight.
+
+    An isotonic regression of single pairs steps wherever chance does. On smooth shapes it was
+    farther from labels that were left out, and nobody could write its steps down.
+
+    References:
+        Barlow and others (1972), Statistical Inference under Order Restrictions.
+    """
+    x, y, w = use.verdicts[rows], use.labels[rows], use.weights[rows]
+    values, place = np.unique(x, return_inverse=True)
+    part = np.arange(values.size)
+    if values.size > MOST_KNOTS:
+        # Equal verdicts stay together: each goes where the weight below it begins.
+        of_values = np.bincount(place, w)
+        below = (np.cumsum(of_values) - of_values) / of_values.sum()
+        part = np.unique(np.floor(below * MOST_KNOTS), return_inverse=True)[1]
+    part = part[place]
+    weight = np.bincount(part, w)
+    grades, means_ = np.bincount(part, w * x) / weight, np.bincount(part, w * y) / weight
+    people = optimize.isotonic_regression(means_, weights=weight).x
+    # Where three in a row are the same, the one in the middle says nothing.
+    needed = np.ones(people.size, dtype=bool)
+    needed[1:-1] = (people[1:-1] != people[:-2]) | (people[1:-1] != people[2:])
+    return Curve(tuple(grades[needed].tolist()), tuple(people[needed].tolist()))
 
 
 class Slice(NamedTuple):
