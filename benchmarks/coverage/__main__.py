@@ -115,7 +115,7 @@ def worst(rows: pd.DataFrame) -> str:
 
 def of_answers(rows: pd.DataFrame) -> str:
     """Of the figures of an answer the lowest and the highest coverage by how items are grouped, in Markdown."""
-    own = rows[rows["of"].str.startswith("answer: ")]
+    own = rows[rows["of"].str.startswith("answer: ")].sort_values(["of", "units"], kind="stable")
     lines = ["| figure | items | " + " | ".join(answers.GROUPINGS) + " |", "|---" * (2 + len(answers.GROUPINGS)) + "|"]
     for (figure, items), there in own.groupby(["of", "units"], sort=False):
         cells = []
