@@ -276,8 +276,8 @@ def test_every_figure_is_bounded_by_the_rows_that_cannot_be_read(kind: str) -> N
     whole, half = figures(rows, kind), figures(rows, kind, lambda line: line[:-1])
     assert {name.split(".")[0] for name in half} == PARTS
     for name, one in half.items():
-        if name == "agreement.drift":
-            continue  # a slope over all grades, whose every limit a lost row could move
+        if name in ("agreement.drift", "people.icc"):
+            continue  # a slope and a ratio of variances, which no share of rows bounds
         assert one.worst is not None and one.best is not None, name
         assert one.worst <= one.low and one.best >= one.high, name
         if name in whole:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.stats.conftest import Rng, held, sure, width
 from tests.stats.test_agreement import MINI, WRIGHT
-from undogmatic.stats import agreement, ranking, rated
+from undogmatic.stats import agreement, means, ranking, rated
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.rated import Rated
@@ -232,3 +232,22 @@ def test_a_small_slice_like_the_rest_is_seldom_called_different(rng: Rng) -> Non
     apart = np.where(inside, 0.0, 1.0)
     apart[50:60] = 0.0
     assert rated.against_rest(alone(apart, apart), apart, inside).p_value < 0.001
+
+
+def test_the_limits_of_one_mean_less_another_are_those_of_a_mean(rng: Rng) -> None:
+    size = rng.integers(1, 9, 14).astype(float)
+    one, other = (means.Sums(size * rng.exponential(size=14), size) for _ in range(2))
+    varies = size + 0.3 * size**2
+    between = rated._Between.of(one, other, varies)
+    for times in (0.0, 0.4, 1.0, 2.0):
+        plain = means.of_sums(means.Sums(times * one.total - other.total, size, varies), 0.9)
+        assert between.limits(times, 0.9) == pytest.approx(plain.interval, rel=1e-9)
+
+
+def test_two_means_that_are_a_multiple_of_each_other_leave_nothing_open(rng: Rng) -> None:
+    size = rng.integers(1, 9, 14).astype(float)
+    one = means.Sums(size * rng.exponential(size=14), size)
+    between = rated._Between.of(one, means.Sums(3 * one.total, size), None)
+    assert between.limits(3.0, 0.95) == pytest.approx((0.0, 0.0), abs=1e-9)
+    low, high = between.limits(2.0, 0.95)
+    assert low < high < 0

@@ -240,6 +240,8 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
     # The test also of a judge that says the same of every item.
     evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon, source=source)
     evidence.won, evidence.raters = sum(rater.won for rater in found.raters), len(found.raters)
+    counts = {"ties": found.ties, "n": found.n_labels, "won": found.won_without, "raters": evidence.raters}
+    evidence.ties = Finding("people.annotator_ties", counts) if found.won_without != evidence.won else []
     _conclude(told, verdict(ANNOTATOR, evidence))
     told.figure("people.advantage", lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted))
     told.tables["people.annotators"] = pd.DataFrame(

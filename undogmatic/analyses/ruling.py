@@ -412,7 +412,7 @@ CEILING = Rules("people.ceiling_", (
 ))  # fmt: skip
 """The judge beside the agreement of people among themselves: as good only within a margin that was stated before."""
 
-_ANNOTATOR = "won raters rate=test.winning_rate advantage=test.advantage.value epsilon source"
+_ANNOTATOR = "won raters rate=test.winning_rate advantage=test.advantage.value epsilon source ties"
 ANNOTATOR = Rules("people.annotator_", (
     Rule("fails", "refuted", lambda e: not e.test.passes, _ANNOTATOR),
     Rule("constant", "undecided", lambda e: e.constant is not None and e.constant.passes, _ANNOTATOR),

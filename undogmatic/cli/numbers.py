@@ -20,7 +20,8 @@ def whole(option: str, least: int, most: int | None, example: int) -> Callable[[
         except ValueError:
             number = None
         if number is None or number < least or (most is not None and number > most):
-            what = f"{option} is {brief(text)}; it must be a whole number {allowed}"
+            shown = brief(text) if number is None else number
+            what = f"{option} is {shown}; it must be a whole number {allowed}"
             raise ConfigError(f"{what}. Type e.g. {option} {example}, or leave the option out.")
         return number
 

@@ -64,13 +64,16 @@ class Rated:
     def sums(self, values: Array, size: Array | None = None) -> means.Sums:
         """Weighted sums by unit of values, and of weights (or of `size`, weighted): those of a ratio of means."""
         weights = self.weights if size is None else self.weights * size
-        total = np.bincount(self.codes, self.weights * values).astype(np.float64)
-        sizes = np.bincount(self.codes, weights).astype(float)
+        total, sizes = self._totals(values), np.bincount(self.codes, weights).astype(float)
         there = np.flatnonzero(weights > 0)
         single = values[there] if size is None else values[there] / size[there]
         codes = np.unique(self.codes[there], return_inverse=True)[1]
         varies = means.varies(single, weights[there], codes) if there.size else None
         return means.Sums(total[sizes > 0], sizes[sizes > 0], varies)
+
+    def _totals(self, values: Array) -> Array:
+        """Weighted sums by code, 0 of a code that no pair has."""
+        return np.bincount(self.codes, self.weights * values).astype(np.float64)
 
     def mean(
         self, values: Array, bounds: means.Bounds, *, size: Array | None = None, level: float | None = None
@@ -157,44 +160,91 @@ class Rated:
         References:
             Quenouille (1956), Notes on bias in estimation. doi:10.1093/biomet/43.3-4.353
         """
-        d, e = self.sums(apart), self.sums(chance)
+        size = np.bincount(self.codes, self.weights).astype(np.float64)
+        d, e, *others = (means.Sums(self._totals(own)[size > 0], size[size > 0]) for own in (apart, chance, *scarce))
         estimate = 1 - float(d.total.sum() / e.total.sum())
         n_units = d.size.size
         told = Estimate(estimate, -1.0, 1.0, self.level, n_units, self.codes.size)
         if n_units < FEWEST:
             return told
         few = any(
-            means.mostly_same(own.means, means.same_within(own.means, None), means.ENOUGH)
-            for own in (d, *map(self.sums, scarce))
+            means.mostly_same(own.means, means.same_within(own.means, None), means.ENOUGH) for own in (d, *others)
         )
-        least = float(chance.min())
         adds = (1 - estimate) * chance - apart
-        varies = self.sums(adds).varies
-        worth = means.worth(adds, np.unique(self.codes, return_inverse=True)[1], self.weights, level=SURE)
+        least = float(chance.min())
+        if few:
+            worth = means.worth(adds, np.unique(self.codes, return_inverse=True)[1], self.weights, level=SURE)
+        else:
+            between = _Between.of(e, d, self.sums(adds).varies)
 
         def limits(a: float, side: int = 0) -> tuple[float, float]:
             """Limits of the mean that is 0 at the coefficient; of the lower or upper one alone where `side` says so."""
-            if few:
-                own = (1 - a) * chance - apart
-                low = min((1 - a) * least - most[0], float(own.min())) if side <= 0 else -np.inf
-                high = max((1 - a) * most[1], float(own.max())) if side >= 0 else np.inf
-                pairs = means.Sums(self.weights * own, self.weights)
-                return means.bounded_limits(pairs, (low, high), self.level, worth)
-            found = means.of_sums(means.Sums((1 - a) * e.total - d.total, d.size, varies), self.level)
-            return found.low, found.high
+            if not few:
+                return between.limits(1 - a, self.level)
+            own = (1 - a) * chance - apart
+            low = min((1 - a) * least - most[0], float(own.min())) if side <= 0 else -np.inf
+            high = max((1 - a) * most[1], float(own.max())) if side >= 0 else np.inf
+            pairs = means.Sums(self.weights * own, self.weights)
+            return means.bounded_limits(pairs, (low, high), self.level, worth)
 
         if n_units > MANY and not few:
             # The limits are then as far from the estimate as the slope says.
             ends, slope = limits(estimate), float(e.total.sum() / e.size.sum())
             low, high = (min(max(estimate + end / slope, -1.0), 1.0) for end in ends)
             return told.replace(low=min(low, estimate), high=max(high, estimate))
-        low = checks.farthest(lambda a: limits(a, -1)[0] > 0, estimate, -1.0)
-        high = checks.farthest(lambda a: limits(a, 1)[1] < 0, estimate, 1.0)
+        low = checks.farthest(lambda a: limits(a, -1)[0], estimate, -1.0)
+        high = checks.farthest(lambda a: -limits(a, 1)[1], estimate, 1.0)
         if without is not None and not few and np.isfinite(without).all():
             share = d.size / d.size.sum()
             too_high = float(np.sum((1 - share) * (without - estimate)))
             low, high = (end if abs(end) == 1 else float(np.clip(end - too_high, -1, 1)) for end in (low, high))
         return told.replace(low=min(low, estimate), high=max(high, estimate))
+
+
+class _Between(NamedTuple):
+    """What the limits of some times one mean, less another, are made of: they are asked for at many such times, and
+    each then costs a little arithmetic, however many units there are. They are those of `means.of_sums`.
+
+    Attributes:
+        middles: Both means.
+        squares: Sums over units of the products of their deviations: of one with itself, with the other, and of the
+            other with itself; corrected for how much a unit weighs (CR2). `plain`: not corrected.
+        cubes: As `squares`, of three deviations.
+    """
+
+    middles: tuple[float, float]
+    squares: tuple[float, float, float]
+    plain: tuple[float, float, float]
+    cubes: tuple[float, float, float, float]
+    degrees: float
+    caution: float
+
+    @classmethod
+    def of(cls, one: means.Sums, other: means.Sums, varies: Array | None) -> "_Between":
+        """Args: the sums of both, by the same units of the same size; `varies` as of `means.Sums`."""
+        whole = one.size.sum()
+        share = one.size / whole
+        first, second = (float(own.total.sum() / whole) for own in (one, other))
+        x, y = (one.total - first * one.size) / whole, (other.total - second * other.size) / whole
+        rest = 1 - share
+        return cls(
+            (first, second),
+            (float(x @ (x / rest)), float(x @ (y / rest)), float(y @ (y / rest))),
+            (float(x @ x), float(x @ y), float(y @ y)),
+            (float(x @ x**2), float(x**2 @ y), float(x @ y**2), float(y @ y**2)),
+            means.degrees_of_freedom(share, varies),
+            means.caution(one.size.size),
+        )
+
+    def limits(self, times: float, level: float) -> tuple[float, float]:
+        middle = times * self.middles[0] - self.middles[1]
+        square, plain = (times**2 * one - 2 * times * both + other for one, both, other in (self.squares, self.plain))
+        if plain <= checks.SAME * (times**2 * self.plain[0] + self.plain[2]):  # they differ by rounding
+            return middle, middle
+        one, first, second, other = self.cubes
+        cube = times**3 * one - 3 * times**2 * first + 3 * times * second - other
+        skewness = self.caution * cube / plain**1.5
+        return means.studentised_limits(middle, square**0.5, self.degrees, skewness, level)
 
 
 def _contributions(parts: Parts, share: Array, cells: Index) -> tuple[Array, Array]:
