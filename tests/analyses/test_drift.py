@@ -20,7 +20,7 @@ TEXTS = [f"text {n}" for n in range(N)]
 
 def in_words(told: Told) -> Told:
     """What was told, every sentence of which has words in both languages."""
-    findings = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told

@@ -21,7 +21,7 @@ def tell(kind: Any, verdicts: Any, labels: Any, items: Any = None, **options: An
     """What is told, every sentence of which has words in both languages."""
     told = Told()
     judges.tell(verdict_table(kind, verdicts, labels, items), "quality", told, CheckOptions(**options))
-    findings = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
@@ -56,7 +56,7 @@ def test_two_judges_are_better_equivalent_or_undecided(rng, rights, margin, key)
     assert key in keys(told)
     assert "judges.difference" in told.figures and told.tables["judges.pairs"]["shown"].tolist() == [key[5:]]
     if key == "pair_better":
-        assert told.notes[0].finding.values["left"] == "b"
+        assert told.notes[0].values["left"] == "b"
 
 
 def test_a_judge_under_two_names_is_named_and_counts_once(rng) -> None:

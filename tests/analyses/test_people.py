@@ -26,7 +26,7 @@ def tell(kind: Any, judge: Any, labels: Any, items: Any = None, *, selection: An
     told = Told()
     table = verdict_table(kind, judge, labels, items, selection=selection)
     people.tell(table.of("judge", "quality"), told, CheckOptions(**options))
-    findings = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
@@ -139,14 +139,14 @@ def test_ties_that_decide_nothing_are_not_mentioned() -> None:
 
 
 def annotator_of(told: Told) -> Any:
-    (values,) = (n.finding.values for n in told.notes if n.finding.key.startswith("people.annotator_"))
+    (values,) = (n.values for n in told.notes if n.key.startswith("people.annotator_"))
     return values
 
 
 def test_a_judge_that_agrees_with_people_better_than_they_do_says_something_of_their_labels(rng) -> None:
     found, *labels = said(rng, [0.99, 0.9, 0.9, 0.9], n=400, k=3)
     told = tell("unordered", found, dict(zip("abc", labels, strict=True)))
-    better = next(n.finding for n in told.notes if n.finding.key == "people.ceiling_better")
+    better = next(n for n in told.notes if n.key == "people.ceiling_better")
     expected = ("a part of what counts as the judge's error here is theirs", "parte do que aqui conta como erro")
     for words, part in zip(LANGUAGES, expected, strict=True):
         assert part in words.say(better)

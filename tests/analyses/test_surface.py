@@ -23,7 +23,7 @@ def look(table: VerdictTable, **options: Any) -> tuple[SurfaceRival, Told]:
     own = table.of(table.judges[0], "quality")
     found, told = surface_rival(own, CheckOptions(**options)), Told()
     examined.tell(own, told, CheckOptions(**options), found)
-    notes = [noted for noted in told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    notes = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         for finding in [rival_sentence(found), *notes, *told.not_examined.values()]:
             wording = words.find(finding.key)
