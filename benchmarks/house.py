@@ -2,7 +2,7 @@
 
     python -m benchmarks.house              the table, and the rooms with their lines
     python -m benchmarks.house --walk       also follow the config through a run of `model=patterns` (seconds)
-    python -m benchmarks.house --seconds    also measure what one table costs at both doors (half a minute)
+    python -m benchmarks.house --seconds    also measure a table at both doors (half a minute)
 
 The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their order.
 """
@@ -191,7 +191,7 @@ class Density(NamedTuple):
             comprehensions=sum(isinstance(node, COMPREHENSIONS) for node in nodes),
             filled=sum(bool(text.strip()) for text in texts),
             code=len(covered - _documented(nodes)),
-            comments=len(comments - covered),  # what stands behind code on its line is no line of its own
+            comments=len(comments - covered),  # behind code on its line, it is no line of its own
             long=sum(len(text) > LONG for text in texts),
         )
 
@@ -203,13 +203,13 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _documented(nodes: list[ast.AST]) -> set[int]:
-    """The lines of texts that stand alone: docstrings of modules, classes, functions and attributes."""
-    return {
-        line
-        for node in nodes
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
+    """The lines of texts that stand alone: docstrings, also those of attributes."""
+    found: set[int] = set()
+    for node in nodes:
+        alone = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(alone, ast.Constant) and isinstance(alone.value, str):
+            found |= set(range(alone.lineno, (alone.end_lineno or alone.lineno) + 1))
+    return found
 
 
 @functools.cache
@@ -250,9 +250,9 @@ LOADING = "seconds of loading Hydra and MLflow"
 
 
 def seconds() -> dict[str, float]:
-    """What a table costs at both doors, in seconds of a processor, beside what loading libraries costs there.
+    """Measure what a table costs at both doors, beside what loading libraries costs there.
 
-    Each command is a process of its own, as when it is typed.
+    Seconds are those of a processor. Each command is a process of its own, as when it is typed.
     """
     measured = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -365,7 +365,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--walk", action="store_true", help="also follow the config through a run")
-    parser.add_argument("--seconds", action="store_true", help="also measure what a table costs at both doors")
+    parser.add_argument("--seconds", action="store_true", help="also measure both doors")
     typed, counted = parser.parse_args(), table()
     if typed.walk:
         rooms, climbs = walk()

@@ -54,7 +54,8 @@ def test_lines_nodes_and_comments_are_counted() -> None:
 
 def test_arrows_are_counted_between_rooms() -> None:
     imports = {"a.x": {"b.y", "b.z", "a.w"}, "constructs.p.q": {"constructs.r.s", "b.y"}}
-    assert house.room_arrows(imports) == {("a", "b"), ("constructs.p", "constructs.r"), ("constructs.p", "b")}
+    others = {("constructs.p", "constructs.r"), ("constructs.p", "b")}
+    assert house.room_arrows(imports) == {("a", "b"), *others}
 
 
 @pytest.mark.parametrize(

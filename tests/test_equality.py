@@ -47,7 +47,7 @@ def test_an_answer_has_status_messages_json_and_what_was_written(stored: Answer)
     assert "t.csv" not in stored["files"]
 
 
-def test_an_answer_is_equal_to_itself_also_when_it_was_stored(stored: Answer, tmp_path: Path) -> None:
+def test_an_answer_equals_itself_also_when_stored(stored: Answer, tmp_path: Path) -> None:
     harness.store("refused", stored, tmp_path)
     session = sessions.Session("refused", ("undogmatic check nothing.csv",), True)
     assert list(harness.compare([(session, stored)], tmp_path)) == []
@@ -133,14 +133,32 @@ def test_what_is_accepted_of_one_line_is_not_of_another(capsys: Capture) -> None
     assert harness.report([GONE, OTHER], [entry], ["check_demo"], ["check_demo"]) == 1
     printed = capsys.readouterr().out
     assert "another line" in printed and "old line" not in printed
-    outcome = judged([GONE, OTHER], [Accepted("check_*", "*", "all")], ["check_demo"], ["check_demo"])
+    every = Accepted("check_*", "*", "all")
+    outcome = judged([GONE, OTHER], [every], ["check_demo"], ["check_demo"])
     assert outcome.unexpected == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "covered"),
+    [
+        ("kappa 0.36 [0.17, 0.53]*", "*", True),
+        ("kappa 0.36 *, 150 items", "kappa 0.37 [0.17, 0.53], 150 items", True),
+        ("kappa 0.36 [0.17, 0.54]*", "*", False),
+        ("kappa 0.36", "*", False),
+        (None, "*", False),
+    ],
+)
+def test_a_star_stands_for_anything(before: str | None, after: str, covered: bool) -> None:
+    lines = [f"kappa {kappa} [0.17, 0.53], 150 items" for kappa in ("0.36", "0.37")]
+    difference = Difference("x", "y", *lines)
+    assert Accepted("*", "y", "why", before, after).covers(difference) == covered
 
 
 def test_a_stale_acceptance_is_said(capsys: Capture) -> None:
     entry = Accepted("check_*", "commands/0/status", "a reason of old")
     assert harness.report([], [entry], ["check_demo"], ["check_demo"]) == 0
-    assert "differs no longer: check_*  commands/0/status  (a reason of old)" in capsys.readouterr().out
+    said = "differs no longer: check_*  commands/0/status  (a reason of old)"
+    assert said in capsys.readouterr().out
 
 
 def test_an_acceptance_is_not_stale_where_what_it_names_was_not_compared(capsys: Capture) -> None:
@@ -160,7 +178,7 @@ def test_an_acceptance_without_a_reason_is_refused(tmp_path: Path) -> None:
     assert all(entry.reason for entry in read_accepted(harness.ACCEPTED))
 
 
-def test_a_session_of_which_nothing_is_stored_and_one_that_is_gone_are_said(stored: Answer, tmp_path: Path) -> None:
+def test_sessions_that_are_new_and_gone_are_said(stored: Answer, tmp_path: Path) -> None:
     harness.store("gone", stored, tmp_path)
     session = sessions.Session("new", ("undogmatic",), False)
     (new,) = harness.compare([(session, stored)], tmp_path)
@@ -173,7 +191,8 @@ def test_what_differs_from_session_to_session_is_taken_out(tmp_path: Path) -> No
     def read(folder: Path, day: str, seconds: str) -> Any:
         clean = answers.Cleaner(folder, answers.Quoted.none())
         said = [f"{folder}/run/report.html of {day}T10:11:12Z", f"  136 judged in {seconds} s"]
-        figures = {"costs.seconds": float(seconds), "kappa": 0.1 + float(seconds) * 1e-17, "day": day}
+        kappa = 0.1 + float(seconds) * 1e-17
+        figures = {"costs.seconds": float(seconds), "kappa": kappa, "day": day}
         return clean.lines(said), clean.value(figures)
 
     first = read(tmp_path / "one" / "folder", "2026-01-02", "0.3")
@@ -215,6 +234,9 @@ def test_a_line_that_quotes_unpublished_data_is_stored_as_a_digest() -> None:
     (kept,) = clean.lines([line])
     assert "gardener" not in kept and "digest" in kept
     assert clean.lines([line.replace("yellow", "green")]) != [kept]
+    short = answers.Quoted(["One small text", "Part-Of-Whole", "a b"])
+    assert short.by("“One small text” and others") and not short.by("One small but whole text")
+    assert not short.by("3 categories: Part-Of-Whole, a b")
     assert clean.lines(["The judge agrees with people in 68% of the items."]) == [
         "The judge agrees with people in 68% of the items."
     ]
@@ -243,7 +265,8 @@ def test_the_list_of_commands_has_many_messages_of_both_doors() -> None:
     runs = [s for s in refused if s.lines[0].startswith("undogmatic run")]
     assert len(runs) >= 60 and len(refused) - len(runs) >= 60
     assert not any(session.needs_shared for session in refused)
-    assert {session.name for session in listed.chosen([], quick=True)} < {session.name for session in listed.sessions}
+    quick = {session.name for session in listed.chosen([], quick=True)}
+    assert quick < {session.name for session in listed.sessions}
     with pytest.raises(SystemExit, match="no session is called nobody"):
         listed.chosen(["nobody"], quick=False)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import queue
+import resource
 import sys
 import tempfile
 import time
@@ -36,6 +37,7 @@ ACCEPTED = Path(__file__).with_name("accepted.yaml")
 VERSIONS = "versions.json"
 LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "matplotlib", "dspy", "hydra-core")
 """Libraries whose releases may change a digit or a word."""
+Answered = tuple[Session, dict[str, Any]]
 
 
 def answers(
@@ -43,7 +45,7 @@ def answers(
     files: dict[str, str | bytes],
     jobs: int,
     told: Callable[[str, float], None] = lambda name, seconds: None,
-) -> Iterator[tuple[Session, dict[str, Any]]]:
+) -> Iterator[Answered]:
     """Type the sessions, several side by side; each with its answer, in the order of the list.
 
     Args:
@@ -94,7 +96,9 @@ def as_text(value: Any, indent: str = "") -> str:
         return flat
     inner = f"{indent} "
     if isinstance(value, dict):
-        parts = [f"{json.dumps(key, ensure_ascii=False)}: {as_text(part, inner)}" for key, part in value.items()]
+        keys = [json.dumps(key, ensure_ascii=False) for key in value]
+        values = [as_text(part, inner) for part in value.values()]
+        parts = [f"{key}: {text}" for key, text in zip(keys, values, strict=True)]
     else:
         parts = [as_text(part, inner) for part in value]
     begin, end = "{}" if isinstance(value, dict) else "[]"
@@ -102,7 +106,7 @@ def as_text(value: Any, indent: str = "") -> str:
     return f"{begin}\n{inner}{joined}\n{indent}{end}"
 
 
-def compare(answered: Iterable[tuple[Session, dict[str, Any]]], stored: Path = STORED) -> Iterator[Difference]:
+def compare(answered: Iterable[Answered], stored: Path = STORED) -> Iterator[Difference]:
     """What is not as it was stored."""
     for session, now in answered:
         path = path_of(session.name, stored)
@@ -186,7 +190,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
     def told(name: str, seconds: float) -> None:
         took[name] = seconds
-        print(f"\r{len(took)} of {len(here)} ", end="", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            print(f"\r{len(took)} of {len(here)} ", end="", file=sys.stderr, flush=True)
 
     answered = answers(here, listed.files, typed.jobs, told)
     status = 0
@@ -195,7 +200,7 @@ def main(words: Sequence[str] | None = None) -> int:
             store(session.name, value)
         STORED.mkdir(parents=True, exist_ok=True)
         (STORED / VERSIONS).write_text(json.dumps(_versions(), indent=1) + "\n", "utf-8")
-        print(f"\n{len(here)} sessions stored in {STORED.relative_to(ROOT)}.")
+        print(f"{len(here)} sessions stored in {STORED.relative_to(ROOT)}.")
         for difference in left_over(listed.sessions):
             path_of(difference.command).unlink()
             print(f"{difference.command} is not in the list any more: its answer is deleted.")
@@ -204,12 +209,14 @@ def main(words: Sequence[str] | None = None) -> int:
         found = [*compare(answered), *left_over(listed.sessions)]
         names = [session.name for session in here]
         every = [session.name for session in listed.sessions]
-        print(file=sys.stderr)
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
         status = report(found, read_accepted(ACCEPTED), names, every)
     if typed.times:
         for name, seconds in sorted(took.items(), key=lambda pair: -pair[1])[:30]:
             print(f"{seconds:6.1f} s  {name}")
-        print(f"{sum(took.values()):6.1f} s  in all")
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"{used.ru_utime + used.ru_stime:6.1f} s  of a processor in all")
     return status
 
 

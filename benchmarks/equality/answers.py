@@ -32,11 +32,13 @@ MOST_ROWS = 30
 LONG_ROW = 250
 ROW = "|"
 """How a row of a table begins on a page."""
-MOST_JSON = 60_000
+MOST_JSON = 30_000
 """Characters of a file of JSON that are stored; of a longer one the long parts have a digest."""
 LONG_LINE = 1200
 WINDOW = 6
-"""So many words in a row that also stand in unpublished data are a quotation of it."""
+"""So many words in a row that also stand in unpublished data are a quotation of it, and so is a
+whole text that is shorter, but for those of fewer than"""
+FEWEST = 3
 
 TIMINGS = {
     "costs.seconds",
@@ -51,38 +53,58 @@ MASKS = [
     # When it ran.
     (re.compile(r"\d{4}-\d\d-\d\d/\d\d-\d\d-\d\d"), "DATE/TIME"),
     (
-        re.compile(r"\b20\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?"),
+        re.compile(
+            r"\b20\d\d-[01]\d-[0-3]\d"
+            r"(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?"
+        ),
         "DATE",
     ),
     # How long it took.
     (re.compile(r"\b(judged in|julgados em|after|in) \d+(?:[.,]\d+)? s\b"), r"\1 N s"),
+    (
+        re.compile(
+            r"\d+[.,]\d+ s (in all|ao todo), \d+[.,]\d+ s (of it judging|julgando)"
+            r"( \([\d.,]+ (judgments per second|julgamentos por segundo)\))?"
+        ),
+        r"N s \1, N s \2",
+    ),
+    # With what it ran; the releases that matter are in versions.json.
+    (re.compile(r"^(\| (?:Versions|Versões|Git commit|Commit do git) \|).*"), r"\1 N"),
+    # Marks around a judged text follow from a key that each machine draws for itself.
+    (re.compile(r"(<</?text[oe]?)-[0-9a-f]{16}>>"), r"\1-MARK>>"),
     (re.compile(r"/#/experiments/\d+/runs/[0-9a-f]{32}"), "/#/experiments/N/runs/RUN"),
     # A port that was free.
     (re.compile(r"(127\.0\.0\.1|localhost):\d{4,5}"), r"\1:PORT"),
 ]
-PROGRESS = re.compile(r"^  .*: \d+ s$")
-"""A line on standard error that says what is being done just then: it depends on the machine."""
+PROGRESS = re.compile(
+    r"  (?:.*: \d+ s"
+    r"|\d+ .*\b(?:done|read|feitos|lidos)\b.*"
+    r"|.*, [\d.,]+ (?:a second|por segundo)\b.*)"
+)
+"""A line on standard error that says how far a command is just then: it depends on the machine."""
 READ = ("*.json", "*.md", "*.html", "*.csv", "*.xml", "*.svg", "*.txt", "*.yaml")
-UNSTABLE_FILES = {"run.json", "sweep.json", "results.json", "spent.jsonl", "mlflow.json", "multirun.yaml"}
+UNSTABLE_FILES = set("run.json sweep.json results.json mlflow.json multirun.yaml".split())
 """What a program reads and a user does not: their content is in the report and the metrics."""
 
 
-def answer(printed: Sequence[Printed], folder: Path, laid: Collection[str], quoted: Quoted) -> dict[str, Any]:
+def answer(
+    printed: Sequence[Printed], folder: Path, laid: Collection[str], quoted: Quoted | None = None
+) -> dict[str, Any]:
     """All that is compared of a session: its commands, and what they have written.
 
     Args:
         printed: What each command printed.
         folder: Where they were typed.
         laid: The files that lay there before.
-        quoted: Tells what must not be stored in words.
+        quoted: Tells what must not be stored in words; None: anything may.
     """
-    clean = Cleaner(folder, quoted)
+    clean = Cleaner(folder, Quoted.none() if quoted is None else quoted)
     commands = [
         {
             "typed": each.line,
             "status": each.status,
             **_printed(each.stdout, clean),
-            "stderr": clean.lines(line for line in each.stderr.splitlines() if not PROGRESS.match(line)),
+            "stderr": clean.lines(_without_progress(each.stderr)),
         }
         for each in printed
     ]
@@ -92,6 +114,10 @@ def answer(printed: Sequence[Printed], folder: Path, laid: Collection[str], quot
         if path.is_file() and _counts(path.relative_to(folder), laid)
     }
     return {"commands": commands, "files": files}
+
+
+def _without_progress(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not PROGRESS.fullmatch(line)]
 
 
 def _printed(text: str, clean: Cleaner) -> dict[str, Any]:
@@ -146,12 +172,17 @@ def _without_long_tables(lines: list[str]) -> list[str]:
 
 
 def _not_twice(lines: list[str], path: Path) -> list[str]:
-    """Lines of a page, in short where the same stands in the report of the same name in Markdown."""
+    """Lines of a page; in short what also stands in the report of its name in Markdown."""
     same = path.with_suffix(".md")
     if not same.is_file():
         return lines
     known = {_plain(line) for line in same.read_text("utf-8").splitlines()}
-    return [f"= {line[:30]} {digest(line)}" if len(line) > 60 and _plain(line) in known else line for line in lines]
+
+    def shortened(line: str) -> str:
+        twice = len(line) > 60 and _plain(line) in known
+        return f"= {line[:30]} {digest(line)}" if twice else line
+
+    return [shortened(line) for line in lines]
 
 
 def _plain(line: str) -> str:
@@ -204,7 +235,8 @@ class Cleaner:
     def value(self, value: Any) -> Any:
         """JSON, without what says how long something took."""
         if isinstance(value, dict):
-            return {self.text(key): self.value(inner) for key, inner in value.items() if key not in TIMINGS}
+            lasting = {key: inner for key, inner in value.items() if key not in TIMINGS}
+            return {self.text(key): self.value(inner) for key, inner in lasting.items()}
         if isinstance(value, list):
             return [self.value(inner) for inner in value]
         if isinstance(value, str):
@@ -242,8 +274,8 @@ class Page(html.parser.HTMLParser):
     OF_A_ROW = ("td", "th")
     LINES = frozenset(
         "address article aside blockquote body br caption dd details div dl dt fieldset figcaption "
-        "figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main nav ol option p pre "
-        "section summary table tbody tfoot thead title tr ul".split()
+        "figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main nav ol option p "
+        "pre section summary table tbody tfoot thead title tr ul".split()
     )
     """Elements that begin a line of their own; any other stands within one."""
 
@@ -285,11 +317,17 @@ class Quoted:
     """Tells whether a line quotes unpublished data, so that the line is stored as a digest alone.
 
     Args:
-        texts: The content of the files.
+        cells: The cells of the tables, or other texts. Names of columns are no texts.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.windows = {window for text in texts for window in _windows(text)}
+    def __init__(self, cells: Iterable[str]) -> None:
+        self.windows: set[tuple[str, ...]] = set()
+        for cell in cells:
+            words = _words(cell)
+            # A short text counts as a whole. Names, such as those of categories, have no blanks.
+            length = min(WINDOW, len(words))
+            if length == WINDOW or (length >= FEWEST and len(cell.split()) >= FEWEST):
+                self.windows |= set(_windows(words, length))
 
     @classmethod
     def none(cls) -> Quoted:
@@ -305,18 +343,47 @@ class Quoted:
             return cls.none()
         found = [place / name.removeprefix("shared/") for name in named]
         files = [file for path in found for file in ([path] if path.is_file() else _within(path))]
-        return cls(file.read_text("utf-8", errors="replace") for file in files)
+        return cls(cell for file in files for cell in _cells(file))
 
     def by(self, line: str) -> bool:
         """Whether the line holds several words in a row that stand in the files."""
-        return bool(self.windows) and any(window in self.windows for window in _windows(line))
+        if not self.windows:
+            return False
+        words = _words(line)
+        lengths = range(FEWEST, WINDOW + 1)
+        return any(not self.windows.isdisjoint(_windows(words, length)) for length in lengths)
 
 
 def _within(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.suffix in (".jsonl", ".csv", ".json", ".txt")]
+    kinds = (".jsonl", ".csv", ".json", ".txt")
+    return [path for path in folder.rglob("*") if path.suffix in kinds]
 
 
-def _windows(text: str) -> Iterator[int]:
-    # Words alone: the same text is written with other quotes and escapes in a file and in a message.
-    words = re.findall(r"[^\W\d_]{2,}", re.sub(r"\\[nrt\"]", " ", text).casefold())
-    return (hash(tuple(words[n : n + WINDOW])) for n in range(len(words) - WINDOW + 1))
+def _cells(file: Path) -> Iterator[str]:
+    """The texts of a file, cell by cell."""
+    text = file.read_text("utf-8", errors="replace")
+    if file.suffix == ".csv":
+        yield from itertools.chain.from_iterable(list(csv.reader(io.StringIO(text)))[1:])
+    elif file.suffix == ".jsonl":
+        yield from (cell for line in text.splitlines() for cell in _strings(json.loads(line)))
+    elif file.suffix == ".json":
+        yield from _strings(json.loads(text))
+    else:
+        yield text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
+
+
+def _words(text: str) -> list[str]:
+    # Words alone: a text has other quotes and escapes in a file than in a message.
+    return re.findall(r"[^\W\d_]{2,}", re.sub(r"\\[nrt\"]", " ", text).casefold())
+
+
+def _windows(words: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(words[n : n + length]) for n in range(len(words) - length + 1))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,15 +35,23 @@ class Difference:
         )
 
 
+MOST_SHOWN = 600
+"""Characters of a value that are shown."""
+
+
 def _shown(value: Any) -> str:
     if value is ABSENT:
         return "(nothing)"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) > MOST_SHOWN:
+        return f"{text[:MOST_SHOWN]}... ({len(text)} characters)"
+    return text
 
 
 def differences(command: str, before: Any, after: Any) -> list[Difference]:
     """Every difference between two answers of a session, in the order of the fields."""
-    return [Difference(command, field, old, new) for field, old, new in _compared("", before, after)]
+    compared = _compared("", before, after)
+    return [Difference(command, field, old, new) for field, old, new in compared]
 
 
 def _compared(field: str, before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -84,9 +92,10 @@ def _as_lines(entries: Iterable[Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Accepted:
-    """A difference that is meant, with the reason; `*` in the names of command and field is any.
+    """A difference that is meant, with the reason.
 
-    Where `before` or `after` is given, only a difference with these very values is meant.
+    Where `before` or `after` is given, only a difference with these values is meant. A `*` in any
+    of the texts stands for whatever is there.
     """
 
     command: str
@@ -98,14 +107,29 @@ class Accepted:
     def covers(self, difference: Difference) -> bool:
         """Whether this difference is the one that is meant."""
         return (
-            fnmatch.fnmatchcase(difference.command, self.command)
-            and fnmatch.fnmatchcase(difference.field, self.field)
-            and (self.before is ... or self.before == difference.before)
-            and (self.after is ... or self.after == difference.after)
+            self.names(difference.command)
+            and _fits(self.field, difference.field)
+            and (self.before is ... or _fits(self.before, difference.before))
+            and (self.after is ... or _fits(self.after, difference.after))
         )
+
+    def names(self, command: str) -> bool:
+        """Whether it speaks of this session."""
+        return _fits(self.command, command)
 
     def __str__(self) -> str:
         return f"{self.command}  {self.field}  ({self.reason})"
+
+
+def _fits(pattern: Any, value: Any) -> bool:
+    """Whether a value is the one that is written; in a text a `*` is anything.
+
+    Brackets mean themselves, as they stand around every interval, which they do not in `fnmatch`.
+    """
+    if isinstance(pattern, str) and isinstance(value, str):
+        parts = ".*".join(map(re.escape, pattern.split("*")))
+        return re.fullmatch(parts, value, re.DOTALL) is not None
+    return type(pattern) is type(value) and pattern == value
 
 
 def read_accepted(path: Path) -> list[Accepted]:
@@ -149,7 +173,7 @@ def judged(
         return any(entry.covers(difference) for entry in accepted)
 
     def stale(entry: Accepted) -> bool:
-        named = {name for name in every if fnmatch.fnmatchcase(name, entry.command)}
+        named = {name for name in every if entry.names(name)}
         return named <= set(compared) and not any(map(entry.covers, found))
 
     return Outcome(

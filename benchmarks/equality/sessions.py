@@ -33,7 +33,7 @@ class Session:
 
 
 class Listed:
-    """The sessions of a file of commands, and the files that lie in the folder where they are typed."""
+    """The sessions of a file of commands, and the files that lie where they are typed."""
 
     def __init__(self, path: Path = COMMANDS) -> None:
         self._read: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))
@@ -85,7 +85,10 @@ def made() -> dict[str, str | bytes]:
 
     rows = texts(60)
     lines = [json.dumps(row) for row in rows]
-    graded = [f"{row['id']},{row['text']},{row['label'] // 20 + 1},{len(row['text']) % 5 + 1}" for row in rows]
+    graded = []
+    for row in rows:
+        human, judge = row["label"] // 20 + 1, len(row["text"]) % 5 + 1
+        graded.append(f"{row['id']},{row['text']},{human},{judge}")
     return {
         "kestrels.jsonl": "\n".join(lines) + "\n",
         "grades.csv": "\n".join(["item,text,human,judge", *graded]) + "\n",

@@ -23,6 +23,8 @@ WIDTH = "120"
 """Characters of the terminal in which the commands run."""
 PATIENCE = 900
 """Seconds after which a command has hung."""
+SETTINGS = ("UNDOGMATIC", "HYDRA", "LLM_", "MLFLOW")
+"""How variables begin that change what the commands do; nothing of them is inherited."""
 MODULES = {"undogmatic": "undogmatic.cli"}
 OWN_PACKAGES = "tests"
 """Whose judges a config may name (`UNDOGMATIC_ALLOW`): the scripted one, which can be optimised."""
@@ -69,7 +71,7 @@ class Typist:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("UNDOGMATIC", "HYDRA", "LLM_", "MLFLOW")) and not name.endswith("_API_KEY")
+            if not name.startswith(SETTINGS) and not name.endswith("_API_KEY")
         }
         threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         return {
@@ -111,7 +113,10 @@ class Typist:
         return Printed(line, status, out, error)
 
 
-def type_session(typist: Typist, lines: Sequence[str], folder: Path, files: Mapping[str, str | bytes]) -> list[Printed]:
+Files = Mapping[str, str | bytes]
+
+
+def type_session(typist: Typist, lines: Sequence[str], folder: Path, files: Files) -> list[Printed]:
     """Lay out the files that the commands may name, and type the commands one after another.
 
     The shipped data lies there as `data`, and the data that is not published as `shared`.
