@@ -295,6 +295,10 @@ INVENTED = "invented"
 UNTURNED = {*GOOD, "coin", "constant", "pair_coin", "pair_always_first"}
 
 
+OUTCOMES = ("beyond", "as_good", "open", "follows", "column")
+"""What may be found of the rival: the judge goes beyond it, it is as good, that is open, or it tells the verdicts."""
+
+
 def turned(values: Array, share: float, rng: Rng) -> Array:
     """The values, so many of them turned round."""
     return np.where(rng.random(values.size) < share, 1 - values, values)
@@ -383,7 +387,7 @@ def believed(
                 sure, sentences, rivals, seconds = zip(*found, strict=True)
                 row: dict[str, object] = {"texts": source, "judge": name, "items": n, "noise": noise, "seeds": seeds}
                 row |= {"believed": float(np.mean(sure))}
-                row |= {outcome: rivals.count(outcome) for outcome in ("beyond", "as_good", "follows", "column")}
+                row |= {outcome: rivals.count(outcome) for outcome in OUTCOMES}
                 row |= {"first sentence": " ".join(f"{name}:{n}" for name, n in Counter(sentences).most_common())}
                 yield row | {"seconds": round(float(np.median(seconds)), 3)}
 

@@ -177,8 +177,8 @@ class TestCopies:
         """Shingles that begin in one text and end in the next are none, and a part of the texts ends anywhere."""
         texts = [words(1 + n % 70, n, 300) for n in range(400)]
         texts += ["x" * 300, "ab" * 50_000, "", "ação " * 30 + LONG, "\U0001f600" * 60]
-        places, signatures = surface._signatures([surface.letters(text) for text in texts])
-        alone = {n: own for n, text in enumerate(texts) if (own := surface.signature(text)) is not None}
+        places, signatures = surface.signatures(texts)
+        alone = {n: own[0] for n, text in enumerate(texts) if len(own := surface.signatures([text])[1])}
         assert places.tolist() == list(alone)
         assert np.array_equal(signatures, np.stack([*alone.values()]))
         assert [n for n, text in enumerate(texts) if enough(text)] == list(alone)

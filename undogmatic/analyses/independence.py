@@ -28,7 +28,7 @@ from undogmatic.stats.surface import (
     enough,
     fallen_together,
     letters,
-    signature,
+    signatures,
 )
 
 TOGETHER = ("group", "precedent", "source")
@@ -67,8 +67,9 @@ def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
         return groups(items), 0
     if _last and _last[0][0]() is items:
         return _last[0][1]
-    tied = np.flatnonzero(_tied(items))
-    found = groups([items[place] for place in tied.tolist()], _varied(items)), len(items) - len(tied)
+    varied = _varied(items)
+    tied = np.flatnonzero(_tied(items, varied))
+    found = groups([items[place] for place in tied.tolist()], varied), len(items) - len(tied)
     _last[:] = [(weakref.ref(items), found)]
     return found
 
@@ -76,14 +77,13 @@ def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
 _last: list[tuple[Any, tuple[list[Group], int]]] = []  # what was asked for last
 
 
-def _tied(items: Sequence[Item]) -> NDArray[np.bool_]:
+def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
     """Which items may belong to others: by a mark that another bears, or as copies and near-copies."""
-    n, varied = len(items), _varied(items)
-    tied, first = np.zeros(n, dtype=bool), dict[Mark, int]()
+    tied, first = np.zeros(len(items), dtype=bool), dict[Mark, int]()
     parents = {item.parent for item in items if item.parent is not None}
-    forms: dict[str | None, Any] = {}
+    forms: dict[str | None, _Forms] = {}
     for name in (None, *varied) if len(varied) > 1 else (None,):  # the whole of an item, and each of its inputs
-        forms[name] = array("q"), Blocks(SIGNATURE * 4), array("q")
+        forms[name] = _Forms()
     for place, item in enumerate(items):
         tied[place] = item.pair is not None or item.id in parents or item.parent is not None
         for key in TOGETHER:
@@ -91,14 +91,10 @@ def _tied(items: Sequence[Item]) -> NDArray[np.bool_]:
             for each in value if isinstance(value, list) else [] if value is None else [value]:
                 before = first.setdefault((key, str(each)), place)
                 tied[[before, place]] |= before != place
-        for name, (marks, signatures, placed) in forms.items():
-            text = item.inputs.get(name, "") if name is not None else _whole(item, varied)
-            marks.append(hash(letters(text)))
-            if (own := signature(text)) is not None:
-                signatures.append(own.tobytes())
-                placed.append(place)
-    for name, (marks, signatures, placed) in forms.items():
-        values, places = np.asarray(marks), np.asarray(placed)
+        for name, form in forms.items():
+            form.add(item.inputs.get(name, "") if name is not None else _whole(item, varied))
+    for name, form in forms.items():
+        values, places, signatures = form.found()
         order = np.argsort(values, kind="stable")
         same = values[order[1:]] == values[order[:-1]]
         if name is None:
@@ -123,6 +119,39 @@ def _tied(items: Sequence[Item]) -> NDArray[np.bool_]:
 
 
 _PAIRS = 10_000  # that are compared at once
+
+
+class _Forms:
+    """What texts are compared by: a hash of the letters of each, and on disk the signatures of those that say enough.
+
+    Signatures are taken of many texts at once, which costs a tenth of one by one.
+    """
+
+    _AT_ONCE = 500
+
+    def __init__(self) -> None:
+        self._marks, self._places = array("q"), array("q")
+        self._signatures = Blocks(SIGNATURE * 4)
+        self._waiting: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Add a text behind the others."""
+        self._marks.append(hash(letters(text)))
+        self._waiting.append(text)
+        if len(self._waiting) == self._AT_ONCE:
+            self._sign()
+
+    def _sign(self) -> None:
+        begin = len(self._marks) - len(self._waiting)
+        places, found = signatures(self._waiting)
+        self._places.extend((begin + places).tolist())
+        self._signatures.append(found.tobytes())
+        self._waiting.clear()
+
+    def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Blocks]:
+        """The hash of every text, the places of those that say enough, and their signatures in that order."""
+        self._sign()
+        return np.asarray(self._marks), np.asarray(self._places), self._signatures
 
 
 def _varied(items: Sequence[Item]) -> list[str]:

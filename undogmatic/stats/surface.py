@@ -333,14 +333,17 @@ _copies_kept = functools.lru_cache(maxsize=8)(_copies)
 
 
 SIGNATURE = _BAND * _BANDS
-"""How many numbers a `signature` has."""
+"""How many numbers the signature of a text has."""
 
 
-def signature(text: str) -> Hashes | None:
-    """What near-copies are known by, shape (SIGNATURE,): the smallest shingle in each of several orders of all. None of
-    a text that says too little (FEWEST_SHINGLES)."""
-    found = _signatures([letters(text)])[1]
-    return found[0] if len(found) else None
+def signatures(texts: Sequence[str]) -> tuple[Index, Hashes]:
+    """What near-copies are known by: the smallest shingle in each of several orders of all.
+
+    Returns:
+        The places of the texts that say enough (FEWEST_SHINGLES), shape (n_places,), and the numbers of each, shape
+        (n_places, SIGNATURE).
+    """
+    return _signatures([letters(text) for text in texts])
 
 
 def enough(text: str) -> bool:
@@ -353,7 +356,7 @@ _LETTERS = 2**16
 
 
 def _signatures(forms: Sequence[str]) -> tuple[Index, Hashes]:
-    """The places of the texts that say enough, and the `signature` of each, shape (n_places, SIGNATURE)."""
+    """The places of the texts that say enough, and the signature of each, shape (n_places, SIGNATURE)."""
     n_shingles = np.fromiter(map(len, forms), np.intp, len(forms)) - (SHINGLE - 1)
     long = np.flatnonzero(n_shingles >= FEWEST_SHINGLES)
     places = np.empty(long.size, dtype=np.intp)
