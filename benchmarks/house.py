@@ -3,6 +3,7 @@
     python -m benchmarks.house              the table, and the rooms with their lines
     python -m benchmarks.house --walk       also follow the config through a run of `model=patterns` (seconds)
     python -m benchmarks.house --seconds    also measure a table at both doors (half a minute)
+    python -m benchmarks.house --beside httpx dspy   also measure how dense other packages are
 
 The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their order.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
+import importlib.util
 import io
 import os
 import resource
@@ -213,12 +215,37 @@ def _documented(nodes: list[ast.AST]) -> set[int]:
 
 
 @functools.cache
-def density() -> Density:
-    """How dense the package is."""
+def density(folder: Path = PACKAGE) -> Density:
+    """How dense the modules below a folder are."""
     counted = Density(0, 0, 0, 0, 0, 0)
-    for path in PACKAGE.rglob("*.py"):
+    for path in folder.rglob("*.py"):
         counted += Density.of(path.read_text(encoding="utf-8"))
     return counted
+
+
+def dense(counted: Density) -> dict[str, float]:
+    """What says how hard some code is to read."""
+    return {
+        "nodes per line of code": counted.nodes / counted.code,
+        f"lines past {LONG} characters, in 100": 100 * counted.long / counted.filled,
+        "comments, in 100 lines": 100 * counted.comments / counted.filled,
+        "comprehensions, in 100 lines of code": 100 * counted.comprehensions / counted.code,
+    }
+
+
+def beside(names: list[str]) -> None:
+    """Print the same of other installed packages, as a measure.
+
+    Raises:
+        SystemExit: A package is not installed.
+    """
+    for name in names:
+        found = importlib.util.find_spec(name)
+        if found is None or not found.submodule_search_locations:
+            raise SystemExit(f"the package {name} is not installed here.")
+        print()
+        for what, number in dense(density(Path(found.submodule_search_locations[0]))).items():
+            print(f"{f'{name}: {what}':53} {number:7.1f}")
 
 
 def room_arrows(arrows: Mapping[str, set[str]]) -> set[tuple[str, str]]:
@@ -333,15 +360,12 @@ def _parts(value: Any) -> Iterator[int]:
 def table() -> dict[str, float]:
     """What the goals of the house speak of, counted."""
     parsed = trees()
-    dense = density()
+    counted = density()
     return {
         "lines of the package": lines(PACKAGE),
-        "syntax nodes of the package": dense.nodes,
-        "nodes per line of code": dense.nodes / dense.code,
-        f"lines past {LONG} characters": dense.long,
-        f"lines past {LONG} characters, in 100": 100 * dense.long / dense.filled,
-        "comments, in 100 lines": 100 * dense.comments / dense.filled,
-        "comprehensions, in 100 lines of code": 100 * dense.comprehensions / dense.code,
+        "syntax nodes of the package": counted.nodes,
+        f"lines past {LONG} characters": counted.long,
+        **dense(counted),
         "arrows between rooms": len(room_arrows(arrows(parsed))),
         "lines of the tests": lines(ROOT / "tests"),
         "modules": len(list(PACKAGE.rglob("*.py"))),
@@ -366,6 +390,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--walk", action="store_true", help="also follow the config through a run")
     parser.add_argument("--seconds", action="store_true", help="also measure both doors")
+    others = "also measure these installed packages, e.g. httpx dspy"
+    parser.add_argument("--beside", nargs="+", default=[], metavar="PACKAGE", help=others)
     typed, counted = parser.parse_args(), table()
     if typed.walk:
         rooms, climbs = walk()
@@ -379,6 +405,7 @@ def main() -> None:
     print(f"\n{'room':45} {'lines':>7}")
     for room, number in room_lines().items():
         print(f"{room:45} {number:7,}")
+    beside(typed.beside)
 
 
 if __name__ == "__main__":

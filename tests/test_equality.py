@@ -234,9 +234,10 @@ def test_a_line_that_quotes_unpublished_data_is_stored_as_a_digest() -> None:
     (kept,) = clean.lines([line])
     assert "gardener" not in kept and "digest" in kept
     assert clean.lines([line.replace("yellow", "green")]) != [kept]
-    short = answers.Quoted(["One small text", "Part-Of-Whole", "a b"])
+    short = answers.Quoted(["One small text", "Part-Of-Whole", "Tiny text"])
     assert short.by("“One small text” and others") and not short.by("One small but whole text")
-    assert not short.by("3 categories: Part-Of-Whole, a b")
+    assert not short.by("3 categories: Part-Of-Whole, Tiny text")
+    assert short.by("| 7 | Tiny text | 3.0")
     assert clean.lines(["The judge agrees with people in 68% of the items."]) == [
         "The judge agrees with people in 68% of the items."
     ]

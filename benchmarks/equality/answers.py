@@ -37,8 +37,9 @@ MOST_JSON = 30_000
 LONG_LINE = 1200
 WINDOW = 6
 """So many words in a row that also stand in unpublished data are a quotation of it, and so is a
-whole text that is shorter, but for those of fewer than"""
+whole text that is shorter. One of fewer words than"""
 FEWEST = 3
+"""is a quotation where it fills a cell of a table; a single word is a name, and never one."""
 
 TIMINGS = {
     "costs.seconds",
@@ -322,7 +323,10 @@ class Quoted:
 
     def __init__(self, cells: Iterable[str]) -> None:
         self.windows: set[tuple[str, ...]] = set()
+        self.pairs: set[str] = set()
         for cell in cells:
+            if len(cell.split()) == FEWEST - 1:
+                self.pairs.add(cell.strip())
             words = _words(cell)
             # A short text counts as a whole. Names, such as those of categories, have no blanks.
             length = min(WINDOW, len(words))
@@ -347,6 +351,8 @@ class Quoted:
 
     def by(self, line: str) -> bool:
         """Whether the line holds several words in a row that stand in the files."""
+        if any(part.strip() in self.pairs for part in line.split(ROW)):
+            return True
         if not self.windows:
             return False
         words = _words(line)
