@@ -251,6 +251,17 @@ def test_of_a_long_table_the_first_rows_are_kept_and_a_digest_of_the_rest() -> N
     assert answers._without_long_tables(["Before", *rows, "After"]) != kept
 
 
+def test_cells_that_hold_seconds_are_taken_out() -> None:
+    def rows(seconds: str, n: int) -> list[str]:
+        heads = "| Name | Calls | Seconds | interval | multiple | USD |"
+        line = "| --- | --- | --- | --- | --- | --- |"
+        return [heads, line, f"| a | {n} | {seconds} | [0, 1] | 2 | 0 |"]
+
+    first, second = (answers._without_long_tables(rows(seconds, 3)) for seconds in ("0.1", "0.2"))
+    assert first == second and first[2] == "| a | 3 | N | N | N | 0"
+    assert answers._without_long_tables(rows("0.1", 4)) != first
+
+
 def test_stored_answers_read_back_as_they_were() -> None:
     value = {"a": [1.5, None, True], "b": ["x" * 90, "y"], "c": {"d": [{"e": "ç" * 90}]}, "f": []}
     text = harness.as_text(value)

@@ -69,6 +69,8 @@ MASKS = [
         ),
         r"N s \1, N s \2",
     ),
+    (re.compile(r"\b(Per text|Por texto): \d+[.,]\d+ s\b"), r"\1: N s"),
+    (re.compile(r"^(\| (?:seconds|segundos) \|).*"), r"\1 N"),
     # With what it ran; the releases that matter are in versions.json.
     (re.compile(r"^(\| (?:Versions|Versões|Git commit|Commit do git) \|).*"), r"\1 N"),
     # Marks around a judged text follow from a key that each machine draws for itself.
@@ -163,13 +165,42 @@ def _without_long_tables(lines: list[str]) -> list[str]:
     kept: list[str] = []
     for table, group in itertools.groupby(lines, key=lambda line: line.startswith(ROW)):
         rows = list(group)
-        if table:  # a row that long holds a judged text
+        if table:
+            rows = _without_seconds(rows)
+            # A row that long holds a judged text.
             rows = [f"{row[:80]}... {digest(row)}" if len(row) > LONG_ROW else row for row in rows]
         if table and len(rows) > MOST_ROWS:
             rest = rows[MOST_ROWS:]
             rows = [*rows[:MOST_ROWS], f"{ROW} {len(rest)} more rows, digest {digest(rest)}"]
         kept += rows
     return kept
+
+
+def _without_seconds(rows: list[str]) -> list[str]:
+    """Rows of tables without the cells that say how long something took.
+
+    These are the columns whose heading begins with "Seconds", and interval and multiple beside it.
+    """
+    timed: set[int] = set()
+    width = 0
+    kept = []
+    for row in rows:
+        cells = row.strip(f" {ROW}").split(f" {ROW} ")
+        headings = {n for n, cell in enumerate(cells) if cell.startswith(("Seconds", "Segundos"))}
+        if headings:
+            timed, width = headings, len(cells)
+            for n, cell in enumerate(cells):
+                if n - 1 in timed and cell in OF_SECONDS:
+                    timed.add(n)
+        elif timed and len(cells) == width:
+            cells = ["N" if n in timed else cell for n, cell in enumerate(cells)]
+            kept.append(f"{ROW} {f' {ROW} '.join(cells)}")
+            continue
+        kept.append(row)
+    return kept
+
+
+OF_SECONDS = ("interval", "multiple", "intervalo", "múltiplo")
 
 
 def _not_twice(lines: list[str], path: Path) -> list[str]:
