@@ -37,7 +37,7 @@ from undogmatic.records.records import Failure, Item, Provenance
 
 SHARES = {"429": 0.10, "status": 0.05, "prose": 0.05, "truncated": 0.02, "hang": 0.01, "hostile": 0.01}
 
-TIMEOUT = 5.0
+TIMEOUT = 5.0  # seconds in which an answer must come; what hangs does so for twice as long
 
 
 class Storm(StubServer):
@@ -45,10 +45,12 @@ class Storm(StubServer):
 
     Args:
         seed: Of its dice.
+        timeout: Seconds for which nobody waits any longer.
     """
 
-    def __init__(self, seed: int, **fields: Any) -> None:
+    def __init__(self, seed: int, timeout: float = TIMEOUT, **fields: Any) -> None:
         super().__init__(**fields)
+        self._hangs = 2 * timeout
         hostile.odd_answers("")  # they take seconds to make
         self._dice = random.Random(seed)
         self.sent: Counter[str] = Counter()
@@ -61,7 +63,7 @@ class Storm(StubServer):
         kind = self._dice.choices([*SHARES, "none"], [*SHARES.values(), 1 - sum(SHARES.values())])[0]
         self.faulty[kind] += 1
         self.well[mark] += kind == "none"
-        self.due = None if kind == "none" else Fault(kind, times=None, after=2 * TIMEOUT if kind == "hang" else 0.01)
+        self.due = None if kind == "none" else Fault(kind, times=None, after=self._hangs if kind == "hang" else 0.01)
         return await super()._handle(request)
 
     def _due(self, text: str) -> Fault | None:
@@ -82,15 +84,15 @@ class Found(NamedTuple):
     seconds: float
 
 
-def storm(count: int, in_flight: int, resumes: int, seed: int, folder: Path) -> Found:
+def storm(count: int, in_flight: int, resumes: int, seed: int, folder: Path, timeout: float = TIMEOUT) -> Found:
     """Judge `count` items in it."""
     todo, clock = items(count, f"storm {seed}"), time.perf_counter()
-    server = Storm(seed)
+    server = Storm(seed, timeout)
     with server:
         runs = 0
         for _ in range(1 + resumes):
             runs += 1
-            if _run(f"{server.url}/v1", todo, in_flight, folder):
+            if _run(f"{server.url}/v1", todo, in_flight, folder, timeout):
                 break
         journals = Journals(folder)
         records = [journals.judgments.done.get((item.id, "score", "overall", 0)) for item in todo]
@@ -108,7 +110,7 @@ def storm(count: int, in_flight: int, resumes: int, seed: int, folder: Path) -> 
         )
 
 
-def _run(url: str, todo: list[Item], in_flight: int, folder: Path) -> bool:
+def _run(url: str, todo: list[Item], in_flight: int, folder: Path, timeout: float) -> bool:
     """One run or its resumption; whether nothing is missing any more."""
     model = ChatModel("stub", url)
     rubric, prompt = component("rubric", "shame"), component("prompt", "anchored_pt")
@@ -117,7 +119,7 @@ def _run(url: str, todo: list[Item], in_flight: int, folder: Path) -> bool:
     hashes = dict.fromkeys(("prompt_hash", "program_hash", "config_hash"), "0" * 64)
     provenance = Provenance(model=model.name, readout=readout.name, prompt=prompt.id, **hashes)
     parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
-    engine = LocalEngine(concurrency=in_flight, timeout=TIMEOUT, backoff=0.01, cache_dir=str(folder / "cache"))
+    engine = LocalEngine(concurrency=in_flight, timeout=timeout, backoff=0.01, cache_dir=str(folder / "cache"))
     try:
         _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     except RunStopped as error:

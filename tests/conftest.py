@@ -18,6 +18,7 @@ import dspy
 import pytest
 from threadpoolctl import threadpool_limits
 
+from undogmatic.models import pace
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply, rollout
 from undogmatic.models.hosted import Tokens, settled
@@ -51,7 +52,16 @@ def _one_thread_of_linear_algebra() -> Iterator[None]:
 
 
 @pytest.fixture
-def stub() -> Iterator[Any]:
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever a server refuses waits a hundredth of what a real one is given, and then asks a hundred times as often:
+    the waits double and the rates halve as ever, and the tests do not spend minutes in them."""
+    monkeypatch.setattr(pace, "_FIRST_WAIT", pace._FIRST_WAIT / 100)
+    monkeypatch.setattr(pace, "_LONGEST_WAIT", pace._LONGEST_WAIT / 100)
+    monkeypatch.setattr(pace, "_LOWEST", pace._LOWEST * 100)
+
+
+@pytest.fixture
+def stub(short_waits: None) -> Iterator[Any]:
     """A server that judges, and misbehaves as it is told to."""
     from tests.stub_server import StubServer
 
@@ -90,6 +100,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("local_model") is not None:
             item.add_marker(pytest.mark.xdist_group("local_model"))
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh MLflow database; making one takes seconds, copying it none."""
+    from undogmatic.tracking.store import prepare_environment
+
+    prepare_environment()
+    from mlflow import MlflowClient
+
+    file = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(f"sqlite:///{file}", f"sqlite:///{file}")
+    return file
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -5,15 +5,28 @@ Reads one order a line: the words, the folder, the environment, and the files fo
 exit status.
 """
 
+import atexit
+import gc
 import json
 import os
 import runpy
 import sys
+import threading
+import traceback
 
 import dspy  # noqa: F401  -- imported here once for all commands
+import matplotlib.backends.backend_agg
+import matplotlib.figure  # noqa: F401
 import mlflow  # noqa: F401
+import sklearn.feature_extraction.text
 import sklearn.linear_model  # noqa: F401
 
+import undogmatic.analyses.suite
+import undogmatic.cli
+import undogmatic.config.door
+import undogmatic.report.contents
+import undogmatic.sweep.launch
+import undogmatic.tracking.tracker  # noqa: F401
 from undogmatic import experiment  # noqa: F401
 
 
@@ -21,6 +34,7 @@ def main() -> None:
     """Do what is ordered, one command after another."""
     orders, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    gc.freeze()  # what is imported by now, no command looks through again
     while line := orders.readline():
         words, folder, known, printed = json.loads(line)
         if (child := os.fork()) == 0:
@@ -33,9 +47,32 @@ def main() -> None:
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
             os.close(answers)
             sys.argv = words
-            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
-            return
+            end(command(words[0]))
         os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def command(module: str) -> int:
+    """Run a module as `python -m` does; its exit status."""
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def end(status: int) -> None:
+    """End this process as an interpreter does, but for clearing its memory, which takes longer than most commands."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status & 0xFF)
 
 
 if __name__ == "__main__":

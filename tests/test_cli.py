@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -252,9 +253,10 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def store() -> None:
-    """An empty file, in which the server makes the tables."""
-    put(Path("mlruns/mlflow.db"), "")
+def store(migrated: Path) -> None:
+    """A fresh local store."""
+    Path("mlruns").mkdir()
+    shutil.copy(migrated, "mlruns")
 
 
 def test_without_a_store_it_says_where_it_looked_and_a_server_needs_no_serving() -> None:

@@ -7,8 +7,6 @@ import functools
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.conftest import environment, put
+from tests.conftest import put, typed
 from tests.printed import Person, commands_in, written_in
 from tests.test_documented_commands import LEFT_OPEN, SETTINGS, composes, jobs, run, start, words_of
 from undogmatic.cli import _parser, main
@@ -245,10 +243,7 @@ class TestWhatIsPrintedNextIsTyped:
         own = ["--rubric", "how polite is the answer", "--scale", "1-5", "--inputs", "text"]
         (begins,) = commands_in(person.types(shlex.join(["undogmatic", "init", *own])))
         assert begins == "undogmatic run experiment=how_polite_is_the_answer" or "polite" in begins
-        started = subprocess.run(
-            [sys.executable, "-m", "undogmatic.run", *begins.split()[2:], "--cfg", "job"],
-            cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        started = typed("undogmatic.run", *begins.split()[2:], "--cfg", "job", folder=tmp_path)
         assert started.returncode == 0, started.stderr
 
 

@@ -89,6 +89,8 @@ FIGURES: dict[str, tuple[tuple[str, ...], Callable[[rated.Rated, int], Estimate 
     ),
 }
 """What is told of verdicts beside labels, and of which shapes it is told."""
+OF_MEANS = {"answer: mean error": (0.0, np.inf), "answer: share": (0.0, 1.0)}
+"""The ends of those that are means, and no coefficients from -1 to 1."""
 
 
 def _use(sample: Sample) -> rated.Rated:
@@ -98,6 +100,9 @@ def _use(sample: Sample) -> rated.Rated:
 def of_answers() -> Iterator[Question]:
     """Every figure of every shape, of items whose worth goes together in groups a little, or much."""
     for figure, (shapes, of) in FIGURES.items():
+        whole = OF_MEANS.get(figure, (-1.0, 1.0))
+        # Of fewer groups no limits are told of a coefficient.
+        fewest = 2 if figure in OF_MEANS else rated.FEWEST
         for name in shapes:
             for how, (worth, error) in TOGETHER.items():
                 shape = SHAPES[name]
@@ -110,8 +115,10 @@ def of_answers() -> Iterator[Question]:
 
                 def ends(
                     s: Sample, rng: Rng, shape: Shape = shape,
-                    of: Callable[[rated.Rated, int], Estimate | None] = of,
+                    of: Callable[[rated.Rated, int], Estimate | None] = of, fewest: int = fewest,
                 ) -> Ends:  # fmt: skip
+                    if s.groups.max() + 1 < fewest:
+                        return np.nan, np.nan
                     found = of(_use(s), shape.categories)
                     return (np.nan, np.nan) if found is None else ends_of(found)
 
@@ -128,11 +135,12 @@ def of_answers() -> Iterator[Question]:
                     units=ITEMS,
                     groupings=groupings if how == "apart" else groupings[1:],
                     of_items=True,
+                    whole=whole,
                 )
                 if how == "alike":
                     yield Question(
                         figure, name, same, truth.value, {"chosen": ends}, units=ITEMS, groupings=GROUPINGS[3:],
-                        of_items=True,
+                        of_items=True, whole=whole,
                     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ class Question(NamedTuple):
     """What is estimated: how samples are drawn, the truth, and the methods, each from a sample to its two limits.
 
     `units` and `groupings` are those in which it is asked, where it is not asked in all; units are groups, or
-    `of_items` items.
+    `of_items` items. `whole` are the ends of what the number can be: limits that reach both say nothing.
     """
 
     kind: str
@@ -39,6 +39,7 @@ class Question(NamedTuple):
     units: tuple[int, ...] = ()
     groupings: tuple[str, ...] = ()
     of_items: bool = False
+    whole: Ends = (-np.inf, np.inf)
 
 
 SHAPES: dict[str, Callable[[Array], Array]] = {

@@ -186,7 +186,37 @@ def test_what_is_asked_for_can_be_more() -> None:
 
 def test_an_order_is_not_called_alike_where_the_judge_is_a_coin() -> None:
     said = words_of("en").say(answer(CALLED["random grades"][0]()).verdict)
-    assert "no better than a coin; its verdicts on 120 items and one person's labels have a" in said
+    assert "needed (the default, `--least`); its verdicts on 120 items and one person's labels have a" in said
+
+
+COINS = {
+    "its interval holds nought": (
+        lambda rng: rng.integers(0, 2, N).astype(np.float64),
+        "coin",
+        ("is not shown to be better than a coin", "não se mostra melhor que uma moeda"),
+    ),
+    "its interval lies below nought": (
+        lambda rng: np.where(rng.random(N) < 0.7, 1 - LABELS, LABELS),
+        "reversed",
+        ("no more than a coin would", "não mais que uma moeda"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COINS)
+def test_what_is_said_of_a_coin_is_what_its_interval_shows(case: str) -> None:
+    """That it is no better is known only where the whole interval lies at chance or below."""
+    verdicts, rule, said = COINS[case]
+    found = answer(judged(verdicts(np.random.default_rng(4))))
+    agreement = found.told.figures["agreement.kappa"]
+    assert (found.verdict.key, found.standing) == (f"check.verdict_{rule}", "refuted")
+    assert (agreement.high > 0) == (rule == "coin")
+    for language, expected in zip(("en", "pt"), said, strict=True):
+        words = words_of(language)
+        words.strict = True
+        sentence = words.say(found.verdict)
+        assert expected in sentence
+        assert "is no better than a coin" not in sentence and "não é melhor" not in sentence
 
 
 def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> None:
@@ -240,7 +270,7 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(l
     off = answer(replace(table, selection="all"))
     limits = [noted.finding for noted in off.told.notes if noted.weight is Weight.LIMITS]
     assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values["limits"] == 1
-    line = limits[0].values["line"]
+    line = limits[0].values["conversion"]
     assert line.slope == 1 and line.shift == pytest.approx(-20, abs=1)
     faces = next(n.finding for n in off.told.notes if n.finding.key == "check.faces").values["faces"]
     assert {"people.face_ceiling", "systems.face_mean", "alone.face_reach"} <= {face.key for face in faces}

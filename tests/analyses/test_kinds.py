@@ -231,10 +231,10 @@ def test_where_grades_are_off_is_found_and_a_formula_helps(wrong: Any, where: An
         assert found.key == "kinds.grades_grades"
         said = found.values["along"].values["bands"]
         assert [said[place].key for place in where] == [f"kinds.{one}" for one in too]
-        line, formula = found.values["line"], found.values["convert"].values
+        conversion, formula = found.values["conversion"], found.values["convert"].values
         assert formula["after"] < formula["before"] - 0.02
         mean = np.mean(list(labels.values()), axis=0)
-        before, after = wrong(verdicts) - mean, line.of(wrong(verdicts)) - mean
+        before, after = wrong(verdicts) - mean, conversion.of(wrong(verdicts)) - mean
         assert np.mean(after**2) < np.mean(before**2) - 0.02
 
 
@@ -262,16 +262,35 @@ def test_a_judge_that_errs_as_one_of_the_people_does_is_not_told_to_be_off_at_th
     assert accused["with others"] <= 1 and accused["alone"] > 6
 
 
-def test_grades_that_are_off_without_a_formula_that_helps_get_none() -> None:
-    """People's grades lie far above the judge's in the middle and below them at both ends: no line comes closer."""
-    verdicts = np.tile([1.0, 2, 3, 4, 5], 40)
-    labels = verdicts + np.tile([-0.7, 0.7, 0, -0.7, 0.7], 40) + np.random.default_rng(5).normal(0, 0.4, 200)
-    found = of_grades(verdicts, labels, (0, 6), margin=0.4)
-    assert found.key == "kinds.grades_grades" and found.values["line"] is None
-    assert found.values["convert"].key == "kinds.convert_none"
+def off_by_turns(off: float, noise: float, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Grades of 1 to 5, and labels that lie below them, above, on, below and above."""
+    verdicts = np.tile([1.0, 2, 3, 4, 5], n)
+    labels = verdicts + np.tile([-off, off, 0, -off, off], n)
+    return verdicts, labels + np.random.default_rng(5).normal(0, noise, 5 * n)
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_a_curve_converts_grades_where_no_line_does(language: str) -> None:
+    """People's grades lie above the judge's and below them by turns: no line comes closer, and a rising curve does."""
+    found = of_grades(*off_by_turns(0.7, 0.4, 40), (0, 6), margin=0.4)
+    assert found.key == "kinds.grades_grades" and found.values["convert"].key == "kinds.convert_curve"
     assert [own.key for own in found.values["along"].values["bands"]] == [
         "kinds.too_high", "kinds.too_low", "kinds.too_high", "kinds.too_low",
     ]  # fmt: skip
+    convert = found.values["convert"].values
+    assert convert["after"] < convert["simpler"] - 0.2 and convert["simpler"] <= convert["before"]
+    assert found.values["conversion"].people == pytest.approx([0.3, 2.7, 3, 3.3, 5.7], abs=0.2)
+    said = words_of(language).say(found)
+    first = found.values["conversion"].people[0]
+    point = {"en": f"1 becomes {first:.2f}", "pt": f"1 passa a {first:.2f}".replace(".", ",")}
+    assert f"{point[language]}; 2 " in said
+
+
+def test_grades_that_are_off_without_a_formula_that_helps_get_none() -> None:
+    """Too few labels, too far apart, to show that anything comes closer."""
+    found = of_grades(*off_by_turns(0.35, 0.6, 20), (0, 6), margin=0.1)
+    assert found.key == "kinds.grades_grades" and found.values["conversion"] is None
+    assert found.values["convert"].key == "kinds.convert_none"
 
 
 def test_ordered_categories() -> None:

@@ -113,6 +113,44 @@ def test_what_the_alternative_annotator_test_gives_the_judge_in_advance_is_said(
     assert (values["source"], values["epsilon"]) == (source, used)
 
 
+@pytest.mark.parametrize("kind", ["unordered", "numeric"])
+def test_how_many_ties_there_were_is_said_where_they_decide(kind: Any) -> None:
+    """The judge is as close as each person on nearly all labels, and closer on few: ties alone let it replace them."""
+    n = 60
+    agreed = np.arange(n) % 3 + 0.0
+    labels = {name: np.where(np.arange(n) % 20 == place, (agreed + 1) % 3, agreed) for place, name in enumerate("abc")}
+    values = annotator_of(tell(kind, agreed, labels))
+    ties = values["ties"].values
+    assert values["won"] == 3 and ties["won"] == 0
+    # Each person is alone with another label on three items, and there the judge is closer; else all are equally close.
+    assert (ties["ties"], ties["n"]) == (3 * (n - 3), 3 * n)
+    for words, told in zip(LANGUAGES, ("On 171 of 180 labels", "Em 171 de 180 rótulos"), strict=True):
+        assert told in words.say(values["ties"])
+
+
+def test_ties_that_decide_nothing_are_not_mentioned() -> None:
+    """Two grades are never the same, so nobody is equally close."""
+    rng = np.random.default_rng(2)
+    truth = rng.normal(size=200)
+    judge, *labels = (truth + rng.normal(0, spread, 200) for spread in (0.1, 1, 1, 1))
+    values = annotator_of(tell("numeric", judge, dict(zip("abc", labels, strict=True))))
+    assert values["won"] == 3 and values["ties"] == []
+
+
+def annotator_of(told: Told) -> Any:
+    (values,) = (n.finding.values for n in told.notes if n.finding.key.startswith("people.annotator_"))
+    return values
+
+
+def test_a_judge_that_agrees_with_people_better_than_they_do_says_something_of_their_labels(rng) -> None:
+    found, *labels = said(rng, [0.99, 0.9, 0.9, 0.9], n=400, k=3)
+    told = tell("unordered", found, dict(zip("abc", labels, strict=True)))
+    better = next(n.finding for n in told.notes if n.finding.key == "people.ceiling_better")
+    expected = ("a part of what counts as the judge's error here is theirs", "parte do que aqui conta como erro")
+    for words, part in zip(LANGUAGES, expected, strict=True):
+        assert part in words.say(better)
+
+
 PUBLISHED = {
     "wax": {"kind": "unordered"},
     "cebab_aspects": {"kind": "unordered"},

@@ -1,6 +1,9 @@
 """`undogmatic rejudge` and `undogmatic demo` as a user types them."""
 
 import re
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +16,7 @@ from tests.conftest import Capture, Patch, put, typed
 from undogmatic.cli import main
 from undogmatic.cli.rejudge import _words
 from undogmatic.errors import ConfigError
-from undogmatic.safety.paths import conf_folder, data_folder
+from undogmatic.safety.paths import data_folder
 
 
 def run(**facts: Any) -> Any:
@@ -43,10 +46,20 @@ def test_what_is_not_another_judge_is_refused(facts: dict[str, Any], changes: li
         _words(run(**facts), changes)
 
 
+@pytest.fixture
+def other_runs(tmp_path: Path, monkeypatch: Patch) -> None:
+    """The run of the other judge, which the command starts as a process, is forked from one that has the libraries."""
+
+    def started(command: Sequence[str], check: bool) -> subprocess.CompletedProcess[str]:
+        assert command[:2] == [sys.executable, "-m"] and not check
+        return typed(*command[2:], folder=tmp_path)
+
+    monkeypatch.setattr("undogmatic.cli.rejudge.subprocess.run", started)
+
+
 def test_another_judge_is_asked_about_the_same_items_and_no_others(
-    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+    tmp_path: Path, capsys: Capture, other_runs: None
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(conf_folder().parent))
     reason = "O pedido {k} não procede, porque o autor pagou {k} reais e a multa só cabia em caso de atraso."
     rows = [
         {"id": f"t{k}", "text": f"STF Tema {k + 10}." if k % 2 else reason.format(k=k), "label": 90 if k % 2 else 10}

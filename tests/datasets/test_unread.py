@@ -15,12 +15,13 @@ import pytest
 from tests.conftest import Capture
 from undogmatic import cli
 from undogmatic.analyses.check import check
-from undogmatic.datasets.table import read_table
+from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import DataError
 from undogmatic.records.checked import CheckOptions, CheckResult, Weight
 from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.stats.estimate import Estimate
 
 Row = dict[str, Any]
 WORDS = "cat mat hills rain green late nobody seven knew over fell sat again today while".split()
@@ -241,3 +242,56 @@ def test_a_run_refuses_what_it_could_not_count() -> None:
     put("t.csv", "text,label\none text,3\nanother te")
     with pytest.raises(DataError, match=r"t.csv:3: the last line breaks off"):
         TextsDataset("t.csv").load()
+
+
+def grades(kind: str) -> tuple[list[Row], str]:
+    """Rows whose grades are off in every other one, and the option that says what they are."""
+    rng = random.Random(3)
+    rows = []
+    for i in range(N):
+        label = rng.randint(1, 5)
+        ben = min(5, max(1, label + rng.choice([0, 0, 0, 1, -1])))
+        verdict = 6 - label if i % 2 else min(5, max(1, label + rng.choice([0, 0, 0, 1])))
+        text = " ".join(rng.choice(WORDS) for _ in range(6 + i % 9))
+        ids = {"item": f"i{i:03d}", "text": f"{text} {i}."}
+        rows.append(ids | {"human_ana": label, "human_ben": ben, "judge": verdict})
+    return rows, kind
+
+
+def figures(rows: list[Row], kind: str, damage: Callable[[str], str] = str) -> dict[str, Estimate]:
+    options = TableOptions(kind=kind) if kind != "pass_fail" else TableOptions()
+    path = put("a.jsonl", lines_of(rows, damage))
+    found = check(read_table([str(path)], options), CheckOptions()).judges[0].told.figures
+    return {name: one for name, one in found.items() if name.split(".")[0] in PARTS}
+
+
+PARTS = {"agreement", "surface", "people", "alone", "systems"}
+
+
+@pytest.mark.parametrize("kind", ["pass_fail", "ordered", "numeric"])
+def test_every_figure_is_bounded_by_the_rows_that_cannot_be_read(kind: str) -> None:
+    """What the whole file gives lies within the bounds that its readable half gives."""
+    rows = ROWS if kind == "pass_fail" else grades(kind)[0]
+    whole, half = figures(rows, kind), figures(rows, kind, lambda line: line[:-1])
+    assert {name.split(".")[0] for name in half} == PARTS
+    for name, one in half.items():
+        if name in ("agreement.drift", "people.icc"):
+            continue  # a slope and a ratio of variances, which no share of rows bounds
+        assert one.worst is not None and one.best is not None, name
+        assert one.worst <= one.low and one.best >= one.high, name
+        if name in whole:
+            assert one.worst_low <= whole[name].value <= one.best_high, name
+    assert half["surface.increment"].low > 0 > half["surface.increment"].worst_low
+    bounded = (one for name, one in whole.items() if not name.startswith("agreement."))
+    assert all(one.worst is None and one.best is None for one in bounded), "nothing is lost"
+
+
+def test_one_row_that_cannot_be_read_among_many_hardly_widens_a_figure() -> None:
+    rows = SOUND[:200]
+    path = put("a.jsonl", lines_of(rows, lambda line: line[:-1], [7]))
+    found = check(read_table([str(path)]), CheckOptions()).judges[0].told.figures
+    names = ("surface.increment", "surface.at_equal", "people.agreement", "people.judge", "alone.share")
+    for name in names:
+        one = found[name]
+        wider = one.low - one.worst_low + one.best_high - one.high
+        assert 0 < wider < 0.06, name

@@ -251,7 +251,7 @@ def test_many_in_a_row_end_the_run_with_the_place(run: Run) -> None:
     assert error.value.exit_status == 3 and len(run.kept()) == 5
 
 
-def test_a_storm_of_faults_loses_nothing_and_pays_nothing_twice(tmp_path: Path) -> None:
-    found = storm(150, in_flight=16, resumes=3, seed=3, folder=tmp_path)
+def test_a_storm_of_faults_loses_nothing_and_pays_nothing_twice(tmp_path: Path, short_waits: None) -> None:
+    found = storm(150, in_flight=16, resumes=3, seed=3, folder=tmp_path, timeout=2)
     assert (found.lost, found.paid_twice, found.uncounted, found.untyped) == (0, 0, 0, 0), found
     assert sum(found.faulty.values()) - found.faulty["none"] > 20

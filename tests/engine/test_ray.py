@@ -30,6 +30,7 @@ from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.index import read_records
 
 ray = pytest.importorskip("ray")
+machines = pytest.mark.xdist_group("ray")  # a cluster takes twenty seconds to start, so one worker alone has one
 HALVED = [Item(id=f"h{n}", text=f"words {n} of a text with number {n}") for n in range(6)]
 
 
@@ -62,6 +63,7 @@ def by_ray(cluster: Machines, folder: Path, **options: Any) -> RayEngine:
     return RayEngine(cluster.address, cache_dir=str(folder / "cache"), **options)
 
 
+@machines
 def test_two_machines_judge_as_one_process_does(
     cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +81,7 @@ def test_two_machines_judge_as_one_process_does(
     assert not [path for path in logs if KEY.encode() in path.read_bytes()]
 
 
+@machines
 def test_a_worker_that_is_killed_costs_no_answer(
     cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path
 ) -> None:
@@ -97,6 +100,7 @@ def test_a_worker_that_is_killed_costs_no_answer(
     assert killed and len(stub.requests) <= len(ITEMS) + 1  # what was in flight at that moment is asked again
 
 
+@machines
 def test_all_workers_share_one_budget(cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path) -> None:
     with pytest.raises(BudgetExceeded, match="max_calls"):
         judged(by_ray(cluster, tmp_path, max_calls=5, workers=2), hosted(stub), tmp_path)
@@ -117,6 +121,7 @@ def test_a_ledger_that_cannot_be_written_halts_the_desk() -> None:
     assert [call.args for call in news.await_args_list] == [(0,), (3,)]  # the desk hears what the ledger has
 
 
+@machines
 def test_other_code_on_a_machine_is_refused(cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is asked, with both versions; here the two differ in the moment at which they are looked at."""
     monkeypatch.setattr(platform, "python_version", lambda: "3.9.1")
@@ -203,6 +208,7 @@ def test_an_answer_without_a_price_waits_for_no_further_call() -> None:
     asyncio.run(told())
 
 
+@machines
 def test_ray_is_started_here_and_leaves_nothing(tmp_path: Path) -> None:
     """The whole command, without a cluster: the scores of engine=local, no process, no folder of a session."""
     lines = (json.dumps({"id": f"t{n}", "text": f"O Tema {n} não se aplica ao caso."}) for n in range(30))

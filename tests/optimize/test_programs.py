@@ -1,6 +1,7 @@
 """Programs as files and in the registry: what is read back is what was written, and nothing else is."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +140,14 @@ def test_what_changed_is_told_line_by_line() -> None:
     assert {*changes(own, own)["change"]} == {"kept"}
 
 
-def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimise: Any) -> None:
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
+@pytest.fixture
+def store(migrated: Path, tmp_path: Path) -> str:
+    """The address of a fresh local store."""
+    return f"sqlite:///{shutil.copy(migrated, tmp_path)}"
+
+
+def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimise: Any, store: str) -> None:
+    uri = store
     optimise("copro", *COPRO, TRACKING.format(uri=uri))
     name = "shame-score-program"
     best, first = RegisteredPrompt(registry=name, uri=uri), RegisteredPrompt(registry=name, alias="baseline", uri=uri)
@@ -154,9 +161,9 @@ def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimis
 
 
 def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
-    tmp_path: Path, optimise: Any, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, optimise: Any, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    uri, name = f"sqlite:///{tmp_path}/mlflow.db", "shame-score-program"
+    uri, name = store, "shame-score-program"
     words = [*COPRO, "engine.cache=false", TRACKING.format(uri=uri)]
 
     def best(folder: str, **model: Any) -> dict[str, Any]:

@@ -101,11 +101,11 @@ def yes_no(rubric: Rubric) -> Rubric:
 
 
 @pytest.fixture(scope="session")
-def fresh_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated MLflow database; making one takes seconds, copying it none."""
+def fresh_store(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh MLflow database with our experiment in it."""
     from undogmatic.tracking.store import opened
 
-    file = tmp_path_factory.mktemp("review") / "mlflow.db"
+    file = Path(shutil.copy(migrated, tmp_path_factory.mktemp("review")))
     with opened(f"sqlite:///{file}", "undogmatic", ""):
         pass
     return file

@@ -6,9 +6,9 @@ import pytest
 from benchmarks.coverage.__main__ import of_answers as table_of
 from benchmarks.coverage.__main__ import row
 from benchmarks.coverage.answers import of_answers, of_strata
-from benchmarks.coverage.samples import Question
+from benchmarks.coverage.samples import Question, Sample
 from tests.stats.conftest import Rng, sure, width
-from undogmatic.stats import limits, means, rated
+from undogmatic.stats import limits, means, ranking, rated
 
 SAMPLES = 60
 
@@ -53,6 +53,38 @@ def test_the_table_of_the_figures_names_the_lowest_and_the_highest_coverage() ->
     rows = [("answer: kappa", 60, "alone", 0.94), ("answer: kappa", 60, "alone", 0.96), ("mean", 60, "alone", 0.5)]
     shown = table_of(pd.DataFrame(rows, columns=["of", "units", "groups", "coverage"])).splitlines()
     assert shown[2:] == ["| kappa | 60 | 94.0 to 96.0 % |  |  |  |"]
+
+
+def test_samples_without_an_interval_are_drawn_anew_and_limits_that_say_nothing_are_counted() -> None:
+    def ends(sample: Sample, rng: np.random.Generator) -> tuple[float, float]:
+        first = float(sample.values[0])
+        return (np.nan, np.nan) if first < 0.5 else (-1.0, 1.0) if first < 0.75 else (0.6, 1.0)
+
+    question = Question(
+        "share", "of one", lambda rng, groups: rng.random(groups.size), 0.5, {"chosen": ends}, whole=(-1.0, 1.0)
+    )
+    found = row(question, 5, "alone", "chosen", 400)
+    assert found is not None and found["samples"] == 400
+    assert 0.4 < float(str(found["unlimited"])) < 0.6
+    assert found["coverage"] == found["unlimited"], "the other limits never hold the truth"
+    assert found["median_width"] == 0.4
+    rare = Question("share", "of none", lambda rng, groups: np.zeros(groups.size), 0.5, {"chosen": ends})
+    assert row(rare, 5, "alone", "chosen", 20) is None
+
+
+def test_a_rank_correlation_has_the_limits_of_the_jackknife_alone(rng: Rng) -> None:
+    """Where nothing failed: the wider of these and others would hold the truth too often."""
+    groups = np.repeat(np.arange(12), 5)
+    x = rng.normal(size=60)
+    y = x + rng.normal(size=60)
+    found = sure(limits.order(x, y, rng, groups=groups))
+    jackknife = ranking.spearman_interval(x, y, rng, groups=groups)
+    assert found.interval == jackknife.interval
+    assert (found.worst, found.best) == found.interval
+    failed = np.where(np.arange(60) % 20 == 0, np.nan, x)
+    known = sure(limits.order(failed, y, rng, groups=groups))
+    assert known.worst is not None and known.best is not None
+    assert known.worst < known.low and known.high < known.best
 
 
 def test_a_rank_correlation_of_groups_lies_between_that_of_their_items_and_of_one_item_each(rng: Rng) -> None:

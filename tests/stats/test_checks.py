@@ -196,3 +196,45 @@ def test_ranks_are_scipys(axis: int | None) -> None:
 )  # fmt: skip
 def test_a_number_is_named_that_somebody_would_gather(needed: float, there: int, named: int | None) -> None:
     assert checks.worth_naming(needed, there) == named
+
+
+@pytest.mark.parametrize(
+    "margin",
+    [
+        lambda place: place - 0.3,
+        lambda place: place**7 - 0.3**7,
+        lambda place: np.expm1(40 * (place - 0.3)),
+        lambda place: np.cbrt(place - 0.3),
+        lambda place: np.inf if place > 0.3 else -1.0,
+        lambda place: 1.0 if place > 0.3 else -np.inf,
+        lambda place: 1e-12 if place > 0.3 else -1e6,
+    ],
+    ids=["line", "flat", "steep", "root", "beyond is infinite", "inside is infinite", "lopsided step"],
+)
+@pytest.mark.parametrize(("inside", "end"), [(-0.5, 1.0), (0.0, 0.31), (0.3, 5.0)])
+def test_the_farthest_place_is_the_first_that_is_ruled_out(
+    margin: Callable[[float], float], inside: float, end: float
+) -> None:
+    asked: list[float] = []
+
+    def counted(place: float) -> float:
+        asked.append(place)
+        return float(margin(place))
+
+    found = checks.farthest(counted, inside, end)
+    assert margin(found) > 0
+    assert 0 < found - 0.3 <= (end - inside) / 2**23
+    assert len(asked) <= 28
+
+
+def test_the_farthest_place_of_a_smooth_margin_takes_few_steps_to_both_sides() -> None:
+    for side in (-1.0, 1.0):
+        asked: list[float] = []
+
+        def margin(place: float, asked: list[float] = asked) -> float:
+            asked.append(place)
+            return abs(place) ** 1.5 - 0.2
+
+        assert abs(checks.farthest(margin, 0.0, side)) == pytest.approx(0.2 ** (2 / 3), abs=1e-6)
+        assert len(asked) <= 12
+        assert checks.farthest(lambda place: place**2 - 1.0, 0.0, side) == side, "nothing is ruled out"

@@ -248,12 +248,18 @@ class TestPrepared:
         exact = name != "rank correlation"  # SciPy's divides by n on the way
         assert together == pytest.approx(one_by_one, rel=0 if exact else 1e-12, abs=0 if exact else 1e-12)
 
-    def test_every_unit_is_left_out_exactly_once(self) -> None:
-        groups = np.repeat(np.arange(700), 2)
-        kept: list[Array] = [rows for batch in jackknife.Units(groups).left_out() for rows in batch]
-        assert len(kept) == 700
-        missing = np.concatenate([np.setdiff1d(np.arange(1400), rows) for rows in kept])
-        assert np.array_equal(np.sort(missing), np.arange(1400))
+    @pytest.mark.parametrize("sizes", [np.full(700, 2), np.random.default_rng(4).integers(1, 9, 300)])
+    def test_every_unit_is_left_out_exactly_once(self, sizes: Array) -> None:
+        groups = np.random.default_rng(5).permutation(np.repeat(np.arange(sizes.size), sizes))
+        batches = list(jackknife.Units(groups).left_out())
+        assert len(batches) < sizes.size
+        missing = {
+            int(unit): np.setdiff1d(np.arange(groups.size), kept)
+            for units, rows in batches
+            for unit, kept in zip(units, rows, strict=True)
+        }
+        assert sorted(missing) == list(range(sizes.size))
+        assert all(np.array_equal(rows, np.flatnonzero(groups == unit)) for unit, rows in missing.items())
 
 
 class TestMemory:

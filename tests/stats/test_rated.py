@@ -1,11 +1,14 @@
 """Verdicts against the labels of raters who are kept apart: published values, peers, properties, seeded coverage."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from tests.stats.conftest import Rng, held, sure, width
 from tests.stats.test_agreement import MINI, WRIGHT
-from undogmatic.stats import agreement, ranking, rated
+from undogmatic.stats import agreement, means, ranking, rated
+from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.rated import Rated
 
@@ -80,14 +83,63 @@ def test_grades_become_labels_by_the_line_that_they_came_from(slope: float, shif
     verdicts = rng.uniform(1, 10, size=120)
     exact = alone(verdicts, slope * verdicts + shift)
     found = sure(rated.conversion(exact, ENDLESS, rng))
-    assert found.line == pytest.approx((slope, shift)) and found.after == pytest.approx(0, abs=1e-20)
+    assert found.conversion == pytest.approx((slope, shift)) and found.after == pytest.approx(0, abs=1e-20)
     noisy = alone(verdicts, exact.labels + rng.normal(size=120))
     found = sure(rated.conversion(noisy, ENDLESS, rng))
-    assert found.line == pytest.approx((slope, shift), abs=0.4)
+    assert found.conversion == pytest.approx((slope, shift), abs=0.4)
     assert found.after == pytest.approx(1, abs=0.3) and found.before > found.after + 0.5
     assert rated.conversion(alone(exact.labels, noisy.labels), ENDLESS, rng) is None  # what people say already
-    written = found.line.rounded(9.0, 2)
-    assert np.abs(written.of(verdicts) - found.line.of(verdicts)).max() < 0.01
+    written = found.conversion.rounded(9.0, 2)
+    assert np.abs(written.of(verdicts) - found.conversion.of(verdicts)).max() < 0.01
+
+
+BENT: dict[str, Callable[[Array], Array]] = {
+    "fourth power": lambda share: share**4,
+    "full from six tenths on": lambda share: np.minimum(1, share / 0.6),
+    "a step": lambda share: np.where(share > 0.5, 0.9, 0.1),
+}
+
+
+@pytest.mark.parametrize("shape", BENT)
+@pytest.mark.parametrize("n_grades", [5, 0])
+def test_grades_become_labels_by_a_curve_where_no_line_fits(shape: str, n_grades: int, rng: Rng) -> None:
+    """Of a short scale the curve has a point for each grade; of many grades (0) one for each tenth of them."""
+    share = rng.random(300)
+    if n_grades:
+        share = np.round(share * (n_grades - 1)) / (n_grades - 1)
+    expected = BENT[shape](share)
+    use = alone(share, expected + rng.normal(0, 0.15, 300))
+    found = sure(rated.conversion(use, ENDLESS, rng))
+    curve = found.conversion
+    assert isinstance(curve, rated.Curve) and len(curve.grades) <= rated.MOST_KNOTS
+    assert found.after < found.simpler - 0.003 and found.simpler <= found.before
+    assert np.all(np.diff(curve.people) >= 0) and np.all(np.diff(curve.grades) > 0)
+    converted = curve.of(share)
+    line = np.polynomial.Polynomial.fit(share, use.labels, 1)(share)
+    assert np.mean((converted - expected) ** 2) < np.mean((line - expected) ** 2) / 2
+    if n_grades:
+        assert set(curve.grades) <= set(share)
+        assert converted == pytest.approx(expected, abs=0.1)
+    written = curve.rounded(1.0, 2)
+    assert np.abs(written.of(share) - converted).max() < 0.02
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.5])
+def test_no_curve_is_offered_where_a_line_or_the_grade_itself_is_what_people_say(slope: float) -> None:
+    offered = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        grade = rng.integers(1, 6, 150).astype(np.float64)
+        found = rated.conversion(alone(grade, slope * grade + rng.normal(0, 1, 150)), ENDLESS, rng)
+        offered.append(None if found is None else type(found.conversion))
+    assert offered.count(rated.Curve) == 0
+    assert offered.count(None if slope == 1 else rated.Linear) >= 19
+
+
+def test_a_written_curve_keeps_grades_apart_that_lie_close_together() -> None:
+    curve = rated.Curve((0.50011, 0.50012, 0.9), (0.1, 0.2, 0.7))
+    written = curve.rounded(1.0, 2)
+    assert written.grades == pytest.approx(curve.grades) and len(set(written.grades)) == 3
 
 
 @pytest.mark.parametrize("parts", [QUADRATIC, rated.ac1, rated.ordinal_alpha(60)])
@@ -180,3 +232,22 @@ def test_a_small_slice_like_the_rest_is_seldom_called_different(rng: Rng) -> Non
     apart = np.where(inside, 0.0, 1.0)
     apart[50:60] = 0.0
     assert rated.against_rest(alone(apart, apart), apart, inside).p_value < 0.001
+
+
+def test_the_limits_of_one_mean_less_another_are_those_of_a_mean(rng: Rng) -> None:
+    size = rng.integers(1, 9, 14).astype(float)
+    one, other = (means.Sums(size * rng.exponential(size=14), size) for _ in range(2))
+    varies = size + 0.3 * size**2
+    between = rated._Between.of(one, other, varies)
+    for times in (0.0, 0.4, 1.0, 2.0):
+        plain = means.of_sums(means.Sums(times * one.total - other.total, size, varies), 0.9)
+        assert between.limits(times, 0.9) == pytest.approx(plain.interval, rel=1e-9)
+
+
+def test_two_means_that_are_a_multiple_of_each_other_leave_nothing_open(rng: Rng) -> None:
+    size = rng.integers(1, 9, 14).astype(float)
+    one = means.Sums(size * rng.exponential(size=14), size)
+    between = rated._Between.of(one, means.Sums(3 * one.total, size), None)
+    assert between.limits(3.0, 0.95) == pytest.approx((0.0, 0.0), abs=1e-9)
+    low, high = between.limits(2.0, 0.95)
+    assert low < high < 0

@@ -14,7 +14,7 @@ import pandas as pd
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import JudgeTable
-from undogmatic.stats import conformal
+from undogmatic.stats import conformal, lost
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
 
@@ -90,7 +90,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.lacks(CHECK, "alone.too_few", n=n, needed=conformal.units_needed(found.of_units, confidence), **asked)
         return
     decided = np.zeros(len(rows), dtype=bool) if found.threshold is None else unsure <= found.threshold
-    share = proportion(decided.astype(float), options.level, groups=codes)
+    share = _with_lost(own, proportion(decided.astype(float), options.level, groups=codes), len(rows))
     told.figure("alone.share", share)
     steps = pd.DataFrame(found.steps)
     told.tables["alone.steps"] = steps.assign(threshold=doubt_shown(doubt.source, steps["threshold"]))
@@ -115,9 +115,10 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
             told.note("alone.none", Weight.QUALIFIES, source=doubt.source, **values)
         return
     last = [step for step in found.steps if step.passed][-1]
-    agreement = last.n_right / last.n
+    n_decided = int((known & decided).sum())
     told.figure(
-        "alone.agreement", Estimate(agreement, last.least, 1.0, confidence, last.n, int((known & decided).sum()))
+        "alone.agreement",
+        _with_lost(own, Estimate(last.n_right / last.n, last.least, 1.0, confidence, last.n, n_decided), n_decided),
     )
     values = asked | {
         "n": n,
@@ -137,6 +138,12 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.share", Weight.QUALIFIES, limit=where, **values)
     if not _representative(own):
         told.note("alone.like_labelled", Weight.QUALIFIES)
+
+
+def _with_lost(own: JudgeTable, share: Estimate, known: int) -> Estimate:
+    """A share of so many items, bounded by rows that could not be read: nobody knows whether the judge would decide
+    them, and whether rightly."""
+    return lost.mixed(share, known, own.table.unaccounted)
 
 
 def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckOptions, single: int) -> Finding:

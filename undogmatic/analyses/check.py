@@ -257,8 +257,8 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
     if at is None:
         return
     grades, again, faces = told.notes[at].finding, Told("check"), []
-    if (line := grades.values["line"]) is not None:
-        other = kinds.converted(own, line)
+    if (conversion := grades.values["conversion"]) is not None:
+        other = kinds.converted(own, conversion)
         people.tell(other, again, options)
         systems.tell(other, again, options)
     for n, noted in enumerate(told.notes):

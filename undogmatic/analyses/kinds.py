@@ -20,10 +20,10 @@ from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTable
-from undogmatic.stats import annotators, calibration, limits, rated
+from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
-from undogmatic.stats.rated import Bands, Conversion, Gain, Parts, Rated
+from undogmatic.stats.rated import Bands, Conversion, Curve, Gain, Parts, Rated
 from undogmatic.stats.variance import Study
 
 HEADLINES = {
@@ -188,9 +188,9 @@ def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
     alike = labels[np.arange(n) * len(labels) // n]
     size = -(-every["item"].nunique() // every["code"].nunique())
     code = int(every["code"].max()) + 1 + np.arange(n) // size
-    lost = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
+    unread = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
     return [
-        pd.concat([every[["verdict", "label", "weight", "code"]], lost.assign(label=thought)], ignore_index=True)
+        pd.concat([every[["verdict", "label", "weight", "code"]], unread.assign(label=thought)], ignore_index=True)
         for thought in (alike, np.resize(ends, n))
     ]
 
@@ -345,14 +345,8 @@ def _share(own: JudgeTable, use: Rated, flags: np.ndarray, among: np.ndarray | N
     among them, and none of them or each had the flag."""
     among = np.ones(flags.shape, dtype=bool) if among is None else among
     found = use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
-    lost = own.table.unaccounted
-    if found is None or not lost:
-        return found
     known = float(use.weights[among].sum())
-    worst, best = (
-        (known * end + lost * flag) / (known + lost) for end, flag in zip(found.interval, _UNIT, strict=True)
-    )
-    return found.replace(worst=worst, best=best)
+    return None if found is None else lost.mixed(found, known, own.table.unaccounted, _UNIT)
 
 
 def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
@@ -431,7 +425,8 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
     bias, inner = (use.mean(apart, (-span, span), level=level) for level in (options.level, 2 * options.level - 1))
-    told.figure("agreement.bias", bias)
+    n_items = float(use.weights.sum())
+    told.figure("agreement.bias", bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span)))
     told.figure("agreement.drift", rated.drift(use, span))
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
@@ -460,10 +455,10 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     settle = None
     if key == "grades":
         found = rated.conversion(use, own.table.scale or (-np.inf, np.inf), options.rng())
-        line = None if found is None else found.line.rounded(span, digits)
-        values |= {"line": line, "since": [], "convert": Finding("kinds.convert_none")}
-        if found is not None and line is not None:
-            values["convert"] = _formula(found, line, span, digits, own)
+        written = None if found is None else found.conversion.rounded(span, digits)
+        values |= {"conversion": written, "since": [], "convert": Finding("kinds.convert_none")}
+        if found is not None and written is not None:
+            values["convert"] = _formula(found, written, span, digits, own)
             settle = Finding("kinds.settle_convert")
     told.note(f"kinds.grades_{key}", weight, settle, **values)
 
@@ -497,20 +492,28 @@ def _along(found: Bands, values: dict[str, Any]) -> Finding:
     return Finding("kinds.along_off", values | {"bands": said})
 
 
-def _formula(found: Gain, line: Conversion, span: float, digits: int, own: JudgeTable) -> Finding:
+def _formula(found: Gain, written: Conversion, span: float, digits: int, own: JudgeTable) -> Finding:
     """The sentence that says how a grade is converted, and how much nearer to people's that brings it."""
-    values: dict[str, Any] = {"slope": line.slope, "shift": abs(line.shift), "digits": digits}
-    values |= {"decimals": line.decimals(span, digits), "adds": int(line.shift > 0), "ends": []}
-    values |= {"before": found.before, "after": found.after}
-    cut, grades = converted(own, line).verdicts["verdict"], line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
+    values: dict[str, Any] = {"before": found.before, "after": found.after, "digits": digits}
+    if isinstance(written, Curve):
+        points = zip(written.grades, written.people, strict=True)
+        values["points"] = [
+            Finding("kinds.curve_point", {"grade": grade, "people": people, "digits": digits})
+            for grade, people in points
+        ]
+        return Finding("kinds.convert_curve", values | {"simpler": found.simpler})
+    values |= {"slope": written.slope, "shift": abs(written.shift), "adds": int(written.shift > 0)}
+    values |= {"decimals": written.decimals(span, digits), "ends": []}
+    cut = converted(own, written).verdicts["verdict"]
+    grades = written.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     if own.table.scale is not None and not np.allclose(cut, grades, equal_nan=True):
         values["ends"] = Finding("kinds.convert_ends", dict(zip(("low", "high"), own.table.scale, strict=True)))
-    return Finding("kinds.convert_shift" if line.slope == 1 else "kinds.convert_line", values)
+    return Finding("kinds.convert_shift" if written.slope == 1 else "kinds.convert_line", values)
 
 
-def converted(own: JudgeTable, line: Conversion) -> JudgeTable:
+def converted(own: JudgeTable, conversion: Conversion) -> JudgeTable:
     """The judge with its grades converted, cut off at the ends of the scale."""
-    grades = line.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
+    grades = conversion.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     low, high = own.table.scale or (-np.inf, np.inf)
     return replace(own, verdicts=own.verdicts.assign(verdict=grades.clip(low, high)))
 

@@ -3,6 +3,7 @@ stand in for one of them, who copies whom, who is stricter, and how the labels w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from undogmatic.records.checked import CheckOptions, Noted, Told, Weight
 from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, JudgeTable, Kind
-from undogmatic.stats import agreement, annotators, checks, jackknife, means, paired, variance
+from undogmatic.stats import agreement, annotators, checks, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
 
@@ -146,18 +147,16 @@ def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOpti
         told.lacks("ceiling", "people.few_shared", n=n, groups=len(names), needed=jackknife.FEWEST)
         return
     kind = own.table.kind
-    sides, pair = np.stack([labels[pairs.first], labels[pairs.second], verdicts[pairs.first]]), pairs.pair
-    if kind == "pairwise":  # which output is the first means nothing: every choice stands with its mirror image
-        mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
-        sides, pair, groups = np.hstack([sides, mirrored]), np.tile(pair, 2), np.tile(groups, 2)
-    one, other, judge = sides
+    sides = np.stack([labels[pairs.first], labels[pairs.second], verdicts[pairs.first]])
     codes = groups.astype(np.intp)
-    found = annotators.ceiling(one, other, judge, pair, codes, nominal=kind not in MEASURES, level=options.level)
+    found = _compared(kind, sides, pairs.pair, codes, options)
     if found is None:
         told.lacks("ceiling", "people.constant", n=n)
         return
-    for name, estimate in zip(("agreement", "judge", "difference"), found, strict=True):
-        told.figure(f"people.{name}", estimate.replace(n=n))
+    thought = list(_with_lost(own, sides, pairs.pair, codes, n, options))
+    for place, name in enumerate(("agreement", "judge", "difference")):
+        cases = (None if case is None else case[place] for case in thought)
+        told.figure(f"people.{name}", lost.widened(found[place], cases).replace(n=n))
     margin = options.margin
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
@@ -177,6 +176,40 @@ def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOpti
             "people.no_common_truth", Weight.LIMITS, **found.people.values("people"), level=options.level, n=n,
             measure=measure,
         )  # fmt: skip
+
+
+def _compared(kind: Kind, sides: Array, pair: Index, codes: Index, options: CheckOptions) -> Ceiling | None:
+    """Agreement among people, and of the judge with them.
+
+    Args:
+        sides: What one person says, another, and the judge, shape (3, n_pairs).
+    """
+    if kind == "pairwise":  # which output is the first means nothing: every choice stands with its mirror image
+        mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
+        sides, pair, codes = np.hstack([sides, mirrored]), np.tile(pair, 2), np.tile(codes, 2)
+    one, other, judge = sides
+    return annotators.ceiling(one, other, judge, pair, codes, nominal=kind not in MEASURES, level=options.level)
+
+
+def _with_lost(
+    own: JudgeTable, sides: Array, pair: Index, codes: Index, n_items: int, options: CheckOptions
+) -> Iterator[Ceiling | None]:
+    """The same with what may have stood in rows that could not be read, each as many pairs of people as a row that was
+    read: all say the same; people do, and the judge does not; people do not, and the judge says what one of them does.
+    """
+    kind, n_pairs = own.table.kind, pair.size
+    n = min(-(-own.table.unaccounted * n_pairs // n_items), lost.MOST * n_pairs)
+    if not n:
+        return
+    if kind in MEASURES:
+        said = np.concatenate([sides.ravel(), own.table.scale or ()])
+        ends = float(said.min()), float(said.max())
+    else:
+        ends = lost.frequent(sides[0], len(own.table.categories))
+    pairs, units = np.concatenate([pair, np.resize(pair, n)]), lost.units(codes, n)
+    for same, far in lost.labels(sides[0], ends, n):
+        for of_lost in ((same, same, same), (same, same, far), (same, far, same)):
+            yield _compared(kind, np.hstack([sides, np.stack(of_lost)]), pairs, units, options)
 
 
 def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
@@ -205,8 +238,10 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
     # The test also of a judge that says the same of every item.
     evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon, source=source)
     evidence.won, evidence.raters = sum(rater.won for rater in found.raters), len(found.raters)
+    counts = {"ties": found.ties, "n": found.n_labels, "won": found.won_without, "raters": evidence.raters}
+    evidence.ties = Finding("people.annotator_ties", counts) if found.won_without != evidence.won else []
     _conclude(told, verdict(ANNOTATOR, evidence))
-    told.figure("people.advantage", found.advantage)
+    told.figure("people.advantage", lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted))
     told.tables["people.annotators"] = pd.DataFrame(
         {"rater": raters[one.rater], "n": one.n, "advantage_share": one.advantage, "won": one.won}
         | one.behind.row("behind")

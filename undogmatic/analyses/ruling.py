@@ -362,8 +362,8 @@ CHECK = Rules("check.verdict_", (
          "judge first=agreement.first.value interval=agreement.first.interval level=agreement.first.level"),
     Rule("few", "undecided", lambda e: e.agreement.groups < e.few, "judge n=agreement.n groups=agreement.groups few"),
     Rule("not_computable", "undecided", lambda e: e.estimate is None, "judge n=agreement.n"),
-    Rule("reversed", "refuted", lambda e: e.estimate.high < 0, _AGREES),
-    Rule("coin", "refuted", lambda e: e.estimate.low <= 0 and e.estimate.high < e.least, _AGREES),
+    Rule("reversed", "refuted", lambda e: e.estimate.high <= 0, _AGREES),
+    Rule("coin", "refuted", lambda e: e.estimate.low <= 0 and e.estimate.high < e.least, f"{_AGREES} least default"),
     Rule("coin_open", "undecided", lambda e: e.estimate.low <= 0, _AGREES),
     Rule("below", "refuted", lambda e: e.estimate.high < e.least, f"{_AGREES} least default"),
     Rule("column", "not_yet", lambda e: e.rival.outcome == "column", f"{_AGREES} what=rival.what"),
@@ -412,7 +412,7 @@ CEILING = Rules("people.ceiling_", (
 ))  # fmt: skip
 """The judge beside the agreement of people among themselves: as good only within a margin that was stated before."""
 
-_ANNOTATOR = "won raters rate=test.winning_rate advantage=test.advantage.value epsilon source"
+_ANNOTATOR = "won raters rate=test.winning_rate advantage=test.advantage.value epsilon source ties"
 ANNOTATOR = Rules("people.annotator_", (
     Rule("fails", "refuted", lambda e: not e.test.passes, _ANNOTATOR),
     Rule("constant", "undecided", lambda e: e.constant is not None and e.constant.passes, _ANNOTATOR),

@@ -25,7 +25,7 @@ from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SLICE, JudgeTable
 from undogmatic.safety.outside import read_yaml
-from undogmatic.stats import means, rival, words
+from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.estimate import Estimate
 
@@ -141,6 +141,12 @@ class _Sides:
             return np.column_stack([told[0], 1 - told[0], rest])
         return np.asarray(told.T)
 
+    def saying(self, values: Array) -> rival.Voice:
+        """A side that says these categories, or numbers, one of each item."""
+        if not self.nominal:
+            return rival.voice(values)
+        return rival.voice((values[:, None] == self.categories).astype(np.float64))
+
     def said(self, told: Array, like: rival.Voice) -> rival.Voice:
         """The verdicts of who foretells so: categories, or values as often as those of `like` occur. Among items of
         which the same is foretold chance decides: their order in the file may be that of the labels."""
@@ -155,7 +161,7 @@ class _Sides:
             if not self.nominal:
                 return rival.voice(column[place])
             chosen = (column[place] > 0.5).astype(np.intp)
-        return rival.voice((chosen[:, None] == self.categories).astype(np.float64))
+        return self.saying(chosen)
 
 
 @dataclass(frozen=True)
@@ -238,8 +244,8 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
     found = SurfaceRival("few", None, None, None, None, None, (), n, n_groups, drawn=drawn)
     if n_groups < FEWEST_GROUPS:
         return found
-    look = _Look(sides, options, n_labelled, known, groups, codes)
-    found = replace(found, outcome="no_texts", judge=look.stated(look.agreement(look.judge, look.people)))
+    look = _Look(sides, options, n_labelled, known, groups, codes, _lost(own, n))
+    found = replace(found, outcome="no_texts", judge=look.agreed(look.judge, look.people))
     texts = own.table.texts(items)
     lacking = sum(not all(map(says_something, row)) for row in itertools.compress(zip(*texts, strict=True), known))
     if lacking > (1 - LEAST_WITH_TEXT) * n:
@@ -249,6 +255,12 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
     if found.outcome in ("beyond", "open", "no_texts"):
         found = _beside_columns(found, look.at_columns(_columns(own, items[known], options)))
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
+
+
+def _lost(own: JudgeTable, n: int) -> int:
+    """How many rows that could not be read stand beside the `n` items looked at, which may be drawn of more."""
+    n_read = own.pairs()["item"].nunique()
+    return min(-(-own.table.unaccounted * n // max(n_read, 1)), lost.MOST * n)
 
 
 class _Look:
@@ -262,17 +274,96 @@ class _Look:
         known: NDArray[np.bool_],
         groups: Index,
         codes: Index,
+        n_lost: int,
     ) -> None:
-        """Keep them: `known` and `groups` of all items looked at, labelled ones first; `codes` of the known."""
+        """Keep them: `known` and `groups` of all items looked at, labelled ones first; `codes` of the known. `n_lost`
+        more could not be read."""
         self.sides, self.options, self.n_labelled, self.known = sides, options, n_labelled, known
-        self.groups, self.codes = groups, codes
+        self.groups, self.codes, self.n_lost = groups, codes, n_lost
+        self.with_lost = lost.units(codes, n_lost)
         self.judge, self.people = sides.judge.of(known), sides.people.of(known)
 
     def agreement(self, one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
-        return rival.agreement(one, other, self.sides.coefficient, self.options.rng(), self.codes)
+        codes = self.codes if len(one.mean) == self.codes.size else self.with_lost
+        return rival.agreement(one, other, self.sides.coefficient, self.options.rng(), codes)
 
     def stated(self, made: rival.Agreement | None) -> Estimate | None:
         return None if made is None else made.nearly_mean(self.options.level, (-1.0, 1.0)).replace(n=self.codes.size)
+
+    def agreed(self, one: rival.Voice, other: rival.Voice) -> Estimate | None:
+        """How far two sides agree, bounded by what they may say of the rows that could not be read."""
+        found = self.stated(self.agreement(one, other))
+        if found is None:
+            return None
+        thought = (
+            self.stated(self.agreement(one.beside(said), other.beside(same)))
+            for same, far in self.thought(other)
+            for said in (same, far)
+        )
+        return lost.widened(found, thought)
+
+    def leads(self, counter: rival.Voice, increment: Estimate | None) -> Estimate | None:
+        """How much further the judge agrees with people than a counter does, bounded in the same way."""
+        if increment is None:
+            return None
+        thought = (
+            self.less(*(self.agreement(one.beside(of_lost), self.people.beside(same)) for one, of_lost in sides))
+            for same, far in self.thought(self.people)
+            for sides in (
+                ((self.judge, far), (counter, same)),
+                ((self.judge, same), (counter, far)),
+            )
+        )
+        return lost.widened(increment, thought)
+
+    def left(self, controls: Sequence[Array]) -> Estimate | None:
+        """What is left of the agreement at equal controls, bounded in the same way. Of a lost row the controls say what
+        they say on average, which takes nothing from its agreement or disagreement."""
+        sides, level = self.sides, self.options.level
+        found = rival.at_equal(self.judge, self.people, controls, sides.coefficient, level, self.codes)
+        if found is None or not self.n_lost:
+            return found
+        whole = [np.vstack([own, np.tile(own.mean(axis=0), (self.n_lost, 1))]) for own in controls]
+        thought = (
+            rival.at_equal(
+                self.judge.beside(said), self.people.beside(same), whole, sides.coefficient, level, self.with_lost
+            )
+            for same, far in self.thought(self.people)
+            for said in (same, far)
+        )
+        return lost.widened(found, thought)
+
+    def left_within(self, values: Index) -> Estimate | None:
+        """The same among items of one value of a column, of which lost rows have one of their own."""
+        sides, level = self.sides, self.options.level
+        found = rival.within(self.judge, self.people, values, sides.coefficient, level, self.codes)
+        if found is None or self.n_lost < 2:
+            return found
+        whole = np.concatenate([values, np.full(self.n_lost, values.max() + 1)])
+        thought = (
+            rival.within(
+                self.judge.beside(said), self.people.beside(same), whole, sides.coefficient, level, self.with_lost
+            )
+            for same, far in self.thought(self.people)
+            for said in (same, far)
+        )
+        return lost.widened(found, thought)
+
+    def thought(self, of: rival.Voice) -> Iterator[tuple[rival.Voice, rival.Voice]]:
+        """What one side may have said in the rows that could not be read, each time with what lies farthest from it;
+        nothing where all rows could be read."""
+        if not self.n_lost:
+            return
+        sides = self.sides
+        if sides.nominal:
+            known = np.argmax(of.mean, axis=1).astype(np.float64)
+            ends = lost.frequent(known, sides.categories.size)
+        else:
+            known = of.mean[:, 0]
+            ends = float(known.min()), float(known.max())
+            ends = (0.0, sides.categories.size - 1.0) if sides.categories.size else ends
+        for same, far in lost.labels(known, ends, self.n_lost):
+            yield sides.saying(same), sides.saying(far)
 
     def less(self, one: rival.Agreement | None, other: rival.Agreement | None) -> Estimate | None:
         """How much further the one agrees than the other.
@@ -287,14 +378,13 @@ class _Look:
 
     def at_columns(self, columns: Mapping[str, Index]) -> Iterator[_Column]:
         """What each column explains."""
-        sides, level = self.sides, self.options.level
+        sides = self.sides
         for name, values in columns.items():
             by_value = (
-                self.agreement(sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side), side)
+                self.agreed(sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side), side)
                 for side in (self.judge, self.people)
             )
-            left = rival.within(self.judge, self.people, values, sides.coefficient, level, self.codes)
-            yield _Column(name, left, *map(self.stated, by_value))
+            yield _Column(name, self.left_within(values), *by_value)
 
     def at_words(self, found: SurfaceRival, texts: Sequence[tuple[str, ...]]) -> SurfaceRival:
         """What a program reaches that counts words, or gives a number in the text for its verdict."""
@@ -316,9 +406,7 @@ class _Look:
             )
             told.append((1 + lists) / 2 if sides.nominal else lists)
         said = [sides.controls(one) for one in told]
-        left = rival.at_equal(
-            judge, people, list(np.moveaxis(np.stack(said, axis=-1), 1, 0)), sides.coefficient, level, self.codes
-        )
+        left = self.left(list(np.moveaxis(np.stack(said, axis=-1), 1, 0)))
         counter, own_agreement = sides.said(told[0], people), self.agreement(judge, people)
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
@@ -331,14 +419,15 @@ class _Look:
             if less is not None and (increment is None or less.low < min(increment.low, 0.0)):
                 like, increment, leans, counter = other, less, (name,), voice
         right = (counter.mean * people.mean).sum(axis=1)
-        echo = self.agreement(sides.said(told[1], judge), judge)
+        repeated = sides.said(told[1], judge)
+        echo = self.agreement(repeated, judge)
         leaning = self.less(echo, like)
         least = LEAST_LEFT_OF_PAIRS if pair else LEAST_LEFT
         if leaning is not None and leaning.low > 0:
             least = LEAST_LEFT_OF_LEANING
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
-        told_by_words, own_low = self.stated(echo), found.judge.low if found.judge else 1.0
+        told_by_words, own_low = self.agreed(repeated, judge), found.judge.low if found.judge else 1.0
         # A judge that agrees too little to be believed need not follow from words.
         enough = own_low >= self.options.least_of(sides.kind) - NEAR
         follows &= told_by_words is None or told_by_words.low > 0 or enough
@@ -347,13 +436,14 @@ class _Look:
         outcome: Outcome = "as_good" if as_good else "beyond"
         if follows:  # never said of words that are not shown to foretell anything
             outcome = "follows" if told_by_words is not None and told_by_words.low > 0 else "open"
+        accuracy = means.interval(right, level, groups=self.codes, bounds=(0, 1)) if sides.nominal else None
         return replace(
             found,
             outcome=outcome,
             least_left=least,
-            agreement=self.stated(like),
-            accuracy=means.interval(right, level, groups=self.codes, bounds=(0, 1)) if sides.nominal else None,
-            increment=increment,
+            agreement=self.agreed(counter, people),
+            accuracy=None if accuracy is None else lost.mixed(accuracy, right.size, self.n_lost),
+            increment=self.leads(counter, increment),
             at_equal=left,
             foretold=told_by_words,
             by_number=len(leans),
@@ -513,7 +603,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     if not np.isfinite(both.interval).all():  # such as where judge and people never differ
         told.lacks("length_bias", "surface.length_unknown")
         return
-    told.figure("surface.length_bias", both)
+    told.figure("surface.length_bias", _bounded_slope(own, rows, length, errors[0] - errors[1], both))
     # Told of a difference in length, in doublings, that is usual among these texts.
     tests, both = (
         each.replace(value=usual * each.value, low=usual * each.low, high=usual * each.high) for each in (tests, both)
@@ -535,6 +625,27 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
     values["by"] = Finding(f"surface.by_{way}", {"change": times * shown.value})
     values["ends"] = Finding(f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)})
     told.note(keys[pair], Weight.QUALIFIES, settle=settle, **values)
+
+
+def _bounded_slope(own: JudgeTable, rows: pd.DataFrame, length: Array, apart: Array, found: Estimate) -> Estimate:
+    """A slope of differences on lengths, bounded by rows that could not be read: texts as short or as long as any, and
+    differences as large as can be, which rise with length or fall."""
+    n = min(own.table.unaccounted, lost.MOST * length.size)
+    if not n:
+        return found
+    most = float(np.abs(apart).max())
+    if own.table.kind == "numeric" and own.table.scale is not None:
+        most = max(most, own.table.scale[1] - own.table.scale[0])
+    elif own.table.kind != "numeric":
+        most = max(most, 1.0 if own.table.kind == "pairwise" else len(own.table.categories) - 1.0)
+    end = np.resize([0, 1], n)
+    lengths = np.concatenate([length, np.array([length.min(), length.max()])[end]])
+    codes = lost.units(rows["code"].to_numpy(), n)
+    thought = (
+        rival.slope(lengths, np.concatenate([apart, np.array(ends)[end]]), found.level, codes)
+        for ends in ((-most, most), (most, -most))
+    )
+    return lost.widened(found, thought)
 
 
 def _worth(own: JudgeTable, values: pd.Series) -> Array:

@@ -16,7 +16,7 @@ from scipy import special
 from undogmatic.analyses import alone, kin
 from undogmatic.records.checked import CheckOptions, Told, Weight
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
-from undogmatic.stats import bradley_terry, checks, corrected, few_labels, means
+from undogmatic.stats import bradley_terry, checks, corrected, few_labels, lost, means
 from undogmatic.stats.bradley_terry import BradleyTerry
 from undogmatic.stats.checks import Array
 from undogmatic.stats.corrected import Corrected, Design, Judged
@@ -150,6 +150,8 @@ class _Means:
             return
         estimate = found.estimate
         assert estimate is not None
+        if self.bounds is not None:
+            estimate = lost.mixed(estimate, labelled.size, self.own.table.unaccounted, self.bounds)
         self.told.figure("systems.mean", estimate)
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")

@@ -29,6 +29,7 @@ from undogmatic.cli import (
     report,
     score,
 )
+from undogmatic.errors import ConfigError
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
@@ -56,7 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run_experiment()
     with ending():
         parser = _parser()
-        typed, rest = parser.parse_known_args(words)
+        try:
+            typed, rest = parser.parse_known_args(words)
+        except ConfigError as error:  # a number that is none
+            _end(error, "undogmatic")
         typed.line, typed.parser = words, parser
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
         stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")]

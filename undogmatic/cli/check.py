@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.cli.doors import add_language
+from undogmatic.cli.numbers import of_check, whole
 from undogmatic.errors import ConfigError
 from undogmatic.safety.apart import in_settings, keep_apart, named, report_files
 from undogmatic.safety.outside import brief, read_text
@@ -66,8 +67,8 @@ def add(commands: Any) -> None:
     add_reading(parser)
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
-        kind: type = int if name == "seed" else float
-        setting.add_argument(f"--{name}", metavar=metavar, type=kind, help=what.replace("%", "%%"))
+        read = of_check(name, int if name == "seed" else float, "check")
+        setting.add_argument(f"--{name}", metavar=metavar, type=read, help=what.replace("%", "%%"))
     leave = "a column to leave out: no rival explanation and no slice; once for each column"
     setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)
     shown = parser.add_argument_group("what is written")
@@ -83,7 +84,8 @@ def add(commands: Any) -> None:
     )
     shown.add_argument("--json", action="store_true", help="print all that was found as JSON")
     shown.add_argument("--use", metavar="TEXT", help="what the card says that the judge is used for")
-    shown.add_argument("--expires", type=int, metavar="DAYS", help="how long the card holds (default: 180)")
+    days = whole("--expires", 1, 3650, 180)
+    shown.add_argument("--expires", type=days, metavar="DAYS", help="how long the card holds (default: 180)")
     known = "what the card is bound to, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of a file)"
     shown.add_argument("--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known)
     parser.set_defaults(run=run)

@@ -98,8 +98,8 @@ def _taken(source: Any) -> Any:
     return source
 
 
-def made(record: type[Options], values: Mapping[str, Any]) -> Options:
-    """A record of options. Raises ConfigError that names the option as it is typed, and its value."""
+def made(record: type[Options], values: Mapping[str, Any], door: str = "check") -> Options:
+    """A record of options of a door. Raises ConfigError that names the option as it is typed, and its value."""
     try:
         return record(**values)
     except ValidationError as error:
@@ -109,9 +109,11 @@ def made(record: type[Options], values: Mapping[str, Any]) -> Options:
         held = record.model_fields[name].metadata if name in record.model_fields else []
         ends = {end: getattr(each, end) for each in held for end in LIMITS if getattr(each, end, None) is not None}
         if ends:
-            what = "it must be a number " + " and ".join(f"{LIMITS[end]} {value:g}" for end, value in ends.items())
+            number = "a finite number" if problem["type"] == "finite_number" else "a number"
+            limits = " and ".join(f"{LIMITS[end]} {value:g}" for end, value in ends.items())
+            what = f"it must be {number} {limits}"
         shown = f"--{name.replace('_', '-')} is {brief(values.get(name))}: " if name else ""
-        raise ConfigError(f"{shown}{what}. What each option takes: undogmatic check --help") from None
+        raise ConfigError(f"{shown}{what}. What each option takes: undogmatic {door} --help") from None
 
 
 def with_settings(table: VerdictTable, settings: Mapping[str, str]) -> VerdictTable:

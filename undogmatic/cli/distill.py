@@ -6,6 +6,7 @@ from typing import Any
 
 from undogmatic.cli.check import READING, add_reading
 from undogmatic.cli.doors import words
+from undogmatic.cli.numbers import whole
 from undogmatic.errors import ConfigError
 from undogmatic.safety.apart import in_settings, keep_apart, named
 
@@ -22,7 +23,7 @@ def add(commands: Any) -> None:
     distill.add_argument("--judge", help="whose scores, where there are several judges")
     distill.add_argument("--criterion", default="overall", help="on which criterion (default: overall)")
     most = "of each run or table at most so many texts, whole groups of them (default: 2000)"
-    distill.add_argument("--most", type=int, metavar="N", help=most)
+    distill.add_argument("--most", type=whole("--most", 1, None, 500), metavar="N", help=most)
     own = "a folder of config groups of your own"
     distill.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=own)
     add_reading(distill, OWN)

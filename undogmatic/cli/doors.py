@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from undogmatic.cli.numbers import whole
 from undogmatic.errors import ConfigError
 from undogmatic.safety.apart import in_settings, keep_apart, named
 from undogmatic.safety.outside import visible
@@ -64,11 +65,14 @@ def add(commands: Any) -> None:
     actions = review.add_subparsers(dest="action", required=True)
     export = actions.add_parser("export", help="write a run's review queue as CSV and JSON Lines, most uncertain first")
     export.add_argument("run_folder", metavar="RUN", help="the run's folder")
-    export.add_argument("--budget", type=int, help="at most so many rows (default: all flagged and failed items)")
+    budget = whole("--budget", 0, None, 50)
+    export.add_argument("--budget", type=budget, help="at most so many rows (default: all flagged and failed items)")
     ranked = "rank every item, not only flagged and failed ones"
     export.add_argument("--all", action="store_true", dest="everything", help=ranked)
-    export.add_argument("--random", type=int, default=0, metavar="N", help="so many further items drawn at random")
-    export.add_argument("--seed", type=int, default=0, help="of the random draw (default: 0)")
+    further = whole("--random", 0, None, 20)
+    export.add_argument("--random", type=further, default=0, metavar="N", help="so many further items drawn at random")
+    seed = whole("--seed", 0, None, 1)
+    export.add_argument("--seed", type=seed, default=0, help="of the random draw (default: 0)")
     export.add_argument("--redact", action="store_true", help="write hashes instead of texts")
     export.add_argument(
         "--blind", action="store_true", help="leave out what the judge said, so that nobody leans on it"
@@ -95,7 +99,8 @@ def add(commands: Any) -> None:
 
     ui = commands.add_parser("ui", help="start the MLflow UI on the runs of this folder")
     ui.add_argument("--uri", help="tracking store (default: sqlite:///mlruns/mlflow.db)")
-    ui.add_argument("--port", type=int, default=5000, metavar="N", help="port of the server (default: 5000)")
+    port = whole("--port", 1, 65535, 5001)
+    ui.add_argument("--port", type=port, default=5000, metavar="N", help="port of the server (default: 5000)")
     ui.add_argument("--host", default="127.0.0.1", help="address that it listens on (default: 127.0.0.1)")
     ui.set_defaults(run=lambda given: serve(given.uri, given.port, given.host))
 

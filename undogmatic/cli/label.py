@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from undogmatic.cli.numbers import whole
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.apart import keep_apart, named
 from undogmatic.safety.outside import brief, visible
@@ -45,12 +46,15 @@ def add(commands: Any) -> None:
     label.add_argument(
         "--out", metavar="FILE", help="where the labels are kept (default: FILE with .labels.csv for its suffix)"
     )
-    label.add_argument("--random", type=int, metavar="N", help="label N items drawn at random instead of all")
-    label.add_argument("--seed", type=int, default=0, metavar="N", help="seed of that draw (default: 0)")
+    drawn = whole("--random", 1, None, 50)
+    label.add_argument("--random", type=drawn, metavar="N", help="label N items drawn at random instead of all")
+    seed = whole("--seed", 0, None, 1)
+    label.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of that draw (default: 0)")
     label.add_argument(
         "--language", choices=("en", "pt"), default="en", help="language of the page and the terminal (default: en)"
     )
-    label.add_argument("--port", type=int, default=0, metavar="N", help="port of the page (default: a free one)")
+    port = whole("--port", 0, 65535, 8080)
+    label.add_argument("--port", type=port, default=0, metavar="N", help="port of the page (default: a free one)")
     label.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     label.set_defaults(run=_label)
 

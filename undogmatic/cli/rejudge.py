@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.doors import add_language, add_words
+from undogmatic.cli.numbers import of_check
 from undogmatic.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def add(commands: Any) -> None:
     """Add the command."""
     rejudge = commands.add_parser("rejudge", help="ask another judge about the items of a run, and compare the two")
     rejudge.add_argument("run_folder", metavar="RUN", help="the run's folder; its items must be what they were")
-    rejudge.add_argument(
-        "--margin", type=float, metavar="D", help="a difference of verdicts up to this does not matter"
-    )
+    number = of_check("margin", float, "rejudge")
+    what = "a difference of verdicts up to this does not matter"
+    rejudge.add_argument("--margin", type=number, metavar="D", help=what)
     add_language(rejudge)
     add_words(rejudge, "model=gpt run.repeats=3")
     rejudge.set_defaults(run=_rejudge)
@@ -41,7 +42,7 @@ def _rejudge(typed: argparse.Namespace) -> None:
     from undogmatic.report.words import Words
     from undogmatic.runs.folder import RunFolder
 
-    options = made(CheckOptions, {"margin": typed.margin})
+    options = made(CheckOptions, {"margin": typed.margin}, "rejudge")
     earlier = RunFolder.open(typed.run_folder, "RUN")
     earlier.check_finished()
     words = _words(earlier, typed.overrides)

@@ -24,6 +24,7 @@ from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.rows import unread_rows
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.datasets.together import groups_of
+from undogmatic.datasets.totals import totals
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
@@ -117,6 +118,7 @@ class _Builder:
                 f"joined. Columns: {', '.join(map(str, self.cells.columns))}. Name it: --item COLUMN."
             )
         self._leave_out_cut(kept)
+        self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
 
     def _leave_out_cut(self, kept: np.ndarray) -> None:
@@ -138,6 +140,20 @@ class _Builder:
                 told.append(Finding(f"table.{key}", facts | ({} if told is self.notes else {"rows": facts["n"]})))
         self.cells, self.file = self.cells[~is_cut].reset_index(drop=True), self.file[~is_cut]
         self.places = self.places[~is_cut]
+
+    def _leave_out_totals(self) -> None:
+        """Leave out the rows at the end of a file that sum up those above them."""
+        sides = [*self.columns.verdicts, *self.columns.labels]
+        kept = np.ones(len(self.cells), dtype=bool)
+        for n in np.unique(self.file):
+            rows = np.flatnonzero(self.file == n)
+            if found := totals(self.cells.iloc[rows], sides, self.columns.texts):
+                kept[rows[-found:]] = False
+                facts = {"n": found, "place": self.places[rows[-found]]}
+                self.notes.append(Finding("table.totals", facts))
+        if not kept.all():
+            self.cells, self.file = self.cells[kept].reset_index(drop=True), self.file[kept]
+            self.places = self.places[kept]
 
     def _unread(self, lost: pd.DataFrame, labels: pd.DataFrame) -> int:
         """How many rows may have held a verdict or a label and could not be read; and items whose only labels are

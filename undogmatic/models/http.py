@@ -235,10 +235,18 @@ class JsonClient:
             self._fault(status, {}, json.dumps(data, ensure_ascii=False))
 
     async def close(self) -> None:
-        """Close the session of the running loop; sessions of loops that ended are dropped."""
+        """Close the session of the running loop; sessions of loops that ended are dropped.
+
+        Threads of an optimisation, each with a loop of its own, do this at once, and open sessions meanwhile. So
+        nothing here goes over the dictionary itself, which ends in an error where another thread adds to it, or puts
+        another one in its place, in which a session is missing that was opened in between and is never closed then.
+        Each step below is one step for all threads; a lock could not be copied with the model.
+        """
         if (session := self._sessions.pop(asyncio.get_running_loop(), None)) is not None:
             await session.close()
-        self._sessions = {loop: session for loop, session in self._sessions.items() if not loop.is_closed()}
+        for loop in list(self._sessions):
+            if loop.is_closed():
+                self._sessions.pop(loop, None)
 
     def _session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()

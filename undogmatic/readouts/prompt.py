@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -37,6 +38,13 @@ class FixedWords(Record):
 
 def language(code: str) -> FixedWords:
     """The fixed sentences of a language. Raises ConfigError naming those that exist."""
+    return _language(code, groups.state("language"))
+
+
+@functools.lru_cache(maxsize=32)
+def _language(code: str, state: tuple[tuple[str, int, int], ...]) -> FixedWords:
+    """Read the file of a language: each predictor asks for its sentences, and reading takes milliseconds. `state` is
+    that of the files, so that one which was changed meanwhile is read again."""
     words: FixedWords = build(groups.plain("language", code, "prompt.language"), f"language={code}")
     return words
 

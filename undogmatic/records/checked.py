@@ -37,13 +37,13 @@ class CheckOptions(Record):
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
     least: float | None = Field(default=None, ge=0, lt=1)
-    margin: float | None = Field(default=None, gt=0)
+    margin: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     prevalence: float | None = Field(default=None, gt=0, lt=1)
     epsilon: float | None = Field(default=None, ge=0, lt=1)
     alpha: float = Field(default=0.1, gt=0, lt=0.5)
     delta: float = Field(default=0.05, gt=0, lt=0.5)
     ignore: tuple[str, ...] = ()
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
 
     def least_of(self, kind: Kind) -> float:
         """Least agreement that is asked for, in the coefficient of this kind of verdict."""

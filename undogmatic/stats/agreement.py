@@ -274,8 +274,8 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
         found = means.interval(values, level, groups=codes)
         return found.low, found.high
 
-    low = checks.farthest(lambda a: limits(a)[0] > 0, estimate, -1.0)
-    high = checks.farthest(lambda a: limits(a)[1] < 0, estimate, 1.0)
+    low = checks.farthest(lambda a: limits(a)[0], estimate, -1.0)
+    high = checks.farthest(lambda a: -limits(a)[1], estimate, 1.0)
     return Estimate(estimate, min(low, estimate), max(high, estimate), level, n_units)
 
 

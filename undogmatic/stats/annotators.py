@@ -180,11 +180,15 @@ class RaterTest(NamedTuple):
 
 class AlternativeAnnotator(NamedTuple):
     """`winning_rate` is the share of raters that the judge may stand in for; from half of them on it passes the test.
-    `advantage` is its mean advantage over them."""
+    `advantage` is its mean advantage over them. On `ties` of their `n_labels` labels rater and judge were equally
+    close, which counts for both; `won_without` raters would be won if it counted for the rater alone."""
 
     raters: list[RaterTest]
     winning_rate: float
     advantage: Estimate
+    ties: int
+    n_labels: int
+    won_without: int
 
     @property
     def passes(self) -> bool:
@@ -226,19 +230,17 @@ def alternative_annotator(
     if enough.size < FEWEST_RATERS:
         return None
     judge_wins, rater_wins = _nearer(unit, label, verdict, nominal)
+    tied = judge_wins & rater_wins
     found: list[tuple[int, float, Estimate, float]] = []
+    p_without = []
     for code in enough:
         rows = rater == code
-        behind = rater_wins[rows].astype(np.float64) - judge_wins[rows]
-        units = means.sums(behind, groups[rows])
-        if units.total.size < 2:
+        if np.unique(groups[rows]).size < 2:
             return None
-        estimate = means.of_sums(units, level, (-1.0, 1.0)).replace(n=behind.size)
-        if estimate.se > 0:
-            p = float(special.stdtr(estimate.df, (estimate.value - epsilon) / estimate.se))
-        else:
-            p = float(not estimate.value < epsilon)
+        behind = rater_wins[rows].astype(np.float64) - judge_wins[rows]
+        estimate, p = _behind(behind, groups[rows], epsilon, level)
         found.append((int(code), float(judge_wins[rows].mean()), estimate, p))
+        p_without.append(_behind(behind + tied[rows], groups[rows], epsilon, level)[1])
     adjusted = _yekutieli(np.array([p for *_, p in found]))
     raters = [
         RaterTest(code, estimate.n, advantage, estimate, float(p), bool(p <= 1 - level))
@@ -249,7 +251,17 @@ def alternative_annotator(
     codes = np.unique(groups[mine], return_inverse=True)[1]
     weighted = _totals(codes.astype(np.intp), np.stack([weight * judge_wins[mine], weight], axis=1), codes.max() + 1)
     advantage = means.of_sums(means.Sums(*weighted.T), level, (0.0, 1.0)).replace(n=int(mine.sum()))
-    return AlternativeAnnotator(raters, sum(test.won for test in raters) / len(raters), advantage)
+    won_without = int(np.sum(_yekutieli(np.array(p_without)) <= 1 - level))
+    rate = sum(test.won for test in raters) / len(raters)
+    return AlternativeAnnotator(raters, rate, advantage, int(tied[mine].sum()), int(mine.sum()), won_without)
+
+
+def _behind(behind: Array, groups: Index, epsilon: float, level: float) -> tuple[Estimate, float]:
+    """How much more often the rater is closer than the judge, and the p-value of "by epsilon or more"."""
+    estimate = means.of_sums(means.sums(behind, groups), level, (-1.0, 1.0)).replace(n=behind.size)
+    if estimate.se > 0:
+        return estimate, float(special.stdtr(estimate.df, (estimate.value - epsilon) / estimate.se))
+    return estimate, float(not estimate.value < epsilon)
 
 
 def _nearer(unit: Index, label: Array, verdict: Array, nominal: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -135,14 +135,41 @@ def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNIT
     return max(high, at_least)
 
 
-def farthest(ruled_out: Callable[[float], bool], inside: float, end: float) -> float:
-    """How far from `inside` towards `end` nothing is ruled out: the end, or the first that is, found by halving."""
-    if not ruled_out(end):
+def farthest(margin: Callable[[float], float], inside: float, end: float) -> float:
+    """How far from `inside` towards `end` nothing is ruled out: the end, or the first place that is.
+
+    The place is known to a sixteen-millionth of the way. It is looked for where a line through both sides has its
+    zero, a little nearer to the middle, and never takes more steps than halving and one (ITP); mostly it takes a third.
+
+    Args:
+        margin: By how much a place is ruled out: above 0 where it is; may be infinite.
+    References:
+        Oliveira and Takahashi (2020), An enhancement of the bisection method average performance preserving minmax
+        optimality. doi:10.1145/3423597
+    """
+    if not (beyond := margin(end)) > 0:
         return end
-    for _ in range(24):
-        middle = (inside + end) / 2
-        inside, end = (inside, middle) if ruled_out(middle) else (middle, end)
-    return end
+    within, near, far = margin(inside), 0.0, 1.0
+    precision, most_steps = 2.0**-25, 25
+    for step in range(most_steps):
+        width, middle = far - near, (near + far) / 2
+        if width <= 2 * precision:
+            break
+        at = middle
+        if -math.inf < within <= 0 and beyond < math.inf:
+            line = (beyond * near - within * far) / (beyond - within)
+            towards = math.copysign(1.0, middle - line)
+            at = line + towards * min(0.2 * width**2, abs(middle - line))
+            # Farther from the middle than this, halving could not make up for a step that gains little.
+            most = max(precision * 2.0 ** (most_steps - step) - width / 2, 0.0)
+            if abs(at - middle) > most:
+                at = middle - towards * most
+        found = margin(inside + at * (end - inside))
+        if found > 0:
+            far, beyond = at, found
+        else:
+            near, within = at, found
+    return inside + far * (end - inside)
 
 
 def ranks(values: ArrayLike, axis: int | None = None) -> Array:

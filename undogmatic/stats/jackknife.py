@@ -73,11 +73,16 @@ class Units:
         for start, end in self._batches(n_draws):
             yield self._rows_of(rng.integers(self.n, size=(end - start, self.n), dtype=np.intp))
 
-    def left_out(self) -> Iterator[Index]:
-        """Rows of all units but one, one unit after the other. Batches as of `draws`."""
-        others = np.arange(self.n - 1)[None, :]
-        for start, end in self._batches(self.n):
-            yield self._rows_of(others + (others >= np.arange(start, end)[:, None]))
+    def left_out(self) -> Iterator[tuple[Index, Index]]:
+        """Units, and the rows of all units but this one: batches (n_some,) and (n_some, n_kept_rows), each of units of
+        one size, so that those of unequal size are not evaluated one by one."""
+        at_once = max(1, AT_ONCE // self.rows.size)
+        for size in np.unique(self._sizes):
+            of_size = np.flatnonzero(self._sizes == size)
+            kept = np.arange(self.rows.size - size)[None, :]
+            for start in range(0, of_size.size, at_once):
+                some = of_size[start : start + at_once]
+                yield some, self.rows.take(kept + size * (kept >= self._first[some, None]))
 
     def _batches(self, n_draws: int) -> Iterator[tuple[int, int]]:
         most = max(1, AT_ONCE // self.rows.size) if self._alike else 1
@@ -169,7 +174,12 @@ class LeftOut:
     @cached_property
     def values(self) -> Array:
         """The statistic without each of `left` in turn."""
-        return distribution(self._of_draws, Units(self.left).left_out())
+        units = Units(self.left)
+        values = np.empty(units.n)
+        with np.errstate(all="ignore"):
+            for some, rows in units.left_out():
+                values[some] = self._of_draws(rows)
+        return values
 
     def coefficient(
         self, level: float = 0.95, *, spread: float = 1.0, missing: float = 3.0, adds: Array | None = None

@@ -124,11 +124,11 @@ def order(
     level: float = 0.95,
     weights: ArrayLike | None = None,
 ) -> Estimate | None:
-    """Spearman's rank correlation of scores with labels.
+    """Spearman's rank correlation of scores with labels, with the limits of the jackknife over groups.
 
-    Each limit is the wider of two: of the jackknife over groups, and of Fisher's transformation with Bonett and
-    Wright's variance, which does not know ties, for as many items as the groups are worth: with the intraclass
-    correlation of what items add to the coefficient, all items where it is 0, one of each group where it is 1.
+    Where judgments failed, a limit is as far from a correlation that the failures would make as that of the judged
+    items is from theirs, or as Bonett and Wright's variance says if that is farther, for as many items as the groups
+    are worth. To take the wider of both where none failed would hold the truth in 98 % of samples instead of 95.
 
     Args:
         scores, labels: Shape (n,) each; NaN where not judged.
@@ -167,18 +167,17 @@ def order(
     def reach(r: float, n: float) -> float:
         return float(special.ndtri((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
-    ends, beyond, n = [], [], worth * int(np.unique(codes).size) / n_units
+    beyond, n = [], worth * int(np.unique(codes).size) / n_units
     for pick, limit, side in ((min, correlation.low, -1), (max, correlation.high, 1)):
-        ends.append(pick(limit, math.tanh(fisher(r, worth) + side * reach(r, worth))))
-        beyond.append(ends[-1])
+        beyond.append(limit)
         if not judged.all():
             # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or
             # as Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it.
             moved = _spearman(imputed(s, y, against=side < 0), y, w)
-            far = max(reach(moved, n), abs(fisher(ends[-1], n) - fisher(r, n)))
-            beyond[-1] = pick(ends[-1], math.tanh(fisher(moved, n) + side * far))
-    (low, high), (worst, best) = ends, beyond
-    return Estimate(r, low, high, level, n_units, int(judged.sum()), worst=worst, best=best)
+            far = max(reach(moved, n), abs(fisher(limit, n) - fisher(r, n)))
+            beyond[-1] = pick(limit, math.tanh(fisher(moved, n) + side * far))
+    worst, best = beyond
+    return Estimate(r, correlation.low, correlation.high, level, n_units, int(judged.sum()), worst=worst, best=best)
 
 
 def alpha(ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0.95) -> Estimate | None:

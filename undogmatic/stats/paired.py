@@ -393,7 +393,7 @@ def hodges_lehmann_interval(
 
     room = 1e-6 * float(np.ptp(ordered)) + 1e-9 * float(np.max(np.abs(ordered)))
     lowest, highest = float(ordered[0]) - room, float(ordered[-1]) + room
-    low = checks.farthest(lambda value: limits(value)[0] > 0, estimate, lowest)
-    high = checks.farthest(lambda value: limits(value)[1] < 0, estimate, highest)
+    low = checks.farthest(lambda value: limits(value)[0], estimate, lowest)
+    high = checks.farthest(lambda value: -limits(value)[1], estimate, highest)
     # Beyond all values nothing changes any more: what is not ruled out there is nowhere.
     return Estimate(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Index, Rng
@@ -32,6 +32,8 @@ FEWEST_BANDS, MOST_BANDS = 3, 5
 FEWEST_IN_BAND = 10
 MOST_VALUES = 7
 """Of no more different verdicts, such as the grades of a short scale, each is a band where it has enough units."""
+MOST_KNOTS = 10
+"""Points of a curve that converts grades: one a grade, or of more grades one for each tenth."""
 FOLDS = 10
 MANY_WITHOUT = 500
 """With more units leaving one out says nothing of how far a coefficient is off on average: far less than its error."""
@@ -62,13 +64,16 @@ class Rated:
     def sums(self, values: Array, size: Array | None = None) -> means.Sums:
         """Weighted sums by unit of values, and of weights (or of `size`, weighted): those of a ratio of means."""
         weights = self.weights if size is None else self.weights * size
-        total = np.bincount(self.codes, self.weights * values).astype(np.float64)
-        sizes = np.bincount(self.codes, weights).astype(float)
+        total, sizes = self._totals(values), np.bincount(self.codes, weights).astype(float)
         there = np.flatnonzero(weights > 0)
         single = values[there] if size is None else values[there] / size[there]
         codes = np.unique(self.codes[there], return_inverse=True)[1]
         varies = means.varies(single, weights[there], codes) if there.size else None
         return means.Sums(total[sizes > 0], sizes[sizes > 0], varies)
+
+    def _totals(self, values: Array) -> Array:
+        """Weighted sums by code, 0 of a code that no pair has."""
+        return np.bincount(self.codes, self.weights * values).astype(np.float64)
 
     def mean(
         self, values: Array, bounds: means.Bounds, *, size: Array | None = None, level: float | None = None
@@ -155,44 +160,91 @@ class Rated:
         References:
             Quenouille (1956), Notes on bias in estimation. doi:10.1093/biomet/43.3-4.353
         """
-        d, e = self.sums(apart), self.sums(chance)
+        size = np.bincount(self.codes, self.weights).astype(np.float64)
+        d, e, *others = (means.Sums(self._totals(own)[size > 0], size[size > 0]) for own in (apart, chance, *scarce))
         estimate = 1 - float(d.total.sum() / e.total.sum())
         n_units = d.size.size
         told = Estimate(estimate, -1.0, 1.0, self.level, n_units, self.codes.size)
         if n_units < FEWEST:
             return told
         few = any(
-            means.mostly_same(own.means, means.same_within(own.means, None), means.ENOUGH)
-            for own in (d, *map(self.sums, scarce))
+            means.mostly_same(own.means, means.same_within(own.means, None), means.ENOUGH) for own in (d, *others)
         )
-        least = float(chance.min())
         adds = (1 - estimate) * chance - apart
-        varies = self.sums(adds).varies
-        worth = means.worth(adds, np.unique(self.codes, return_inverse=True)[1], self.weights, level=SURE)
+        least = float(chance.min())
+        if few:
+            worth = means.worth(adds, np.unique(self.codes, return_inverse=True)[1], self.weights, level=SURE)
+        else:
+            between = _Between.of(e, d, self.sums(adds).varies)
 
         def limits(a: float, side: int = 0) -> tuple[float, float]:
             """Limits of the mean that is 0 at the coefficient; of the lower or upper one alone where `side` says so."""
-            if few:
-                own = (1 - a) * chance - apart
-                low = min((1 - a) * least - most[0], float(own.min())) if side <= 0 else -np.inf
-                high = max((1 - a) * most[1], float(own.max())) if side >= 0 else np.inf
-                pairs = means.Sums(self.weights * own, self.weights)
-                return means.bounded_limits(pairs, (low, high), self.level, worth)
-            found = means.of_sums(means.Sums((1 - a) * e.total - d.total, d.size, varies), self.level)
-            return found.low, found.high
+            if not few:
+                return between.limits(1 - a, self.level)
+            own = (1 - a) * chance - apart
+            low = min((1 - a) * least - most[0], float(own.min())) if side <= 0 else -np.inf
+            high = max((1 - a) * most[1], float(own.max())) if side >= 0 else np.inf
+            pairs = means.Sums(self.weights * own, self.weights)
+            return means.bounded_limits(pairs, (low, high), self.level, worth)
 
         if n_units > MANY and not few:
             # The limits are then as far from the estimate as the slope says.
             ends, slope = limits(estimate), float(e.total.sum() / e.size.sum())
             low, high = (min(max(estimate + end / slope, -1.0), 1.0) for end in ends)
             return told.replace(low=min(low, estimate), high=max(high, estimate))
-        low = checks.farthest(lambda a: limits(a, -1)[0] > 0, estimate, -1.0)
-        high = checks.farthest(lambda a: limits(a, 1)[1] < 0, estimate, 1.0)
+        low = checks.farthest(lambda a: limits(a, -1)[0], estimate, -1.0)
+        high = checks.farthest(lambda a: -limits(a, 1)[1], estimate, 1.0)
         if without is not None and not few and np.isfinite(without).all():
             share = d.size / d.size.sum()
             too_high = float(np.sum((1 - share) * (without - estimate)))
             low, high = (end if abs(end) == 1 else float(np.clip(end - too_high, -1, 1)) for end in (low, high))
         return told.replace(low=min(low, estimate), high=max(high, estimate))
+
+
+class _Between(NamedTuple):
+    """What the limits of some times one mean, less another, are made of: they are asked for at many such times, and
+    each then costs a little arithmetic, however many units there are. They are those of `means.of_sums`.
+
+    Attributes:
+        middles: Both means.
+        squares: Sums over units of the products of their deviations: of one with itself, with the other, and of the
+            other with itself; corrected for how much a unit weighs (CR2). `plain`: not corrected.
+        cubes: As `squares`, of three deviations.
+    """
+
+    middles: tuple[float, float]
+    squares: tuple[float, float, float]
+    plain: tuple[float, float, float]
+    cubes: tuple[float, float, float, float]
+    degrees: float
+    caution: float
+
+    @classmethod
+    def of(cls, one: means.Sums, other: means.Sums, varies: Array | None) -> "_Between":
+        """Args: the sums of both, by the same units of the same size; `varies` as of `means.Sums`."""
+        whole = one.size.sum()
+        share = one.size / whole
+        first, second = (float(own.total.sum() / whole) for own in (one, other))
+        x, y = (one.total - first * one.size) / whole, (other.total - second * other.size) / whole
+        rest = 1 - share
+        return cls(
+            (first, second),
+            (float(x @ (x / rest)), float(x @ (y / rest)), float(y @ (y / rest))),
+            (float(x @ x), float(x @ y), float(y @ y)),
+            (float(x @ x**2), float(x**2 @ y), float(x @ y**2), float(y @ y**2)),
+            means.degrees_of_freedom(share, varies),
+            means.caution(one.size.size),
+        )
+
+    def limits(self, times: float, level: float) -> tuple[float, float]:
+        middle = times * self.middles[0] - self.middles[1]
+        square, plain = (times**2 * one - 2 * times * both + other for one, both, other in (self.squares, self.plain))
+        if plain <= checks.SAME * (times**2 * self.plain[0] + self.plain[2]):  # they differ by rounding
+            return middle, middle
+        one, first, second, other = self.cubes
+        cube = times**3 * one - 3 * times**2 * first + 3 * times * second - other
+        skewness = self.caution * cube / plain**1.5
+        return means.studentised_limits(middle, square**0.5, self.degrees, skewness, level)
 
 
 def _contributions(parts: Parts, share: Array, cells: Index) -> tuple[Array, Array]:
@@ -484,7 +536,7 @@ def _steps(use: Rated) -> Index:
     return steps[place]
 
 
-class Conversion(NamedTuple):
+class Linear(NamedTuple):
     """How grades of a judge become people's: `slope` times the grade plus `shift`."""
 
     slope: float
@@ -494,9 +546,9 @@ class Conversion(NamedTuple):
         """Grades, converted."""
         return self.slope * grades + self.shift
 
-    def rounded(self, span: float, digits: int) -> "Conversion":
+    def rounded(self, span: float, digits: int) -> "Linear":
         """As it is written: the shift with so many decimals, the slope so that it moves no grade by more."""
-        return Conversion(round(self.slope, self.decimals(span, digits)), round(self.shift, digits))
+        return Linear(round(self.slope, self.decimals(span, digits)), round(self.shift, digits))
 
     @staticmethod
     def decimals(span: float, digits: int) -> int:
@@ -504,20 +556,49 @@ class Conversion(NamedTuple):
         return max(2, digits + math.ceil(math.log10(span)))
 
 
+class Curve(NamedTuple):
+    """How grades of a judge become people's where no line fits.
+
+    Each of `grades` becomes the one of `people` in its place. Between two of them a straight line
+    leads from one to the next, and beyond the ends the curve stays as it is at the end. It never
+    falls, so that the judge's order stays.
+    """
+
+    grades: tuple[float, ...]
+    people: tuple[float, ...]
+
+    def of(self, grades: Array) -> Array:
+        """Grades, converted."""
+        return np.asarray(np.interp(grades, self.grades, self.people))
+
+    def rounded(self, span: float, digits: int) -> "Curve":
+        """As it is written: so many decimals of people's grades, enough of the judge's to differ."""
+        finest = Linear.decimals(span, digits)
+        while np.unique(np.round(self.grades, finest)).size < len(self.grades):
+            finest += 1
+        rounded = (np.round(self.grades, finest), np.round(self.people, digits))
+        return Curve(*(tuple(own.tolist()) for own in rounded))
+
+
+Conversion = Linear | Curve
+
+
 class Gain(NamedTuple):
     """A conversion, and the mean squared distance of verdicts and labels before it and after it, on items that it was
-    not fitted to."""
+    not fitted to; of a curve also after the best of what is simpler (nothing, a shift, a line)."""
 
-    line: Conversion
+    conversion: Conversion
     before: float
     after: float
+    simpler: float
 
 
 def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
-    """The shift that takes verdicts to what people say on average, or the line where that is shown to do better; None
-    where neither is shown to bring verdicts closer to the labels of items that it was not fitted to.
+    """The shift that takes verdicts to what people say on average, the line where that is shown to
+    do better, or the rising curve where that is shown to do better still. None where none is shown
+    to bring verdicts closer to the labels of items that it was not fitted to.
 
-    Both are fitted by least squares of labels on verdicts, with one tenth of the units left out at a time. A line
+    All are fitted by least squares of labels on verdicts, a tenth of the units left out at a time. A line
     through two things that both err (Bland and Altman's trend, solved for the label) would make the grades of a good
     judge spread as far as labels of single people do, and so take them away from what people say on average.
 
@@ -527,7 +608,8 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
     fold = rng.permutation(int(use.codes.max()) + 1)[use.codes] % FOLDS
     squared = least = (use.verdicts - use.labels) ** 2
     found, nearest = None, use.verdicts
-    for fit in (_shift, _line):
+    fits: tuple[Callable[[Rated, NDArray[np.bool_]], Conversion], ...] = (_shift, _line, _curve)
+    for fit in fits:
         converted = np.empty(squared.size)
         for held_out in range(FOLDS):
             own = fold == held_out
@@ -541,23 +623,52 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
         most *= float(np.abs(nearest - converted).max())
         gain = use.mean(least - after, (-most, most))
         if gain is not None and gain.low > 0:
-            distances = (float(np.average(each, weights=use.weights)) for each in (squared, after))
-            found, least, nearest = Gain(fit(use, np.ones(fold.size, dtype=bool)), *distances), after, converted
+            whole = fit(use, np.ones(fold.size, dtype=bool))
+            before, now, simpler = (float(np.average(each, weights=use.weights)) for each in (squared, after, least))
+            found, least, nearest = Gain(whole, before, now, simpler), after, converted
     return found
 
 
-def _shift(use: Rated, rows: NDArray[np.bool_]) -> Conversion:
+def _shift(use: Rated, rows: NDArray[np.bool_]) -> Linear:
     apart = use.labels[rows] - use.verdicts[rows]
-    return Conversion(1.0, float(np.average(apart, weights=use.weights[rows])))
+    return Linear(1.0, float(np.average(apart, weights=use.weights[rows])))
 
 
-def _line(use: Rated, rows: NDArray[np.bool_]) -> Conversion:
+def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
     x, y, w = use.verdicts[rows], use.labels[rows], use.weights[rows]
     if checks.is_constant(x):
         return _shift(use, rows)
     centre = float(np.average(x, weights=w))
     slope = float(np.sum(w * (x - centre) * y) / np.sum(w * (x - centre) ** 2))
-    return Conversion(slope, float(np.average(y, weights=w)) - slope * centre)
+    return Linear(slope, float(np.average(y, weights=w)) - slope * centre)
+
+
+def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
+    """The rising curve through what people say on average of each grade or, of many different
+    grades, of each of MOST_KNOTS parts of about the same weight.
+
+    An isotonic regression of single pairs steps wherever chance does. On smooth shapes it was
+    farther from labels that were left out, and nobody could write its steps down.
+
+    References:
+        Barlow and others (1972), Statistical Inference under Order Restrictions.
+    """
+    x, y, w = use.verdicts[rows], use.labels[rows], use.weights[rows]
+    values, place = np.unique(x, return_inverse=True)
+    part = np.arange(values.size)
+    if values.size > MOST_KNOTS:
+        # Equal verdicts stay together: each goes where the weight below it begins.
+        of_values = np.bincount(place, w)
+        below = (np.cumsum(of_values) - of_values) / of_values.sum()
+        part = np.unique(np.floor(below * MOST_KNOTS), return_inverse=True)[1]
+    part = part[place]
+    weight = np.bincount(part, w)
+    grades, means_ = np.bincount(part, w * x) / weight, np.bincount(part, w * y) / weight
+    people = optimize.isotonic_regression(means_, weights=weight).x
+    # Where three in a row are the same, the one in the middle says nothing.
+    needed = np.ones(people.size, dtype=bool)
+    needed[1:-1] = (people[1:-1] != people[:-2]) | (people[1:-1] != people[2:])
+    return Curve(tuple(grades[needed].tolist()), tuple(people[needed].tolist()))
 
 
 class Slice(NamedTuple):

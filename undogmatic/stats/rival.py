@@ -31,6 +31,10 @@ class Voice(NamedTuple):
         """Of some items."""
         return Voice(self.mean[rows], self.square[rows])
 
+    def beside(self, other: Voice) -> Voice:
+        """Of these items and then of others."""
+        return Voice(np.vstack([self.mean, other.mean]), np.vstack([self.square, other.square]))
+
 
 def voice(mean: Array) -> Voice:
     """A side that says one thing of each item."""
