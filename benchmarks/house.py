@@ -2,6 +2,8 @@
 
     python -m benchmarks.house              the table, and the rooms with their lines
     python -m benchmarks.house --walk       also follow the config through a run of `model=patterns` (seconds)
+    python -m benchmarks.house --seconds    also measure a table at both doors (half a minute)
+    python -m benchmarks.house --beside httpx dspy   also measure how dense other packages are
 
 The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their order.
 """
@@ -11,12 +13,18 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
+import importlib.util
+import io
+import os
+import resource
+import subprocess
 import sys
 import tempfile
+import tokenize
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from scipy.sparse import csr_array
@@ -152,6 +160,148 @@ def lines(folder: Path) -> int:
     return sum(len(path.read_bytes().splitlines()) for path in folder.rglob("*.py"))
 
 
+LONG = 100
+"""Characters of a line from which on it is counted as long, where it has more."""
+LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+class Density(NamedTuple):
+    """How dense some source is. A line of code is one that is neither blank nor part of a docstring
+    nor a comment alone; shares are of the lines that are not blank."""
+
+    nodes: int
+    comprehensions: int
+    filled: int
+    code: int
+    comments: int
+    long: int
+
+    @classmethod
+    def of(cls, source: str) -> Density:
+        """Counted in the source of a module."""
+        nodes = list(ast.walk(ast.parse(source)))
+        texts = source.splitlines()
+        comments: set[int] = set()
+        covered: set[int] = set()
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                comments.add(token.start[0])
+            elif token.type not in LAYOUT:
+                covered |= set(range(token.start[0], token.end[0] + 1))
+        return cls(
+            nodes=len(nodes),
+            comprehensions=sum(isinstance(node, COMPREHENSIONS) for node in nodes),
+            filled=sum(bool(text.strip()) for text in texts),
+            code=len(covered - _documented(nodes)),
+            comments=len(comments - covered),  # behind code on its line, it is no line of its own
+            long=sum(len(text) > LONG for text in texts),
+        )
+
+    def __add__(self, other: tuple[int, ...]) -> Density:  # type: ignore[override]
+        return Density(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _documented(nodes: list[ast.AST]) -> set[int]:
+    """The lines of texts that stand alone: docstrings, also those of attributes."""
+    found: set[int] = set()
+    for node in nodes:
+        alone = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(alone, ast.Constant) and isinstance(alone.value, str):
+            found |= set(range(alone.lineno, (alone.end_lineno or alone.lineno) + 1))
+    return found
+
+
+@functools.cache
+def density(folder: Path = PACKAGE) -> Density:
+    """How dense the modules below a folder are."""
+    counted = Density(0, 0, 0, 0, 0, 0)
+    for path in folder.rglob("*.py"):
+        counted += Density.of(path.read_text(encoding="utf-8"))
+    return counted
+
+
+def dense(counted: Density) -> dict[str, float]:
+    """What says how hard some code is to read."""
+    return {
+        "nodes per line of code": counted.nodes / counted.code,
+        f"lines past {LONG} characters, in 100": 100 * counted.long / counted.filled,
+        "comments, in 100 lines": 100 * counted.comments / counted.filled,
+        "comprehensions, in 100 lines of code": 100 * counted.comprehensions / counted.code,
+    }
+
+
+def beside(names: list[str]) -> None:
+    """Print the same of other installed packages, as a measure.
+
+    Raises:
+        SystemExit: A package is not installed.
+    """
+    for name in names:
+        found = importlib.util.find_spec(name)
+        if found is None or not found.submodule_search_locations:
+            raise SystemExit(f"the package {name} is not installed here.")
+        print()
+        for what, number in dense(density(Path(found.submodule_search_locations[0]))).items():
+            print(f"{f'{name}: {what}':53} {number:7.1f}")
+
+
+def room_arrows(arrows: Mapping[str, set[str]]) -> set[tuple[str, str]]:
+    """The pairs of rooms of which one imports the other; each construct is a room of its own."""
+
+    def room(module: str) -> str:
+        parts = module.split(".")
+        return ".".join(parts[:2]) if parts[0] == "constructs" else parts[0]
+
+    pairs = {(room(module), room(other)) for module, others in arrows.items() for other in others}
+    return {(one, other) for one, other in pairs if one != other}
+
+
+TABLE = "data/check/demo.csv"
+DOORS = {
+    "seconds of `check` on a table": ["undogmatic.cli", "check", TABLE, "--judge", "judge_keyword"],
+    "seconds of `run dataset=verdicts` on it": [
+        "undogmatic.run",
+        "dataset=verdicts",
+        f"dataset.path={TABLE}",
+        "dataset.columns.judge=judge_keyword",
+        "dataset.kind=pass_fail",
+        "analysis=labelled",
+        "tracking=none",
+    ],
+}
+"""The same table and the same question at both doors."""
+LOADING = "seconds of loading Hydra and MLflow"
+
+
+def seconds() -> dict[str, float]:
+    """Measure what a table costs at both doors, beside what loading libraries costs there.
+
+    Seconds are those of a processor. Each command is a process of its own, as when it is typed.
+    """
+    measured = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for what, words in DOORS.items():
+            own = [f"hydra.run.dir={folder}"] if "run" in words[0] else []
+            measured[what] = _processor("-m", *words, *own)
+    return measured | {LOADING: _processor("-c", "import hydra, mlflow")}
+
+
+def _processor(*words: str) -> float:
+    """Seconds of a processor that `python WORDS` takes.
+
+    Raises:
+        subprocess.CalledProcessError: It did not end well.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    known = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, *words], cwd=ROOT, env=known, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def room_lines() -> dict[str, int]:
     """Lines per room."""
     counted = dict.fromkeys(ROOMS, 0)
@@ -207,11 +357,16 @@ def _parts(value: Any) -> Iterator[int]:
             yield from _parts(inner)
 
 
-def table() -> dict[str, int]:
+def table() -> dict[str, float]:
     """What the goals of the house speak of, counted."""
     parsed = trees()
+    counted = density()
     return {
         "lines of the package": lines(PACKAGE),
+        "syntax nodes of the package": counted.nodes,
+        f"lines past {LONG} characters": counted.long,
+        **dense(counted),
+        "arrows between rooms": len(room_arrows(arrows(parsed))),
         "lines of the tests": lines(ROOT / "tests"),
         "modules": len(list(PACKAGE.rglob("*.py"))),
         "modules at the root": len(list(PACKAGE.glob("*.py"))),
@@ -234,16 +389,23 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--walk", action="store_true", help="also follow the config through a run")
-    counted = table()
-    if parser.parse_args().walk:
+    parser.add_argument("--seconds", action="store_true", help="also measure both doors")
+    others = "also measure these installed packages, e.g. httpx dspy"
+    parser.add_argument("--beside", nargs="+", default=[], metavar="PACKAGE", help=others)
+    typed, counted = parser.parse_args(), table()
+    if typed.walk:
         rooms, climbs = walk()
         counted |= {"modules that the config passes": len(rooms), "climbs on its way": climbs}
+    if typed.seconds:
+        counted |= seconds()
     print(f"{'':45} {'now':>7} {'at most':>8}")
     for name, number in counted.items():
-        print(f"{name:45} {number:7,} {HOUSE['goals'].get(name, ''):>8}")
+        shown = f"{number:7,}" if isinstance(number, int) else f"{number:7.1f}"
+        print(f"{name:45} {shown} {HOUSE['goals'].get(name, ''):>8}")
     print(f"\n{'room':45} {'lines':>7}")
     for room, number in room_lines().items():
         print(f"{room:45} {number:7,}")
+    beside(typed.beside)
 
 
 if __name__ == "__main__":

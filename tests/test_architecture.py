@@ -42,6 +42,22 @@ def test_a_circle_is_seen() -> None:
     assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
 
+def test_lines_nodes_and_comments_are_counted() -> None:
+    source = '''"""Says what it is.\n\nAnd more."""\n\n# why\nx = [n for n in y]  # behind code\n'''
+    long = f"z = '{'a' * 100}'\n"
+    counted = house.Density.of(source + long)
+    assert (counted.filled, counted.code, counted.comments, counted.long) == (5, 2, 1, 1)
+    assert counted.comprehensions == 1
+    assert counted.nodes == len(list(ast.walk(ast.parse(source + long))))
+    assert counted + counted == house.Density(*(2 * number for number in counted))
+
+
+def test_arrows_are_counted_between_rooms() -> None:
+    imports = {"a.x": {"b.y", "b.z", "a.w"}, "constructs.p.q": {"constructs.r.s", "b.y"}}
+    others = {("constructs.p", "constructs.r"), ("constructs.p", "b")}
+    assert house.room_arrows(imports) == {("a", "b"), *others}
+
+
 @pytest.mark.parametrize(
     ("source", "count"),
     [

@@ -1,0 +1,1 @@
+"""Stores what the commands answer and says what has changed since: a redesign's safety net."""
