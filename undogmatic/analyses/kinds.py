@@ -496,10 +496,10 @@ def _formula(found: Gain, written: Conversion, span: float, digits: int, own: Ju
     """The sentence that says how a grade is converted, and how much nearer to people's that brings it."""
     values: dict[str, Any] = {"before": found.before, "after": found.after, "digits": digits}
     if isinstance(written, Curve):
-        points = zip(written.grades, written.people, strict=True)
-        values["points"] = [
+        knots = zip(written.grades, written.people, strict=True)
+        values["knots"] = [
             Finding("kinds.curve_point", {"grade": grade, "people": people, "digits": digits})
-            for grade, people in points
+            for grade, people in knots
         ]
         return Finding("kinds.convert_curve", values | {"simpler": found.simpler})
     values |= {"slope": written.slope, "shift": abs(written.shift), "adds": int(written.shift > 0)}

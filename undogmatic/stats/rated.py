@@ -33,7 +33,7 @@ FEWEST_IN_BAND = 10
 MOST_VALUES = 7
 """Of no more different verdicts, such as the grades of a short scale, each is a band where it has enough units."""
 MOST_KNOTS = 10
-"""Points of a curve that converts grades: one a grade, or of more grades one for each tenth."""
+"""Knots of a curve that converts grades: one a grade, or of more grades one for each tenth."""
 FOLDS = 10
 MANY_WITHOUT = 500
 """With more units leaving one out says nothing of how far a coefficient is off on average: far less than its error."""
