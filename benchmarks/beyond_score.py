@@ -1,9 +1,11 @@
-"""How often a doubt is believed to know more than the score: functions of the score, noise, and doubts that know.
+"""How often a doubt is believed to know more than the score: functions of the score, noise, and
+doubts that know.
 
     python -m benchmarks.beyond_score --texts 30 46 150 --seeds 400
 
-The results lie in results/beyond_score.csv: one row per judge, doubt and number of texts, with the share of the trials
-in which the interval lay above 0 (`believed`) and in which the doubt was named a function of the score (`named`).
+The results lie in results/beyond_score.csv: one row per judge, doubt and number of texts, with the
+share of the trials in which the interval lay above 0 (`believed`) and in which the doubt was named
+a function of the score (`named`).
 """
 
 from __future__ import annotations
@@ -29,13 +31,21 @@ def judges(n: int, draw: np.random.Generator) -> Iterator[tuple[str, Array, Arra
     levels = draw.choice([0, 25, 50, 75, 100.0], n)
     yield "random", uniform[0], uniform[1]
     yield "random, labels at the ends", uniform[0], draw.choice([10, 90], n) + draw.normal(0, 3, n)
-    yield "near the middle, labels at the ends", _within(draw.normal(50, 5, n)), draw.choice([5.0, 95.0], n)
+    yield (
+        "near the middle, labels at the ends",
+        _within(draw.normal(50, 5, n)),
+        draw.choice([5.0, 95.0], n),
+    )
     yield "good", _within(uniform[1] + draw.normal(0, 8, n)), uniform[1]
     right = _within(uniform[0] + draw.normal(0, 3, n))
     yield "right below the middle only", uniform[0], np.where(uniform[0] < 50, right, uniform[1])
     yield "drawn to the middle", _within(50 + 0.4 * (levels - 50) + draw.normal(0, 10, n)), levels
     yield "five scores", np.round(_within(levels + draw.normal(0, 30, n)) / 25) * 25, levels
-    yield "eleven scores", np.round(_within(uniform[1] + draw.normal(0, 30, n)) / 10) * 10, uniform[1]
+    yield (
+        "eleven scores",
+        np.round(_within(uniform[1] + draw.normal(0, 30, n)) / 10) * 10,
+        uniform[1],
+    )
     yield "at the ends", 100 * draw.beta(0.3, 0.3, n), uniform[1]
     yield "random, one label", uniform[0], np.full(n, 37.0)
     yield "random, labels nearly one", uniform[0], 37 + draw.normal(0, 4, n)
@@ -46,7 +56,12 @@ def judges(n: int, draw: np.random.Generator) -> Iterator[tuple[str, Array, Arra
 def fakes(s: Array, draw: np.random.Generator) -> Iterator[tuple[str, Array]]:
     """Doubts that know nothing beyond the score."""
     fold = np.abs(s - MIDDLE)
-    yield from {"near the middle": -fold, "far from it": fold, "score": s, "score reversed": -s}.items()
+    yield from {
+        "near the middle": -fold,
+        "far from it": fold,
+        "score": s,
+        "score reversed": -s,
+    }.items()
     yield from {"far from 37": np.abs(s - 37), "near 37": -np.abs(s - 37), "step": s > 30}.items()
     yield from {
         "band": (s > 30) & (s < 45),
@@ -59,7 +74,8 @@ def fakes(s: Array, draw: np.random.Generator) -> Iterator[tuple[str, Array]]:
 
 
 def knowing(n: int, draw: np.random.Generator) -> Iterator[tuple[str, Array, Array, Array]]:
-    """Name, doubt, scores and errors of doubts that know: the spread of the noise, or the error itself in part."""
+    """Name, doubt, scores and errors of doubts that know: the spread of the noise, or the error
+    itself in part."""
     label, spread = draw.uniform(0, 100, n), 8 * np.exp(draw.normal(0, 0.6, n))
     score = _within(label + spread * draw.normal(size=n))
     error = np.abs(score - label)
@@ -86,7 +102,9 @@ def run(texts: int, seeds: int, only: list[str]) -> pd.DataFrame:
         for doubt, values, score, error in knowing(texts, draw):
             rows.append(("good, noise of many sizes", doubt, *_trial(values, error, score)))
     table = pd.DataFrame(rows, columns=["judge", "doubt", "believed", "named"])
-    found = table.groupby(["judge", "doubt"], sort=False)[["believed", "named"]].mean().reset_index()
+    found = (
+        table.groupby(["judge", "doubt"], sort=False)[["believed", "named"]].mean().reset_index()
+    )
     return found.assign(texts=texts, seeds=seeds)
 
 

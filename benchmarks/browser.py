@@ -1,4 +1,5 @@
-"""Drives a headless Chromium by its DevTools protocol: opens pages, runs JavaScript, presses keys, takes pictures."""
+"""Drives a headless Chromium by its DevTools protocol: opens pages, runs JavaScript, presses keys,
+takes pictures."""
 
 import asyncio
 import base64
@@ -11,13 +12,30 @@ from pathlib import Path
 from typing import Any
 
 CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"))), None
+    filter(
+        None,
+        map(
+            shutil.which,
+            ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"),
+        ),
+    ),
+    None,
 )
 _OPTIONS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --remote-debugging-port=0"
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
+    " --disable-background-networking --disable-component-update --disable-sync"
+    " --remote-debugging-port=0"
 ).split()
-_KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowDown": 40, "End": 35, "Home": 36, "Tab": 9}
+_KEYS = {
+    "Enter": 13,
+    "Escape": 27,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowDown": 40,
+    "End": 35,
+    "Home": 36,
+    "Tab": 9,
+}
 
 
 class Browser:
@@ -27,7 +45,8 @@ class Browser:
         self.socket, self.number, self.events = socket, 0, list[dict[str, Any]]()
 
     async def call(self, method: str, **parameters: Any) -> Any:
-        """The result of a method of the protocol; what the browser tells meanwhile is kept in `events`."""
+        """The result of a method of the protocol; what the browser tells meanwhile is kept in
+        `events`."""
         self.number += 1
         await self.socket.send_json({"id": self.number, "method": method, "params": parameters})
         while (told := await self.socket.receive_json(timeout=60)).get("id") != self.number:
@@ -36,7 +55,9 @@ class Browser:
 
     async def js(self, expression: str) -> Any:
         """The value of an expression; of a promise, what it comes to."""
-        told = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        told = await self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in told:
             raise AssertionError(f"{expression[:200]}: {told['exceptionDetails']}")
         return told["result"].get("value")
@@ -47,21 +68,30 @@ class Browser:
             if await self.js(expression):
                 return
             await asyncio.sleep(0.02)
-        raise AssertionError(f"{expression} did not come true: {await self.js('document.body.innerText')}")
+        raise AssertionError(
+            f"{expression} did not come true: {await self.js('document.body.innerText')}"
+        )
 
     async def key(self, key: str) -> None:
         """Press a key."""
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         for kind in ("keyDown", "keyUp"):
             await self.call(
-                "Input.dispatchKeyEvent", type=kind, key=key, text=text if kind == "keyDown" else "",
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                text=text if kind == "keyDown" else "",
                 windowsVirtualKeyCode=_KEYS.get(key, ord(key[0])),
-            )  # fmt: skip
+            )
 
     async def size(self, width: int, height: int = 800, dark: bool = False) -> None:
         """Set the size of the window and the colour scheme that its user prefers."""
         await self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         await self.call("Emulation.setEmulatedMedia", features=scheme)
@@ -90,8 +120,14 @@ async def browsing(url: str = "about:blank") -> AsyncIterator[Browser]:
             port = port_file.read_text().split()[0]
             async with aiohttp.ClientSession() as session:
                 async with session.get(f"http://127.0.0.1:{port}/json") as answer:
-                    tab = next(each for each in await answer.json(content_type=None) if each["type"] == "page")
-                async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+                    tab = next(
+                        each
+                        for each in await answer.json(content_type=None)
+                        if each["type"] == "page"
+                    )
+                async with session.ws_connect(
+                    tab["webSocketDebuggerUrl"], max_msg_size=0
+                ) as socket:
                     browser = Browser(socket)
                     for domain in ("Page", "Runtime", "Log"):
                         await browser.call(f"{domain}.enable")

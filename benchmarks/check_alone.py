@@ -1,10 +1,12 @@
-"""How often is what a judge "may decide alone" promised wrongly, and how much of what it could decide does it get?
+"""How often is what a judge "may decide alone" promised wrongly, and how much of what it could
+decide does it get?
 
     python -m benchmarks.check_alone --seeds 500 --write
 
-Made-up judges whose chance of being right is a known function of their confidence. A promise is broken where the true
-rate of agreement above the threshold is below the one promised. The best possible share is that of a threshold set by
-somebody who knows the function. Results are in results/check_alone.csv.
+Made-up judges whose chance of being right is a known function of their confidence. A promise is
+broken where the true rate of agreement above the threshold is below the one promised. The best
+possible share is that of a threshold set by somebody who knows the function. Results are in
+results/check_alone.csv.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ JUDGES: dict[str, Callable[[Array], Array]] = {
 
 
 class Trial(NamedTuple):
-    """The share that the judge may decide alone, and whether it agrees less often there than promised."""
+    """The share that the judge may decide alone, and whether it agrees less often there than
+    promised."""
 
     share: float
     broken: bool
@@ -55,10 +58,16 @@ def trial(right: Callable[[Array], Array], n: int, seed: int, items: int = 2) ->
     said = said.assign(verdict=verdicts, confidence=1 - doubt, reason=None, place="")
     labels = pd.DataFrame({"item": names[:n], "criterion": "c", "rater": "r", "label": truth[:n]})
     about = pd.DataFrame({"group": names}, index=pd.Index(names, name="item"))
-    table = VerdictTable("pass_fail", said, labels, about, categories=("fail", "pass"), selection="random")
+    table = VerdictTable(
+        "pass_fail", said, labels, about, categories=("fail", "pass"), selection="random"
+    )
     told, options = Told(), CheckOptions()
     alone.tell(table.of("j", "c"), told, options)
-    limits = [noted.values["limit"].values["threshold"] for noted in told.notes if noted.key == "alone.share"]
+    limits = [
+        noted.values["limit"].values["threshold"]
+        for noted in told.notes
+        if noted.key == "alone.share"
+    ]
     if not limits:
         return Trial(0.0, False)
     share = 1 - limits[0]
@@ -73,7 +82,9 @@ def rate_up_to(right: Callable[[Array], Array], share: float) -> float:
 def best(right: Callable[[Array], Array], rate: float = 0.9) -> float:
     """The largest share with the promised rate."""
     shares = np.linspace(0.001, 1, 1000)
-    return float(max((share for share in shares if rate_up_to(right, share) >= rate - 1e-9), default=0.0))
+    return float(
+        max((share for share in shares if rate_up_to(right, share) >= rate - 1e-9), default=0.0)
+    )
 
 
 def main() -> None:
@@ -89,7 +100,10 @@ def main() -> None:
             found = [trial(right, n, seed) for seed in range(options.seeds)]
             row: dict[str, Any] = {"judge": name, "labels": n, "seeds": options.seeds}
             row |= {"broken": round(float(np.mean([one.broken for one in found])), 4)}
-            row |= {"share": round(float(np.mean([one.share for one in found])), 3), "best": round(best(right), 3)}
+            row |= {
+                "share": round(float(np.mean([one.share for one in found])), 3),
+                "best": round(best(right), 3),
+            }
             rows.append(row)
             print(row, flush=True)
     if options.write:

@@ -1,10 +1,13 @@
-"""How often does a judge at the limit pass `undogmatic check` at least once, if people look again and again?
+"""How often does a judge at the limit pass `undogmatic check` at least once, if people look again
+and again?
 
-    python -m benchmarks.check_looks --seeds 150 --write     # writes benchmarks/results/check_looks.csv
+    python -m benchmarks.check_looks --seeds 150 --write     # writes
+    benchmarks/results/check_looks.csv
 
-The judge's true agreement is the limit itself (kappa 0.4 over pass and fail in equal parts), so it deserves no Yes. Its
-texts say nothing about labels or verdicts. Each sample is looked at when so many of its items are labelled; the first
-line is a chance of passing at one look, the last that of passing at any of them.
+The judge's true agreement is the limit itself (kappa 0.4 over pass and fail in equal parts), so it
+deserves no Yes. Its texts say nothing about labels or verdicts. Each sample is looked at when so
+many of its items are labelled; the first line is a chance of passing at one look, the last that of
+passing at any of them.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ RESULTS = Path(__file__).parent / "results" / "check_looks.csv"
 LOOKS = (40, 60, 80, 100, 150, 200, 300, 400)
 """How many items are labelled when somebody looks."""
 MISTAKEN = 0.3
-"""The share of wrong verdicts: with half of the labels pass, kappa is then 1 - 2 x 0.3 = 0.4, the limit."""
+"""The share of wrong verdicts: with half of the labels pass, kappa is then 1 - 2 x 0.3 = 0.4, the
+limit."""
 
 
 def sample(seed: int) -> list[bool]:
@@ -36,16 +40,22 @@ def sample(seed: int) -> list[bool]:
     verdicts = turned(whole.meaning, MISTAKEN, rng)
     believed = []
     for n in LOOKS:
-        part = whole._replace(texts=whole.texts[:n], meaning=whole.meaning[:n], system=whole.system[:n])
+        part = whole._replace(
+            texts=whole.texts[:n], meaning=whole.meaning[:n], system=whole.system[:n]
+        )
         with threadpool_limits(1):
-            (answer,) = check(table([part], {None: verdicts[:n]}, [part.meaning]), CheckOptions()).judges
+            (answer,) = check(
+                table([part], {None: verdicts[:n]}, [part.meaning]), CheckOptions()
+            ).judges
         believed.append(answer.standing == "supported")
     return believed
 
 
 def main() -> None:
     """Print how often a judge at the limit is believed at each look, and at any look so far."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=150)
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.name}")
     given = parser.parse_args()

@@ -1,9 +1,11 @@
-"""Measures how long `undogmatic check` takes from the start of the command, beside importing pandas alone.
+"""Measures how long `undogmatic check` takes from the start of the command, beside importing pandas
+alone.
 
     python -m benchmarks.check_seconds [--times 3]
 
-Prints seconds on the clock and of the processor (medians), and the share of the limit that the clock takes: 3 s for the
-demo and for 1,000 verdicts, 30 s for 100,000. Where others use the machine, look at the processor's seconds.
+Prints seconds on the clock and of the processor (medians), and the share of the limit that the
+clock takes: 3 s for the demo and for 1,000 verdicts, 30 s for 100,000. Where others use the
+machine, look at the processor's seconds.
 """
 
 from __future__ import annotations
@@ -19,18 +21,24 @@ from pathlib import Path
 
 import numpy as np
 
-WORDS = "river stone lamp winter paper bridge copper garden signal velvet harbour morning thunder market".split()
+WORDS = (
+    "river stone lamp winter paper bridge copper garden signal velvet harbour morning thunder"
+    " market".split()
+)
 
 
 def table(path: Path, n: int) -> Path:
-    """A file with texts, labels of one person and verdicts of one judge who agrees in nine of ten."""
+    """A file with texts, labels of one person and verdicts of one judge who agrees in nine of
+    ten."""
     rng = np.random.default_rng(n)
     lines = ["id,text,human,judge"]
     for k in range(n):
         label = rng.random() < 0.5
         verdict = label != (rng.random() < 0.1)
         text = " ".join(rng.choice(WORDS, size=20))
-        lines.append(f"i{k},{text} {k},{'pass' if label else 'fail'},{'pass' if verdict else 'fail'}")
+        lines.append(
+            f"i{k},{text} {k},{'pass' if label else 'fail'},{'pass' if verdict else 'fail'}"
+        )
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -49,7 +57,9 @@ def seconds(words: list[str], times: int) -> tuple[float, float]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--times", type=int, default=3)
     times = parser.parse_args().times
     command = [sys.executable, "-m", "undogmatic.cli"]

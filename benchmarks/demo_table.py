@@ -1,7 +1,9 @@
-"""Makes `data/check/demo.csv`, the example of `undogmatic demo`: replies of a shop, three people, three judges.
+"""Makes `data/check/demo.csv`, the example of `undogmatic demo`: replies of a shop, three people,
+three judges.
 
-The truth is known, since this program made it: a reply is right if its sum follows from the price and the count in the
-question. Right replies give a reason a little more often than wrong ones, so that counting words is worth something.
+The truth is known, since this program made it: a reply is right if its sum follows from the price
+and the count in the question. Right replies give a reason a little more often than wrong ones, so
+that counting words is worth something.
 
     python -m benchmarks.demo_table > data/check/demo.csv
 """
@@ -41,7 +43,11 @@ CLOSINGS = (
     "Shipping is free this month.",
     "Have a good day.",
 )
-SUMS = ("You would pay {total} euros.", "The total comes to {total} euros.", "That makes {total} euros in all.")
+SUMS = (
+    "You would pay {total} euros.",
+    "The total comes to {total} euros.",
+    "That makes {total} euros in all.",
+)
 
 
 def rows(seed: int = 24) -> Iterator[dict[str, object]]:
@@ -55,7 +61,11 @@ def rows(seed: int = 24) -> Iterator[dict[str, object]]:
         return "pass" if right != (rng.random() < error) else "fail"
 
     for item in range(1, N + 1):
-        n, price, things = int(rng.integers(3, 13)), int(rng.integers(4, 60)), OBJECTS[rng.integers(len(OBJECTS))]
+        n, price, things = (
+            int(rng.integers(3, 13)),
+            int(rng.integers(4, 60)),
+            OBJECTS[rng.integers(len(OBJECTS))],
+        )
         right = rng.random() < 0.5
         wrong = n * price + int(rng.choice([-10, -price, price, 10, 2 * price, 9]))
         gives_reason = rng.random() < (0.68 if right else 0.32)
@@ -65,7 +75,10 @@ def rows(seed: int = 24) -> Iterator[dict[str, object]]:
         yield {
             "item": f"reply-{item:03d}",
             "text": f"{question}\n{' '.join(reply)}",
-            **{f"human_{rater}": said(right, error) for rater, error in (("ana", 0.03), ("ben", 0.06), ("eva", 0.05))},
+            **{
+                f"human_{rater}": said(right, error)
+                for rater, error in (("ana", 0.03), ("ben", 0.06), ("eva", 0.05))
+            },
             "judge_careful": said(right, 0.08),
             "judge_keyword": "pass" if gives_reason else "fail",
             "judge_generous": "pass" if rng.random() < 0.96 else "fail",

@@ -1,12 +1,13 @@
 """How often is a judge without merit believed, and a good one not?
 
-    python -m benchmarks.fakes                       # all, hours; writes benchmarks/results/fakes.csv
-    python -m benchmarks.fakes --seeds 20 --pairs 46 --worlds apart
+    python -m benchmarks.fakes                       # all, hours; writes
+    benchmarks/results/fakes.csv python -m benchmarks.fakes --seeds 20 --pairs 46 --worlds apart
 
-Every judge of tests/fakes gives its scores to `analysis=ab` as it ships, on made-up pairs: with surfaces "alike",
-"between" or "apart" (the treatment longer by 0.5 or 1.5 standard deviations, with more capitals and commas). Each seed
-draws new texts and new scores. Rows that are in the results are not made again (`--again` makes all).
-new scores. Rows that are in the results are not made again (`--again` makes all).
+Every judge of tests/fakes gives its scores to `analysis=ab` as it ships, on made-up pairs: with
+surfaces "alike", "between" or "apart" (the treatment longer by 0.5 or 1.5 standard deviations, with
+more capitals and commas). Each seed draws new texts and new scores. Rows that are in the results
+are not made again (`--again` makes all). new scores. Rows that are in the results are not made
+again (`--again` makes all).
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ STANDINGS = ("supported", "refuted", "undecided")
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Kernels of the same texts, their eigenvectors and the patterns of a text are found once for all judges of a
-    world: they do not depend on the scores."""
+    """Kernels of the same texts, their eigenvectors and the patterns of a text are found once for
+    all judges of a world: they do not depend on the scores."""
     known: dict[object, Any] = {}
 
     def once(function: Callable[..., Any], key: Callable[..., object]) -> Callable[..., Any]:
@@ -82,7 +83,12 @@ def on_items(judges: Sequence[str], items: Sequence[Item], seed: int) -> list[St
         for name in judges:
             said = (FAKES | GOOD)[name](items, np.random.default_rng((seed, len(items))))
             by_id = {item.id: score for item, score in zip(items, said, strict=True)}
-            given = Pairs({c: side.assign(score=_scores(side["item_id"], by_id)) for c, side in pairs.sides.items()})
+            given = Pairs(
+                {
+                    c: side.assign(score=_scores(side["item_id"], by_id))
+                    for c, side in pairs.sides.items()
+                }
+            )
             found.append(analysis.ruling(table, given, np.random.default_rng(0)).standing)
     return found
 
@@ -117,18 +123,29 @@ def main() -> None:
         for n in given.pairs:
             for world in given.worlds:
                 enough = defaultdict(int, {key: row["seeds"] for key, row in rows.items()})
-                wanted = [name for name in given.judges if given.again or enough[world, n, name] < given.seeds]
+                wanted = [
+                    name
+                    for name in given.judges
+                    if given.again or enough[world, n, name] < given.seeds
+                ]
                 if not wanted:
                     continue
                 counts: dict[str, Counter[str | None]] = defaultdict(Counter)
-                for found in pool.map(partial(one_world, wanted, world, n), range(given.seeds), chunksize=2):
+                for found in pool.map(
+                    partial(one_world, wanted, world, n), range(given.seeds), chunksize=2
+                ):
                     for name, standing in zip(wanted, found, strict=True):
                         counts[name][standing] += 1
                 for name in wanted:
                     row = {"world": world, "pairs": n, "judge": name, "seeds": given.seeds}
-                    rows[world, n, name] = row | {standing: counts[name][standing] for standing in STANDINGS}
+                    rows[world, n, name] = row | {
+                        standing: counts[name][standing] for standing in STANDINGS
+                    }
                     if name in GOOD or counts[name]["supported"]:
-                        print("  ".join(str(value) for value in rows[world, n, name].values()), flush=True)
+                        print(
+                            "  ".join(str(value) for value in rows[world, n, name].values()),
+                            flush=True,
+                        )
                 print(f"{world}, {n} pairs: {len(wanted)} judges done", flush=True)
                 pd.DataFrame(rows.values()).to_csv(given.out, index=False)
 

@@ -1,11 +1,14 @@
-"""How often a sweep whose jobs do not differ shows a difference: the family-wise error over all measures together.
+"""How often a sweep whose jobs do not differ shows a difference: the family-wise error over all
+measures together.
 
-python -m benchmarks.family [--seeds 400] [--jobs 3] [--worlds plain clustered skewed levels] [--write]
+python -m benchmarks.family [--seeds 400] [--jobs 3] [--worlds plain clustered skewed levels]
+[--write]
 
-Every job is a judge of the same quality: its scores, its doubt, its confidence and its intervals are drawn anew around
-what the items share. `error` is the share of sweeps in which any corrected p-value lies below 0.05, `shown` that in
-which any job is called better, worse, higher or lower than another, `missed` that in which any interval leaves out 0.
-All three should be at most 0.05; 400 sweeps tell 0.05 from 0.08. `--write` keeps the table in results/family.csv.
+Every job is a judge of the same quality: its scores, its doubt, its confidence and its intervals
+are drawn anew around what the items share. `error` is the share of sweeps in which any corrected
+p-value lies below 0.05, `shown` that in which any job is called better, worse, higher or lower than
+another, `missed` that in which any interval leaves out 0. All three should be at most 0.05; 400
+sweeps tell 0.05 from 0.08. `--write` keeps the table in results/family.csv.
 """
 
 from __future__ import annotations
@@ -40,9 +43,9 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
     """Jobs of equal judges on the same texts.
 
     Args:
-        world: "plain": normal errors; "clustered": most of an error, a doubt and a width is that of the group, of four
-            texts; "skewed": errors of a few texts are many times those of the others; "levels": scores are levels of
-            the rubric, and many agree.
+        world: "plain": normal errors; "clustered": most of an error, a doubt and a width is that of
+            the group, of four texts; "skewed": errors of a few texts are many times those of the
+            others; "levels": scores are levels of the rubric, and many agree.
         n_pairs: Of two texts, one of label 100 and one of label 0.
         n_jobs: At least two.
         seed: Of all that is drawn.
@@ -62,11 +65,14 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
 
     jobs = {}
     for number in range(n_jobs):
-        score = np.clip(label + np.where(label > 50, -1, 1) * (20 + hardness) + 12 * noise(), 0, 100)
+        score = np.clip(
+            label + np.where(label > 50, -1, 1) * (20 + hardness) + 12 * noise(), 0, 100
+        )
         score = np.round(score / 25) * 25 if world == "levels" else score
         error, width = np.abs(score - label), 30 + 10 * np.abs(noise())
         items = pd.DataFrame(
-            {"unit": [f"group {g}" for g in group], "score": score, "truth": label, "error": error}, index
+            {"unit": [f"group {g}" for g in group], "score": score, "truth": label, "error": error},
+            index,
         )
         items["right"] = (error <= 30).astype(float)
         items["uncertainty"], items["width"] = np.abs(error + 20 * noise()), width
@@ -81,8 +87,13 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
             seconds=np.exp(noise()),
         )
         config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
-        facts = {"dataset_digest": "same", "headline": LABELLED}  # so that correlations with labels are compared, too
-        jobs[f"judge {number}"] = Job(number, {}, config, facts, {}, scores, "finished", items=items)
+        facts = {
+            "dataset_digest": "same",
+            "headline": LABELLED,
+        }  # so that correlations with labels are compared, too
+        jobs[f"judge {number}"] = Job(
+            number, {}, config, facts, {}, scores, "finished", items=items
+        )
     return jobs
 
 
@@ -92,7 +103,8 @@ def family(jobs: dict[str, Job]) -> Family:
 
 
 def wrong(found: Family) -> tuple[bool, bool, bool]:
-    """Whether a sweep of equal jobs has a p-value below ALPHA, shows a difference, or has an interval without 0."""
+    """Whether a sweep of equal jobs has a p-value below ALPHA, shows a difference, or has an
+    interval without 0."""
     table = found.table
     shown = table["shown"].isin(["better", "worse", "higher", "lower"])
     without = (table["low"] > 0) | (table["high"] < 0)
@@ -103,14 +115,22 @@ def results(seeds: int, n_jobs: int, worlds: Sequence[str]) -> Iterator[dict[str
     """A row per world and size."""
     for world in worlds:
         for n_pairs in SIZES:
-            errors = np.array([wrong(family(null_sweep(world, n_pairs, n_jobs, seed))) for seed in range(seeds)])
-            shares = dict(zip(("error", "shown", "missed"), errors.mean(axis=0).round(4).tolist(), strict=True))
+            errors = np.array(
+                [wrong(family(null_sweep(world, n_pairs, n_jobs, seed))) for seed in range(seeds)]
+            )
+            shares = dict(
+                zip(
+                    ("error", "shown", "missed"), errors.mean(axis=0).round(4).tolist(), strict=True
+                )
+            )
             yield {"world": world, "pairs": n_pairs, "jobs": n_jobs, "sweeps": seeds} | shares
 
 
 def main() -> None:
     """Print the table row by row."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=3)
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))

@@ -1,11 +1,13 @@
-"""A storm of faults: what is lost, and what is paid twice, when a server misbehaves in every way at once.
+"""A storm of faults: what is lost, and what is paid twice, when a server misbehaves in every way at
+once.
 
     python -m benchmarks.faults [--items 2000] [--in-flight 32] [--resumes 3] [--seed 1]
 
-A stub server misbehaves at random: 10 % of the calls are answered with 429, 5 % with 500, 5 % with rubbish, 2 % are
-truncated, 1 % hang and 1 % get an odd answer (tests/hostile.py). The run goes its way and is resumed until nothing is
-missing. Printed are the items without a record, the calls that were made although the same one had already been
-answered well, the calls that the server saw and the run did not count, and the failures by kind.
+A stub server misbehaves at random: 10 % of the calls are answered with 429, 5 % with 500, 5 % with
+rubbish, 2 % are truncated, 1 % hang and 1 % get an odd answer (tests/hostile.py). The run goes its
+way and is resumed until nothing is missing. Printed are the items without a record, the calls that
+were made although the same one had already been answered well, the calls that the server saw and
+the run did not count, and the failures by kind.
 """
 
 from __future__ import annotations
@@ -35,7 +37,14 @@ from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
 from undogmatic.records.records import Failure, Item, Provenance
 
-SHARES = {"429": 0.10, "status": 0.05, "prose": 0.05, "truncated": 0.02, "hang": 0.01, "hostile": 0.01}
+SHARES = {
+    "429": 0.10,
+    "status": 0.05,
+    "prose": 0.05,
+    "truncated": 0.02,
+    "hang": 0.01,
+    "hostile": 0.01,
+}
 
 TIMEOUT = 5.0  # seconds in which an answer must come; what hangs does so for twice as long
 
@@ -60,10 +69,16 @@ class Storm(StubServer):
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         mark = hashlib.sha256(await request.read()).hexdigest()
         self.sent[mark] += 1
-        kind = self._dice.choices([*SHARES, "none"], [*SHARES.values(), 1 - sum(SHARES.values())])[0]
+        kind = self._dice.choices([*SHARES, "none"], [*SHARES.values(), 1 - sum(SHARES.values())])[
+            0
+        ]
         self.faulty[kind] += 1
         self.well[mark] += kind == "none"
-        self.due = None if kind == "none" else Fault(kind, times=None, after=self._hangs if kind == "hang" else 0.01)
+        self.due = (
+            None
+            if kind == "none"
+            else Fault(kind, times=None, after=self._hangs if kind == "hang" else 0.01)
+        )
         return await super()._handle(request)
 
     def _due(self, text: str) -> Fault | None:
@@ -84,7 +99,9 @@ class Found(NamedTuple):
     seconds: float
 
 
-def storm(count: int, in_flight: int, resumes: int, seed: int, folder: Path, timeout: float = TIMEOUT) -> Found:
+def storm(
+    count: int, in_flight: int, resumes: int, seed: int, folder: Path, timeout: float = TIMEOUT
+) -> Found:
     """Judge `count` items in it."""
     todo, clock = items(count, f"storm {seed}"), time.perf_counter()
     server = Storm(seed, timeout)
@@ -119,7 +136,9 @@ def _run(url: str, todo: list[Item], in_flight: int, folder: Path, timeout: floa
     hashes = dict.fromkeys(("prompt_hash", "program_hash", "config_hash"), "0" * 64)
     provenance = Provenance(model=model.name, readout=readout.name, prompt=prompt.id, **hashes)
     parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
-    engine = LocalEngine(concurrency=in_flight, timeout=timeout, backoff=0.01, cache_dir=str(folder / "cache"))
+    engine = LocalEngine(
+        concurrency=in_flight, timeout=timeout, backoff=0.01, cache_dir=str(folder / "cache")
+    )
     try:
         _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     except RunStopped as error:
@@ -131,7 +150,9 @@ def _run(url: str, todo: list[Item], in_flight: int, folder: Path, timeout: floa
 
 def main() -> None:
     """Make the storm and print what came of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=2000)
     parser.add_argument("--in-flight", type=int, default=32)
     parser.add_argument("--resumes", type=int, default=3)
@@ -140,8 +161,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = storm(options.items, options.in_flight, options.resumes, options.seed, Path(folder))
     print(
-        f"{options.items} items, {found.calls} calls in {found.runs} runs, {found.seconds:.0f} s: {found.lost} lost, "
-        f"{found.paid_twice} paid twice, {found.uncounted} not counted, {found.untyped} failures without a kind"
+        f"{options.items} items, {found.calls} calls in {found.runs} runs, {found.seconds:.0f} s:"
+        f" {found.lost} lost, {found.paid_twice} paid twice, {found.uncounted} not counted,"
+        f" {found.untyped} failures without a kind"
     )
     print(f"answers: {json.dumps(found.faulty)}\nfailures that stay: {json.dumps(found.failures)}")
 

@@ -1,9 +1,11 @@
-"""A fault of the disk at every write of a whole command, each followed by a resume: does it go on to the same results?
+"""A fault of the disk at every write of a whole command, each followed by a resume: does it go on
+to the same results?
 
     python -m benchmarks.faults_on_disk [--tracking mlflow] [--every N]
 
-The bigger variant of tests/test_faults.py: the command from its words on, Hydra's and MLflow's writes included, each
-kind of fault at each place. Prints what did not end with one message and status 2 or 3, and what differed afterwards.
+The bigger variant of tests/test_faults.py: the command from its words on, Hydra's and MLflow's
+writes included, each kind of fault at each place. Prints what did not end with one message and
+status 2 or 3, and what differed afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from tests.test_faults import TEXTS, WORDS, results, said_once
 
 def main() -> None:
     """Parse the options and try all faults."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tracking", choices=("none", "mlflow"), default="none")
     parser.add_argument("--every", type=int, default=1, help="only every N-th place")
     given = parser.parse_args()

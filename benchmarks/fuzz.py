@@ -2,8 +2,8 @@
 
     python -m benchmarks.fuzz [DOOR ...] [--minutes 10] [--seed 1]
 
-Without a DOOR it lists them. Ends with status 1 and the smallest case that it found, if it found one; put it into the
-EXAMPLES of the door.
+Without a DOOR it lists them. Ends with status 1 and the smallest case that it found, if it found
+one; put it into the EXAMPLES of the door.
 """
 
 from __future__ import annotations
@@ -48,13 +48,19 @@ def tried(name: str, minutes: float, first: int) -> int:
         seed(number)(calm(given(found.strategy())(enter)))()
         number += 1
         if sys.stderr.isatty():
-            print(f"\r{name}: {count:,} cases, {(time.monotonic() - clock) / 60:.1f} min", end="", file=sys.stderr)
+            print(
+                f"\r{name}: {count:,} cases, {(time.monotonic() - clock) / 60:.1f} min",
+                end="",
+                file=sys.stderr,
+            )
     return count
 
 
 def main() -> int:
     """Try the doors that were named."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("doors", nargs="*", metavar="DOOR", help=", ".join(DOORS))
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,18 +1,22 @@
-"""What each door of the command takes as rows become more: its processor's time and its memory at n and at 4 n rows.
+"""What each door of the command takes as rows become more: its processor's time and its memory at n
+and at 4 n rows.
 
     python -m benchmarks.growth [--doors check run label ...] [--small] [--limit 7]
     python -m benchmarks.growth --doors check --sizes 1000 10000 100000 1000000 [--write]
 
-Every measurement is a process of its own, and its figures are those that the system keeps of it: seconds of a processor
-(which other work on the machine lengthens far less than those of a clock) and the largest memory it has held. What a
-start takes, and what a door does once however many rows there are, is measured at FEW rows and taken off. "times" is
-then how often a further row at 4 n is as dear as one at n, times four: 4 of a door that grows in step with its rows, 16
-of one that compares all with all. More than 5 is marked as a fault. A measurement that is above the limit is made twice
-again, and the least of its times counts, as a busy machine makes times longer and none shorter.
+Every measurement is a process of its own, and its figures are those that the system keeps of it:
+seconds of a processor (which other work on the machine lengthens far less than those of a clock)
+and the largest memory it has held. What a start takes, and what a door does once however many rows
+there are, is measured at FEW rows and taken off. "times" is then how often a further row at 4 n is
+as dear as one at n, times four: 4 of a door that grows in step with its rows, 16 of one that
+compares all with all. More than 5 is marked as a fault. A measurement that is above the limit is
+made twice again, and the least of its times counts, as a busy machine makes times longer and none
+shorter.
 
-`--small` takes few rows, for continuous integration (about a minute); with `--limit` the exit status is 1 where a door
-is above it. With `--sizes` doors are only measured, at these sizes; `--write` keeps that in benchmarks/results. The
-texts have 20 words, none of them twice, of some 3,000.
+`--small` takes few rows, for continuous integration (about a minute); with `--limit` the exit
+status is 1 where a door is above it. With `--sizes` doors are only measured, at these sizes;
+`--write` keeps that in benchmarks/results. The texts have 20 words, none of them twice, of some
+3,000.
 """
 
 from __future__ import annotations
@@ -38,9 +42,11 @@ RESULTS = Path(__file__).with_name("results") / "growth.csv"
 LENGTH = 20
 N, SMALL = 20_000, 5_000
 FEW = 1_600
-"""Rows of the measurement that is taken off: more than the word counter is ever fitted to, and a student here."""
+"""Rows of the measurement that is taken off: more than the word counter is ever fitted to, and a
+student here."""
 SEEN = 0.25
-"""Seconds for the rows of n below which nothing can be said of growth: a start takes as much more or less."""
+"""Seconds for the rows of n below which nothing can be said of growth: a start takes as much more
+or less."""
 BLOCK = 10_000
 """Rows that are made at a time."""
 FAULT = 5.0
@@ -56,7 +62,8 @@ class Used(NamedTuple):
 
 
 class Door(NamedTuple):
-    """A command: its words in a folder with a table of so many rows, and what has to be there before."""
+    """A command: its words in a folder with a table of so many rows, and what has to be there
+    before."""
 
     words: Callable[[Path], list[str]]
     before: str = ""  # the door that makes what this one reads
@@ -70,13 +77,19 @@ def _cli(*words: str) -> list[str]:
 
 
 def _run(folder: Path) -> list[str]:
-    plain = ["model=patterns", "tracking=none", "dataset=texts", f"dataset.path={folder / 'rows.csv'}"]
+    plain = [
+        "model=patterns",
+        "tracking=none",
+        "dataset=texts",
+        f"dataset.path={folder / 'rows.csv'}",
+    ]
     return _cli("run", *plain, "dataset.label_scale=[fail,pass]", f"hydra.run.dir={folder / 'run'}")
 
 
 DOORS = {
     "check": Door(
-        lambda folder: _cli("check", str(folder / "rows.csv"), "--card", str(folder / "card.json")), made="card.json"
+        lambda folder: _cli("check", str(folder / "rows.csv"), "--card", str(folder / "card.json")),
+        made="card.json",
     ),
     "gate": Door(
         lambda folder: _cli(
@@ -95,16 +108,24 @@ DOORS = {
         ),
         before="run",
     ),
-    "precedents": Door(lambda folder: _cli("precedents", str(folder / "rows.csv"), "--text", "text")),
-    "label": Door(lambda folder: _cli("label", str(folder / "rows.csv"), "--no-browser"), serves=True),
+    "precedents": Door(
+        lambda folder: _cli("precedents", str(folder / "rows.csv"), "--text", "text")
+    ),
+    "label": Door(
+        lambda folder: _cli("label", str(folder / "rows.csv"), "--no-browser"), serves=True
+    ),
 }
 
 
 def table(path: Path, n: int) -> Path:
-    """A table of texts with the labels of a person, and the verdicts of a judge who agrees in nine of ten."""
+    """A table of texts with the labels of a person, and the verdicts of a judge who agrees in nine
+    of ten."""
     rng = np.random.default_rng(n)
     syllables = [first + last for first in "bcdfglmnprstvz" for last in "aeiou"]
-    words = ["".join(parts) for parts in islice(product(syllables, ("ra", "men", "to"), syllables), 0, None, 5)][:3000]
+    words = [
+        "".join(parts)
+        for parts in islice(product(syllables, ("ra", "men", "to"), syllables), 0, None, 5)
+    ][:3000]
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["id", "text", "human", "judge"])
@@ -116,17 +137,28 @@ def table(path: Path, n: int) -> Path:
             for k, own, human, judge in zip(count(begin), drawn, label, verdict, strict=False):
                 text = " ".join(words[word] for word in list(dict.fromkeys(own))[:LENGTH])
                 cited = f" Tema {k % 900 + 1}" if k % 10 == 0 else ""
-                rows.writerow([f"i{k}", f"{text}{cited}.", *("pass" if says else "fail" for says in (human, judge))])
+                rows.writerow(
+                    [
+                        f"i{k}",
+                        f"{text}{cited}.",
+                        *("pass" if says else "fail" for says in (human, judge)),
+                    ]
+                )
     return path
 
 
 def used_by(words: Sequence[str], serves: bool = False, statuses: Sequence[int] = (0,)) -> Used:
-    """What a command takes. One that serves a page is asked for it once, and interrupted. Exits where it fails."""
+    """What a command takes. One that serves a page is asked for it once, and interrupted. Exits
+    where it fails."""
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(words, stdout=subprocess.PIPE if serves else subprocess.DEVNULL, stderr=said)
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE if serves else subprocess.DEVNULL, stderr=said
+        )
         if serves:
             assert process.stdout is not None
-            address = next((line.strip() for line in process.stdout if line.strip().startswith(b"http")), b"")
+            address = next(
+                (line.strip() for line in process.stdout if line.strip().startswith(b"http")), b""
+            )
             if address:
                 urllib.request.urlopen(address.decode()).read()
             process.send_signal(signal.SIGINT)
@@ -135,13 +167,16 @@ def used_by(words: Sequence[str], serves: bool = False, statuses: Sequence[int] 
         process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         if process.returncode not in statuses:
-            sys.exit(f"{' '.join(words)} ended with {process.returncode}: {said.read().decode()[-2000:]}")
+            sys.exit(
+                f"{' '.join(words)} ended with {process.returncode}: {said.read().decode()[-2000:]}"
+            )
     peak = used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
     return Used(used.ru_utime + used.ru_stime, peak)
 
 
 def measured(door: str, n: int, place: Path) -> Used:
-    """What a door takes with so many rows. What it reads stands in a folder of `place`, or is made before."""
+    """What a door takes with so many rows. What it reads stands in a folder of `place`, or is made
+    before."""
     folder = place / str(n)
     if not folder.exists():
         folder.mkdir()
@@ -161,19 +196,25 @@ def times(few: float, at_n: float, at_4n: float, n: int) -> float:
     return 4 * later / each
 
 
-def growth(doors: Sequence[str], n: int, limit: float, place: Path) -> Iterator[tuple[str, dict[int, Used], float]]:
-    """What each door takes at FEW, n and 4 n rows, and how it grows; above the limit the least of three measurements.
-    Two processes run at a time, of one door."""
+def growth(
+    doors: Sequence[str], n: int, limit: float, place: Path
+) -> Iterator[tuple[str, dict[int, Used], float]]:
+    """What each door takes at FEW, n and 4 n rows, and how it grows; above the limit the least of
+    three measurements. Two processes run at a time, of one door."""
     sizes = (FEW, n, 4 * n)
     with ThreadPoolExecutor(2) as pool:
         for door in doors:
             least: dict[int, Used] = {}
             for _ in range(3):
                 for size, used in zip(
-                    sizes, pool.map(lambda size, d=door: measured(d, size, place), sizes), strict=True
+                    sizes,
+                    pool.map(lambda size, d=door: measured(d, size, place), sizes),
+                    strict=True,
                 ):
                     before = least.get(size, used)
-                    least[size] = Used(min(before.seconds, used.seconds), min(before.megabytes, used.megabytes))
+                    least[size] = Used(
+                        min(before.seconds, used.seconds), min(before.megabytes, used.megabytes)
+                    )
                 found = times(*(least[size].seconds for size in sizes), n)
                 if found <= limit:
                     break
@@ -182,12 +223,18 @@ def growth(doors: Sequence[str], n: int, limit: float, place: Path) -> Iterator[
 
 def main() -> None:
     """Print what was measured; exit with 1 where a door is above the limit."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--doors", nargs="+", choices=list(DOORS), default=list(DOORS))
     parser.add_argument("--small", action="store_true", help="few rows, for continuous integration")
-    parser.add_argument("--limit", type=float, metavar="TIMES", help="from how many times on the exit status is 1")
+    parser.add_argument(
+        "--limit", type=float, metavar="TIMES", help="from how many times on the exit status is 1"
+    )
     parser.add_argument("--sizes", nargs="+", type=int, help="measure doors at these sizes")
-    parser.add_argument("--write", action="store_true", help="keep what --sizes measured in benchmarks/results")
+    parser.add_argument(
+        "--write", action="store_true", help="keep what --sizes measured in benchmarks/results"
+    )
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         if chosen.sizes:
@@ -212,7 +259,9 @@ def measure(doors: Sequence[str], sizes: Sequence[int], keep: bool, place: Path)
 def compare(doors: Sequence[str], n: int, limit: float | None, place: Path) -> None:
     """Print how doors grow; exit with 1 where one grows faster than the limit."""
     above = []
-    print(f"{'door':12}{'n':>8}{'start s':>9}{'at n':>8}{'at 4 n':>8}{'times':>7}{'MB at n':>9}{'MB at 4 n':>11}")
+    print(
+        f"{'door':12}{'n':>8}{'start s':>9}{'at n':>8}{'at 4 n':>8}{'times':>7}{'MB at n':>9}{'MB at 4 n':>11}"
+    )
     for door, least, found in growth(doors, n, limit or FAULT, place):
         few, at_n, at_4n = (least[size] for size in sorted(least))
         seconds = f"{few.seconds:>9.1f}{at_n.seconds:>8.1f}{at_4n.seconds:>8.1f}{found:>7.1f}"
@@ -220,7 +269,10 @@ def compare(doors: Sequence[str], n: int, limit: float | None, place: Path) -> N
         print(f"{door:12}{n:>8,}{seconds}{peaks}{'  a fault' if found > FAULT else ''}", flush=True)
         above += [door] if limit is not None and found > limit else []
     if above:
-        sys.exit(f"{', '.join(above)}: the processor's time grows more than {limit:g} times from n to 4 n rows.")
+        sys.exit(
+            f"{', '.join(above)}: the processor's time grows more than {limit:g} times from n to 4"
+            " n rows."
+        )
 
 
 def results() -> list[dict[str, str]]:
@@ -236,7 +288,9 @@ def write(rows: list[dict[str, str]]) -> None:
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
         stored = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         stored.writeheader()
-        stored.writerows(sorted(rows, key=lambda row: ([*DOORS].index(row["door"]), int(row["rows"]))))
+        stored.writerows(
+            sorted(rows, key=lambda row: ([*DOORS].index(row["door"]), int(row["rows"])))
+        )
 
 
 if __name__ == "__main__":

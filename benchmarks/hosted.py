@@ -1,19 +1,23 @@
-"""How fast a hosted model is judged, against a bare HTTP client on the same machine in the same run.
+"""How fast a hosted model is judged, against a bare HTTP client on the same machine in the same
+run.
 
-    python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1] [--limit N]
+    python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1]
+    [--limit N]
         [--profile FILE] [--whole]
 
-A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an aiohttp client that
-posts the same payloads and reads the JSON back, and (b) the whole pipeline: items -> structured readout (DSPy) -> score
-judge -> local engine -> journal with the raw calls, cache on, in a fresh folder. Printed are both rates, their ratio
-(medians), and the ceiling `in_flight / latency`.
+A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an
+aiohttp client that posts the same payloads and reads the JSON back, and (b) the whole pipeline:
+items -> structured readout (DSPy) -> score judge -> local engine -> journal with the raw calls,
+cache on, in a fresh folder. Printed are both rates, their ratio (medians), and the ceiling
+`in_flight / latency`.
 
-With `--limit 50` the server takes 50 calls a second and answers 429 beyond. Nothing is set, neither calls in flight nor
-a rate; printed is the rate that the pipeline reaches against the server's own.
+With `--limit 50` the server takes 50 calls a second and answers 429 beyond. Nothing is set, neither
+calls in flight nor a rate; printed is the rate that the pipeline reaches against the server's own.
 
-With `--whole` the command itself is measured, `undogmatic run` with `tracking=mlflow` into a new store, over a file of
-`--items` texts of drawn words. Printed are its seconds by the clock and of a processor, those of
-judging, and what lies outside, by phase. A phase ends when a file of it appears in the run's folder (needs /proc).
+With `--whole` the command itself is measured, `undogmatic run` with `tracking=mlflow` into a new
+store, over a file of `--items` texts of drawn words. Printed are its seconds by the clock and of a
+processor, those of judging, and what lies outside, by phase. A phase ends when a file of it appears
+in the run's folder (needs /proc).
 """
 
 from __future__ import annotations
@@ -48,14 +52,17 @@ from undogmatic.records.records import Item, Provenance, Verdict
 from undogmatic.safety.paths import conf_folder
 
 TEXT = (
-    "Nos termos do Tema {n} da repercussão geral, a pretensão não prospera, porque a verba tem natureza "
-    "indenizatória e não integra a base de cálculo da contribuição, salvo se paga com habitualidade. "
+    "Nos termos do Tema {n} da repercussão geral, a pretensão não prospera, porque a verba tem"
+    " natureza indenizatória e não integra a base de cálculo da contribuição, salvo se paga com"
+    " habitualidade. "
 )
 
 
 def items(count: int, salt: str) -> list[Item]:
     """Texts of 200 to 1,000 characters, all different."""
-    return [Item(id=str(n), text=f"{salt}-{n}: " + TEXT.format(n=n) * (1 + n % 5)) for n in range(count)]
+    return [
+        Item(id=str(n), text=f"{salt}-{n}: " + TEXT.format(n=n) * (1 + n % 5)) for n in range(count)
+    ]
 
 
 def component(group: str, name: str, **parts: Any) -> Any:
@@ -65,7 +72,8 @@ def component(group: str, name: str, **parts: Any) -> Any:
 
 
 class Pace(NamedTuple):
-    """Calls per second, and processor milliseconds per call in this process (which other load does not distort)."""
+    """Calls per second, and processor milliseconds per call in this process (which other load does
+    not distort)."""
 
     rate: float
     cpu: float
@@ -73,7 +81,9 @@ class Pace(NamedTuple):
     @classmethod
     def since(cls, clock: float, processor: float, calls: int) -> Pace:
         """From the clocks' readings at the start."""
-        return cls(calls / (time.perf_counter() - clock), (time.process_time() - processor) * 1e3 / calls)
+        return cls(
+            calls / (time.perf_counter() - clock), (time.process_time() - processor) * 1e3 / calls
+        )
 
     def __str__(self) -> str:
         return f"{self.rate:.0f}/s ({self.cpu:.2f} ms CPU)"
@@ -113,7 +123,10 @@ def pipeline(url: str, todo: list[Item], in_flight: int | None, folder: Path) ->
     clock, processor = time.perf_counter(), time.process_time()
     _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     pace = Pace.since(clock, processor, len(todo))
-    assert all(isinstance(j.outcome, Verdict) and len(j.calls) == 1 and not j.calls[0].cached for j in judgments)
+    assert all(
+        isinstance(j.outcome, Verdict) and len(j.calls) == 1 and not j.calls[0].cached
+        for j in judgments
+    )
     return pace
 
 
@@ -131,7 +144,8 @@ PHASES = {
     "report": "report.html",
     "MLflow, and the end": "",
 }
-"""What a run does, one after the other, and the file in its folder with whose appearance each ends."""
+"""What a run does, one after the other, and the file in its folder with whose appearance each
+ends."""
 
 
 def whole(url: str, count: int, in_flight: int, folder: Path) -> None:
@@ -140,14 +154,32 @@ def whole(url: str, count: int, in_flight: int, folder: Path) -> None:
     with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
         table, drawn = csv.writer(file), random.Random(0)
         table.writerow(["id", "text"])
-        table.writerows([n, " ".join(drawn.choices(WORDS, k=drawn.randint(30, 150)))] for n in range(count))
+        table.writerows(
+            [n, " ".join(drawn.choices(WORDS, k=drawn.randint(30, 150)))] for n in range(count)
+        )
     run = folder / "run"
-    words = ["model=openai_compatible", f"model.api_base={url}", "model.name=stub", "readout=structured"]
-    words += ["dataset=texts", f"dataset.path={folder / 'texts.csv'}", f"engine.concurrency={in_flight}"]
-    words += [f"engine.cache_dir={folder / 'cache'}", "tracking=mlflow", f"tracking.uri=sqlite:///{folder}/mlflow.db"]
+    words = [
+        "model=openai_compatible",
+        f"model.api_base={url}",
+        "model.name=stub",
+        "readout=structured",
+    ]
+    words += [
+        "dataset=texts",
+        f"dataset.path={folder / 'texts.csv'}",
+        f"engine.concurrency={in_flight}",
+    ]
+    words += [
+        f"engine.cache_dir={folder / 'cache'}",
+        "tracking=mlflow",
+        f"tracking.uri=sqlite:///{folder}/mlflow.db",
+    ]
     command = [sys.executable, "-m", "undogmatic.cli", "run", *words, f"hydra.run.dir={run}"]
     clock, reached = time.perf_counter(), list[tuple[float, float]]()
-    with (folder / "said.txt").open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
+    with (
+        (folder / "said.txt").open("w") as said,
+        subprocess.Popen(command, stdout=said, stderr=said) as process,
+    ):
         for name in PHASES.values():
             while process.poll() is None and not (name and (run / name).exists()):
                 used = processor_of(process.pid)
@@ -158,9 +190,13 @@ def whole(url: str, count: int, in_flight: int, folder: Path) -> None:
     judging = float(json.loads((run / "metrics.json").read_text())["judging_seconds"])
     (seconds, processor), before = reached[-1], (0.0, 0.0)
     print(
-        f"{count} calls, the whole command: {seconds:.1f} s, judging {judging:.1f} s, outside {seconds - judging:.1f} s"
+        f"{count} calls, the whole command: {seconds:.1f} s, judging {judging:.1f} s, outside"
+        f" {seconds - judging:.1f} s"
     )
-    print(f"{processor:.1f} s of a processor in all; by phase, seconds of the clock and of a processor:")
+    print(
+        f"{processor:.1f} s of a processor in all; by phase, seconds of the clock and of a"
+        " processor:"
+    )
     for name, now in zip(PHASES, reached, strict=True):
         print(f"  {name:38}{now[0] - before[0]:6.2f}{now[1] - before[1]:7.2f}")
         before = now
@@ -174,13 +210,21 @@ def processor_of(process: int) -> float:
 
 def main() -> None:
     """Run the rounds and print the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--latency", type=float, default=0.1)
-    parser.add_argument("--profile", default=None, help="write cProfile statistics of one pipeline round to this file")
-    parser.add_argument("--limit", type=float, default=None, help="calls a second that the server takes")
+    parser.add_argument(
+        "--profile",
+        default=None,
+        help="write cProfile statistics of one pipeline round to this file",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=None, help="calls a second that the server takes"
+    )
     parser.add_argument("--whole", action="store_true", help="measure the command `undogmatic run`")
     options = parser.parse_args()
 
@@ -194,9 +238,14 @@ def main() -> None:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
             if options.limit is not None:
-                reached = pipeline(url, items(options.items, "limited"), None, Path(folder) / "limited")
+                reached = pipeline(
+                    url, items(options.items, "limited"), None, Path(folder) / "limited"
+                )
                 share = reached.rate / options.limit
-                print(f"{options.items} calls, the server takes {options.limit:g}/s: {reached}, {share:.0%} of it")
+                print(
+                    f"{options.items} calls, the server takes {options.limit:g}/s: {reached},"
+                    f" {share:.0%} of it"
+                )
                 return
             if options.whole:
                 whole(url, options.items, options.in_flight, Path(folder) / "whole")
@@ -206,7 +255,12 @@ def main() -> None:
             if options.profile:
                 profiler = cProfile.Profile()
                 profiler.enable()
-                pipeline(url, items(options.items, "profile"), options.in_flight, Path(folder) / "profile")
+                pipeline(
+                    url,
+                    items(options.items, "profile"),
+                    options.in_flight,
+                    Path(folder) / "profile",
+                )
                 profiler.disable()
                 profiler.dump_stats(options.profile)
                 return
@@ -217,10 +271,13 @@ def main() -> None:
                 payloads = payloads_of(todo, Path(folder) / str(n))
                 plain.append(asyncio.run(bare(url, payloads, options.in_flight)))
                 print(f"round {n + 1}: bare client {plain[-1]}, pipeline {ours[-1]}", flush=True)
-            client, own = (Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, ours))
+            client, own = (
+                Pace(*map(statistics.median, zip(*paces, strict=True))) for paces in (plain, ours)
+            )
             print(
-                f"median of {options.rounds}: bare client {client}, pipeline {own}, "
-                f"ratio {own.rate / client.rate:.2f} (ceiling {options.in_flight / options.latency:.0f}/s)"
+                f"median of {options.rounds}: bare client {client}, pipeline {own}, ratio"
+                f" {own.rate / client.rate:.2f} (ceiling"
+                f" {options.in_flight / options.latency:.0f}/s)"
             )
         finally:
             server.terminate()

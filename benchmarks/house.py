@@ -1,11 +1,14 @@
-"""Prints the size and the order of the package: lines, modules, circles, imports upward, and what else makes it hard.
+"""Prints the size and the order of the package: lines, modules, circles, imports upward, and what
+else makes it hard.
 
     python -m benchmarks.house              the table, and the rooms with their lines
-    python -m benchmarks.house --walk       also follow the config through a run of `model=patterns` (seconds)
-    python -m benchmarks.house --seconds    also measure a table at both doors (half a minute)
-    python -m benchmarks.house --beside httpx dspy   also measure how dense other packages are
+    python -m benchmarks.house --walk       also follow the config through a run of `model=patterns`
+    (seconds) python -m benchmarks.house --seconds    also measure a table at both doors (half a
+    minute) python -m benchmarks.house --beside httpx dspy   also measure how dense other packages
+    are
 
-The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their order.
+The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their
+order.
 """
 
 from __future__ import annotations
@@ -34,13 +37,15 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "undogmatic"
 HOUSE: dict[str, Any] = yaml.safe_load((ROOT / "tests" / "house.yaml").read_text(encoding="utf-8"))
 ROOMS: list[str] = HOUSE["rooms"]
-"""From the ground up: a room, or a module that lies beside the rooms, imports from those before it."""
+"""From the ground up: a room, or a module that lies beside the rooms, imports from those before
+it."""
 NOUNS = "undogmatic.stats.estimate"
 """The one module whose types may have the ends of an interval as fields."""
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name without `undogmatic.`, the package's own `__init__` left out."""
+    """Every module of the package by its dotted name without `undogmatic.`, the package's own
+    `__init__` left out."""
     paths = (path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
     return {_name(path): path for path in sorted(paths)}
 
@@ -57,7 +62,8 @@ def trees() -> dict[str, ast.Module]:
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """The modules and names that are imported, with their lines: at the top, inside functions, for the type checker.
+    """The modules and names that are imported, with their lines: at the top, inside functions, for
+    the type checker.
 
     A text that `import_module` is called with counts too.
     """
@@ -67,7 +73,10 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports name their module in full"
             yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {"import_module", "__import__"}:
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in {
+            "import_module",
+            "__import__",
+        }:
             texts = (x.value for x in node.args if isinstance(x, ast.Constant))
             yield from ((text, node.lineno) for text in texts if isinstance(text, str))
 
@@ -80,7 +89,9 @@ def upward(tree: ast.AST, module: str) -> dict[str, str]:
         package, _, rest = name.partition(".")
         other = rest.split(".")[0]
         if package == "undogmatic" and other != room and ROOMS.index(other) > ROOMS.index(room):
-            above[f"{module}:{other}"] = f"line {line} of {module} imports {name}: {other} lies above {room}"
+            above[f"{module}:{other}"] = (
+                f"line {line} of {module} imports {name}: {other} lies above {room}"
+            )
     return above
 
 
@@ -97,7 +108,8 @@ def arrows(parsed: Mapping[str, ast.Module]) -> dict[str, set[str]]:
 def circles(arrows: Mapping[str, set[str]]) -> list[list[str]]:
     """The groups of modules that can all be reached from each other."""
     count, groups = connected_components(
-        csr_array([[other in arrows[name] for other in arrows] for name in arrows], dtype=int), connection="strong"
+        csr_array([[other in arrows[name] for other in arrows] for name in arrows], dtype=int),
+        connection="strong",
     )
     together: list[list[str]] = [[] for _ in range(count)]
     for name, group in zip(arrows, groups, strict=True):
@@ -122,9 +134,13 @@ def patches(tree: ast.Module) -> list[str]:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
     ]
     targets += [
-        ast.Attribute(node.args[0], ast.unparse(node.args[1]), ast.Store(), lineno=node.lineno, col_offset=0)
+        ast.Attribute(
+            node.args[0], ast.unparse(node.args[1]), ast.Store(), lineno=node.lineno, col_offset=0
+        )
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr" and len(node.args) == 3
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "setattr"
+        and len(node.args) == 3
     ]
     return [
         f"{ast.unparse(target)}, line {target.lineno}"
@@ -151,7 +167,8 @@ def with_ends(tree: ast.AST) -> list[str]:
 def functions(tree: ast.AST, name: str) -> int:
     """How many functions and methods have this name."""
     return sum(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name for node in ast.walk(tree)
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name
+        for node in ast.walk(tree)
     )
 
 
@@ -311,8 +328,9 @@ def room_lines() -> dict[str, int]:
 
 
 def walk() -> tuple[list[str], int]:
-    """The modules that hold the config or a mapping in it while a run of `model=patterns` goes, in order, and how often
-    one of them is called by a room below its own: coming back to who called is no climb."""
+    """The modules that hold the config or a mapping in it while a run of `model=patterns` goes, in
+    order, and how often one of them is called by a room below its own: coming back to who called is
+    no climb."""
     from undogmatic.config.door import compose_config
     from undogmatic.experiment import run_experiment
 
@@ -325,7 +343,9 @@ def walk() -> tuple[list[str], int]:
         def enter(frame: FrameType, event: str, _: Any) -> None:
             nonlocal climbs
             if event == "call" and str(PACKAGE) in frame.f_code.co_filename:
-                given = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount]
+                given = frame.f_code.co_varnames[
+                    : frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount
+                ]
                 if any(id(frame.f_locals.get(name)) in held for name in given):
                     stays.append(_name(Path(frame.f_code.co_filename)))
                     climbs += len(stays) > 1 and _room(frame) > _room(_caller(frame))
@@ -373,7 +393,8 @@ def table() -> dict[str, float]:
         "files that import each other in a circle": len(circles(arrows(parsed))),
         "imports upward": sum(len(upward(tree, name)) for name, tree in parsed.items()),
         "modules outside that import a construct": sum(
-            not name.startswith("constructs") and any("constructs" in other for other, _ in imported(tree))
+            not name.startswith("constructs")
+            and any("constructs" in other for other, _ in imported(tree))
             for name, tree in parsed.items()
         ),
         "patches of other people's code": sum(len(patches(tree)) for tree in parsed.values()),

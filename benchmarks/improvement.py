@@ -1,15 +1,17 @@
-"""How often an optimised program is called better or worse where nothing changed, and where something did.
+"""How often an optimised program is called better or worse where nothing changed, and where
+something did.
 
     python -m benchmarks.improvement --seeds 200 --write
     python -m benchmarks.improvement --looks 20 --seeds 1000 --write
 
-Simulated judges on groups of test texts: both programs earn the same on average (announced power 0), or the optimised
-one earns as much more as the reports of programs without effect say would be found with a power of 0.5 or 0.8. One row
-per metric, number of groups and power lies in results/improvement.csv, with the shares of the verdicts.
+Simulated judges on groups of test texts: both programs earn the same on average (announced power
+0), or the optimised one earns as much more as the reports of programs without effect say would be
+found with a power of 0.5 or 0.8. One row per metric, number of groups and power lies in
+results/improvement.csv, with the shares of the verdicts.
 
-With `--looks`, so many programs without effect are judged one after the other on the same test groups; the share of
-trials in which any was called better by then lies in results/looks.csv, with what the same level at every look would
-have come to.
+With `--looks`, so many programs without effect are judged one after the other on the same test
+groups; the share of trials in which any was called better by then lies in results/looks.csv, with
+what the same level at every look would have come to.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ AREA = 0.65
 
 
 def ranked(metric: str, n: int, effect: float, draw: np.random.Generator) -> Measured:
-    """Scores of two programs that follow the labels, the optimised one's with so much more concordance in truth.
+    """Scores of two programs that follow the labels, the optimised one's with so much more
+    concordance in truth.
 
     Half of the variance of what else moves a text's score is common to both programs.
     """
@@ -53,7 +56,9 @@ def ranked(metric: str, n: int, effect: float, draw: np.random.Generator) -> Mea
     common = draw.normal(0, 1, n)
 
     def scores(more: float) -> Array:
-        if metric == "rank_correlation":  # of a bivariate normal distribution (Kendall's tau by Greiner's relation)
+        if (
+            metric == "rank_correlation"
+        ):  # of a bivariate normal distribution (Kendall's tau by Greiner's relation)
             rho = np.sin(np.arcsin(FOLLOWS) + np.pi * more)
             of_label = rho / np.sqrt(1 - rho**2)
         else:
@@ -61,13 +66,19 @@ def ranked(metric: str, n: int, effect: float, draw: np.random.Generator) -> Mea
         return of_label * label + np.sqrt(0.5) * (common + draw.normal(0, 1, n))
 
     values = pd.DataFrame(
-        {"group": np.arange(n).astype(str), "label": label, BEFORE: scores(0.0), AFTER: scores(effect)}
+        {
+            "group": np.arange(n).astype(str),
+            "label": label,
+            BEFORE: scores(0.0),
+            AFTER: scores(effect),
+        }
     )
     return Measured(metric, values, True, False, (-10.0, 10.0), Margin(0.0, "default", SPAN), COSTS)
 
 
 def earned(metric: str, n: int, effect: float, draw: np.random.Generator) -> Measured:
-    """What two programs earn on so many groups: normal differences, of pairs put in order 0 or 1, or ranks."""
+    """What two programs earn on so many groups: normal differences, of pairs put in order 0 or 1,
+    or ranks."""
     if metric in ("rank_correlation", "auc"):
         return ranked(metric, n, effect, draw)
     if metric == "pair_order":
@@ -82,11 +93,14 @@ def earned(metric: str, n: int, effect: float, draw: np.random.Generator) -> Mea
         middle, ends = (-40.0, (-SPAN, 0.0)) if metric == "error" else (0.0, (-SPAN, SPAN))
         before, after = middle + text / 2, middle + text / 2 + noise + effect
     values = pd.DataFrame({"group": np.arange(n).astype(str), BEFORE: before, AFTER: after})
-    return Measured(metric, values, False, metric == "error", ends, Margin(0.0, "default", SPAN), COSTS)
+    return Measured(
+        metric, values, False, metric == "error", ends, Margin(0.0, "default", SPAN), COSTS
+    )
 
 
 def announced(metric: str, n: int, power: float, seeds: int) -> float:
-    """The gain that the reports of runs without effect say would be found with this power: their median."""
+    """The gain that the reports of runs without effect say would be found with this power: their
+    median."""
     said = []
     for seed in range(seeds):
         draw = np.random.default_rng([seed, n, 7])
@@ -112,21 +126,29 @@ def run(seeds: int) -> pd.DataFrame:
                     said.append(found.verdict.key.removeprefix("improvement.verdict_"))
                 shares = {key: said.count(key) / seeds for key in ("better", "worse")}
                 none = 1 - shares["better"] - shares["worse"]
-                row = {"metric": metric, "groups": n, "announced": power, "effect": round(effect, 4), "seeds": seeds}
+                row = {
+                    "metric": metric,
+                    "groups": n,
+                    "announced": power,
+                    "effect": round(effect, 4),
+                    "seeds": seeds,
+                }
                 rows.append(row | shares | {"no_evidence": none})
                 print(rows[-1], flush=True)
     return pd.DataFrame(rows).round(4)
 
 
 def another(metric: str, before: Array, draw: np.random.Generator) -> Array:
-    """What a further program without effect earns on the texts on which the baseline earned `before`."""
+    """What a further program without effect earns on the texts on which the baseline earned
+    `before`."""
     if metric == "pair_order":
         return np.where(draw.random(len(before)) < TURNED, 1 - before, before)
     return before + draw.normal(0, SPREADS[metric], len(before))
 
 
 def look(seeds: int, looks: int) -> pd.DataFrame:
-    """How often any of several programs without effect has been called better on the same test groups."""
+    """How often any of several programs without effect has been called better on the same test
+    groups."""
     rows = []
     for metric in ("pair_order", "pair_margin", "error"):
         for n in (46, 68):
@@ -136,20 +158,28 @@ def look(seeds: int, looks: int) -> pd.DataFrame:
                 first = earned(metric, n, 0.0, draw)
                 before = first.values[BEFORE].to_numpy()
                 for k in range(looks):
-                    tried = replace(first, values=first.values.assign(**{AFTER: another(metric, before, draw)}))
+                    tried = replace(
+                        first, values=first.values.assign(**{AFTER: another(metric, before, draw)})
+                    )
                     for way, number in enumerate((k + 1, 1)):
                         found = improvement(tried, draw, looks=number).verdict
-                        better[way, seed, k] = found is not None and found.key == "improvement.verdict_better"
+                        better[way, seed, k] = (
+                            found is not None and found.key == "improvement.verdict_better"
+                        )
             by_then = np.maximum.accumulate(better, axis=2).mean(axis=1)
             for k in sorted({1, 2, 5, 10, looks} & set(range(1, looks + 1))):
                 row = {"metric": metric, "groups": n, "looks": k, "seeds": seeds}
-                rows.append(row | {"any_better": by_then[0, k - 1], "at_one_level": by_then[1, k - 1]})
+                rows.append(
+                    row | {"any_better": by_then[0, k - 1], "at_one_level": by_then[1, k - 1]}
+                )
                 print(rows[-1], flush=True)
     return pd.DataFrame(rows).round(4)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--looks", type=int, default=0)
     parser.add_argument("--write", action="store_true")

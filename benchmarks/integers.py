@@ -1,12 +1,17 @@
-"""Whole numbers on the embedded model: how fast, how to read those split into digits, how near a larger model.
+"""Whole numbers on the embedded model: how fast, how to read those split into digits, how near a
+larger model.
 
     python -m benchmarks.integers [speed] [split] [reference] [--texts 12] [--rounds 3]
 
-speed      calls and judgments per second of `readout=integers` against `readout=logprobs` and `readout=probe`, on the
-           same texts (of the rubric that is the default) with the same examples, in turn, round by round, cache off.
-split      what is lost where beginnings of numbers are followed only so far, or not at all: the error of the expected
+speed      calls and judgments per second of `readout=integers` against `readout=logprobs` and
+`readout=probe`, on the
+           same texts (of the rubric that is the default) with the same examples, in turn, round by
+           round, cache off.
+split      what is lost where beginnings of numbers are followed only so far, or not at all: the
+error of the expected
            score against the one from whole numbers, for odds of several shapes; no model is asked.
-reference  Spearman's correlation of the embedded model's scores with a hosted model's on `trait/items.jsonl` of the
+reference  Spearman's correlation of the embedded model's scores with a hosted model's on
+`trait/items.jsonl` of the
            reference data, with its interval; skipped where these are not there.
 Prints, judges nothing.
 """
@@ -48,7 +53,9 @@ def judge(parts: Parts, items: list[Item]) -> Pass:
     """All items through everything but the cache."""
     with tempfile.TemporaryDirectory() as folder:
         clock = time.perf_counter()
-        _, judged = asyncio.run(LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder))))
+        _, judged = asyncio.run(
+            LocalEngine(cache=False).arun(Recipe({}, parts), items, Journals(Path(folder)))
+        )
         seconds = time.perf_counter() - clock
     found = list(judged)
     return Pass(len(items) / seconds, sum(each.cost.calls for each in found) / seconds, found)
@@ -58,9 +65,15 @@ def speed(count: int, rounds: int) -> None:
     """The median of the paired ratios, of calls and of judgments."""
     items = CuratedDataset(parts=["labelled"], split="development").load()
     items = items[:: max(1, len(items) // count)][:count]
-    own = Recipe(compose_config(["readout=integers", "readout.minimum_mass=0", "prompt=demos_pt"])).build()
+    own = Recipe(
+        compose_config(["readout=integers", "readout.minimum_mass=0", "prompt=demos_pt"])
+    ).build()
     others = {
-        "logprobs (the same examples)": ["readout=logprobs", "readout.minimum_mass=0", "prompt=demos_pt"],
+        "logprobs (the same examples)": [
+            "readout=logprobs",
+            "readout.minimum_mass=0",
+            "prompt=demos_pt",
+        ],
         "probe (no examples)": ["readout=probe"],
     }
     for name, overrides in others.items():
@@ -70,20 +83,26 @@ def speed(count: int, rounds: int) -> None:
         calls = [mine.calls / theirs.calls for mine, theirs in pairs]
         judgments = [mine.judgments / theirs.judgments for mine, theirs in pairs]
         print(
-            f"integers against {name}: calls per second {statistics.median(m.calls for m, _ in pairs):.2f} to "
-            f"{statistics.median(t.calls for _, t in pairs):.2f}, ratio {statistics.median(calls):.2f} (rounds: "
-            f"{', '.join(f'{each:.2f}' for each in calls)}); judgments per second, ratio "
-            f"{statistics.median(judgments):.2f}",
+            f"integers against {name}: calls per second"
+            f" {statistics.median(m.calls for m, _ in pairs):.2f} to"
+            f" {statistics.median(t.calls for _, t in pairs):.2f}, ratio"
+            f" {statistics.median(calls):.2f} (rounds:"
+            f" {', '.join(f'{each:.2f}' for each in calls)}); judgments per second, ratio"
+            f" {statistics.median(judgments):.2f}",
             flush=True,
         )
 
 
 def shapes(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
-    """Odds over 0-100 as models have them, shape (n, 101): one peak, two, nearly flat, multiples of five."""
+    """Odds over 0-100 as models have them, shape (n, 101): one peak, two, nearly flat, multiples of
+    five."""
     grid = np.arange(101)
     middle, other = rng.uniform(0, 100, (2, n, 1))
     width = rng.uniform(2, 10, (n, 1))
-    peak, second = np.exp(-(((grid - middle) / width) ** 2)), np.exp(-(((grid - other) / width) ** 2))
+    peak, second = (
+        np.exp(-(((grid - middle) / width) ** 2)),
+        np.exp(-(((grid - other) / width) ** 2)),
+    )
     fives = np.where(grid % 5 == 0, np.exp(-(((grid - middle) / 15) ** 2)), 0.0)
     found = {
         "one peak": peak,
@@ -95,7 +114,8 @@ def shapes(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
 
 
 def followed(odds: np.ndarray, most: int) -> float | None:
-    """The expected score of one row of odds where a token is a digit and `most` beginnings are followed."""
+    """The expected score of one row of odds where a token is a digit and `most` beginnings are
+    followed."""
     first: dict[str, float] = {}
     joint: dict[str, dict[str, float]] = {}
     for number, mass in enumerate(odds):
@@ -117,16 +137,23 @@ def followed(odds: np.ndarray, most: int) -> float | None:
 
 
 def split(n: int = 200) -> None:
-    """Mean absolute error per shape: by beginnings followed, by the tens of the first digit, by five levels."""
+    """Mean absolute error per shape: by beginnings followed, by the tens of the first digit, by
+    five levels."""
     for name, rows in shapes(np.random.default_rng(0), n).items():
         truth = rows @ np.arange(101)
         said = []
         for most in (1, 3, 5, 10):
             found = [followed(row, most) for row in rows]
-            errors = [abs(each - true) for each, true in zip(found, truth, strict=True) if each is not None]
+            errors = [
+                abs(each - true)
+                for each, true in zip(found, truth, strict=True)
+                if each is not None
+            ]
             failed = sum(each is None for each in found)
             error = f"{np.mean(errors):.2f}" if errors else "-"
-            said.append(f"{most} followed {error}" + (f" ({failed / n:.0%} failed)" if failed else ""))
+            said.append(
+                f"{most} followed {error}" + (f" ({failed / n:.0%} failed)" if failed else "")
+            )
         tens = np.array([min(95.0, 10.0 * int(str(number)[0]) + 4.5) for number in range(101)])
         said.append(f"first digit as tens {np.abs(rows @ tens - truth).mean():.2f}")
         levels = np.array([0.0, 25.0, 50.0, 75.0, 100.0])
@@ -141,24 +168,38 @@ def reference() -> None:
         print(f"no reference data: {REFERENCE} not found")
         return
     rows = [json.loads(line) for line in REFERENCE.read_text(encoding="utf-8").splitlines()]
-    items = [Item(id=row["id"], inputs={"question": row["prompt"], "response": row["response"]}) for row in rows]
+    items = [
+        Item(id=row["id"], inputs={"question": row["prompt"], "response": row["response"]})
+        for row in rows
+    ]
     for experiment, key in (("trait", "judge_trait"), ("coherence", "judge_coherence")):
         judged = judge(Recipe(compose_config([f"experiment={experiment}"])).build(), items).judged
         scores = {each.item_id: each.score for each in judged}
-        both = [(scores[row["id"]], row[key], row["prompt"]) for row in rows if scores.get(row["id"]) is not None]
+        both = [
+            (scores[row["id"]], row[key], row["prompt"])
+            for row in rows
+            if scores.get(row["id"]) is not None
+        ]
         score, hosted, prompts = zip(*both, strict=True)
         found = limits.order(score, hosted, np.random.default_rng(0), groups=prompts)
-        said = "no rank correlation" if found is None else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        said = (
+            "no rank correlation"
+            if found is None
+            else f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+        )
         print(
-            f"{experiment}: Spearman with the hosted model {said}, {len(both)} of {len(rows)} responses judged, "
-            f"{len(set(prompts))} prompts; scores {min(score):.0f} to {max(score):.0f}",
+            f"{experiment}: Spearman with the hosted model {said}, {len(both)} of {len(rows)}"
+            f" responses judged, {len(set(prompts))} prompts; scores {min(score):.0f} to"
+            f" {max(score):.0f}",
             flush=True,
         )
 
 
 def main() -> None:
     """Run the parts that were named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", choices=["speed", "split", "reference"])
     parser.add_argument("--texts", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)

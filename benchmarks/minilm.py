@@ -1,10 +1,11 @@
-"""Coverage's embeddings against the weights as published, read by sentence-transformers, on the same machine.
+"""Coverage's embeddings against the weights as published, read by sentence-transformers, on the
+same machine.
 
     python -m benchmarks.minilm [--sentences 400] [--rounds 3]
 
-Both read the same sentences (those of the shipped labelled texts) on the same number of threads, in turns, and the best
-round of each counts, in seconds by the clock and of the processor, which what else the machine does distorts less.
-Without sentence-transformers only our own speed is printed.
+Both read the same sentences (those of the shipped labelled texts) on the same number of threads, in
+turns, and the best round of each counts, in seconds by the clock and of the processor, which what
+else the machine does distorts less. Without sentence-transformers only our own speed is printed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def rival(threads: int) -> Read | None:
 
 def main() -> None:
     """Print sentences per second of each, and the ratio."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sentences", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
@@ -67,13 +70,19 @@ def main() -> None:
             spent = np.subtract((time.perf_counter(), time.process_time()), begun)
             best[name] = np.minimum(best[name], spent)
     for name, (clock, processor) in best.items():
-        by = f"{len(given) / clock:8.1f} by the clock, {len(given) / processor:8.1f} per processor second"
+        by = (
+            f"{len(given) / clock:8.1f} by the clock, {len(given) / processor:8.1f} per processor"
+            " second"
+        )
         print(f"{name:22} {by}: sentences, {threads} thread(s)")
     if other is None:
         print("sentence-transformers is not installed: pip install 'undogmatic[nli]' to compare.")
     else:
         clock, processor = best["sentence-transformers"] / best["int8"]
-        print(f"ratio int8 / sentence-transformers: {clock:.2f} by the clock, {processor:.2f} of the processor")
+        print(
+            f"ratio int8 / sentence-transformers: {clock:.2f} by the clock, {processor:.2f} of the"
+            " processor"
+        )
 
 
 if __name__ == "__main__":

@@ -42,13 +42,16 @@ _CYRILLIC = str.maketrans("aceijopsxyABCEHIJKMOPSTXY", "асеіјорѕхуАВ
 _GREEK = str.maketrans("aoipvABEHIKMNOPTXYZ", "αοιρνΑΒΕΗΙΚΜΝΟΡΤΧΥΖ")
 _WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 _BOLD = str.maketrans(
-    {chr(97 + n): chr(0x1D41A + n) for n in range(26)} | {chr(65 + n): chr(0x1D400 + n) for n in range(26)}
+    {chr(97 + n): chr(0x1D41A + n) for n in range(26)}
+    | {chr(65 + n): chr(0x1D400 + n) for n in range(26)}
 )
 
 
 def without_accents(text: str) -> str:
     """The text as it is typed on a keyboard without accents."""
-    return "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
+    return "".join(
+        char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char)
+    )
 
 
 def respaced(text: str) -> str:
@@ -85,7 +88,9 @@ def texts_of(split: str, most: int) -> list[Item]:
     """So many texts of a split, the same ones every time."""
     parts: Any = ["labelled", "adversarial", "controls", "theses", "pairs"]
     chosen: Any = split
-    return sorted(CuratedDataset(parts=parts, split=chosen).load(), key=lambda item: digest(item.id))[:most]
+    return sorted(
+        CuratedDataset(parts=parts, split=chosen).load(), key=lambda item: digest(item.id)
+    )[:most]
 
 
 def judges(names: Sequence[str]) -> dict[str, Callable[[list[str]], np.ndarray]]:
@@ -105,8 +110,12 @@ def judges(names: Sequence[str]) -> dict[str, Callable[[list[str]], np.ndarray]]
         shipped = fitting_probe(shipped_probe(rubric), model, rubric)
 
         def probe(texts: list[str]) -> np.ndarray:
-            read = asyncio.run(read_all(model, texts, engine, lambda text: text_features(shipped, model, text)))
-            return np.array([shipped.estimate(row, rubric.minimum, rubric.maximum).score for row in read])
+            read = asyncio.run(
+                read_all(model, texts, engine, lambda text: text_features(shipped, model, text))
+            )
+            return np.array(
+                [shipped.estimate(row, rubric.minimum, rubric.maximum).score for row in read]
+            )
 
         known["probe"] = probe
     return {name: known[name] for name in names}
@@ -114,8 +123,12 @@ def judges(names: Sequence[str]) -> dict[str, Callable[[list[str]], np.ndarray]]
 
 def main() -> None:
     """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=int, default=TEXTS, help=f"how many of each split (default: {TEXTS})")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--texts", type=int, default=TEXTS, help=f"how many of each split (default: {TEXTS})"
+    )
     parser.add_argument("--judges", nargs="+", default=["probe", "patterns", "tfidf"])
     parser.add_argument("--write", action="store_true", help=f"keep the table in {RESULTS.name}")
     given = parser.parse_args()
@@ -132,8 +145,19 @@ def main() -> None:
             for way, texts in typed.items():
                 moved = score(texts) - before
                 mean = means.interval(np.abs(moved), groups=groups, bounds=(0, 100))
-                row = {"judge": name, "split": split, "typed": way, "n": len(items), "moved": int((moved != 0).sum())}
-                row |= {"movement": mean.value, "low": mean.low, "high": mean.high, "shift": float(moved.mean())}
+                row = {
+                    "judge": name,
+                    "split": split,
+                    "typed": way,
+                    "n": len(items),
+                    "moved": int((moved != 0).sum()),
+                }
+                row |= {
+                    "movement": mean.value,
+                    "low": mean.low,
+                    "high": mean.high,
+                    "shift": float(moved.mean()),
+                }
                 rows.append(row)
     table = pd.DataFrame(rows)
     columns = list(dict.fromkeys((row["judge"], row["split"]) for row in rows))
@@ -141,7 +165,11 @@ def main() -> None:
     print(f"|---|{'---|' * len(columns)}")
     for way, own in table.groupby("typed", sort=False):
         cells = [
-            f"{row.movement:.1f} [{row.low:.1f}, {row.high:.1f}] ({row.shift:+.1f})" if row.moved else f"0 of {row.n}"
+            (
+                f"{row.movement:.1f} [{row.low:.1f}, {row.high:.1f}] ({row.shift:+.1f})"
+                if row.moved
+                else f"0 of {row.n}"
+            )
             for row in own.itertuples()
         ]
         print(f"| {way} | {' | '.join(cells)} |")

@@ -1,4 +1,5 @@
-"""Would the tests notice if a rule were broken? Each fault is put into a copy of the project, and its tests are run.
+"""Would the tests notice if a rule were broken? Each fault is put into a copy of the project, and
+its tests are run.
 
     python -m benchmarks.mutations [--only NAME ...]
 
@@ -118,16 +119,30 @@ FAULTS = {
 
 
 def caught(fault: Fault, folder: Path) -> bool:
-    """Whether the tests fail on a copy with this fault. Raises ValueError where the text to change is not there."""
+    """Whether the tests fail on a copy with this fault. Raises ValueError where the text to change
+    is not there."""
     path = folder / fault.path
     whole = path.read_text(encoding="utf-8")
     if whole.count(fault.old) != 1:
-        raise ValueError(f"{fault.path} holds {fault.old!r} {whole.count(fault.old)} times; it must be once.")
+        raise ValueError(
+            f"{fault.path} holds {fault.old!r} {whole.count(fault.old)} times; it must be once."
+        )
     path.write_text(whole.replace(fault.old, fault.new), encoding="utf-8")
     try:
         environment = os.environ | {"PYTHONPATH": str(folder)}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *fault.tests]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            *fault.tests,
+        ]
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
         if done.returncode not in (0, 1):
             raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode == 1
@@ -149,7 +164,10 @@ def main() -> None:
             else:
                 shutil.copy(source, folder / part)
         for what in given.only:
-            print(f"{'caught    ' if caught(FAULTS[what], folder) else 'NOT CAUGHT'}  {what}", flush=True)
+            print(
+                f"{'caught    ' if caught(FAULTS[what], folder) else 'NOT CAUGHT'}  {what}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""What the offline rules see of outcomes, sides and votes that are turned round, and what they take for turned round.
+"""What the offline rules see of outcomes, sides and votes that are turned round, and what they take
+for turned round.
 
     python -m benchmarks.outcomes                        # the table of the development half
-    python -m benchmarks.outcomes --split dev --rows     # every pair that is judged wrongly, with what was said
-    python -m benchmarks.outcomes --split dev test --write   # both halves; keeps results/outcomes.csv
+    python -m benchmarks.outcomes --split dev --rows     # every pair that is judged wrongly, with
+    what was said python -m benchmarks.outcomes --split dev test --write   # both halves; keeps
+    results/outcomes.csv
 
-data/faith/outcomes.jsonl has pairs of a reference and a summary: wrong ones, whose outcome, side or vote
-is turned round or changed, and faithful ones that look so. `named` counts pairs of which anything is said,
-`cost` those of which it costs something (the kind of accusation is sure). Precision is the share of accused
-pairs that are wrong.
+data/faith/outcomes.jsonl has pairs of a reference and a summary: wrong ones, whose outcome, side or
+vote is turned round or changed, and faithful ones that look so. `named` counts pairs of which
+anything is said, `cost` those of which it costs something (the kind of accusation is sure).
+Precision is the share of accused pairs that are wrong.
 """
 
 from __future__ import annotations
@@ -82,7 +84,8 @@ def told(some: Sequence[Pair]) -> list[Told]:
 
 
 def counts(found: Sequence[Told]) -> dict[str, list[int]]:
-    """Of each kind of accusation how many are right and how many there are, each kind once a pair."""
+    """Of each kind of accusation how many are right and how many there are, each kind once a
+    pair."""
     every, right = Counter[str](), Counter[str]()
     for each in found:
         for kind in {one.kind for one in each.accusations}:
@@ -102,11 +105,14 @@ def table(found: Sequence[Told]) -> pd.DataFrame:
         for each in found
     ]
     grouped = pd.DataFrame(rows).groupby(["split", "language", "wrong", "kind"])
-    return grouped.agg(n=("named", "size"), named=("named", "sum"), cost=("cost", "sum")).reset_index()
+    return grouped.agg(
+        n=("named", "size"), named=("named", "sum"), cost=("cost", "sum")
+    ).reset_index()
 
 
 def totals(frame: pd.DataFrame) -> pd.DataFrame:
-    """Recall, false alarms and precision by split and language, of what is named and of what costs something."""
+    """Recall, false alarms and precision by split and language, of what is named and of what costs
+    something."""
     rows = []
     for (split, language), own in frame.groupby(["split", "language"]):
         wrong, faithful = own[own.wrong], own[~own.wrong]
@@ -119,7 +125,9 @@ def totals(frame: pd.DataFrame) -> pd.DataFrame:
                     "accusations": column,
                     "found": f"{right} of {wrong.n.sum()}",
                     "false_alarms": f"{alarms} of {faithful.n.sum()}",
-                    "precision": round(right / (right + alarms), 3) if right + alarms else float("nan"),
+                    "precision": (
+                        round(right / (right + alarms), 3) if right + alarms else float("nan")
+                    ),
                 }
             )
     return pd.DataFrame(rows)

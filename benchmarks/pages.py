@@ -1,11 +1,13 @@
-"""Writes what README.md and docs/check.md quote: the output of commands, and tables of stored results.
+"""Writes what README.md and docs/check.md quote: the output of commands, and tables of stored
+results.
 
     python -m benchmarks.pages            # what is stale, block by block
     python -m benchmarks.pages --write    # writes the blocks anew (a minute: the main job runs)
 
-A block stands between `<!-- made by benchmarks.pages: NAME -->` and `<!-- end -->`. `tests/test_pages.py` holds every
-block against what its function in `BLOCKS` gives now. Dates, times and run numbers differ from run to run, so `masked`
-takes them out before two outputs are compared.
+A block stands between `<!-- made by benchmarks.pages: NAME -->` and `<!-- end -->`.
+`tests/test_pages.py` holds every block against what its function in `BLOCKS` gives now. Dates,
+times and run numbers differ from run to run, so `masked` takes them out before two outputs are
+compared.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ BLOCK = re.compile(r"(<!-- made by benchmarks\.pages: (\w+) -->\n)(.*?)(<!-- end
 
 
 def output(*words: str, folder: Path | None = None) -> str:
-    """What a command prints in a folder, by default a new one: what it says of itself, then its result.
+    """What a command prints in a folder, by default a new one: what it says of itself, then its
+    result.
 
     Lines of standard error that begin with a blank tell of its progress and are left out.
 
@@ -54,7 +57,9 @@ def output(*words: str, folder: Path | None = None) -> str:
 
 def check_of_the_demo() -> str:
     """The answer of the README's first command, without what was read and the findings below it."""
-    whole = output("undogmatic.cli", "check", "data/check/demo.csv", "--judge", "judge_keyword", folder=ROOT)
+    whole = output(
+        "undogmatic.cli", "check", "data/check/demo.csv", "--judge", "judge_keyword", folder=ROOT
+    )
     paragraphs = whole.strip("\n").split("\n\n")
     answer = next(n for n, text in enumerate(paragraphs) if text.lstrip()[:1] in "✓✗◐?")
     return f"```text\n{wrapped(paragraphs[answer])}\n```\n"
@@ -66,9 +71,11 @@ def main_job() -> str:
 
 
 def wrapped(text: str) -> str:
-    """Each line of a text on lines of at most `WIDTH` characters; a shorter one, as of a table, stays as it is."""
+    """Each line of a text on lines of at most `WIDTH` characters; a shorter one, as of a table,
+    stays as it is."""
     return "\n".join(
-        "\n".join(textwrap.wrap(line, WIDTH)) if len(line) > WIDTH else line.rstrip() for line in text.splitlines()
+        "\n".join(textwrap.wrap(line, WIDTH)) if len(line) > WIDTH else line.rstrip()
+        for line in text.splitlines()
     )
 
 
@@ -81,7 +88,11 @@ def sizes() -> str:
         & (stored["analysis"] == "none")
         & (stored["tracking"] == "none")
     ]
-    names = {"patterns": "rules", "student": "a student", "hosted": "a hosted model (a stub server)"}
+    names = {
+        "patterns": "rules",
+        "student": "a student",
+        "hosted": "a hosted model (a stub server)",
+    }
     rows = ["| texts | judged by | seconds of a processor | memory at most |", "|---|---|---|---|"]
     for model, name in names.items():
         for row in runs[runs["model"] == model].sort_values("texts").itertuples():
@@ -90,7 +101,8 @@ def sizes() -> str:
 
 
 def believed() -> str:
-    """The table of how often a judge is believed, from the stored results of `benchmarks.check believed`."""
+    """The table of how often a judge is believed, from the stored results of `benchmarks.check
+    believed`."""
     stored = pd.read_csv(RESULTS / "check_believed.csv")
     stored = stored[stored["items"] == 100]
     judges = {
@@ -114,22 +126,26 @@ def believed() -> str:
         cells = []
         for texts in ("invented", "held", "traits"):
             shares = stored[(stored["judge"] == judge) & (stored["texts"] == texts)]
-            cells.append("-" if shares.empty else f"{shares['believed'].max():.0%}".replace("%", " %"))
+            cells.append(
+                "-" if shares.empty else f"{shares['believed'].max():.0%}".replace("%", " %")
+            )
         rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
 
 def looks() -> str:
-    """How often a judge at the limit passes at least one of several looks, from `benchmarks.check_looks`."""
+    """How often a judge at the limit passes at least one of several looks, from
+    `benchmarks.check_looks`."""
     stored = pd.read_csv(RESULTS / "check_looks.csv")
     first, last = stored.iloc[0], stored.iloc[-1]
     at = stored["labels"].tolist()
     listed = f"{', '.join(map(str, at[:-1]))} and {at[-1]}"
     return (
-        "Decide beforehand how many items people label, and check when they are labelled. "
-        f"Of {last['seeds']:.0f} judges exactly at the limit (kappa 0.4), {first['believed_by_then']:.1%} "
-        f"passed one look at {at[0]} labels; with looks at {listed} labels, "
-        f"{last['believed_by_then']:.1%} passed at least one (`python -m benchmarks.check_looks`).\n"
+        "Decide beforehand how many items people label, and check when they are labelled. Of"
+        f" {last['seeds']:.0f} judges exactly at the limit (kappa 0.4),"
+        f" {first['believed_by_then']:.1%} passed one look at {at[0]} labels; with looks at"
+        f" {listed} labels, {last['believed_by_then']:.1%} passed at least one (`python -m"
+        " benchmarks.check_looks`).\n"
     )
 
 

@@ -1,11 +1,13 @@
 """Takes the pictures of all reports and of all pages of MLflow: `python -m benchmarks.pictures`.
 
-    python -m benchmarks.pictures                        # makes the runs, and then docs/pictures/ and docs/pictures.md
-    python -m benchmarks.pictures --folder runs          # keeps the runs there; those that are there are not made again
-    python -m benchmarks.pictures --only sweep overview  # some of them
+    python -m benchmarks.pictures                        # makes the runs, and then docs/pictures/
+    and docs/pictures.md python -m benchmarks.pictures --folder runs          # keeps the runs
+    there; those that are there are not made again python -m benchmarks.pictures --only sweep
+    overview  # some of them
 
-Each report is written anew in English and in Portuguese and opened in a headless Chromium: light, dark and 390 pixels
-wide, its beginning and its table of items. MLflow is English, and has a dark mode of its own. Needs Chromium.
+Each report is written anew in English and in Portuguese and opened in a headless Chromium: light,
+dark and 390 pixels wide, its beginning and its table of items. MLflow is English, and has a dark
+mode of its own. Needs Chromium.
 """
 
 from __future__ import annotations
@@ -30,12 +32,18 @@ from benchmarks.browser import Browser, browsing
 from undogmatic.tracking.store import address_of
 
 RUNS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "pairs": ("The main job: does the judge tell an explanation from its imitation? Pairs of texts.", ()),
+    "pairs": (
+        "The main job: does the judge tell an explanation from its imitation? Pairs of texts.",
+        (),
+    ),
     "labelled": (
         "Texts with labels of people: does the judge score as they do?",
         ("dataset=curated_development", "analysis=labelled", "model=patterns"),
     ),
-    "controls": ("Texts whose scores are known to lie in a band.", ("dataset=controls", "model=patterns")),
+    "controls": (
+        "Texts whose scores are known to lie in a band.",
+        ("dataset=controls", "model=patterns"),
+    ),
     "prompted": (
         "A judge that reads its prompt, with few texts: nothing is decided.",
         ("dataset=pairs", "readout=logprobs", "prompt=demos_pt", "run.limit=24"),
@@ -54,10 +62,17 @@ RUNS: Mapping[str, tuple[str, Sequence[str]]] = {
     ),
     "search": (
         "A search of prompts: the winner is judged once on texts that the search has not seen.",
-        ("-m", "hydra/sweeper=optuna", "experiment=prompt_search", "hydra.sweeper.n_trials=4", "run.limit=12"),
+        (
+            "-m",
+            "hydra/sweeper=optuna",
+            "experiment=prompt_search",
+            "hydra.sweeper.n_trials=4",
+            "run.limit=12",
+        ),
     ),
 }
-"""What is run, by name, and what its picture shows. The student is distilled from the judge of `labelled`."""
+"""What is run, by name, and what its picture shows. The student is distilled from the judge of
+`labelled`."""
 CHECKS: Mapping[str, tuple[str, Sequence[str]]] = {
     "check": (
         "`undogmatic check` of one judge: its table of items begins where it differs from people.",
@@ -100,7 +115,16 @@ def served(store: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "undogmatic.cli", "ui", "--uri", address_of(store), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "undogmatic.cli",
+        "ui",
+        "--uri",
+        address_of(store),
+        "--port",
+        str(port),
+    ]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(600):
@@ -118,25 +142,41 @@ def served(store: Path) -> Iterator[str]:
 def asked(address: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
     """What MLflow's REST interface answers."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{address}/api/{path}", data, {"Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"{address}/api/{path}", data, {"Content-Type": "application/json"}
+    )
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 
 def pages(address: str) -> dict[str, str]:
-    """The pages by name: those of the experiment, of its newest labelled run, and the comparison of its newest runs."""
+    """The pages by name: those of the experiment, of its newest labelled run, and the comparison of
+    its newest runs."""
     found = asked(address, "2.0/mlflow/experiments/get-by-name?experiment_name=undogmatic")
     experiment = found["experiment"]["experiment_id"]
     searched = {"experiment_ids": [experiment], "max_results": 50}
     runs = asked(address, "2.0/mlflow/runs/search", searched)["runs"]
-    kinds = {run["info"]["run_id"]: {tag["key"]: tag["value"] for tag in run["data"]["tags"]} for run in runs}
+    kinds = {
+        run["info"]["run_id"]: {tag["key"]: tag["value"] for tag in run["data"]["tags"]}
+        for run in runs
+    }
     judged = [each for each, tags in kinds.items() if tags.get("undogmatic.kind") == "run"]
     jobs = [each for each in judged if "mlflow.parentRunId" in kinds[each]] or judged
     alone = next((each for each in judged if "mlflow.parentRunId" not in kinds[each]), judged[0])
-    looked = {"locations": [{"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": experiment}}]}
-    searched = looked | {"filter": f"request_metadata.`mlflow.sourceRun` = '{alone}'", "max_results": 1}
+    looked = {
+        "locations": [
+            {"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": experiment}}
+        ]
+    }
+    searched = looked | {
+        "filter": f"request_metadata.`mlflow.sourceRun` = '{alone}'",
+        "max_results": 1,
+    }
     trace = asked(address, "3.0/mlflow/traces/search", searched)["traces"][0]["trace_id"]
-    of_run, of_experiment = f"#/experiments/{experiment}/runs/{alone}", f"#/experiments/{experiment}"
+    of_run, of_experiment = (
+        f"#/experiments/{experiment}/runs/{alone}",
+        f"#/experiments/{experiment}",
+    )
     compared = f"#/compare-runs?runs={json.dumps(jobs[:4])}&experiments={json.dumps([experiment])}"
     return {
         "runs": f"{of_experiment}/runs",
@@ -185,7 +225,9 @@ async def kept(browser: Browser, path: Path) -> None:
 async def looked_at(page: Path, out: Path, name: str) -> None:
     """Take the pictures of a report: its beginning in every look, and its table with a row open."""
     async with browsing(page.resolve().as_uri()) as browser:
-        await browser.until("document.readyState === 'complete' && !document.querySelector('#bench:empty')")
+        await browser.until(
+            "document.readyState === 'complete' && !document.querySelector('#bench:empty')"
+        )
         for look, (width, dark) in LOOKS.items():
             await browser.size(width, HEIGHT, dark)
             await browser.js("scrollTo(0, 0)")
@@ -206,13 +248,20 @@ def made(folder: Path, only: Sequence[str]) -> None:
             continue
         if name == "distilled":
             called(folder, "undogmatic.cli", "distill", "labelled", "--out", "student.safetensors")
-        called(folder, "undogmatic.run", *words, f"hydra.{'sweep' if '-m' in words else 'run'}.dir={name}")
+        called(
+            folder,
+            "undogmatic.run",
+            *words,
+            f"hydra.{'sweep' if '-m' in words else 'run'}.dir={name}",
+        )
 
 
 def called(folder: Path, *words: str) -> None:
     """Run one of our commands in a folder."""
     print(" ".join(words), flush=True)
-    subprocess.run([sys.executable, "-m", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL
+    )
 
 
 def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
@@ -237,22 +286,37 @@ def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
 
 def shown(out: Path) -> str:
     """The page that shows the pictures of a folder."""
-    told = {name: sentence for name, (sentence, _) in (*RUNS.items(), *CHECKS.items())} | {"card": CARD}
+    told = {name: sentence for name, (sentence, _) in (*RUNS.items(), *CHECKS.items())} | {
+        "card": CARD
+    }
     lines = [
-        "# Pictures of all reports and pages", "",
-        "`python -m benchmarks.pictures` makes the runs, opens every page in a browser and writes this page. "
-        "Each report stands here in English and in Portuguese: its beginning, light, dark and 390 pixels wide, and its "
-        "table of items with a row open. MLflow's own pages are English, and their dark mode is MLflow's own switch.",
-    ]  # fmt: skip
+        "# Pictures of all reports and pages",
+        "",
+        (
+            "`python -m benchmarks.pictures` makes the runs, opens every page in a browser and"
+            " writes this page. Each report stands here in English and in Portuguese: its"
+            " beginning, light, dark and 390 pixels wide, and its table of items with a row open."
+            " MLflow's own pages are English, and their dark mode is MLflow's own switch."
+        ),
+    ]
     for name, sentence in told.items():
         lines += ["", f"## {name.replace('_', ' ')}", "", sentence]
         for language in ("en", "pt"):
             names = [f"{name}_{language}_{look}" for look in (*LOOKS, "items")]
-            lines += ["", *(f"![{each}](pictures/{each}.webp)" for each in names if (out / f"{each}.webp").exists())]
+            lines += [
+                "",
+                *(
+                    f"![{each}](pictures/{each}.webp)"
+                    for each in names
+                    if (out / f"{each}.webp").exists()
+                ),
+            ]
     lines += ["", "## MLflow"]
     for name, sentence in MLFLOW.items():
         names = [f"mlflow_{name}_{look}" for look in LOOKS]
-        links = [f"![{each}](pictures/{each}.webp)" for each in names if (out / f"{each}.webp").exists()]
+        links = [
+            f"![{each}](pictures/{each}.webp)" for each in names if (out / f"{each}.webp").exists()
+        ]
         lines += ["", sentence, "", *links] if links else []
     return "\n".join(lines) + "\n"
 
@@ -273,9 +337,15 @@ def main() -> None:
     """Make the runs, take the pictures and write the page."""
     docs = Path(__file__).resolve().parents[1] / "docs"
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--folder", type=Path, help="where the runs lie (default: a folder that is removed again)")
-    parser.add_argument("--out", type=Path, default=docs / "pictures", help="the folder of the pictures")
-    parser.add_argument("--only", nargs="*", default=[], help="names of runs, checks and pages (default: all)")
+    parser.add_argument(
+        "--folder", type=Path, help="where the runs lie (default: a folder that is removed again)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=docs / "pictures", help="the folder of the pictures"
+    )
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="names of runs, checks and pages (default: all)"
+    )
     typed = parser.parse_args()
     typed.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
@@ -283,7 +353,9 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         made(folder, typed.only)
         reported(folder, typed.out, typed.only)
-        if (store := folder / "mlruns" / "mlflow.db").exists() and (not typed.only or {*typed.only} & {*MLFLOW}):
+        if (store := folder / "mlruns" / "mlflow.db").exists() and (
+            not typed.only or {*typed.only} & {*MLFLOW}
+        ):
             with served(store) as address:
                 asyncio.run(visited(address, typed.out, typed.only))
     (typed.out.parent / "pictures.md").write_text(shown(typed.out), encoding="utf-8")

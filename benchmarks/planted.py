@@ -1,12 +1,14 @@
 """What the offline rules see of the errors planted in the shipped summaries, split by split.
 
     python -m benchmarks.planted              # the table of data/README.md
-    python -m benchmarks.planted --rows dev   # everything that was named in the summaries of a split
-    python -m benchmarks.planted --precision  # how often accusations of a kind are right (facts/precision.yaml)
+    python -m benchmarks.planted --rows dev   # everything that was named in the summaries of a
+    split python -m benchmarks.planted --precision  # how often accusations of a kind are right
+    (facts/precision.yaml)
 
-An error is found if `bucket_rules` quotes the planted sentence, which says nothing of the faithful summary; what is
-left out is found if it is listed as missing, or a sentence of the reference is no longer covered. What is found may
-cost nothing: the composite of the faithful summary minus that of the flawed one says what it cost.
+An error is found if `bucket_rules` quotes the planted sentence, which says nothing of the faithful
+summary; what is left out is found if it is listed as missing, or a sentence of the reference is no
+longer covered. What is found may cost nothing: the composite of the faithful summary minus that of
+the flawed one says what it cost.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ JUDGES = ("nli", "coverage", "bucket_rules")
 WEIGHTS = {"nli": 0.35, "factual_accuracy": 0.2, "completeness": 0.2, "coverage": 0.25}
 """Of conf/analysis/composite.yaml, the pillar of judges in equal halves."""
 DOUBTED = 1.0
-"""With so much asked of a kind nothing counts, so that no accusation keeps another from being made."""
+"""With so much asked of a kind nothing counts, so that no accusation keeps another from being
+made."""
 FAITHFUL, FILLER, SUMMARY = "perfect", "verbose_filler", "summary"
 
 Own = Mapping[str, Judgment]
@@ -46,7 +49,8 @@ class Seen(NamedTuple):
         found: What was planted is named.
         named: As what: the rows that quote the planted sentence, or list what is missing.
         lost: Composite of the faithful summary minus its own.
-        alarms: What is named as an error and was not planted, and is not named in the faithful summary either.
+        alarms: What is named as an error and was not planted, and is not named in the faithful
+            summary either.
     """
 
     case: str
@@ -86,7 +90,9 @@ def seen(item: Item, own: Own, faithful: Own) -> Seen:
     variant = str(item.metadata["variant"])
     added: list[str] = [" ".join(each.split()) for each in item.metadata["added"]]
     new = [row for row in errors(own) if row not in errors(faithful)]
-    planted = [row for row in new if any(row["quote"] in each or each in row["quote"] for each in added)]
+    planted = [
+        row for row in new if any(row["quote"] in each or each in row["quote"] for each in added)
+    ]
     missing = [row for row in omissions(own) if row not in omissions(faithful)]
     uncovered = _verdict(own["coverage"]).score < _verdict(faithful["coverage"]).score
     left_out, filler = variant.startswith("omitted"), variant == FILLER
@@ -104,7 +110,9 @@ def summaries(split: str) -> list[Item]:
 def measured(items: Sequence[Item], found: Mapping[str, Own]) -> list[Seen]:
     """What was seen of every flawed summary, from the judgments of all by the id of the item."""
     flawed = [item for item in items if item.metadata["variant"] != FAITHFUL]
-    return [seen(item, found[item.id], found[f"{item.id.split('/')[0]}/{FAITHFUL}"]) for item in flawed]
+    return [
+        seen(item, found[item.id], found[f"{item.id.split('/')[0]}/{FAITHFUL}"]) for item in flawed
+    ]
 
 
 class Told(NamedTuple):
@@ -116,7 +124,8 @@ class Told(NamedTuple):
 
 
 def retold(split: str) -> list[Told]:
-    """The summaries of data/faith/retold.yaml: the faithful ones, and each with one of its phrases replaced."""
+    """The summaries of data/faith/retold.yaml: the faithful ones, and each with one of its phrases
+    replaced."""
     texts = read_yaml(data_folder() / "faith" / "retold.yaml")
     found = []
     for item in CasesDataset(summaries="shipped", split=split).load():  # type: ignore[arg-type]
@@ -124,21 +133,34 @@ def retold(split: str) -> list[Told]:
         for n, each in enumerate(texts[case] if variant == FAITHFUL else ()):
             own = {FAITHFUL: ("", "")} | each["wrong"]
             for kind, (said, wrong) in own.items():
-                inputs = item.inputs | {SUMMARY: each["text"].replace(said, wrong) if said else each["text"]}
-                copy = item.model_copy(update={"id": f"{case}/retold{n + 1}/{kind}", "inputs": inputs})
+                inputs = item.inputs | {
+                    SUMMARY: each["text"].replace(said, wrong) if said else each["text"]
+                }
+                copy = item.model_copy(
+                    update={"id": f"{case}/retold{n + 1}/{kind}", "inputs": inputs}
+                )
                 found.append(Told(copy, wrong, kind))
     return found
 
 
 def shipped(split: str) -> list[Told]:
     """The shipped summaries with the sentence that was planted in each."""
-    return [Told(each, " ".join(each.metadata["added"]), each.metadata["variant"]) for each in summaries(split)]
+    return [
+        Told(each, " ".join(each.metadata["added"]), each.metadata["variant"])
+        for each in summaries(split)
+    ]
 
 
 def accused(told: Sequence[Told], sure: float) -> list[tuple[Told, Row, bool]]:
-    """Every accusation that bucket_rules makes of a summary, and whether it is right: it quotes what was planted."""
+    """Every accusation that bucket_rules makes of a summary, and whether it is right: it quotes
+    what was planted."""
     by_id = {each.item.id: each for each in told}
-    settings = ["rubric=faithfulness", "judge=bucket_rules", f"judge.sure={sure}", f"nli.sure={sure}"]
+    settings = [
+        "rubric=faithfulness",
+        "judge=bucket_rules",
+        f"judge.sure={sure}",
+        f"nli.sure={sure}",
+    ]
     found = []
     for one in judge_items([each.item for each in told], settings):
         if one.criterion == "factual_accuracy":
@@ -152,10 +174,13 @@ def accused(told: Sequence[Told], sure: float) -> list[tuple[Told, Row, bool]]:
 
 
 def precision(found: Sequence[tuple[Told, Row, bool]]) -> dict[str, dict[str, list[int]]]:
-    """Of each kind of accusation how many are right, and how many there are, where all are DOUBTED; what is
-    said of one sentence of a case in several summaries counts once."""
+    """Of each kind of accusation how many are right, and how many there are, where all are DOUBTED;
+    what is said of one sentence of a case in several summaries counts once."""
     counts: dict[str, dict[str, list[int]]] = {CONTRADICTED: {}, INVENTED: {}, HEDGED: {}}
-    once = {(told.item.id.split("/")[0], row["quote"], row["problem"]): (row, right) for told, row, right in found}
+    once = {
+        (told.item.id.split("/")[0], row["quote"], row["problem"]): (row, right)
+        for told, row, right in found
+    }
     for row, right in once.values():
         source = HEDGED if row["kind"] == "hedging" else CONTRADICTED
         source = INVENTED if row["kind"] in ("fabricated_citation", "invented_detail") else source
@@ -165,8 +190,8 @@ def precision(found: Sequence[tuple[Told, Row, bool]]) -> dict[str, dict[str, li
 
 
 def kept(split: str) -> dict[str, dict[str, list[int]]]:
-    """The counts that facts/precision.yaml keeps of development: of the summaries, and of the pairs of sentences of
-    benchmarks/outcomes.py."""
+    """The counts that facts/precision.yaml keeps of development: of the summaries, and of the pairs
+    of sentences of benchmarks/outcomes.py."""
     counted = precision(accused(shipped(split) + retold(split), DOUBTED))
     for kind, (right, every) in outcomes.counts(outcomes.told(outcomes.pairs(split))).items():
         own = counted[CONTRADICTED].setdefault(kind, [0, 0])
@@ -175,7 +200,8 @@ def kept(split: str) -> dict[str, dict[str, list[int]]]:
 
 
 def table(seen_by_split: Mapping[str, list[Seen]]) -> list[str]:
-    """A row per kind of error, in Markdown: split by split how many were found, and the mean loss."""
+    """A row per kind of error, in Markdown: split by split how many were found, and the mean
+    loss."""
     rows: dict[str, str] = {}
     for every in seen_by_split.values():
         for kind in dict.fromkeys(each.variant for each in every):
@@ -198,10 +224,18 @@ def _table(judgment: Judgment, name: str) -> list[Row]:
 
 def main() -> None:
     """Print the table of both splits, or all that was named in one."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", choices=("dev", "test"), help="print what was named, summary by summary")
-    parser.add_argument("--precision", action="store_true", help="print how often accusations of a kind are right")
-    parser.add_argument("--sure", type=float, default=0.9, help="with --precision: judge.sure and nli.sure (0.9)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rows", choices=("dev", "test"), help="print what was named, summary by summary"
+    )
+    parser.add_argument(
+        "--precision", action="store_true", help="print how often accusations of a kind are right"
+    )
+    parser.add_argument(
+        "--sure", type=float, default=0.9, help="with --precision: judge.sure and nli.sure (0.9)"
+    )
     given = parser.parse_args()
     if given.precision:
         return _print_precision(given.sure)
@@ -215,7 +249,10 @@ def main() -> None:
                 print(f"{name}: composite {composite(own):.3f}")
                 _print("named", [*errors(own), *omissions(own)])
         for each in splits[split] if given.rows else ():
-            print(f"{each.case}/{each.variant}: {'found' if each.found else 'not found'}, lost {each.lost:.3f}")
+            print(
+                f"{each.case}/{each.variant}: {'found' if each.found else 'not found'}, lost"
+                f" {each.lost:.3f}"
+            )
             _print("named", each.named)
             _print("false alarm", each.alarms)
     print("| kind |", *(f"found, {split} | lost, {split} |" for split in splits))
@@ -233,15 +270,28 @@ def _print_precision(sure: float) -> None:
             print(f"{source}: {json.dumps(dict(sorted(counted.items())))}".replace('"', ""))
         faithful = [each for each in shipped(split) + told if each.kind == FAITHFUL]
         for word, most in (("named", 5), ("at a cost", 4)):
-            ids = {each.item.id for each, row, _ in found if row["bucket"] <= most and each.kind == FAITHFUL}
-            print(f"# faithful summaries of which something is {word}: {len(ids)} of {len(faithful)}")
+            ids = {
+                each.item.id
+                for each, row, _ in found
+                if row["bucket"] <= most and each.kind == FAITHFUL
+            }
+            print(
+                f"# faithful summaries of which something is {word}: {len(ids)} of {len(faithful)}"
+            )
         wrong = [each for each in told if each.kind != FAITHFUL]
         for kind in dict.fromkeys(each.kind for each in wrong):
             own = [each.item.id for each in wrong if each.kind == kind]
             hit = {each.item.id for each, _, right in found if right}
             paid = {each.item.id for each, row, right in found if right and row["bucket"] < 5}
-            print(f"# retold, {kind}: {len(hit & set(own))} of {len(own)} found, {len(paid & set(own))} at a cost")
-        alarms = {(each.item.id.split("/")[0], row["problem"]): row for each, row, right in found if not right}
+            print(
+                f"# retold, {kind}: {len(hit & set(own))} of {len(own)} found,"
+                f" {len(paid & set(own))} at a cost"
+            )
+        alarms = {
+            (each.item.id.split("/")[0], row["problem"]): row
+            for each, row, right in found
+            if not right
+        }
         for (case, _), row in alarms.items():
             _print(f"false alarm, {case}", [row])
 

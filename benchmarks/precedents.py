@@ -1,12 +1,14 @@
-"""How many of the citations in the forms of tests/fixtures/precedents the grammar finds, and how fast; and how often it
-is right whether a text describes what a precedent decided.
+"""How many of the citations in the forms of tests/fixtures/precedents the grammar finds, and how
+fast; and how often it is right whether a text describes what a precedent decided.
 
     python -m benchmarks.precedents
-    python -m benchmarks.precedents describes            # what a text shares with the table, beside trivial rivals
-    python -m benchmarks.precedents describes states e5  # and beside embeddings, which take some minutes
+    python -m benchmarks.precedents describes            # what a text shares with the table, beside
+    trivial rivals python -m benchmarks.precedents describes states e5  # and beside embeddings,
+    which take some minutes
 
-All files were written by hand for this project, in the styles of two authors each. Grammar and thresholds were made
-with sight of `development`; the test passages of `describes` were run once, after the thresholds were chosen.
+All files were written by hand for this project, in the styles of two authors each. Grammar and
+thresholds were made with sight of `development`; the test passages of `describes` were run once,
+after the thresholds were chosen.
 """
 
 import re
@@ -22,7 +24,12 @@ import numpy as np
 from undogmatic.constructs.precedents.grammar import Citation, Grammar, fold
 from undogmatic.constructs.precedents.table import Precedents
 from undogmatic.datasets.rows import json_lines
-from undogmatic.models.embeddings import E5Embeddings, Embeddings, LettersEmbeddings, StatesEmbeddings
+from undogmatic.models.embeddings import (
+    E5Embeddings,
+    Embeddings,
+    LettersEmbeddings,
+    StatesEmbeddings,
+)
 from undogmatic.safety.paths import data_folder
 from undogmatic.stats.proportion import proportion
 
@@ -66,8 +73,8 @@ def score(grammar: Grammar, name: str) -> Score:
 
 
 class Said(NamedTuple):
-    """A passage that says something of a precedent: which, what (`describes`, `otherwise`, `silent`), and whether it
-    tells the contrary of what was decided."""
+    """A passage that says something of a precedent: which, what (`describes`, `otherwise`,
+    `silent`), and whether it tells the contrary of what was decided."""
 
     passage: str
     precedent: str
@@ -83,18 +90,24 @@ def said(name: str) -> list[Said]:
 
 def answers(lookup: Precedents, rows: list[Said]) -> list[str]:
     """What comparing words says of each."""
-    found = ([one.described.saying for one in lookup.look_up(row.passage) if one.described] for row in rows)
+    found = (
+        [one.described.saying for one in lookup.look_up(row.passage) if one.described]
+        for row in rows
+    )
     return [each[0] if each else "" for each in found]
 
 
 Closeness = Callable[[Precedents, list[Said]], np.ndarray]
-"""How close each passage comes to what its precedent decided, in whatever unit. Shape (n_passages,)."""
+"""How close each passage comes to what its precedent decided, in whatever unit. Shape
+(n_passages,)."""
 
 
 def shared_words(lookup: Precedents, rows: list[Said]) -> np.ndarray:
     """The number of words of four letters or more that passage and holding have in common."""
     holdings = _holdings(lookup)
-    return np.array([float(len(_words(row.passage) & _words(holdings[row.precedent]))) for row in rows])
+    return np.array(
+        [float(len(_words(row.passage) & _words(holdings[row.precedent]))) for row in rows]
+    )
 
 
 def embedded(embeddings: Embeddings) -> Closeness:
@@ -105,7 +118,11 @@ def embedded(embeddings: Embeddings) -> Closeness:
         known = embeddings.vectors(list(holdings.values()))
         centre, own = known.mean(axis=0), dict(zip(holdings, known, strict=True))
         texts = [_without_citations(grammar, row.passage) for row in rows]
-        pairs = zip(embeddings.vectors(texts) - centre, (own[row.precedent] - centre for row in rows), strict=True)
+        pairs = zip(
+            embeddings.vectors(texts) - centre,
+            (own[row.precedent] - centre for row in rows),
+            strict=True,
+        )
         return np.array([a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in pairs])
 
     return close
@@ -126,12 +143,20 @@ def _without_citations(grammar: Grammar, text: str) -> str:
 
 
 def describes(others: list[str]) -> None:
-    """Print how often words are right, which of three answers it is and whether a passage describes the holding; how
-    often rivals are, each with the threshold that is best on the development passages; and what `describes` catches."""
-    lookup, rows = Precedents(describes="words"), {name: said(name) for name in ("development", "test")}
+    """Print how often words are right, which of three answers it is and whether a passage describes
+    the holding; how often rivals are, each with the threshold that is best on the development
+    passages; and what `describes` catches.
+    """
+    lookup, rows = (
+        Precedents(describes="words"),
+        {name: said(name) for name in ("development", "test")},
+    )
     for name, each in rows.items():
         got, commonest = answers(lookup, each), Counter(row.label for row in each).most_common(1)[0]
-        _print(f"{name}: words, three answers", [a == row.label for a, row in zip(got, each, strict=True)])
+        _print(
+            f"{name}: words, three answers",
+            [a == row.label for a, row in zip(got, each, strict=True)],
+        )
         _print(f"{name}: always `{commonest[0]}`", [row.label == commonest[0] for row in each])
         for answer in ("describes", "otherwise", "silent"):
             _print(
@@ -143,17 +168,25 @@ def describes(others: list[str]) -> None:
         print(f"{name}: of {len(wrong)} passages that tell the contrary, {taken}")
         _print(
             f"{name}: words, yes or no",
-            [(a == "describes") == (r.label == "describes") for a, r in zip(got, each, strict=True)],
+            [
+                (a == "describes") == (r.label == "describes")
+                for a, r in zip(got, each, strict=True)
+            ],
         )
     makers: dict[str, Callable[[], Embeddings]] = {
         "states": StatesEmbeddings,
         "e5": E5Embeddings,
         "letters": LettersEmbeddings,
     }
-    rivals: dict[str, Closeness] = {"number of shared words": shared_words} | {k: embedded(makers[k]()) for k in others}
+    rivals: dict[str, Closeness] = {"number of shared words": shared_words} | {
+        k: embedded(makers[k]()) for k in others
+    }
     for rival, close in rivals.items():
         tried = {name: close(lookup, each) for name, each in rows.items()}
-        true = {name: np.array([row.label == "describes" for row in each]) for name, each in rows.items()}
+        true = {
+            name: np.array([row.label == "describes" for row in each])
+            for name, each in rows.items()
+        }
         seen = tried["development"]
         at = max(np.unique(seen), key=lambda limit: np.mean((seen >= limit) == true["development"]))
         _print(f"test: {rival}, yes or no", list((tried["test"] >= at) == true["test"]))
@@ -162,7 +195,9 @@ def describes(others: list[str]) -> None:
 
 def _print(what: str, right: list[bool]) -> None:
     share = proportion(right)
-    print(f"{what}: {share.value:.3f} [{share.low:.3f}, {share.high:.3f}] ({share.hits} of {share.n})")
+    print(
+        f"{what}: {share.value:.3f} [{share.low:.3f}, {share.high:.3f}] ({share.hits} of {share.n})"
+    )
 
 
 def main() -> None:
@@ -179,7 +214,10 @@ def main() -> None:
     text *= 1_000_000 // len(text)
     start = time.process_time()
     n = len(grammar.citations(text))
-    print(f"{len(text):,} characters with {n:,} citations: {time.process_time() - start:.1f} s of the processor")
+    print(
+        f"{len(text):,} characters with {n:,} citations: {time.process_time() - start:.1f} s of the"
+        " processor"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
-"""How well the probe judges texts of authors it has not seen, beside the baselines `tfidf` and `patterns`.
+"""How well the probe judges texts of authors it has not seen, beside the baselines `tfidf` and
+`patterns`.
 
     python -m benchmarks.probe            development texts, one author left out at a time
-    python -m benchmarks.probe --test     the shipped probe on the test texts (other authors and precedents)
+    python -m benchmarks.probe --test     the shipped probe on the test texts (other authors and
+    precedents)
 
-Pairs and AUC compare naked texts with explained ones; an attack's AUC compares its texts (labels of 60 and more) with
-the explained ones. Spearman and the mean absolute error are over the texts with a label of their own, so without the
-pairs, whose labels are class centres. Intervals are those of the analyses, of level 95 %, over what
-belongs together among the texts of a row: pair, precedent, copies.
+Pairs and AUC compare naked texts with explained ones; an attack's AUC compares its texts (labels of
+60 and more) with the explained ones. Spearman and the mean absolute error are over the texts with a
+label of their own, so without the pairs, whose labels are class centres. Intervals are those of the
+analyses, of level 95 %, over what belongs together among the texts of a row: pair, precedent,
+copies.
 """
 
 from __future__ import annotations
@@ -24,9 +27,21 @@ from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset
 from undogmatic.constructs.shame.patterns import count, fitted, share, tfidf_ridge
-from undogmatic.fit.probe import calibrate, fold_codes, held_out, held_out_raw, read_all, read_and_sift
+from undogmatic.fit.probe import (
+    calibrate,
+    fold_codes,
+    held_out,
+    held_out_raw,
+    read_all,
+    read_and_sift,
+)
 from undogmatic.models.base import Model
-from undogmatic.readouts.probe import discretised_normal, fitting_probe, shipped_probe, text_features
+from undogmatic.readouts.probe import (
+    discretised_normal,
+    fitting_probe,
+    shipped_probe,
+    text_features,
+)
 from undogmatic.records.folding import Folding, plain
 from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
@@ -92,9 +107,12 @@ def test() -> tuple[list[Item], list[Scored]]:
     rubric, model, engine = _opened()
     probe = fitting_probe(shipped_probe(rubric), model, rubric)
     texts = [item.text for item in items]
-    features = np.stack(asyncio.run(read_all(model, texts, engine, lambda text: text_features(probe, model, text))))
+    features = np.stack(
+        asyncio.run(read_all(model, texts, engine, lambda text: text_features(probe, model, text)))
+    )
     print(
-        f"test: {len(items)} texts; the shipped probe was fitted on {probe.about.n} texts ({probe.about.labels[:12]})"
+        f"test: {len(items)} texts; the shipped probe was fitted on {probe.about.n} texts"
+        f" ({probe.about.labels[:12]})"
     )
     found = [probe.estimate(row, rubric.minimum, rubric.maximum) for row in features]
     sure = [discretised_normal(one.score, one.sd, rubric.levels) for one in found]
@@ -102,13 +120,18 @@ def test() -> tuple[list[Item], list[Scored]]:
     counted = 100 * np.array(fitted(1.0).predict([item.text for item in items]))
     known = DevelopmentDataset().load()
     labels = np.array([item.label for item in known], dtype=np.float64)
-    # The probe's scores were mapped to the labels' quantiles with held-out development texts; so are the others'.
+    # The probe's scores were mapped to the labels' quantiles with held-out development texts; so
+    # are the others'.
     maps = [
         calibrate(raw, labels)
-        for raw in (lexical([plain(i.text) for i in known], labels, fold_codes(known)[0]), _patterns(known))
+        for raw in (
+            lexical([plain(i.text) for i in known], labels, fold_codes(known)[0]),
+            _patterns(known),
+        )
     ]
     mapped = [
-        np.interp(raw, m.raw_knots, m.score_knots) for raw, m in zip((counted, _patterns(items)), maps, strict=True)
+        np.interp(raw, m.raw_knots, m.score_knots)
+        for raw, m in zip((counted, _patterns(items)), maps, strict=True)
     ]
     probed = Scored("probe", *np.array([(one.score, *one.interval) for one in found]).T, confidence)
     return items, [probed, *map(Scored, ("tfidf", "patterns"), mapped)]
@@ -119,14 +142,20 @@ def lexical(texts: Sequence[str], labels: np.ndarray, folds: np.ndarray) -> np.n
     found = np.empty(len(texts))
     for fold in np.unique(folds):
         inside = folds == fold
-        pipeline = tfidf_ridge(1.0).fit([text for k, text in enumerate(texts) if not inside[k]], labels[~inside])
+        pipeline = tfidf_ridge(1.0).fit(
+            [text for k, text in enumerate(texts) if not inside[k]], labels[~inside]
+        )
         found[inside] = pipeline.predict([text for k, text in enumerate(texts) if inside[k]])
     return found
 
 
 def _opened() -> tuple[Rubric, Model, Any]:
     chosen = settings(compose_config(["model=local"]))
-    return build(chosen.rubric, "rubric"), build(chosen.model, "model"), build(chosen.engine, "engine")
+    return (
+        build(chosen.rubric, "rubric"),
+        build(chosen.model, "model"),
+        build(chosen.engine, "engine"),
+    )
 
 
 def _patterns(items: Sequence[Item]) -> np.ndarray:
@@ -134,7 +163,8 @@ def _patterns(items: Sequence[Item]) -> np.ndarray:
 
 
 class Units:
-    """What belongs together (pair, precedent, copy) among some of the items, as an analysis of these alone has it."""
+    """What belongs together (pair, precedent, copy) among some of the items, as an analysis of
+    these alone has it."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = items
@@ -173,14 +203,22 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         sides = [np.flatnonzero(condition == name) for name in (high, low)]
         first, second = (side[np.argsort(pair[side])] for side in sides)
         groups = dict(
-            zip(np.flatnonzero(condition == high), units.of(condition == high, condition == low)[0], strict=True)
+            zip(
+                np.flatnonzero(condition == high),
+                units.of(condition == high, condition == low)[0],
+                strict=True,
+            )
         )
         own_groups, differences = [groups[place] for place in first], scores[first] - scores[second]
         direction = share_in_direction(differences, groups=own_groups)
         mean = means.interval(differences, groups=own_groups, bounds=(-100, 100))
         named = f"{high.replace('_', ' ')} above {low.replace('_', ' ')} (pairs n={len(first)})"
-        found[named] = shown(direction.estimate.value, direction.estimate.low, direction.estimate.high, 3)
-        found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(mean.value, mean.low, mean.high, 1)
+        found[named] = shown(
+            direction.estimate.value, direction.estimate.low, direction.estimate.high, 3
+        )
+        found[f"mean difference of these, {high.replace('_', ' ')}"] = shown(
+            mean.value, mean.low, mean.high, 1
+        )
     rank = spearman_interval(scores[own], labels[own], rng(), groups=together)
     error = mean_absolute_error(labels[own], scores[own], groups=together, span=100)
     found |= {
@@ -210,14 +248,18 @@ def rows(items: Sequence[Item], judge: Scored, units: Units) -> dict[str, str]:
         (members,) = units.of(chosen)
         if len(set(members)) >= 2:
             mean = means.interval(scores[chosen], groups=members, bounds=(0, 100))
-            found[f"mean score, {name} (n={chosen.sum()})"] = shown(mean.value, mean.low, mean.high, 1)
+            found[f"mean score, {name} (n={chosen.sum()})"] = shown(
+                mean.value, mean.low, mean.high, 1
+            )
     return found
 
 
 def _attack(item: Item) -> str:
     condition = str(item.condition)
     return (
-        condition.removeprefix("attack:") if condition.startswith("attack:") else str(item.metadata.get("attack") or "")
+        condition.removeprefix("attack:")
+        if condition.startswith("attack:")
+        else str(item.metadata.get("attack") or "")
     )
 
 
@@ -228,9 +270,15 @@ def shown(value: float, low: float, high: float, digits: int) -> str:
 
 def main() -> None:
     """Print a Markdown table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--test", action="store_true", help="the test texts instead of the development texts")
-    source: Callable[[], tuple[list[Item], list[Scored]]] = test if parser.parse_args().test else development
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--test", action="store_true", help="the test texts instead of the development texts"
+    )
+    source: Callable[[], tuple[list[Item], list[Scored]]] = (
+        test if parser.parse_args().test else development
+    )
     items, judges = source()
     units = Units(items)
     columns = {judge.name: rows(items, judge, units) for judge in judges}

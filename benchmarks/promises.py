@@ -1,11 +1,13 @@
-"""How often is "it may decide these alone" (`analysis=escalation`, `check`) said of texts on which it does not hold?
+"""How often is "it may decide these alone" (`analysis=escalation`, `check`) said of texts on which
+it does not hold?
 
     python -m benchmarks.promises --seeds 1000 --write
 
-Made-up judges just below the promised rate, whose doubt knows nothing, has heavy ties, or is the same for whole groups
-of copies, and groups whose size has to do with whether the judge is right. A promise of 90 % with confidence 95 % is
-broken where the true rate of agreement among the texts that it lets the judge decide is below 90 %: at most 5 % of the
-samples may have one. Results are in results/promises.csv.
+Made-up judges just below the promised rate, whose doubt knows nothing, has heavy ties, or is the
+same for whole groups of copies, and groups whose size has to do with whether the judge is right. A
+promise of 90 % with confidence 95 % is broken where the true rate of agreement among the texts that
+it lets the judge decide is below 90 %: at most 5 % of the samples may have one. Results are in
+results/promises.csv.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class Sample(NamedTuple):
     group: Array
 
 
-def alone(doubt: Callable[[Rng, int], Array], rate: Callable[[Array], Array]) -> Callable[[Rng, int], Sample]:
+def alone(
+    doubt: Callable[[Rng, int], Array], rate: Callable[[Array], Array]
+) -> Callable[[Rng, int], Sample]:
     """Texts that each stand alone, with this doubt, right at a rate that depends on it."""
 
     def draw(rng: Rng, n: int) -> Sample:
@@ -45,9 +49,11 @@ def alone(doubt: Callable[[Rng, int], Array], rate: Callable[[Array], Array]) ->
     return draw
 
 
-def copied(sizes: Callable[[Rng, Array], Array], rate: float, spread: float = 1.0) -> Callable[[Rng, int], Sample]:
-    """Groups of texts that are right or wrong together, of sizes that may depend on that; `spread` is how far the
-    doubts within a group lie apart."""
+def copied(
+    sizes: Callable[[Rng, Array], Array], rate: float, spread: float = 1.0
+) -> Callable[[Rng, int], Sample]:
+    """Groups of texts that are right or wrong together, of sizes that may depend on that; `spread`
+    is how far the doubts within a group lie apart."""
 
     def draw(rng: Rng, n: int) -> Sample:
         right = (rng.random(n) < rate).astype(float)
@@ -63,24 +69,33 @@ def _ties(rng: Rng, n: int) -> Array:
 
 
 WORLDS: dict[str, Callable[[Rng, int], Sample]] = {
-    "doubt knows nothing, just below": alone(lambda rng, n: rng.random(n), lambda u: np.full_like(u, 0.895)),
+    "doubt knows nothing, just below": alone(
+        lambda rng, n: rng.random(n), lambda u: np.full_like(u, 0.895)
+    ),
     "surest are worst": alone(lambda rng, n: rng.random(n), lambda u: 0.88 + 0.1 * u),
     "three doubts, all just below": alone(_ties, lambda u: np.full_like(u, 0.895)),
     "three doubts, the first good": alone(_ties, lambda u: np.where(u == 0, 0.91, 0.85)),
     "one doubt": alone(lambda rng, n: np.zeros(n), lambda u: np.full_like(u, 0.895)),
     "copies, five each": copied(lambda rng, right: np.full_like(right, 5), 0.895),
     "copies, any number": copied(lambda rng, right: rng.geometric(0.3, right.size), 0.895),
-    "twice as many copies of the wrong": copied(lambda rng, right: np.where(right == 1, 1, 2), 0.94),
+    "twice as many copies of the wrong": copied(
+        lambda rng, right: np.where(right == 1, 1, 2), 0.94
+    ),
     "ten copies of the wrong": copied(lambda rng, right: np.where(right == 1, 1, 10), 0.96),
-    "ten copies of the wrong, of one doubt": copied(lambda rng, right: np.where(right == 1, 1, 10), 0.96, 0.0),
+    "ten copies of the wrong, of one doubt": copied(
+        lambda rng, right: np.where(right == 1, 1, 10), 0.96, 0.0
+    ),
 }
 
 
 def broken(world: str, n: int, seed: int, large: int = 100_000) -> tuple[bool, bool]:
-    """Whether a sample of `n` groups leads to a promise, and whether that is false in a very large one."""
+    """Whether a sample of `n` groups leads to a promise, and whether that is false in a very large
+    one."""
     rng = np.random.default_rng([seed, n])
     own = WORLDS[world](rng, n)
-    found = find_threshold(own.doubt, own.right, RATE, CONFIDENCE, groups=own.group.astype(int).tolist())
+    found = find_threshold(
+        own.doubt, own.right, RATE, CONFIDENCE, groups=own.group.astype(int).tolist()
+    )
     if found.threshold is None:
         return False, False
     whole = WORLDS[world](np.random.default_rng(0), large)
@@ -100,7 +115,13 @@ def main() -> None:
             tried = np.array([broken(world, n, seed) for seed in range(options.seeds)])
             shares = tried.mean(axis=0).round(4).tolist()
             rows.append(
-                {"world": world, "groups": n, "seeds": options.seeds, "promised": shares[0], "broken": shares[1]}
+                {
+                    "world": world,
+                    "groups": n,
+                    "seeds": options.seeds,
+                    "promised": shares[0],
+                    "broken": shares[1],
+                }
             )
             print(rows[-1], flush=True)
     if options.write:

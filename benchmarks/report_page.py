@@ -1,15 +1,18 @@
-"""Measures reports in a headless Chromium: size, time until the table stands, frames per second, width, accessibility.
+"""Measures reports in a headless Chromium: size, time until the table stands, frames per second,
+width, accessibility.
 
     python -m benchmarks.report_page                     made runs of 138 and of 10,000 items
-    python -m benchmarks.report_page --axe axe.min.js REPORT.html ...   reports that are there, and what axe-core says
+    python -m benchmarks.report_page --axe axe.min.js REPORT.html ...   reports that are there, and
+    what axe-core says
 
-Frames per second are those of the page's own clock: while nothing moves, and while the table is scrolled by a third of
-its height with every frame. How fast that can be on a machine as busy as this one is now, is measured just before and
-just after on a bare table of as many rows of that height, which has one cell in a row and no script; `share of bare`
-is the report's rate as a share of the mean of both. The milliseconds that the page takes of the processor for a frame
-depend on its speed alone; 16.7 are to be had for 60 frames a second.
-axe-core (npm pack axe-core) is not part of the project; without it there are no lines `axe`. It looks at the page with
-all that can be folded open.
+Frames per second are those of the page's own clock: while nothing moves, and while the table is
+scrolled by a third of its height with every frame. How fast that can be on a machine as busy as
+this one is now, is measured just before and just after on a bare table of as many rows of that
+height, which has one cell in a row and no script; `share of bare` is the report's rate as a share
+of the mean of both. The milliseconds that the page takes of the processor for a frame depend on its
+speed alone; 16.7 are to be had for 60 frames a second. axe-core (npm pack axe-core) is not part of
+the project; without it there are no lines `axe`. It looks at the page with all that can be folded
+open.
 """
 
 import argparse
@@ -53,44 +56,75 @@ BARE = """
 })()
 """
 WINDOW = "[...document.querySelectorAll('.window')].find(each => each.clientHeight)"
-SHOWN = "document.getElementById('bare').remove(); document.querySelector('.window').style.display = ''; 0"
+SHOWN = (
+    "document.getElementById('bare').remove(); document.querySelector('.window').style.display ="
+    " ''; 0"
+)
 TRACED = "devtools.timeline,disabled-by-default-devtools.timeline"
 OPENED = "for (const folded of document.querySelectorAll('details')) folded.open = true; 0"
-AXE = "axe.run().then(told => told.violations.map(v => `${v.id} (${v.nodes.length}: ${v.nodes[0].html.slice(0, 90)})`))"
+AXE = (
+    "axe.run().then(told => told.violations.map(v => `${v.id} (${v.nodes.length}:"
+    " ${v.nodes[0].html.slice(0, 90)})`))"
+)
 
 
 async def measure(page: Path, axe: str | None) -> dict[str, Any]:
     """The figures of one page."""
     began = time.perf_counter()
     async with browsing(page.resolve().as_uri()) as browser:
-        await browser.until("document.readyState === 'complete' && !document.querySelector('#bench:empty')")
-        told: dict[str, Any] = {"MB": page.stat().st_size / 1e6, "shown after s": time.perf_counter() - began}
+        await browser.until(
+            "document.readyState === 'complete' && !document.querySelector('#bench:empty')"
+        )
+        told: dict[str, Any] = {
+            "MB": page.stat().st_size / 1e6,
+            "shown after s": time.perf_counter() - began,
+        }
         await browser.size(1280)
         if await browser.js("!!document.querySelector('.window')"):
             told |= await scrolled(browser)
-        for name, width, dark in (("wide", 1280, False), ("dark", 1280, True), ("narrow", 390, False)):
+        for name, width, dark in (
+            ("wide", 1280, False),
+            ("dark", 1280, True),
+            ("narrow", 390, False),
+        ):
             await browser.size(width, dark=dark)
-            told[f"over {width} px"] = await browser.js("document.documentElement.scrollWidth - innerWidth > 0")
+            told[f"over {width} px"] = await browser.js(
+                "document.documentElement.scrollWidth - innerWidth > 0"
+            )
             if axe is not None:
                 await browser.js(f"{axe}; {OPENED}")
                 await browser.js("document.querySelector('.window .row:nth-child(2)')?.click()")
                 told[f"axe {name}"] = await browser.js(AXE)
-        told["errors"] = [e for e in browser.events if e.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown")]
+        told["errors"] = [
+            e
+            for e in browser.events
+            if e.get("method") in ("Log.entryAdded", "Runtime.exceptionThrown")
+        ]
     return told
 
 
 async def scrolled(browser: Browser) -> dict[str, Any]:
-    """Frames per second while nothing moves, while a bare table is scrolled, and while the report's own is."""
-    still, before, own, after = [await paced(browser, pane) for pane in ("document.body", "bare", WINDOW, "bare")]
+    """Frames per second while nothing moves, while a bare table is scrolled, and while the report's
+    own is."""
+    still, before, own, after = [
+        await paced(browser, pane) for pane in ("document.body", "bare", WINDOW, "bare")
+    ]
     bare = {key: (before[key] + after[key]) / 2 for key in own}
-    return {"frames still": still["rate"], "frames of a bare table": bare["rate"], "frames scrolled": own["rate"]} | {
-        "share of bare": own["rate"] / bare["rate"], "frames scrolled, longest ms": own["worst"],
-        "ms of the processor for a frame": own["busy"], "of a bare table": bare["busy"],
-    }  # fmt: skip
+    return {
+        "frames still": still["rate"],
+        "frames of a bare table": bare["rate"],
+        "frames scrolled": own["rate"],
+    } | {
+        "share of bare": own["rate"] / bare["rate"],
+        "frames scrolled, longest ms": own["worst"],
+        "ms of the processor for a frame": own["busy"],
+        "of a bare table": bare["busy"],
+    }
 
 
 async def paced(browser: Browser, pane: str) -> dict[str, float]:
-    """Frames per second while an element is scrolled, the longest frame, and milliseconds of the processor for each."""
+    """Frames per second while an element is scrolled, the longest frame, and milliseconds of the
+    processor for each."""
     if pane == "bare":
         await browser.js(BARE)
     browser.events.clear()
@@ -101,15 +135,27 @@ async def paced(browser: Browser, pane: str) -> dict[str, float]:
         await browser.js("0")
     if pane == "bare":
         await browser.js(SHOWN)
-    sent = (each["params"]["value"] for each in browser.events if each.get("method") == "Tracing.dataCollected")
+    sent = (
+        each["params"]["value"]
+        for each in browser.events
+        if each.get("method") == "Tracing.dataCollected"
+    )
     spans = [span for several in sent for span in several]
     page = {span["tid"] for span in spans if span["name"] == "FireAnimationFrame"}
-    busy = sum(span.get("tdur", 0) for span in spans if span["name"] == "RunTask" and span["tid"] in page) / 1000
+    busy = (
+        sum(
+            span.get("tdur", 0)
+            for span in spans
+            if span["name"] == "RunTask" and span["tid"] in page
+        )
+        / 1000
+    )
     return told | {"busy": busy / told["frames"]}
 
 
 def made_run(folder: Path, n: int) -> Path:
-    """The report of a run over `n` made texts of about a thousand characters, with labels, pairs and exchanges."""
+    """The report of a run over `n` made texts of about a thousand characters, with labels, pairs
+    and exchanges."""
     from tests.report.conftest import judge, shame, verdict
     from undogmatic.analyses.base import tabulate
     from undogmatic.records.records import Call, Item
@@ -117,26 +163,60 @@ def made_run(folder: Path, n: int) -> Path:
     from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability
     from undogmatic.safety.paths import conf_folder
 
-    rng, words = random.Random(0), (conf_folder() / "rubric" / "shame.yaml").read_text("utf-8").split()
+    rng, words = (
+        random.Random(0),
+        (conf_folder() / "rubric" / "shame.yaml").read_text("utf-8").split(),
+    )
     items, judgments = [], []
     for k in range(n):
         text = " ".join(rng.choices(words, k=150))
         items.append(
-            Item(id=f"item-{k}", text=text, pair=f"pair-{k // 2}", condition="ab"[k % 2], label=rng.randint(0, 100))
+            Item(
+                id=f"item-{k}",
+                text=text,
+                pair=f"pair-{k // 2}",
+                condition="ab"[k % 2],
+                label=rng.randint(0, 100),
+            )
         )
         reason = " ".join(rng.choices(words, k=30))
-        sent = {"messages": [{"role": "system", "content": " ".join(words)}, {"role": "user", "content": text}]}
+        sent = {
+            "messages": [
+                {"role": "system", "content": " ".join(words)},
+                {"role": "user", "content": text},
+            ]
+        }
         call = Call(model="m", request=sent, reply={"score": rng.random(), "reason": reason})
-        own = judge(items[-1], verdict(rng.uniform(0, 100), reason, uncertainty=rng.choice(["low", "high"])))
+        own = judge(
+            items[-1], verdict(rng.uniform(0, 100), reason, uncertainty=rng.choice(["low", "high"]))
+        )
         judgments.append(own.model_copy(update={"calls": (call,)}))
     run = FinishedRun(
-        name="made", folder=folder, language="en", config={"seed": 0}, rubric=shame(), items=items, judgments=judgments,
-        choices=dict.fromkeys("model prompt judge readout dataset analysis".split(), "made"), identity="0" * 64,
-        frame=tabulate(items, judgments, 1), results=[], prompt_id="made", prompt_hash="0" * 64,
-        metrics=dict.fromkeys("judged failed calls calls_cached input_tokens output_tokens".split(), 0.0),
-        asked=[Asked("r", "m", "p", True, "Rate.")], fitted=0, model_name="m", dataset_digest="0" * 64, versions={},
-        started=0.0, seconds=1.0, repeatability=Repeatability(None, None, None, 0.0, True),
-    )  # fmt: skip
+        name="made",
+        folder=folder,
+        language="en",
+        config={"seed": 0},
+        rubric=shame(),
+        items=items,
+        judgments=judgments,
+        choices=dict.fromkeys("model prompt judge readout dataset analysis".split(), "made"),
+        identity="0" * 64,
+        frame=tabulate(items, judgments, 1),
+        results=[],
+        prompt_id="made",
+        prompt_hash="0" * 64,
+        metrics=dict.fromkeys(
+            "judged failed calls calls_cached input_tokens output_tokens".split(), 0.0
+        ),
+        asked=[Asked("r", "m", "p", True, "Rate.")],
+        fitted=0,
+        model_name="m",
+        dataset_digest="0" * 64,
+        versions={},
+        started=0.0,
+        seconds=1.0,
+        repeatability=Repeatability(None, None, None, 0.0, True),
+    )
     contents.write(run)
     return folder / "report.html"
 

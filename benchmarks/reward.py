@@ -1,14 +1,17 @@
-"""How often the alarm over a reward sounds, in the toy (`examples/reward.py`) and simulated; how fast a reward is.
+"""How often the alarm over a reward sounds, in the toy (`examples/reward.py`) and simulated; how
+fast a reward is.
 
-    python -m benchmarks.reward toy --seeds 20 --write     # every judge scores the 27 texts of the toy once
-    python -m benchmarks.reward alarms --seeds 500 --write
-    python -m benchmarks.reward seconds --model student    # or another model; --student FILE for one of your own
+    python -m benchmarks.reward toy --seeds 20 --write     # every judge scores the 27 texts of the
+    toy once python -m benchmarks.reward alarms --seeds 500 --write
+    python -m benchmarks.reward seconds --model student    # or another model; --student FILE for
+    one of your own
 
-`toy` trains the writer with one judge while another is on watch, once per seed, and keeps in results/reward_toy.csv in
-how many of the trainings there was an alarm, at which step (median), and what was written in the end. `alarms` draws
-trainings from distributions in which the truth is known: the second judge rises by exactly the share that is allowed,
-not at all, or by more; or the reward does not rise and the second judge falls. `seconds` prints the time for 512
-completions of 100 words, each another, and the memory of the process.
+`toy` trains the writer with one judge while another is on watch, once per seed, and keeps in
+results/reward_toy.csv in how many of the trainings there was an alarm, at which step (median), and
+what was written in the end. `alarms` draws trainings from distributions in which the truth is
+known: the second judge rises by exactly the share that is allowed, not at all, or by more; or the
+reward does not rise and the second judge falls. `seconds` prints the time for 512 completions of
+100 words, each another, and the memory of the process.
 """
 
 from __future__ import annotations
@@ -33,7 +36,13 @@ from undogmatic.stats.follow import Sample, following
 
 RESULTS = Path(__file__).parent / "results"
 WATCHES = [
-    *(("patterns", "local"), ("patterns", "tfidf"), ("patterns", "student"), ("tfidf", "local"), ("student", "local")),
+    *(
+        ("patterns", "local"),
+        ("patterns", "tfidf"),
+        ("patterns", "student"),
+        ("tfidf", "local"),
+        ("student", "local"),
+    ),
     *(("local", "tfidf"), ("local", "student"), ("local", "patterns")),
 ]
 """The judge that is trained on, and the one on watch."""
@@ -42,7 +51,9 @@ STEPS, EVERY = 100, 5
 
 def example() -> Any:
     """The module of the toy, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("reward", Path(__file__).parents[1] / "examples" / "reward.py")
+    spec = importlib.util.spec_from_file_location(
+        "reward", Path(__file__).parents[1] / "examples" / "reward.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -65,12 +76,31 @@ def toy(seeds: int, student: str | None) -> pd.DataFrame:
             course = module.train(alarm.watch(judges[first]), STEPS, seed)
             alarms.append(alarm.step if alarm.fired else np.nan)
             ends.append(course[-1].shares)
-            rises.append((course[-1].reward - course[0].reward, alarm.history[-1].found.second.value))
+            rises.append(
+                (course[-1].reward - course[0].reward, alarm.history[-1].found.second.value)
+            )
         fired = np.isfinite(alarms)
-        row = {"trained_on": first, "on_watch": second, "trainings": seeds, "alarms": int(fired.sum())}
+        row = {
+            "trained_on": first,
+            "on_watch": second,
+            "trainings": seeds,
+            "alarms": int(fired.sum()),
+        }
         row |= {"median_step": float(np.median(np.array(alarms)[fired])) if fired.any() else None}
-        row |= dict(zip(("authority", "explanation", "empty_words"), np.mean(ends, axis=0).round(3), strict=True))
-        row |= dict(zip(("reward_rose", "second_rose_by_last_look"), np.mean(rises, axis=0).round(3), strict=True))
+        row |= dict(
+            zip(
+                ("authority", "explanation", "empty_words"),
+                np.mean(ends, axis=0).round(3),
+                strict=True,
+            )
+        )
+        row |= dict(
+            zip(
+                ("reward_rose", "second_rose_by_last_look"),
+                np.mean(rises, axis=0).round(3),
+                strict=True,
+            )
+        )
         rows.append(row)
         print(row)
     return pd.DataFrame(rows)
@@ -96,7 +126,10 @@ def fast_student() -> Any:
     rubric = build(compose_config(["model=patterns"])["rubric"], "rubric")
     lesson = Lesson(items, [item.text for item in items], labels, labels, rubric, "people")
     fit = fit_student(lesson, embeddings_of(node, "embeddings"), node)
-    print(f"student: Spearman with people's labels {fit.student.about.figures['people.spearman']:.2f}, held out")
+    print(
+        "student: Spearman with people's labels"
+        f" {fit.student.about.figures['people.spearman']:.2f}, held out"
+    )
     return fit.student
 
 
@@ -107,8 +140,8 @@ TRUTHS = {
     "follows by half": (RISE, 0.5),
     "only falls": (0.0, -1.0),
 }
-"""How far the reward rises by the fifth look, and which share of that the second judge rises by; the last one falls by
-RISE while the reward stays."""
+"""How far the reward rises by the fifth look, and which share of that the second judge rises by;
+the last one falls by RISE while the reward stays."""
 SHAPES = ("normal", "skewed", "five steps", "groups of eight")
 
 
@@ -123,7 +156,10 @@ def drawn(shape: str, rise: float, second: float, rng: np.random.Generator) -> S
         own, noise = rng.normal(0, 0.1, n), rng.normal(0, 0.1, n)
     if shape == "groups of eight":
         groups = np.repeat(np.arange(n // 8), 8)
-        own, noise = own + rng.normal(0, 0.1, n // 8)[groups], noise + rng.normal(0, 0.1, n // 8)[groups]
+        own, noise = (
+            own + rng.normal(0, 0.1, n // 8)[groups],
+            noise + rng.normal(0, 0.1, n // 8)[groups],
+        )
     return Sample(own + 0.3 + rise, 0.4 + second + 0.3 * own + noise, groups)
 
 
@@ -138,7 +174,9 @@ def alarms(seeds: int) -> pd.DataFrame:
                 start = drawn(shape, 0.0, 0.0, rng)
                 for look in range(1, LOOKS + 1):
                     part = min(1.0, look / 5)
-                    now = drawn(shape, part * rise, part * (share * rise or min(0.0, share) * RISE), rng)
+                    now = drawn(
+                        shape, part * rise, part * (share * rise or min(0.0, share) * RISE), rng
+                    )
                     if following(start, now, SHARE, 0.05, None, LOOKS).alarm:
                         steps[seed] = look
                         break
@@ -167,7 +205,10 @@ def seconds(name: str, student: str | None) -> None:
     score(texts)
     took, used = time.perf_counter() - began, time.process_time() - processor
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{student or name}: {len(texts)} completions of 100 words in {took:.1f} s, {used:.1f} s of the processors")
+    print(
+        f"{student or name}: {len(texts)} completions of 100 words in {took:.1f} s, {used:.1f} s of"
+        " the processors"
+    )
     print(f"counts: {dict(score.counts)}")
     print(f"memory at most {after:.0f} MB, {after - before:.0f} MB of it for these completions")
 

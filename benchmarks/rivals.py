@@ -1,10 +1,11 @@
 """How often is a judge of the surface believed beyond it, and a judge of something else not?
 
-Run with `python -m benchmarks.rivals`. Texts are the shipped ones, dealt into pairs at random. For a judge of the
-surface, the text of a pair that it scores higher is the treatment in a share `apart` of the pairs, and its scores are
-stretched to a mean difference of twice the margin; only trials whose raw difference is beyond the margin count (the
-others are "raw"). A good judge's scores have that difference and noise (SD 10 per text) whatever the text says.
-Results are in results/rivals.csv.
+Run with `python -m benchmarks.rivals`. Texts are the shipped ones, dealt into pairs at random. For
+a judge of the surface, the text of a pair that it scores higher is the treatment in a share `apart`
+of the pairs, and its scores are stretched to a mean difference of twice the margin; only trials
+whose raw difference is beyond the margin count (the others are "raw"). A good judge's scores have
+that difference and noise (SD 10 per text) whatever the text says. Results are in
+results/rivals.csv.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def _words(text: str) -> list[str]:
 
 
 FAKES: dict[str, Callable[[str], float]] = {
-    **{name: _count(name) for name in ("capitals", "characters", "word_length", "commas", "digits", "different_words")},
+    **{
+        name: _count(name)
+        for name in ("capitals", "characters", "word_length", "commas", "digits", "different_words")
+    },
     "length_vee": lambda t: abs(len(t) - 340) / 2,
     "length_step": lambda t: 50.0 * (len(t) > 300),
     "log_length": lambda t: float(np.log(max(1, len(t)))),
@@ -64,9 +68,13 @@ class Pool:
     """Shipped texts, with kernels made once."""
 
     def __init__(self) -> None:
-        items = CuratedDataset(parts=["pairs", "controls", "adversarial", "labelled"], split="all").load()
+        items = CuratedDataset(
+            parts=["pairs", "controls", "adversarial", "labelled"], split="all"
+        ).load()
         texts = list(dict.fromkeys(item.text for item in items))
-        self.texts = [texts[n] for n in np.random.default_rng(0).permutation(len(texts))[:MOST_TEXTS]]
+        self.texts = [
+            texts[n] for n in np.random.default_rng(0).permutation(len(texts))[:MOST_TEXTS]
+        ]
         self._place = {text: n for n, text in enumerate(self.texts)}
         counted = np.array([patterns.count(text) for text in self.texts], dtype=np.float64)
         self._kernels = surface.kernels(self.texts, counted)
@@ -77,22 +85,28 @@ class Pool:
         return [kernel[np.ix_(rows, rows)] for kernel in self._kernels]
 
     def fakes(self) -> dict[str, Array]:
-        """Scores of all texts by each judge of the surface; two of them are fitted to other texts' labels."""
+        """Scores of all texts by each judge of the surface; two of them are fitted to other texts'
+        labels."""
         from sklearn.ensemble import RandomForestRegressor
 
         from undogmatic.constructs.shame.curated import development_texts
         from undogmatic.constructs.shame.patterns import tfidf_ridge
 
         texts, labels = development_texts()
-        counted = surface.counts(texts, np.array([patterns.count(text) for text in texts], dtype=np.float64))
+        counted = surface.counts(
+            texts, np.array([patterns.count(text) for text in texts], dtype=np.float64)
+        )
         forest = RandomForestRegressor(200, random_state=0, min_samples_leaf=2).fit(counted, labels)
-        found = {name: np.array([judge(text) for text in self.texts]) for name, judge in FAKES.items()}
+        found = {
+            name: np.array([judge(text) for text in self.texts]) for name, judge in FAKES.items()
+        }
         found["tfidf"] = tfidf_ridge(1.0).fit(texts, labels).predict(self.texts)
         found["forest"] = forest.predict(self.counts)
         return found
 
     def trial(self, scores: Array | None, n: int, apart: float, seed: int) -> tuple[str, float]:
-        """Outcome ("raw" where the raw difference is not beyond the margin) and the surface judge's share of pairs."""
+        """Outcome ("raw" where the raw difference is not beyond the margin) and the surface judge's
+        share of pairs."""
         rng = np.random.default_rng(seed)
         first, second = rng.permutation(len(self.texts))[: 2 * n].reshape(2, n)
         if scores is None:
@@ -122,7 +136,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[6, 12, 46, 200])
     parser.add_argument("--apart", type=float, nargs="+", default=[1.0, 0.85])
     parser.add_argument("--to", type=Path, default=Path(__file__).parent / "results" / "rivals.csv")
-    parser.add_argument("--judges", nargs="+", help="only these (good, or a name of FAKES, tfidf, forest)")
+    parser.add_argument(
+        "--judges", nargs="+", help="only these (good, or a name of FAKES, tfidf, forest)"
+    )
     options = parser.parse_args()
     pool = Pool()
     rows = []
@@ -135,9 +151,19 @@ def main() -> None:
                 outcomes = Counter(outcome for outcome, _ in found)
                 shares = [share for _, share in found if not np.isnan(share)]
                 row = {"judge": name, "pairs": n, "apart": apart, "seeds": options.seeds}
-                row |= {key: outcomes[key] for key in ("raw", "open", "surface_as_good", "surface_explains")}
+                row |= {
+                    key: outcomes[key]
+                    for key in ("raw", "open", "surface_as_good", "surface_explains")
+                }
                 row |= {"beyond_surface": outcomes["beyond_surface"]}
-                rows.append(row | {"surface_share": round(float(np.mean(shares)), 3) if shares else float("nan")})
+                rows.append(
+                    row
+                    | {
+                        "surface_share": (
+                            round(float(np.mean(shares)), 3) if shares else float("nan")
+                        )
+                    }
+                )
                 pd.DataFrame(rows).to_csv(options.to, index=False)
                 print(rows[-1], flush=True)
 

@@ -1,20 +1,25 @@
-"""What a text costs as texts become more: seconds, peak memory and bytes per further text of the whole program.
+"""What a text costs as texts become more: seconds, peak memory and bytes per further text of the
+whole program.
 
-    python -m benchmarks.scale [--models patterns student hosted] [--engines local ray] [--workers 1 2]
+    python -m benchmarks.scale [--models patterns student hosted] [--engines local ray] [--workers 1
+    2]
         [--sizes 1000 10000] [--analysis none] [--tracking none] [--report] [--write]
     python -m benchmarks.scale --made labelled calibration [--sizes 2000 20000]
 
-Each row is a process of its own: `python -m undogmatic.run` over a file of generated texts, with rules (`patterns`), a
-student that was fitted to them (`student`) or a stub server that answers after a hundredth of a second (`hosted`), by
-engine=local (one process) and, where it is installed, by engine=ray with so many workers. `MB` is the peak of that
-process, `all MB` of it and all that it starts, looked at four times a second; `processor` are its seconds of a
-processor, which other work on the machine does not lengthen as it does those of the clock. `x MB` and the bytes per
-further text are against the row of 10,000 texts, of this run or of benchmarks/results (without one, of the fewest
-texts), so that each size can be measured by itself. `--report` then makes the report anew from the run's folder
-(`undogmatic report`) and measures that, too. `--write` keeps the rows in benchmarks/results.
+Each row is a process of its own: `python -m undogmatic.run` over a file of generated texts, with
+rules (`patterns`), a student that was fitted to them (`student`) or a stub server that answers
+after a hundredth of a second (`hosted`), by engine=local (one process) and, where it is installed,
+by engine=ray with so many workers. `MB` is the peak of that process, `all MB` of it and all that it
+starts, looked at four times a second; `processor` are its seconds of a processor, which other work
+on the machine does not lengthen as it does those of the clock. `x MB` and the bytes per further
+text are against the row of 10,000 texts, of this run or of benchmarks/results (without one, of the
+fewest texts), so that each size can be measured by itself. `--report` then makes the report anew
+from the run's folder (`undogmatic report`) and measures that, too. `--write` keeps the rows in
+benchmarks/results.
 
-With `--made` nothing is judged: a table of judgments that have everything an analysis can read (label, interval,
-confidence, entropy, doubt) is made and analysed. Imports (3-5 s, 240 MB) do not grow with the texts.
+With `--made` nothing is judged: a table of judgments that have everything an analysis can read
+(label, interval, confidence, entropy, doubt) is made and analysed. Imports (3-5 s, 240 MB) do not
+grow with the texts.
 """
 
 from __future__ import annotations
@@ -38,8 +43,9 @@ MODELS = ("patterns", "student", "hosted")
 KEYS = "what model engine workers analysis tracking texts".split()
 LATENCY, FITTED = 0.01, 300
 WORDS = (
-    "o tribunal decidiu que a culpa é do autor e deve pagar multa vergonha absurdo lei artigo STF Tema 69 porque prova "
-    "ridículo claro evidente razão pedido recurso negado provido relator voto turma sempre nunca honra dignidade"
+    "o tribunal decidiu que a culpa é do autor e deve pagar multa vergonha absurdo lei artigo STF"
+    " Tema 69 porque prova ridículo claro evidente razão pedido recurso negado provido relator voto"
+    " turma sempre nunca honra dignidade"
 ).split()
 
 
@@ -54,9 +60,13 @@ class Used(NamedTuple):
 
 def main() -> None:
     """Every model by every engine at every size, each in a process of its own."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
-    parser.add_argument("--engines", nargs="+", default=["local", *(["ray"] if find_spec("ray") else [])])
+    parser.add_argument(
+        "--engines", nargs="+", default=["local", *(["ray"] if find_spec("ray") else [])]
+    )
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2], help="of engine=ray")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--analysis", default="none")
@@ -70,23 +80,49 @@ def main() -> None:
     if chosen.child:
         analyse_made_judgments(chosen.child[0], int(chosen.child[1]))
         return
-    print(f"{'':9}model     engine  workers    texts  seconds  processor     MB  x MB  bytes per further text  all MB")
+    print(
+        f"{'':9}model     engine  workers    texts  seconds  processor     MB  x MB  bytes per"
+        " further text  all MB"
+    )
     rows: list[dict[str, str]] = []
     before = list(csv.DictReader(RESULTS.open(encoding="utf-8"))) if RESULTS.exists() else []
-    ways = [(engine, n) for engine in chosen.engines for n in (chosen.workers if engine == "ray" else (1,))]
-    for model, (engine, workers) in ((m, w) for m in chosen.models for w in ways if not chosen.made):
+    ways = [
+        (engine, n)
+        for engine in chosen.engines
+        for n in (chosen.workers if engine == "ray" else (1,))
+    ]
+    for model, (engine, workers) in (
+        (m, w) for m in chosen.models for w in ways if not chosen.made
+    ):
         for size in chosen.sizes:
             with tempfile.TemporaryDirectory() as folder, judged_by(model, Path(folder)) as own:
-                words = [*own, f"engine={engine}", *([f"engine.workers={workers}"] if engine == "ray" else [])]
-                words += [f"analysis={chosen.analysis}", f"tracking={chosen.tracking}", f"hydra.run.dir={folder}/run"]
+                words = [
+                    *own,
+                    f"engine={engine}",
+                    *([f"engine.workers={workers}"] if engine == "ray" else []),
+                ]
+                words += [
+                    f"analysis={chosen.analysis}",
+                    f"tracking={chosen.tracking}",
+                    f"hydra.run.dir={folder}/run",
+                ]
                 if chosen.tracking == "mlflow":
                     words.append(f"tracking.uri=sqlite:///{folder}/mlflow.db")
-                words += ["dataset=texts", f"dataset.path={write(Path(folder) / 'texts.csv', size, chosen.length)}"]
+                words += [
+                    "dataset=texts",
+                    f"dataset.path={write(Path(folder) / 'texts.csv', size, chosen.length)}",
+                ]
                 done = {"run": ["undogmatic.run", *words]}
-                done |= {"report": ["undogmatic.cli", "report", f"{folder}/run"]} if chosen.report else {}
+                done |= (
+                    {"report": ["undogmatic.cli", "report", f"{folder}/run"]}
+                    if chosen.report
+                    else {}
+                )
                 for what, each in done.items():
                     way = (what, model, engine, workers, chosen.analysis, chosen.tracking, size)
-                    rows.append(dict(zip(KEYS, map(str, way), strict=True)) | told(measured(["-m", *each])))
+                    rows.append(
+                        dict(zip(KEYS, map(str, way), strict=True)) | told(measured(["-m", *each]))
+                    )
                     print(shown(compared([*before, *rows])[-1]), flush=True)
     for analysis in chosen.made:
         made: list[dict[str, str]] = []
@@ -101,13 +137,17 @@ def main() -> None:
 
 def told(used: Used) -> dict[str, str]:
     """The figures of a row."""
-    figures = {"seconds": f"{used.seconds:.1f}", "processor": f"{used.processor:.1f}", "mb": f"{used.peak:.0f}"}
+    figures = {
+        "seconds": f"{used.seconds:.1f}",
+        "processor": f"{used.processor:.1f}",
+        "mb": f"{used.peak:.0f}",
+    }
     return figures | {"times_mb": "", "bytes": "", "all_mb": f"{used.whole:.0f}"}
 
 
 def compared(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The rows, of several of one way and size the last, each beside that of BASE texts judged in the same way, or of
-    the fewest."""
+    """The rows, of several of one way and size the last, each beside that of BASE texts judged in
+    the same way, or of the fewest."""
     kept = dict[tuple[str, ...], dict[str, str]]()
     for row in rows:
         key = tuple(row[name] for name in KEYS)
@@ -137,20 +177,44 @@ def keep(rows: list[dict[str, str]]) -> None:
     with RESULTS.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
         table.writeheader()
-        table.writerows(sorted(compared(rows), key=lambda row: ([row[name] for name in KEYS[:-1]], int(row["texts"]))))
+        table.writerows(
+            sorted(
+                compared(rows),
+                key=lambda row: ([row[name] for name in KEYS[:-1]], int(row["texts"])),
+            )
+        )
 
 
 @contextlib.contextmanager
 def judged_by(model: str, folder: Path) -> Iterator[list[str]]:
-    """The words that choose a model; a student is fitted to the patterns first, a server runs meanwhile."""
+    """The words that choose a model; a student is fitted to the patterns first, a server runs
+    meanwhile."""
     if model == "patterns":
         yield ["model=patterns"]
     elif model == "student":
-        data, run, student = write(folder / "fitted.csv", FITTED, 20), folder / "fitted", folder / "student.safetensors"
-        plain = ["model=patterns", "dataset=texts", f"dataset.path={data}", "analysis=none", "tracking=none"]
+        data, run, student = (
+            write(folder / "fitted.csv", FITTED, 20),
+            folder / "fitted",
+            folder / "student.safetensors",
+        )
+        plain = [
+            "model=patterns",
+            "dataset=texts",
+            f"dataset.path={data}",
+            "analysis=none",
+            "tracking=none",
+        ]
         for each in (
             ["undogmatic.run", *plain, f"hydra.run.dir={run}"],
-            ["undogmatic.cli", "distill", str(run), "--out", str(student), "embeddings=letters", "tracking=none"],
+            [
+                "undogmatic.cli",
+                "distill",
+                str(run),
+                "--out",
+                str(student),
+                "embeddings=letters",
+                "tracking=none",
+            ],
         ):
             subprocess.run([sys.executable, "-m", *each], check=True, capture_output=True)
         yield ["model=distilled", f"model.path={student}"]
@@ -167,7 +231,9 @@ def judged_by(model: str, folder: Path) -> Iterator[list[str]]:
 def measured(words: list[str]) -> Used:
     """What one Python process takes, and all that it starts."""
     clock, whole = time.perf_counter(), 0.0
-    process = subprocess.Popen([sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     while True:
         ended, status, used = os.wait4(process.pid, os.WNOHANG)
         if ended:
@@ -177,7 +243,10 @@ def measured(words: list[str]) -> Used:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         assert process.stderr is not None
-        sys.exit(f"{' '.join(words)} ended with {process.returncode}: {process.stderr.read().decode()[-2000:]}")
+        sys.exit(
+            f"{' '.join(words)} ended with {process.returncode}:"
+            f" {process.stderr.read().decode()[-2000:]}"
+        )
     peak = used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
     return Used(time.perf_counter() - clock, used.ru_utime + used.ru_stime, peak, max(whole, peak))
 
@@ -197,10 +266,14 @@ def memory_of(root: int) -> float:
 
 
 def write(file: Path, size: int, length: int) -> Path:
-    """A table of so many texts with labels, of so many words that no text is a copy of another by chance."""
+    """A table of so many texts with labels, of so many words that no text is a copy of another by
+    chance."""
     draw = random.Random(1)
     syllables = [first + last for first in "bcdfglmnprstv" for last in "aeiou"]
-    words_made = [*WORDS, *("".join(draw.choices(syllables, k=draw.randint(2, 5))) for _ in range(20_000))]
+    words_made = [
+        *WORDS,
+        *("".join(draw.choices(syllables, k=draw.randint(2, 5))) for _ in range(20_000)),
+    ]
     with file.open("w", newline="", encoding="utf-8") as opened:
         rows = csv.writer(opened)
         rows.writerow(["id", "text", "label"])

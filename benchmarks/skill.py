@@ -1,4 +1,5 @@
-"""Makes SKILL.md, which tells a coding agent which command answers which question, from the tables of README.md.
+"""Makes SKILL.md, which tells a coding agent which command answers which question, from the tables
+of README.md.
 
 python -m benchmarks.skill            # writes SKILL.md
 """

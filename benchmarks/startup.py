@@ -1,4 +1,5 @@
-"""How long `--help` takes, against `import hydra` alone, in turn in one run. Prints, judges nothing.
+"""How long `--help` takes, against `import hydra` alone, in turn in one run. Prints, judges
+nothing.
 
 python -m benchmarks.startup [--rounds 7]
 """
@@ -21,12 +22,17 @@ def seconds(*words: str) -> float:
 
 def main() -> None:
     """Alternate the two commands and print medians and the median of the paired ratios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
     seconds("-c", "import hydra")
     seconds("-m", "undogmatic.run", "--help")
-    pairs = [(seconds("-m", "undogmatic.run", "--help"), seconds("-c", "import hydra")) for _ in range(rounds)]
+    pairs = [
+        (seconds("-m", "undogmatic.run", "--help"), seconds("-c", "import hydra"))
+        for _ in range(rounds)
+    ]
     ratios = [ours / theirs for ours, theirs in pairs]
     print(
         f"--help {statistics.median(p[0] for p in pairs):.2f} s, "

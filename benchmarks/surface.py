@@ -1,12 +1,14 @@
-"""What judges of the surface reach on the pairs: may an order of these pairs count as a merit at all?
+"""What judges of the surface reach on the pairs: may an order of these pairs count as a merit at
+all?
 
     python -m benchmarks.surface            # the shipped test pairs
     python -m benchmarks.surface --split development
     python -m benchmarks.surface --part theses
 
-A judge of the surface reads counts (length, capitals, digits, punctuation, keywords) or character n-grams. Each is
-fitted twice: on the development texts, without the pairs of the split shown, and on these very pairs, ten groups of
-them left out at a time. The last columns say in how many pairs the imitation (or the naked text) has the larger count.
+A judge of the surface reads counts (length, capitals, digits, punctuation, keywords) or character
+n-grams. Each is fitted twice: on the development texts, without the pairs of the split shown, and
+on these very pairs, ten groups of them left out at a time. The last columns say in how many pairs
+the imitation (or the naked text) has the larger count.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def forest(texts: Sequence[str], labels: Sequence[float]) -> Callable[[Sequence[
     """A random forest on the counts."""
     from sklearn.ensemble import RandomForestRegressor
 
-    model = RandomForestRegressor(300, random_state=0, min_samples_leaf=2).fit([counts(t) for t in texts], labels)
+    model = RandomForestRegressor(300, random_state=0, min_samples_leaf=2).fit(
+        [counts(t) for t in texts], labels
+    )
     return lambda new: np.asarray(model.predict([counts(text) for text in new]))
 
 
@@ -105,7 +109,8 @@ def in_direction(high: Array, low: Array) -> float:
 
 
 def fitted_elsewhere(high: Sequence[Item], low: Sequence[Item]) -> dict[str, float]:
-    """Share of pairs that each judge fitted on development texts orders, without texts of the pairs shown."""
+    """Share of pairs that each judge fitted on development texts orders, without texts of the pairs
+    shown."""
     own = {item.id for item in [*high, *low]}
     known = [item for item in DevelopmentDataset().load() if item.id not in own]
     labels = [float(item.label) for item in known if item.label is not None]
@@ -113,7 +118,9 @@ def fitted_elsewhere(high: Sequence[Item], low: Sequence[Item]) -> dict[str, flo
     for name, fit in FITS.items():
         predict = fit([item.text for item in known], labels)
         found[name] = in_direction(*(predict([item.text for item in side]) for side in (high, low)))
-    found["patterns"] = in_direction(*(np.array([share(count(i.text)) for i in side]) for side in (high, low)))
+    found["patterns"] = in_direction(
+        *(np.array([share(count(i.text)) for i in side]) for side in (high, low))
+    )
     return found
 
 
@@ -133,20 +140,31 @@ def cross_fitted(high: Sequence[Item], low: Sequence[Item], seed: int = 0) -> di
 
 
 def single_counts(high: Sequence[Item], low: Sequence[Item]) -> pd.DataFrame:
-    """Per count, the share of pairs in which the first text has more of it, and in which it has less."""
+    """Per count, the share of pairs in which the first text has more of it, and in which it has
+    less."""
     first, second = (np.array([counts(item.text) for item in side]) for side in (high, low))
-    return pd.DataFrame({"more": (first > second).mean(axis=0), "less": (first < second).mean(axis=0)}, index=COUNTS)
+    return pd.DataFrame(
+        {"more": (first > second).mean(axis=0), "less": (first < second).mean(axis=0)}, index=COUNTS
+    )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--split", default="test", choices=("test", "development"))
     parser.add_argument("--part", default="pairs", choices=tuple(SIDES))
     given: Any = parser.parse_args()
     high, low = sides(given.part, given.split)
-    lengths = [abs(len(a.text) - len(b.text)) / max(len(a.text), len(b.text)) for a, b in zip(high, low, strict=True)]
-    print(f"{len(high)} pairs of {given.part}, {given.split} split; lengths differ by up to {max(lengths):.0%}")
+    lengths = [
+        abs(len(a.text) - len(b.text)) / max(len(a.text), len(b.text))
+        for a, b in zip(high, low, strict=True)
+    ]
+    print(
+        f"{len(high)} pairs of {given.part}, {given.split} split; lengths differ by up to"
+        f" {max(lengths):.0%}"
+    )
     print("share of pairs in the expected direction (one half: nothing learned)")
     for name, value in fitted_elsewhere(high, low).items():
         print(f"  {name + ', fitted on development texts':50s} {value:.0%}")

@@ -2,11 +2,12 @@
 
     python -m benchmarks.sweeps [--jobs 24] [--tracking none]
 
-A stub server answers the texts of the first job; all later requests are the same, so the cache answers them. Measured
-are, one after the other, (a) the bare work: in one process that has all modules loaded, for each job, the recipe built,
-the items loaded, judged from the cache and analysed; (b) the whole command `python -m undogmatic.run -m
-seed=range(0,N)`: a start, N jobs with journal, tables, figures, report and tracking, and the report of the sweep.
-Printed are the seconds of both, what (b) takes more per job, and the ratio.
+A stub server answers the texts of the first job; all later requests are the same, so the cache
+answers them. Measured are, one after the other, (a) the bare work: in one process that has all
+modules loaded, for each job, the recipe built, the items loaded, judged from the cache and
+analysed; (b) the whole command `python -m undogmatic.run -m seed=range(0,N)`: a start, N jobs with
+journal, tables, figures, report and tracking, and the report of the sweep. Printed are the seconds
+of both, what (b) takes more per job, and the ratio.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ def served(latency: float) -> Iterator[str]:
 
 def words(url: str) -> list[str]:
     """What both ways run."""
-    model = ["model=openai_compatible", f"model.api_base={url}", "model.name=stub", "readout=structured"]
+    model = [
+        "model=openai_compatible",
+        f"model.api_base={url}",
+        "model.name=stub",
+        "readout=structured",
+    ]
     return [*model, "dataset=pairs", "analysis=ab", "engine.concurrency=64"]
 
 
@@ -73,7 +79,9 @@ def bare(given: list[str], jobs: int) -> Spent:
         items, parts = build(chosen.dataset, "dataset").load(), recipe.build()
         with tempfile.TemporaryDirectory() as folder:
             journals = Journals(Path(folder), parts.steps)
-            asyncio.run(build(chosen.engine, "engine").arun(recipe, items, journals, 1, lambda *_: None))
+            asyncio.run(
+                build(chosen.engine, "engine").arun(recipe, items, journals, 1, lambda *_: None)
+            )
             found, judgments = journals.results(items, parts.judges, 1)
         table = LongTable(tabulate(found, judgments, 1, parts.expected()), parts.rubric, "bare")
         analyse(build(chosen.analysis, "analysis"), table, np.random.default_rng(seed))
@@ -82,9 +90,19 @@ def bare(given: list[str], jobs: int) -> Spent:
 
 def whole(given: list[str], jobs: int, folder: str, tracking: str) -> Spent:
     """The command."""
-    command = [sys.executable, "-m", "undogmatic.run", "-m", *given, f"seed=range(0,{jobs})", f"tracking={tracking}"]
+    command = [
+        sys.executable,
+        "-m",
+        "undogmatic.run",
+        "-m",
+        *given,
+        f"seed=range(0,{jobs})",
+        f"tracking={tracking}",
+    ]
     clock, processor = time.perf_counter(), of_children()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder
+    )
     return Spent(time.perf_counter() - clock, of_children() - processor)
 
 
@@ -96,20 +114,33 @@ def of_children() -> float:
 
 def main() -> None:
     """Fill the cache, measure both, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=24)
     parser.add_argument("--tracking", choices=("none", "mlflow"), default="none")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, served(0.01) as url:
         os.environ["UNDOGMATIC_CACHE"] = f"{folder}/cache"
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            [str(Path.cwd()), os.environ.get("PYTHONPATH", "")]
+        )
         whole(words(url), 1, folder, "none")  # the cache is full now
         bare(words(url), 1)  # and all modules are loaded
-        work, command = bare(words(url), given.jobs), whole(words(url), given.jobs, folder, given.tracking)
+        work, command = (
+            bare(words(url), given.jobs),
+            whole(words(url), given.jobs, folder, given.tracking),
+        )
     print(f"{given.jobs} jobs of 136 cached judgments, tracking={given.tracking}")
-    for name, own, all_ in (("clock", work.clock, command.clock), ("processor", work.cpu, command.cpu)):
+    for name, own, all_ in (
+        ("clock", work.clock, command.clock),
+        ("processor", work.cpu, command.cpu),
+    ):
         more = (all_ - own) / given.jobs
-        print(f"{name}: bare work {own:.1f} s, sweep {all_:.1f} s, {more:.2f} s more per job, ratio {all_ / own:.2f}")
+        print(
+            f"{name}: bare work {own:.1f} s, sweep {all_:.1f} s, {more:.2f} s more per job, ratio"
+            f" {all_ / own:.2f}"
+        )
 
 
 if __name__ == "__main__":

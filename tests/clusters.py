@@ -31,7 +31,9 @@ def two_machines() -> Iterator[Machines]:
         for name, value in own.items():
             patch.setenv(name, value)
         try:
-            cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+            cluster = Cluster(
+                initialize_head=True, head_node_args={**each, "include_dashboard": False}
+            )
             try:
                 cluster.add_node(**each)
                 yield Machines(cluster.address, Path(folder))
@@ -43,9 +45,14 @@ def two_machines() -> Iterator[Machines]:
 
 def workers() -> list[int]:
     """The processes that judge on machines which this process has made."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
     rows = [
-        (int(pid), int(parent), words) for pid, parent, words in (row.split(None, 2) for row in listed.splitlines())
+        (int(pid), int(parent), words)
+        for pid, parent, words in (row.split(None, 2) for row in listed.splitlines())
     ]
     machines = {pid for pid, parent, _ in rows if parent == os.getpid()}
-    return [pid for pid, parent, words in rows if parent in machines and words.startswith("ray::Worker")]
+    return [
+        pid for pid, parent, words in rows if parent in machines and words.startswith("ray::Worker")
+    ]

@@ -1,4 +1,5 @@
-"""A fake chat model and small builders that most tests share. Nothing here touches the network or the user's cache."""
+"""A fake chat model and small builders that most tests share. Nothing here touches the network or
+the user's cache."""
 
 import asyncio
 import functools
@@ -34,7 +35,9 @@ from undogmatic.safety.paths import conf_folder
 Patch, Capture = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 
 
-gc.disable()  # what is imported and collected stays to the end: looking through it takes a third of the time it takes
+# what is imported and collected stays to the end: looking through it takes a third of the time it
+# takes
+gc.disable()
 
 
 def pytest_collection_finish() -> None:
@@ -45,7 +48,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread_of_linear_algebra() -> Iterator[None]:
-    """Two workers with two threads each wait for one another; what tests start in other processes inherits it."""
+    """Two workers with two threads each wait for one another; what tests start in other processes
+    inherits it."""
     with pytest.MonkeyPatch.context() as patch, threadpool_limits(1, "blas"):
         patch.setenv("OPENBLAS_NUM_THREADS", "1")
         yield
@@ -53,8 +57,9 @@ def _one_thread_of_linear_algebra() -> Iterator[None]:
 
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever a server refuses waits a hundredth of what a real one is given, and then asks a hundred times as often:
-    the waits double and the rates halve as ever, and the tests do not spend minutes in them."""
+    """Whoever a server refuses waits a hundredth of what a real one is given, and then asks a
+    hundred times as often: the waits double and the rates halve as ever, and the tests do not spend
+    minutes in them."""
     monkeypatch.setattr(pace, "_FIRST_WAIT", pace._FIRST_WAIT / 100)
     monkeypatch.setattr(pace, "_LONGEST_WAIT", pace._LONGEST_WAIT / 100)
     monkeypatch.setattr(pace, "_LOWEST", pace._LOWEST * 100)
@@ -71,7 +76,8 @@ def stub(short_waits: None) -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def _nothing_known_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test knows its own secrets alone and begins with exit status 0: both are for the life of a process."""
+    """Each test knows its own secrets alone and begins with exit status 0: both are for the life of
+    a process."""
     monkeypatch.setattr(secrets, "_kept", {})
     monkeypatch.setattr(secrets, "_forms", {})
     monkeypatch.setattr(command, "_noted", [])
@@ -86,8 +92,11 @@ def _no_claims_left() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Every test has its own folder and cache; only tests of the embedded model share the assembled file."""
+def _own_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """Every test has its own folder and cache; only tests of the embedded model share the assembled
+    file."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("LLM_PROVIDER", raising=False)
     if request.node.get_closest_marker("local_model") is None:
@@ -96,7 +105,8 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytes
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `-n 2 --dist loadgroup` one worker alone gets all tests of the embedded model, which takes both cores."""
+    """With `-n 2 --dist loadgroup` one worker alone gets all tests of the embedded model, which
+    takes both cores."""
     for item in items:
         if item.get_closest_marker("local_model") is not None:
             item.add_marker(pytest.mark.xdist_group("local_model"))
@@ -118,16 +128,21 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(**more: str) -> dict[str, str]:
     """Says no more to a command than where the package lies."""
     inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("UNDOGMATIC_ALLOW", "HYDRA"))
     }
     return inherited | {"PYTHONPATH": str(conf_folder().parent), "COLUMNS": "120"} | more
 
 
 def typed(*words: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """`python -m WORDS` in a folder, to its end; of this package in a process that has the libraries already."""
+    """`python -m WORDS` in a folder, to its end; of this package in a process that has the
+    libraries already."""
     known, line = environment(**more), [sys.executable, "-m", *words]
     if not words[0].startswith("undogmatic.") or "PYTHONPATH" in more:
-        return subprocess.run(line, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(
+            line, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False
+        )
     server = _server()
     assert server.stdin is not None and server.stdout is not None
     with tempfile.TemporaryDirectory() as made:
@@ -140,14 +155,19 @@ def typed(*words: str, folder: Path, **more: str) -> subprocess.CompletedProcess
             _server.cache_clear()
             raise subprocess.TimeoutExpired(line, 300)
         status = int(server.stdout.readline())
-        return subprocess.CompletedProcess(line, status, *(path.read_text("utf-8") for path in printed))
+        return subprocess.CompletedProcess(
+            line, status, *(path.read_text("utf-8") for path in printed)
+        )
 
 
 @functools.cache
 def _server() -> subprocess.Popen[str]:
-    """The process from which commands are forked; it ends when its input is closed, as at the end of the tests."""
+    """The process from which commands are forked; it ends when its input is closed, as at the end
+    of the tests."""
     line, pipe = [sys.executable, "-P", str(Path(__file__).with_name("forked.py"))], subprocess.PIPE
-    return subprocess.Popen(line, env=environment(), stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+    return subprocess.Popen(
+        line, env=environment(), stdin=pipe, stdout=pipe, text=True, start_new_session=True
+    )
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -162,7 +182,9 @@ def put(path: Path, content: str | Iterable[Mapping[str, Any]]) -> Path:
     """A file with this text or with these rows, as JSON Lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = (
-        content if isinstance(content, str) else "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in content)
+        content
+        if isinstance(content, str)
+        else "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in content)
     )
     path.write_text(text, encoding="utf-8")
     return path
@@ -178,8 +200,8 @@ _UNREAD = "no reference data: "
 
 
 def reference(name: str) -> Path:
-    """A file of the reference data, which is no part of the repository; without it the test is skipped, and the last
-    lines of the run say so."""
+    """A file of the reference data, which is no part of the repository; without it the test is
+    skipped, and the last lines of the run say so."""
     path = REFERENCE / name
     if not path.is_file():
         pytest.skip(f"{_UNREAD}{name}")
@@ -193,17 +215,23 @@ def reference_rows(name: str) -> list[dict[str, Any]]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the checks that were skipped for want of reference data, and say where it belongs."""
-    reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()) if report.longrepr]
+    reasons = [
+        report.longrepr[2]
+        for report in terminalreporter.stats.get("skipped", ())
+        if report.longrepr
+    ]
     unread = [reason.partition(_UNREAD)[2] for reason in reasons if _UNREAD in reason]
     if unread:
         terminalreporter.write_line(
-            f"Skipped for want of reference data ({len(unread)}): {', '.join(sorted(set(unread)))} not found. "
-            f"The cases are not published; with a copy of them in {REFERENCE} the checks run."
+            f"Skipped for want of reference data ({len(unread)}): {', '.join(sorted(set(unread)))}"
+            f" not found. The cases are not published; with a copy of them in {REFERENCE} the"
+            " checks run."
         )
 
 
 class FakeChat(Model):
-    """Answers by a function of the judged text; counts what it was asked. Goes through the gateway like any model.
+    """Answers by a function of the judged text; counts what it was asked. Goes through the gateway
+    like any model.
 
     Args:
         answer: Last user message -> (text, logprobs of the first token or None).
@@ -214,7 +242,9 @@ class FakeChat(Model):
     tokens = Tokens(10, 5)
 
     def __init__(
-        self, answer: Callable[[str], tuple[str, dict[str, float] | None]] | None = None, base: bool = False
+        self,
+        answer: Callable[[str], tuple[str, dict[str, float] | None]] | None = None,
+        base: bool = False,
     ) -> None:
         self.answer, self.base = answer, base
         self.requests: list[dict[str, Any]] = []
@@ -226,10 +256,16 @@ class FakeChat(Model):
         async def send() -> Reply:
             self.requests.append(payload)
             text, odds = self.answered(payload, request)
-            return Reply({"text": text, "odds": odds}, input_tokens=self.tokens.input, output_tokens=self.tokens.output)
+            return Reply(
+                {"text": text, "odds": odds},
+                input_tokens=self.tokens.input,
+                output_tokens=self.tokens.output,
+            )
 
         said = (await self.gateway.call(self.name, payload, send)).data
-        return settled({}, "fake", said["text"], self.tokens, logprobs=tuple(map(token, said["odds"])) or None)
+        return settled(
+            {}, "fake", said["text"], self.tokens, logprobs=tuple(map(token, said["odds"])) or None
+        )
 
     def answered(self, payload: dict[str, Any], request: Any) -> tuple[str, list[dict[str, float]]]:
         """What it says, and the log-probabilities at each of its tokens."""
@@ -247,7 +283,9 @@ def token(odds: Mapping[str, float]) -> Any:
     return TokenLogprob(token=best.token, logprob=best.logprob, top=top)
 
 
-def reading_of(readout: Readout, model: Model, item: Item | None = None, repeat: int = 0) -> Verdict:
+def reading_of(
+    readout: Readout, model: Model, item: Item | None = None, repeat: int = 0
+) -> Verdict:
     """What a bound readout reads of an item, with this model in charge."""
 
     async def ask() -> Verdict:
@@ -264,7 +302,11 @@ def good_answer(score: float, confidence: float = 80, rationale: str = "porque s
     return json.dumps({"shame_score": score, "confidence": confidence, "rationale": rationale})
 
 
-WORDING = Wording(definition="what it is", question="how much?", meanings=("none", "little", "half", "much", "all"))
+WORDING = Wording(
+    definition="what it is",
+    question="how much?",
+    meanings=("none", "little", "half", "much", "all"),
+)
 RUBRIC = Rubric(
     name="toy",
     scale=NumericScale(minimum=0, maximum=100),
@@ -289,5 +331,10 @@ def prompt() -> Prompt:
 @pytest.fixture
 def provenance() -> Provenance:
     return Provenance(
-        model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
+        model="fake-chat",
+        readout="structured",
+        prompt="toy",
+        prompt_hash="p",
+        program_hash="g",
+        config_hash="c",
     )

@@ -1,9 +1,10 @@
 """One fault of the disk at each place where a command writes, as SQLite is tested.
 
-A command runs in a forked child, whose writes are counted: each file opened to be written, each block written to one,
-each folder made, each file renamed, each statement that a database is given. From the n-th on the disk is full, or the
-n-th is forbidden, or the process is killed there. Whatever opens, renames and makes
-folders in Python passes the interpreter's audit hooks, so libraries' writes count as well as our own.
+A command runs in a forked child, whose writes are counted: each file opened to be written, each
+block written to one, each folder made, each file renamed, each statement that a database is given.
+From the n-th on the disk is full, or the n-th is forbidden, or the process is killed there.
+Whatever opens, renames and makes folders in Python passes the interpreter's audit hooks, so
+libraries' writes count as well as our own.
 """
 
 import builtins
@@ -24,7 +25,8 @@ _WRITES = ("open", "os.mkdir", "os.rename", "os.truncate")
 
 
 class Ended(NamedTuple):
-    """How a command ended: its status, what it printed to stderr, and what it wrote where, in order."""
+    """How a command ended: its status, what it printed to stderr, and what it wrote where, in
+    order."""
 
     status: int
     stderr: str
@@ -42,15 +44,25 @@ class _Faulty:
 
     def reached(self, what: str, path: object) -> None:
         """One more write."""
-        name = os.path.abspath(os.fsdecode(path)) if isinstance(path, str | bytes | os.PathLike) else self.below
-        if self.quiet or not name.startswith(self.below) or (what, name) == self.last == ("open", name):
+        name = (
+            os.path.abspath(os.fsdecode(path))
+            if isinstance(path, str | bytes | os.PathLike)
+            else self.below
+        )
+        if (
+            self.quiet
+            or not name.startswith(self.below)
+            or (what, name) == self.last == ("open", name)
+        ):
             return  # `open` with an opener passes the hook twice
         self.last = what, name
         self.count += 1
         os.write(self.log, f"{what} {os.path.relpath(name, self.below)}\n".encode())
         if self.fault == KILLED and self.count == self.at:
             os._exit(KILL_STATUS)
-        if (self.fault == FORBIDDEN and self.count == self.at) or (self.fault == FULL and self.count >= self.at):
+        if (self.fault == FORBIDDEN and self.count == self.at) or (
+            self.fault == FULL and self.count >= self.at
+        ):
             number = _ERRNO[self.fault]
             raise OSError(number, os.strerror(number), name)
 
@@ -69,7 +81,8 @@ class _Faulty:
 
 
 def _counting_writes(faulty: _Faulty) -> None:
-    """Also count the blocks that are written to files, and the statements that a database is given."""
+    """Also count the blocks that are written to files, and the statements that a database is
+    given."""
     plain = io.open
 
     def opened(file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
@@ -117,7 +130,8 @@ class _Written:
 
 
 def run(words: Sequence[str], folder: Path, fault: str = NONE, at: int = 0) -> Ended:
-    """Run `undogmatic WORDS` in a child, in `folder`, with a fault at its `at`-th write below that folder."""
+    """Run `undogmatic WORDS` in a child, in `folder`, with a fault at its `at`-th write below that
+    folder."""
     from undogmatic.cli import main
 
     return forked(lambda: main(list(words)), folder, fault, at)
@@ -134,10 +148,16 @@ def forked(entered: Callable[[], object], folder: Path, fault: str = NONE, at: i
         finally:
             os._exit(status)
     _, ended = os.waitpid(child, 0)
-    return Ended(os.waitstatus_to_exitcode(ended), said.read_text(errors="replace"), places.read_text().splitlines())
+    return Ended(
+        os.waitstatus_to_exitcode(ended),
+        said.read_text(errors="replace"),
+        places.read_text().splitlines(),
+    )
 
 
-def _entered(entered: Callable[[], object], folder: Path, said: Path, places: Path, fault: str, at: int) -> int:
+def _entered(
+    entered: Callable[[], object], folder: Path, said: Path, places: Path, fault: str, at: int
+) -> int:
     log = os.open(places, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(out, 2)

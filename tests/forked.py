@@ -1,8 +1,9 @@
-"""Runs commands as `python -m WORDS` would, each in a process of its own that is forked from this one: a fresh
-interpreter would import the same libraries again, which takes longer than most commands.
+"""Runs commands as `python -m WORDS` would, each in a process of its own that is forked from this
+one: a fresh interpreter would import the same libraries again, which takes longer than most
+commands.
 
-Reads one order a line: the words, the folder, the environment, and the files for what is printed. Answers with the
-exit status.
+Reads one order a line: the words, the folder, the environment, and the files for what is printed.
+Answers with the exit status.
 """
 
 import atexit
@@ -67,7 +68,8 @@ def command(module: str) -> int:
 
 
 def end(status: int) -> None:
-    """End this process as an interpreter does, but for clearing its memory, which takes longer than most commands."""
+    """End this process as an interpreter does, but for clearing its memory, which takes longer than
+    most commands."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()

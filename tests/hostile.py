@@ -20,7 +20,9 @@ class Odd(NamedTuple):
     headers: dict[str, str] = {}  # noqa: RUF012
 
 
-def chat(content: Any = '{"shame_score": 50, "confidence": 80, "rationale": "Stub."}', **more: Any) -> dict[str, Any]:
+def chat(
+    content: Any = '{"shame_score": 50, "confidence": 80, "rationale": "Stub."}', **more: Any
+) -> dict[str, Any]:
     """A good answer of an OpenAI-compatible server, or one with other contents."""
     message = {"role": "assistant", "content": content, "refusal": None} | more.pop("message", {})
     choice = {"index": 0, "message": message, "finish_reason": "stop"} | more.pop("choice", {})
@@ -35,7 +37,9 @@ def _written(value: Any) -> bytes:
 def _answer(**fields: str) -> bytes:
     """A good reply whose content is a JSON object with these fields, as they are written."""
     known = {"shame_score": "50", "confidence": "80", "rationale": '"Stub."'} | fields
-    return _written(chat("{" + ", ".join(f'"{name}": {value}' for name, value in known.items()) + "}"))
+    return _written(
+        chat("{" + ", ".join(f'"{name}": {value}' for name, value in known.items()) + "}")
+    )
 
 
 def _in_body(spoiled: str) -> bytes:
@@ -43,7 +47,9 @@ def _in_body(spoiled: str) -> bytes:
 
 
 def _packed(body: bytes, form: str = "gzip", status: int = 200) -> Odd:
-    return Odd((gzip if form == "gzip" else zlib).compress(body), status, {"Content-Encoding": form})
+    return Odd(
+        (gzip if form == "gzip" else zlib).compress(body), status, {"Content-Encoding": form}
+    )
 
 
 @functools.cache
@@ -71,9 +77,15 @@ def odd_answers(key: str = "") -> dict[str, Odd]:
         "nesting that just passes": _in_body("[" * 95 + "]" * 95),
         "deep nesting in the content": _written(chat(deep[:40_000])),
         "a cost of NaN": _in_body("0").replace(b'"usage": {', b'"usage": {"cost": NaN, '),
-        "a cost below 0": _written(chat(usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": -1e300})),
-        "a cost that is huge": _written(chat(usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": 1e300})),
-        "tokens that are huge": _written(chat(usage={"prompt_tokens": 10**300, "completion_tokens": 1})),
+        "a cost below 0": _written(
+            chat(usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": -1e300})
+        ),
+        "a cost that is huge": _written(
+            chat(usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": 1e300})
+        ),
+        "tokens that are huge": _written(
+            chat(usage={"prompt_tokens": 10**300, "completion_tokens": 1})
+        ),
         "a usage that is a list": _written(chat(usage=[1, 2])),
         "a refusal that is a number": _written(chat(message={"refusal": 7})),
         "a refusal that is an object": _written(chat(message={"refusal": {"why": [1]}})),
@@ -105,12 +117,18 @@ def odd_answers(key: str = "") -> dict[str, Odd]:
         "status 418": Odd(b"[[[", 418),
         "status 999": Odd(b"", 999),
         "an error that is deep": Odd(deep.encode(), 400),
-        "an error with odd places": Odd(_written({"detail": [{"loc": [{"a": 1}, None], "msg": ["x"]}, 7]}), 422),
+        "an error with odd places": Odd(
+            _written({"detail": [{"loc": [{"a": 1}, None], "msg": ["x"]}, 7]}), 422
+        ),
         "to be tried again at 1e999": Odd(b"{}", 429, {"Retry-After": "1e999"}),
         "to be tried again at NaN": Odd(b"{}", 429, {"Retry-After": "nan"}),
         "to be tried again at -5": Odd(b"{}", 429, {"Retry-After": "-5"}),
-        "to be tried again in the year 0": Odd(b"{}", 503, {"Retry-After": "Mon, 01 Jan 0001 00:00:00 +9999"}),
-        "to be tried again some time": Odd(b"{}", 503, {"Retry-After": "so\xf6n", "retry-after-ms": "x" * 4000}),
+        "to be tried again in the year 0": Odd(
+            b"{}", 503, {"Retry-After": "Mon, 01 Jan 0001 00:00:00 +9999"}
+        ),
+        "to be tried again some time": Odd(
+            b"{}", 503, {"Retry-After": "so\xf6n", "retry-after-ms": "x" * 4000}
+        ),
         "a header that is long": Odd(_answer(), headers={"X-Long": "x" * 60_000}),
         "many headers": Odd(_answer(), headers={f"X-{n}": "y" for n in range(300)}),
         "the key in the rationale": _answer(rationale=json.dumps(f"my key is {key}")),

@@ -14,7 +14,9 @@ from undogmatic.cli import main
 _COMMAND = r"(?:python -m undogmatic\.run|undogmatic)(?= )"
 _QUOTED = re.compile(rf"`({_COMMAND}[^`]*)`")
 _BARE = re.compile(rf"^(?:.*: )?\s*({_COMMAND} .*?)\s*$", re.MULTILINE)
-_LEFT_OPEN = re.compile(r"\.\.\.|\b(?:FILE|RUN|COLUMN|KEY|NAME|LABELS|DIR)\b|--help|^undogmatic \w+$")
+_LEFT_OPEN = re.compile(
+    r"\.\.\.|\b(?:FILE|RUN|COLUMN|KEY|NAME|LABELS|DIR)\b|--help|^undogmatic \w+$"
+)
 
 
 def commands_in(told: str) -> list[str]:
@@ -44,7 +46,9 @@ class Person:
     def types(self, command: str) -> str:
         """What a command prints; it may end with the status of a gate, and with no other error."""
         words = shlex.split(command)
-        assert words[0] == "undogmatic", f"{command}: is started by tests/test_documented_commands.py"
+        assert words[0] == "undogmatic", (
+            f"{command}: is started by tests/test_documented_commands.py"
+        )
         self.capsys.readouterr()
         status: Any = 0
         try:

@@ -1,4 +1,5 @@
-"""Rubrics of every kind of scale, a model that answers whatever form it is asked to fill, and one of known odds."""
+"""Rubrics of every kind of scale, a model that answers whatever form it is asked to fill, and one
+of known odds."""
 
 import json
 import math
@@ -14,8 +15,14 @@ from undogmatic.models.hosted import Tokens, settled
 from undogmatic.records.rubric import Rubric
 
 
-def _rubric(name: str, scale: dict[str, Any], meanings: tuple[str, ...] = (), **fields: Any) -> Rubric:
-    wording: dict[str, Any] = {"definition": "What is meant.", "question": "How much of it?", "domain": "You judge."}
+def _rubric(
+    name: str, scale: dict[str, Any], meanings: tuple[str, ...] = (), **fields: Any
+) -> Rubric:
+    wording: dict[str, Any] = {
+        "definition": "What is meant.",
+        "question": "How much of it?",
+        "domain": "You judge.",
+    }
     wording |= {"meanings": meanings, "headings": fields.pop("headings", {})}
     ordered = scale["kind"] != "unordered" or len(scale["categories"]) == 2
     return Rubric.model_validate(
@@ -37,9 +44,14 @@ HUNDRED = _rubric(
     "hundred",
     {"kind": "numeric", "minimum": 0, "maximum": 100, "step": 1},
     ("little of it", "some of it", "much of it"),
-    guide={"kind": "bands", "bands": [dict(zip(("name", "low", "high"), band, strict=True)) for band in BANDS]},
+    guide={
+        "kind": "bands",
+        "bands": [dict(zip(("name", "low", "high"), band, strict=True)) for band in BANDS],
+    },
 )
-YES_NO = _rubric("yes_no", {"kind": "unordered", "categories": ["no", "yes"]}, ("it is not so", "it is so"))
+YES_NO = _rubric(
+    "yes_no", {"kind": "unordered", "categories": ["no", "yes"]}, ("it is not so", "it is so")
+)
 QUESTION_ANSWER = _rubric(
     "question_answer",
     {"kind": "ordered", "categories": ["wrong", "partly", "right"]},
@@ -52,7 +64,8 @@ ALL = (*ORDERED, COLOURS)
 
 
 class FormFiller(FakeChat):
-    """A chat model that fills the JSON form it is given, and gives even odds over the digits and letters.
+    """A chat model that fills the JSON form it is given, and gives even odds over the digits and
+    letters.
 
     Args:
         place: Where on every scale its numbers lie, 0-1.
@@ -88,7 +101,8 @@ def _schema(request: Any) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class NumbersChat(Model):
-    """A model whose odds over whole numbers are known, and that writes them as one token or digit by digit.
+    """A model whose odds over whole numbers are known, and that writes them as one token or digit
+    by digit.
 
     Args:
     odds: Last user text -> probability by whole number; what is missing to 1 falls on a word.
@@ -116,17 +130,27 @@ class NumbersChat(Model):
             self.requests.append(messages)
             return Reply("ok", input_tokens=10, output_tokens=1)
 
-        await self.gateway.call(self.name, {"messages": messages, "config": repr(request.config)}, send)
+        await self.gateway.call(
+            self.name, {"messages": messages, "config": repr(request.config)}, send
+        )
         path = self._path(messages, request.config.max_tokens) if request.config.logprobs else []
-        logprobs = tuple(token({each: math.log(mass) for each, mass in odds.items() if mass > 0}) for _, odds in path)
+        logprobs = tuple(
+            token({each: math.log(mass) for each, mass in odds.items() if mass > 0})
+            for _, odds in path
+        )
         text = "".join(chosen for chosen, _ in path) if path else self.reason
         return settled({}, self.name, text, Tokens(10, 1), logprobs=logprobs or None)
 
-    def _path(self, messages: list[dict[str, str]], most: int) -> list[tuple[str, dict[str, float]]]:
+    def _path(
+        self, messages: list[dict[str, str]], most: int
+    ) -> list[tuple[str, dict[str, float]]]:
         said = messages[-1]["content"] if messages[-1]["role"] == "assistant" else ""
         asked = next(m["content"] for m in reversed(messages) if m["role"] == "user")
         if self.base:
-            asked, said = "".join(m["content"] for m in messages), messages[-1]["content"].rpartition(":")[2]
+            asked, said = (
+                "".join(m["content"] for m in messages),
+                messages[-1]["content"].rpartition(":")[2],
+            )
         odds = self.odds(asked)
         word = {"none": max(1e-9, 1 - sum(odds.values()))}
         if not self.digits:

@@ -1,6 +1,8 @@
-"""Counts the steps in which a pattern is looked for in a text, as a backtracking matcher takes them.
+"""Counts the steps in which a pattern is looked for in a text, as a backtracking matcher takes
+them.
 
-Time says little on a busy machine. Steps are exact: where they grow with the square of a text, so does the time.
+Time says little on a busy machine. Steps are exact: where they grow with the square of a text, so
+does the time.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ Ends = Iterator[int]
 
 
 class Steps:
-    """How many steps it takes to find all matches of a pattern in a text, or to see whether it fits the `whole`."""
+    """How many steps it takes to find all matches of a pattern in a text, or to see whether it fits
+    the `whole`."""
 
     def __init__(self, pattern: re.Pattern[str], text: str, whole: bool = False) -> None:
         self.text, self.count, self.spans = text, 0, dict[int, tuple[int, int]]()
@@ -52,7 +55,9 @@ class Steps:
                     self.spans[held[0]] = place, end
                 yield end
         elif kind is names.ATOMIC_GROUP:
-            yield from (end for end in [next(self._all(list(held), place), None)] if end is not None)
+            yield from (
+                end for end in [next(self._all(list(held), place), None)] if end is not None
+            )
         elif kind in (names.ASSERT, names.ASSERT_NOT):
             direction, inner = held
             start = place if direction > 0 else place - inner.getwidth()[0]
@@ -71,10 +76,17 @@ class Steps:
 
     def _repeat(self, kind: Any, least: int, most: int, inner: Any, place: int) -> Ends:
         parts = list(inner)
-        simple = len(parts) == 1 and parts[0][0] in (names.LITERAL, names.NOT_LITERAL, names.ANY, names.IN)
+        simple = len(parts) == 1 and parts[0][0] in (
+            names.LITERAL,
+            names.NOT_LITERAL,
+            names.ANY,
+            names.IN,
+        )
         if simple and kind is not names.MIN_REPEAT:
             end = place
-            while end - place < most and end < len(self.text) and self._fits(parts[0], self.text[end]):
+            while (
+                end - place < most and end < len(self.text) and self._fits(parts[0], self.text[end])
+            ):
                 self.count += 1
                 end += 1
             ends = range(end, place + least - 1, -1)
@@ -86,7 +98,9 @@ class Steps:
         else:
             yield from found
 
-    def _times(self, parts: list[Any], least: int, most: int, place: int, n: int, few: bool) -> Ends:
+    def _times(
+        self, parts: list[Any], least: int, most: int, place: int, n: int, few: bool
+    ) -> Ends:
         if few and n >= least:
             yield place
         if n < most:
@@ -108,7 +122,9 @@ class Steps:
             return place == 0 or (where is names.AT_BEGINNING and text[place - 1] == "\n")
         if where in (names.AT_END, names.AT_END_STRING):
             return place == len(text) or (where is names.AT_END and text[place] == "\n")
-        sides = [0 <= n < len(text) and (text[n].isalnum() or text[n] == "_") for n in (place - 1, place)]
+        sides = [
+            0 <= n < len(text) and (text[n].isalnum() or text[n] == "_") for n in (place - 1, place)
+        ]
         return (sides[0] != sides[1]) == (where is names.AT_BOUNDARY)
 
 

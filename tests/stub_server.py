@@ -1,7 +1,9 @@
-"""A local server that speaks the wire formats of hosted models and misbehaves on demand, for tests and benchmarks.
+"""A local server that speaks the wire formats of hosted models and misbehaves on demand, for tests
+and benchmarks.
 
-The judged text decides what happens: every marker in `FAULTS` that occurs in a request's last user message makes the
-server misbehave in that way, `times` times per text (then it answers). Answers are a function of the text alone.
+The judged text decides what happens: every marker in `FAULTS` that occurs in a request's last user
+message makes the server misbehave in that way, `times` times per text (then it answers). Answers
+are a function of the text alone.
 
     with StubServer() as stub:
         stub.url            # http://127.0.0.1:PORT
@@ -39,8 +41,8 @@ class Fault:
         times: How often per text, or None for always.
         after: Seconds for `Retry-After`, hanging and slow bodies.
         status: The status of kind "status".
-        body: The body of kind "status" and "body"; which odd answer (tests/hostile.py), of kind "hostile": else each in
-            turn.
+        body: The body of kind "status" and "body"; which odd answer (tests/hostile.py), of kind
+            "hostile": else each in turn.
     """
 
     kind: str
@@ -91,11 +93,12 @@ class StubServer:
         resolved: The name it gives as the model that answered; "" for the one that was asked for.
         limit: Calls a second that it takes; to more it says 429 at once.
         batch_seconds: How long a batch takes.
-        batch_fault: What becomes of every batch: "expired", "cancelled" (half of it is answered), "half" (a line is
-            missing for every second request), "lost", "never" or "failed".
+        batch_fault: What becomes of every batch: "expired", "cancelled" (half of it is answered),
+            "half" (a line is missing for every second request), "lost", "never" or "failed".
         batch_reply: What it answers to whoever makes a batch, once it is made; None: as it should.
         batch_listed: Whether its list shows batches.
-        batch_sends: The reply in place of a file of answers, from the file's content; None: the file.
+        batch_sends: The reply in place of a file of answers, from the file's content; None: the
+            file.
     """
 
     latency: float = 0.0
@@ -198,7 +201,9 @@ class StubServer:
 
     async def _content(self, request: web.Request) -> web.Response:
         name = request.match_info["id"]
-        content = self._results(self.batches[name]) if name in self.batches else self.files.get(name)
+        content = (
+            self._results(self.batches[name]) if name in self.batches else self.files.get(name)
+        )
         if content is None or self.batch_fault == "lost":
             return _error(404, "No such file")
         if self.batch_sends is not None:
@@ -216,7 +221,13 @@ class StubServer:
             self.requests.append(Received(path, dict(request.headers), body, judged_text(body)))
         name = f"batch_{len(self.batches)}"
         self.batches[name] = Batch(
-            name, dict(rows), path, datetime.now(UTC), anthropic, sent.get("metadata"), self.batch_fault
+            name,
+            dict(rows),
+            path,
+            datetime.now(UTC),
+            anthropic,
+            sent.get("metadata"),
+            self.batch_fault,
         )
         if self.batch_reply is not None:
             return web.Response(body=self.batch_reply, content_type="application/json")
@@ -237,14 +248,27 @@ class StubServer:
     def _shown(self, batch: "Batch") -> dict[str, Any]:
         """A batch as its provider shows it; once it has ended, its files are there."""
         total = len(batch.requests)
-        ended = (datetime.now(UTC) - batch.made).total_seconds() >= self.batch_seconds and self.batch_fault != "never"
+        ended = (
+            datetime.now(UTC) - batch.made
+        ).total_seconds() >= self.batch_seconds and self.batch_fault != "never"
         if batch.anthropic:
-            counts = {"processing": 0 if ended else total, "succeeded": total if ended else 0, "errored": 0}
+            counts = {
+                "processing": 0 if ended else total,
+                "succeeded": total if ended else 0,
+                "errored": 0,
+            }
             about = {"id": batch.id, "created_at": batch.made.isoformat(), "request_counts": counts}
             return about | {"processing_status": "ended" if ended else "in_progress"}
         word = batch.fault if batch.fault in ("expired", "cancelled", "failed") else "completed"
-        about = {"id": batch.id, "created_at": int(batch.made.timestamp()), "metadata": batch.metadata}
-        about |= {"status": word if ended else "in_progress", "request_counts": {"total": total, "completed": 0}}
+        about = {
+            "id": batch.id,
+            "created_at": int(batch.made.timestamp()),
+            "metadata": batch.metadata,
+        }
+        about |= {
+            "status": word if ended else "in_progress",
+            "request_counts": {"total": total, "completed": 0},
+        }
         if word == "failed":
             about["errors"] = {"data": [{"code": "model_not_found", "message": "no such model"}]}
         elif ended:
@@ -304,9 +328,13 @@ class StubServer:
             return _error(429, "Rate limit reached", waits[fault.kind])
         match fault.kind:
             case "status":
-                return web.Response(status=fault.status, text=fault.body, content_type="application/json")
+                return web.Response(
+                    status=fault.status, text=fault.body, content_type="application/json"
+                )
             case "html":
-                return web.Response(status=502, text="<html><h1>Bad gateway</h1></html>", content_type="text/html")
+                return web.Response(
+                    status=502, text="<html><h1>Bad gateway</h1></html>", content_type="text/html"
+                )
             case "body":
                 return web.Response(text=fault.body, content_type="application/json")
             case "hang":
@@ -321,14 +349,18 @@ class StubServer:
                 request.transport.abort()
                 return web.Response()
             case "slow-body":
-                response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
+                response = web.StreamResponse(
+                    headers={"Content-Type": "application/json", "Content-Length": "1000"}
+                )
                 await response.prepare(request)
                 await response.write(b'{"choices": [')
                 await asyncio.sleep(fault.after)
                 return response
         return None
 
-    def _answer(self, path: str, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
+    def _answer(
+        self, path: str, body: dict[str, Any], text: str, fault: Fault | None
+    ) -> dict[str, Any]:
         if path.endswith("/messages"):
             return self._anthropic(body, text, fault)
         if "questions" in body:
@@ -363,10 +395,15 @@ class StubServer:
             "stop_reason": stop,
         }
         usage = {"input_tokens": 90, "cache_read_input_tokens": 10, "output_tokens": 20}
-        return about | {"content": [{"type": "text", "text": content}] if content else [], "usage": usage}
+        return about | {
+            "content": [{"type": "text", "text": content}] if content else [],
+            "usage": usage,
+        }
 
     def _decision(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
-        answers: dict[str, Any] = {name: self._decided(question, text) for name, question in body["questions"].items()}
+        answers: dict[str, Any] = {
+            name: self._decided(question, text) for name, question in body["questions"].items()
+        }
         kind = fault.kind if fault is not None else None
         name = next(iter(answers))
         match kind:
@@ -383,10 +420,17 @@ class StubServer:
                 answers[name]["probabilities"]["0"] += fault.after
             case "inconsistent":
                 answers[name]["score"] = len(answers[name]["probabilities"]) + 1
-        reply: dict[str, Any] = {"model": self.resolved or body.get("model", "stub-1.0"), "answers": answers}
+        reply: dict[str, Any] = {
+            "model": self.resolved or body.get("model", "stub-1.0"),
+            "answers": answers,
+        }
         if kind != "no-usage":
             reply["usage"] = {"input_tokens": 120, "output_tokens": 12}
-        return {"result": reply, "success": True, "errors": [], "messages": []} if kind == "envelope" else reply
+        return (
+            {"result": reply, "success": True, "errors": [], "messages": []}
+            if kind == "envelope"
+            else reply
+        )
 
     def _decided(self, question: dict[str, Any], text: str) -> dict[str, Any]:
         if question["type"] == "noul":
@@ -398,10 +442,23 @@ class StubServer:
         if question["type"] == "choice":
             best = max(range(len(labels)), key=shares.__getitem__)
             chances = dict(zip(labels, shares, strict=True))
-            return {"type": "choice", "choice": labels[best], "confidence": shares[best], "probabilities": chances}
-        chances, legend = ({str(k): each for k, each in enumerate(values)} for values in (shares, labels))
+            return {
+                "type": "choice",
+                "choice": labels[best],
+                "confidence": shares[best],
+                "probabilities": chances,
+            }
+        chances, legend = (
+            {str(k): each for k, each in enumerate(values)} for values in (shares, labels)
+        )
         score = math.fsum(k * p for k, p in enumerate(shares))
-        return {"type": "score", "score": score, "confidence": max(shares), "legend": legend, "probabilities": chances}
+        return {
+            "type": "score",
+            "score": score,
+            "confidence": max(shares),
+            "legend": legend,
+            "probabilities": chances,
+        }
 
 
 def level_of(text: str) -> int:
@@ -414,7 +471,12 @@ def _level_logprobs(text: str, top: int) -> dict[str, Any]:
     chances = {str(k): 0.6 if k == likely else 0.1 for k in range(5)}
     ranked = sorted(chances.items(), key=lambda pair: -pair[1])[:top]
     others = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in ranked]
-    return {"token": str(likely), "logprob": math.log(0.6), "bytes": [48 + likely], "top_logprobs": others}
+    return {
+        "token": str(likely),
+        "logprob": math.log(0.6),
+        "bytes": [48 + likely],
+        "top_logprobs": others,
+    }
 
 
 def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | None]:
@@ -435,26 +497,41 @@ def _spoiled(fault: Fault | None, content: str) -> tuple[str | None, str, str | 
 
 
 def _json_answer(body: dict[str, Any], text: str) -> str:
-    form = body.get("response_format", {}).get("json_schema", body.get("output_config", {}).get("format", {}))
+    form = body.get("response_format", {}).get(
+        "json_schema", body.get("output_config", {}).get("format", {})
+    )
     schema = form.get("schema", {})
     if form.get("name", "judgment") != "judgment":  # a step of a judge style
-        return json.dumps({name: _filled(name, field, text) for name, field in schema["properties"].items()})
-    fields = {k: v for k, v in schema.get("properties", {}).items() if k not in ("confidence", "rationale")}
-    name, field = next(iter(fields.items()), ("shame_score", {"type": "number", "minimum": 0, "maximum": 100}))
+        return json.dumps(
+            {name: _filled(name, field, text) for name, field in schema["properties"].items()}
+        )
+    fields = {
+        k: v
+        for k, v in schema.get("properties", {}).items()
+        if k not in ("confidence", "rationale")
+    }
+    name, field = next(
+        iter(fields.items()), ("shame_score", {"type": "number", "minimum": 0, "maximum": 100})
+    )
     return json.dumps({name: _filled(name, field, text), "confidence": 80, "rationale": "Stub."})
 
 
 def _filled(name: str, field: dict[str, Any], text: str) -> Any:
-    """A plausible value for a field of a judge style's step: the text's score, a little lower or higher at the ends of
-    a range, and some words."""
+    """A plausible value for a field of a judge style's step: the text's score, a little lower or
+    higher at the ends of a range, and some words."""
     if name.startswith("level_"):
         return 60 if name == f"level_{level_of(text)}" else 10
     if "enum" in field:
-        return field["enum"][min(len(field["enum"]) - 1, int(score_of(text) / 100 * len(field["enum"])))]
+        return field["enum"][
+            min(len(field["enum"]) - 1, int(score_of(text) / 100 * len(field["enum"])))
+        ]
     if field.get("type") in ("number", "integer"):
         shift = {"range_low": -10, "range_high": 10}.get(name, 0)
         share = min(100, max(0, score_of(text) + shift)) / 100
-        low, high = field.get("minimum", 0), field.get("maximum", 100)  # some providers' schemas have no bounds
+        low, high = (
+            field.get("minimum", 0),
+            field.get("maximum", 100),
+        )  # some providers' schemas have no bounds
         value = low + share * (high - low)
         return round(value) if field["type"] == "integer" else value
     texts = {
@@ -470,13 +547,18 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
 
 
 def judged_text(body: dict[str, Any]) -> str:
-    """What is judged: the first user message after the system prompt that the fences enclose, or the decision state."""
+    """What is judged: the first user message after the system prompt that the fences enclose, or
+    the decision state."""
     if "state" in body:
         state = body["state"]
-        inputs = state.get("inputs", state) if isinstance(state, dict) else {"text": state}  # DSPy nests its inputs
+        inputs = (
+            state.get("inputs", state) if isinstance(state, dict) else {"text": state}
+        )  # DSPy nests its inputs
         return str(inputs.get("text", inputs))
     fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
-    fenced = [c for c in fenced if c.startswith("<<")] or [c for c in fenced if "\n<<" in c] or fenced
+    fenced = (
+        [c for c in fenced if c.startswith("<<")] or [c for c in fenced if "\n<<" in c] or fenced
+    )
     last = str(fenced[-1]) if fenced else ""
     if not last.startswith("<<"):
         return last
@@ -499,7 +581,9 @@ async def _serve(latency: float, limit: float | None) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Serve until killed; the port is printed on the first line.")
+    parser = argparse.ArgumentParser(
+        description="Serve until killed; the port is printed on the first line."
+    )
     parser.add_argument("--latency", type=float, default=0.1)
     parser.add_argument("--limit", type=float, default=None)
     asyncio.run(_serve(**vars(parser.parse_args())))

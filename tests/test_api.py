@@ -27,8 +27,13 @@ def test_texts_become_rows_in_their_order() -> None:
     assert found["item_id"].tolist() == ["0", "1"]
     assert found["score"].notna().all()
     assert found.loc[0, "score"] > found.loc[1, "score"]
-    assert (found["judge"].unique().tolist(), found["criterion"].unique().tolist()) == (["score"], ["overall"])
-    assert found["score"].tolist() == [undogmatic.score_text(text, ["model=patterns"]).score for text in TEXTS]
+    assert (found["judge"].unique().tolist(), found["criterion"].unique().tolist()) == (
+        ["score"],
+        ["overall"],
+    )
+    assert found["score"].tolist() == [
+        undogmatic.score_text(text, ["model=patterns"]).score for text in TEXTS
+    ]
 
 
 def test_a_frame_keeps_its_index_and_fields() -> None:
@@ -51,27 +56,44 @@ def test_within_a_running_loop_both_forms_work() -> None:
 
 def test_a_rubric_of_ones_own_with_two_inputs_over_a_server(gpt: Any) -> None:
     rows = [{"question": "Why?", "answer": "Because."}, {"question": "When?", "answer": "Now."}]
-    options: Any = {"rubric": QUESTION_ANSWER, "prompt": "anchored_en", "overrides": ["engine.retries=0"]}
+    options: Any = {
+        "rubric": QUESTION_ANSWER,
+        "prompt": "anchored_en",
+        "overrides": ["engine.retries=0"],
+    }
     found = undogmatic.judge(rows, model=gpt, progress=False, **options)
     assert set(found["category"]) <= set(QUESTION_ANSWER.scale.categories)  # type: ignore[union-attr]
     assert found["error"].isna().all()
 
 
 def test_several_judges_give_a_long_table(gpt: Any) -> None:
-    options: Any = {"rubric": TEN, "prompt": "anchored_en", "overrides": ["judges=[score,distributional]"]}
+    options: Any = {
+        "rubric": TEN,
+        "prompt": "anchored_en",
+        "overrides": ["judges=[score,distributional]"],
+    }
     found = undogmatic.judge(TEXTS, model=gpt, progress=False, **options)
     voices = [(n, name) for n in ("0", "1") for name in ("distributional", "score")]
     assert sorted(zip(found["item_id"], found["judge"], strict=True)) == voices
 
 
 def test_the_page_of_a_notebook_says_what_was_judged_and_what_failed(gpt: Any) -> None:
-    text, overrides = "<script>alert(1)</script> [rubbish]", ["readout.retries=0", "readout=structured"]
+    text, overrides = (
+        "<script>alert(1)</script> [rubbish]",
+        [
+            "readout.retries=0",
+            "readout=structured",
+        ],
+    )
     found = undogmatic.judge([text], model=gpt, overrides=overrides, progress=False)
     page = found._repr_html_()
     assert f"<b>{int(found['error'].isna().sum())} of 1</b> judged by gpt" in page
     assert "<script>" not in page
     good = undogmatic.judge(TEXTS, model="patterns", progress=False)
-    assert "<b>2 of 2</b> judged by patterns-2, readout rules, rubric shame (0-100)" in good._repr_html_()
+    assert (
+        "<b>2 of 2</b> judged by patterns-2, readout rules, rubric shame (0-100)"
+        in good._repr_html_()
+    )
     assert "Not judged" not in good._repr_html_()
     assert "<table" in good[["item_id", "score"]]._repr_html_()
 

@@ -14,14 +14,24 @@ def test_every_room_has_its_place() -> None:
 
 def test_imports_point_one_way() -> None:
     """As every import goes down a single order, there is no circle between rooms either."""
-    assert {at: text for name, tree in house.trees().items() for at, text in house.upward(tree, name).items()} == {}
+    assert {
+        at: text
+        for name, tree in house.trees().items()
+        for at, text in house.upward(tree, name).items()
+    } == {}
 
 
 def test_nothing_imports_a_construct() -> None:
     """What is measured stands on the other rooms; none of them knows it."""
-    others = {name: tree for name, tree in house.trees().items() if not name.startswith("constructs")}
+    others = {
+        name: tree for name, tree in house.trees().items() if not name.startswith("constructs")
+    }
     inside = "undogmatic.constructs"
-    assert [name for name, tree in others.items() if any(x.startswith(inside) for x, _ in house.imported(tree))] == []
+    assert [
+        name
+        for name, tree in others.items()
+        if any(x.startswith(inside) for x, _ in house.imported(tree))
+    ] == []
 
 
 QUESTIONS = {"What", "Whose", "How", "Which", "Where", "When", "Whether", "Who", "Why", "That"}
@@ -29,7 +39,10 @@ QUESTIONS = {"What", "Whose", "How", "Which", "Where", "When", "Whether", "Who",
 
 def test_the_docstring_of_a_module_says_what_it_does() -> None:
     """It begins with a verb or a noun, not with a question or a relative clause."""
-    first = {name: (ast.get_docstring(tree) or "Marks a package.").split()[0] for name, tree in house.trees().items()}
+    first = {
+        name: (ast.get_docstring(tree) or "Marks a package.").split()[0]
+        for name, tree in house.trees().items()
+    }
     assert {name: word for name, word in first.items() if word in QUESTIONS} == {}
 
 
@@ -64,7 +77,13 @@ def test_arrows_are_counted_between_rooms() -> None:
         ("from undogmatic.engine.journal import Journal", 1),
         ("import undogmatic.engine", 1),
         ("def f():\n    from undogmatic import engine, errors", 1),
-        ("from undogmatic.judges.base import Judge\nfrom undogmatic.errors import ConfigError\nimport os", 0),
+        (
+            (
+                "from undogmatic.judges.base import Judge\nfrom undogmatic.errors import"
+                " ConfigError\nimport os"
+            ),
+            0,
+        ),
         ("if TYPE_CHECKING:\n    from undogmatic.engine.journal import Journal", 1),
         ("importlib.import_module('undogmatic.engine')", 1),
     ],
@@ -74,8 +93,8 @@ def test_an_import_upward_is_seen(source: str, count: int) -> None:
 
 
 DOORS = {"safety.outside", "safety.files", "safety.spool"}
-"""Who reads what comes from outside, who writes to disk, and who keeps there what is too much for memory; nobody else
-does, but for"""
+"""Who reads what comes from outside, who writes to disk, and who keeps there what is too much for
+memory; nobody else does, but for"""
 PAST_THE_DOORS = {
     "safety.command": "closes streams",
     "engine.cluster": "holds the folder of the Ray that it has started",
@@ -94,11 +113,12 @@ PAST_THE_DOORS = {
     "tracking.tracker": "reads what pandas has just written",
 }
 METHODS = (
-    "open read_text read_bytes write_text write_bytes savefig to_csv to_parquet read_csv read_parquet fdopen mkstemp"
+    "open read_text read_bytes write_text write_bytes savefig to_csv to_parquet read_csv"
+    " read_parquet fdopen mkstemp"
 ).split()
 FUNCTIONS = (
-    "open safe_open from_json dotenv_values json.load json.loads yaml.load yaml.safe_load OmegaConf.load pickle.load "
-    "pickle.loads np.load joblib.load"
+    "open safe_open from_json dotenv_values json.load json.loads yaml.load yaml.safe_load"
+    " OmegaConf.load pickle.load pickle.loads np.load joblib.load"
 ).split()
 OURS = {"RunFolder", "Manifest", "files"}
 """What has a method of such a name and reads or writes at a door."""
@@ -123,7 +143,8 @@ def test_files_are_read_and_written_at_their_doors() -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["json.loads(x)", "open('f')", "path.read_text()", "yaml.safe_load(x)", "frame.to_csv('x')"]
+    "source",
+    ["json.loads(x)", "open('f')", "path.read_text()", "yaml.safe_load(x)", "frame.to_csv('x')"],
 )
 def test_a_way_past_the_doors_is_seen(source: str) -> None:
     assert _past_the_doors(source)

@@ -16,7 +16,8 @@ FILES = sorted(p for p in conf_folder().rglob("*.yaml") if p.name != "config.yam
 
 
 def group(path: Path) -> str:
-    """The group of a file: the first folder; a folder in it is part of the option's name (judge=gating/default)."""
+    """The group of a file: the first folder; a folder in it is part of the option's name
+    (judge=gating/default)."""
     return path.relative_to(conf_folder()).parts[0]
 
 
@@ -52,7 +53,9 @@ def test_every_choice_and_experiment_composes_into_the_schema(choice: str) -> No
 
 @pytest.mark.parametrize("experiment", ["uncertainty_bakeoff", "uncertainty_bakeoff_words"])
 @pytest.mark.parametrize("name", [p.stem for p in FILES if p.parent.name == "arm"])
-def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(name: str, experiment: str) -> None:
+def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(
+    name: str, experiment: str
+) -> None:
     config = composed(f"experiment={experiment}", f"arm={name}")
     assert settings(config).dataset["n"] == config["dataset"]["n"]
     assert config["analysis"]["_target_"].endswith("CalibrationAnalysis")
@@ -64,7 +67,9 @@ def test_every_arm_composes_into_the_bakeoffs_and_keeps_its_own_readout(name: st
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{group(p)}/{option(p)}")
 def test_every_file_says_what_it_is_and_every_target_is_allowed_and_exists(path: Path) -> None:
-    first = next(x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("# @package"))
+    first = next(
+        x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("# @package")
+    )
     assert first.startswith("# ")
     found = targets(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
     for target in found:

@@ -1,5 +1,6 @@
-"""Does with every command in README.md, docs/ and the comments of conf/ what a reader would: runs it on little data
-where nothing slow is asked, and else takes it to where the first question would be asked."""
+"""Does with every command in README.md, docs/ and the comments of conf/ what a reader would: runs
+it on little data where nothing slow is asked, and else takes it to where the first question would
+be asked."""
 
 import functools
 import itertools
@@ -34,9 +35,13 @@ PAGE_WITH_A_TEST_OF_ITS_OWN = "add_your_own.md"
 """tests/test_extend.py writes the files of this page and runs its commands."""
 
 KEYS = ("OPENAI", "ANTHROPIC", "GEMINI", "OPENROUTER", "AZURE_OPENAI")
-CHOICES = dict.fromkeys(("model", "prompt", "judge", "dataset", "analysis", "readout", "optimizer"), "x")
+CHOICES = dict.fromkeys(
+    ("model", "prompt", "judge", "dataset", "analysis", "readout", "optimizer"), "x"
+)
 COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic)(?: .*)?")
-SETTING = re.compile(r"'?\+{0,2}[a-z_]+(?:[./][\w-]+)*=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,;)]|,(?=\S))+'?")
+SETTING = re.compile(
+    r"'?\+{0,2}[a-z_]+(?:[./][\w-]+)*=(?:\"[^\"]*\"|\{[^}]*\}|[^\s,;)]|,(?=\S))+'?"
+)
 SETTINGS = re.compile(rf"(?:-m )?{SETTING.pattern}(?: {SETTING.pattern})*")
 
 STANDS_FOR = {
@@ -44,7 +49,9 @@ STANDS_FOR = {
     "outputs/2026-01-31/12-00-00": "RUN",
     "RUN_FOLDER": "RUN",
     "RUN/with_labels.jsonl": "my.jsonl",
-    "dataset.path=notas.csv dataset.columns.text=texto dataset.columns.label=nota": "dataset.path=my.jsonl",
+    "dataset.path=notas.csv dataset.columns.text=texto dataset.columns.label=nota": (
+        "dataset.path=my.jsonl"
+    ),
     "dataset.path=notas.csv": "dataset.path=my.jsonl",
     "rubric=mine": "rubric=shame",
     "outputs/DATE/TIME": "RUN",
@@ -71,15 +78,18 @@ RUN: dict[str, Sequence[str]] = {
     "python -m undogmatic.run dataset=curated": LITTLE,
     "python -m undogmatic.run dataset=my dataset.path=my.jsonl": LITTLE,
     "python -m undogmatic.run run.repeats=2 analysis=variance": LITTLE,
-    "python -m undogmatic.run run.repeats=2 analysis=reliability analysis.against=[RUN_FOLDER]": LITTLE,
+    "python -m undogmatic.run run.repeats=2 analysis=reliability analysis.against=[RUN_FOLDER]": (
+        LITTLE
+    ),
     "python -m undogmatic.run dataset=labelled analysis=escalation": LITTLE,
     "python -m undogmatic.run model=fake model.kind=capitals model.reverse=true": ["run.limit=8"],
     "python -m undogmatic.run experiment=faithfulness": ["run.limit=1"],
-    "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped 'steps=[]'": ["run.limit=8"],
+    "python -m undogmatic.run experiment=faithfulness dataset.summaries=shipped 'steps=[]'": [
+        "run.limit=8"
+    ],
     "python -m undogmatic.run experiment=faithfulness_meta dataset=verdicts dataset.path=FILE": [],
     "python -m undogmatic.run rubric=faithfulness judge=coverage dataset=texts dataset.path=mine.jsonl": [],
-    "python -m undogmatic.run rubric=faithfulness 'judges=[nli, coverage, bucket_rules]' dataset=texts "
-    "dataset.path=mine.jsonl": [],
+    "python -m undogmatic.run rubric=faithfulness 'judges=[nli, coverage, bucket_rules]' dataset=texts dataset.path=mine.jsonl": [],
     "experiment=error_classes dataset.path=RUN model=gpt": [],
     'undogmatic score "Aplica-se o Tema 69 do STF."': ["model=patterns"],
     "undogmatic score --file texts.jsonl --json": ["model=patterns"],
@@ -122,7 +132,10 @@ WHY_NOT = {
         "undogmatic precedents -",
         "undogmatic precedents my.jsonl precedents.describes=judge model=gpt",
         "undogmatic precedents my.jsonl precedents.path=mine.csv precedents.columns.number=nr",
-        "undogmatic precedents notes.jsonl precedents.grammar=citations.yaml precedents.path=cases.csv",
+        (
+            "undogmatic precedents notes.jsonl precedents.grammar=citations.yaml"
+            " precedents.path=cases.csv"
+        ),
         "undogmatic run experiment=european_court 'analysis=[labelled,precedents]'",
     ],
     "serves pages until it is stopped; tests/test_cli.py": ["undogmatic ui"],
@@ -149,11 +162,15 @@ WHY_NOT = {
         "undogmatic review import outputs/2026-01-31/12-00-00 --from-mlflow",
     ],
     "needs a key, and a prompt of the reader's; tests/test_generic.py": [
-        "undogmatic score --rubric mine.yaml --input question=... --input answer=... --prompt mine model=gpt"
+        "undogmatic score --rubric mine.yaml --input question=... --input answer=... --prompt mine"
+        " model=gpt"
     ],
     "needs a program in the prompt registry, which an optimisation puts there; tests/optimize": [
         "optimizer=gepa prompt=program prompt.registry=shame-score-program prompt.alias=best",
-        "python -m undogmatic.run prompt=program prompt.registry=shame-score-program prompt.alias=best",
+        (
+            "python -m undogmatic.run prompt=program prompt.registry=shame-score-program"
+            " prompt.alias=best"
+        ),
     ],
     "tests/cli/test_check.py": [
         "undogmatic check",
@@ -163,8 +180,10 @@ WHY_NOT = {
         "undogmatic check verdicts.csv labels.csv",
         "undogmatic check new.csv --against old.csv",
         "undogmatic check verdicts.csv --report out --card card.json",
-        "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card card.svg --judge-config "
-        "model=gpt-5 prompt=@prompt.txt",
+        (
+            "undogmatic check data/check/demo.csv --judge judge_careful --card card.json --card"
+            " card.svg --judge-config model=gpt-5 prompt=@prompt.txt"
+        ),
     ],
     "serves a page until it is stopped; tests/review/test_page.py": ["undogmatic label FILE"],
     "needs a run of some hundred texts, and embeddings; tests/fit/test_distill.py": [
@@ -185,8 +204,8 @@ WHY_NOT = {
         "undogmatic gate RUN --config undogmatic-gate.yaml",
     ],
     "needs two runs; tests/judges/test_history.py": [
-        "python -m undogmatic.run judge=panel judge.aggregate=weighted 'judge.members=[score, {judge: score, model: "
-        "patterns}]' judge.history=[outputs/probe,outputs/patterns]"
+        "python -m undogmatic.run judge=panel judge.aggregate=weighted 'judge.members=[score,"
+        " {judge: score, model: patterns}]' judge.history=[outputs/probe,outputs/patterns]"
     ],
 }
 """Why some commands are not done here."""
@@ -195,46 +214,70 @@ NOT_STARTED = {command for commands in WHY_NOT.values() for command in commands}
 
 
 def typed_in(page: Path) -> Iterator[str]:
-    """Every command of a page, and every setting: in code blocks, in indented blocks, and in code within a sentence."""
+    """Every command of a page, and every setting: in code blocks, in indented blocks, and in code
+    within a sentence."""
     text = page.read_text(encoding="utf-8")
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     blocks = re.findall(r"^```\w*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     blocks += re.findall(r"(?:^    .*\n)+", prose, re.MULTILINE)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    for line in [*(part for each in lines for part in each.split(" && ")), *re.findall(r"`([^`\n]+)`", prose)]:
+    for line in [
+        *(part for each in lines for part in each.split(" && ")),
+        *re.findall(r"`([^`\n]+)`", prose),
+    ]:
         command = re.sub(r"\s+", " ", re.split(r"\s+#\s", line.strip())[0])
         if COMMAND.fullmatch(command) or SETTINGS.fullmatch(command):
             yield command
 
 
 def commented_in(file: Path) -> Iterator[str]:
-    """The settings that the first comment of a file under conf/ names, each with the choice of the file itself."""
+    """The settings that the first comment of a file under conf/ names, each with the choice of the
+    file itself."""
     lines = file.read_text(encoding="utf-8").splitlines()
     end = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
     comment = " ".join(line.lstrip("# ") for line in lines[:end])
     folder, _, option = file.relative_to(conf_folder()).with_suffix("").as_posix().partition("/")
     if folder == "hydra":
         folder, _, option = f"hydra/{option}".rpartition("/")
-    own = f"experiment=uncertainty_bakeoff arm={option}" if folder == "arm" else f"{folder}={option}"
+    own = (
+        f"experiment=uncertainty_bakeoff arm={option}" if folder == "arm" else f"{folder}={option}"
+    )
     for found in SETTINGS.finditer(comment):
         settings = found[0].rstrip(".:")
-        yield settings if settings.startswith(f"{folder}=") or folder == "arm" else f"{own} {settings}"
+        yield (
+            settings
+            if settings.startswith(f"{folder}=") or folder == "arm"
+            else f"{own} {settings}"
+        )
 
 
-TYPED = list(dict.fromkeys(c for page in PAGES if page.name != PAGE_WITH_A_TEST_OF_ITS_OWN for c in typed_in(page)))
+TYPED = list(
+    dict.fromkeys(
+        c for page in PAGES if page.name != PAGE_WITH_A_TEST_OF_ITS_OWN for c in typed_in(page)
+    )
+)
 COMMANDS = [command for command in TYPED if COMMAND.fullmatch(command)]
 LEFT_OPEN = ("=...", "/...", "<", "NAME=", "=NAME", "RUN,", "[extract, ")
 SETTINGS_TYPED = [
     command
     for command in TYPED
-    if not COMMAND.fullmatch(command) and command not in (*RUN, *NOT_STARTED) and not any(map(command.count, LEFT_OPEN))
+    if not COMMAND.fullmatch(command)
+    and command not in (*RUN, *NOT_STARTED)
+    and not any(map(command.count, LEFT_OPEN))
 ]
-COMMENTED = list(dict.fromkeys(c for file in sorted(conf_folder().rglob("*.yaml")) for c in commented_in(file)))
-COMMENTED = [command for command in COMMENTED if command not in RUN and not any(map(command.count, LEFT_OPEN[1:]))]
+COMMENTED = list(
+    dict.fromkeys(c for file in sorted(conf_folder().rglob("*.yaml")) for c in commented_in(file))
+)
+COMMENTED = [
+    command
+    for command in COMMENTED
+    if command not in RUN and not any(map(command.count, LEFT_OPEN[1:]))
+]
 
 
 def words_of(command: str) -> list[str]:
-    """The words after the program's name, with something in the place of what the page leaves open."""
+    """The words after the program's name, with something in the place of what the page leaves
+    open."""
     for left_open, stands in STANDS_FOR.items():
         command = command.replace(left_open, stands)
     words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=\S+", word)]
@@ -244,39 +287,77 @@ def words_of(command: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the pages name: files of texts, a table of scores, a run, and one that quotes errors."""
+    """A folder with what the pages name: files of texts, a table of scores, a run, and one that
+    quotes errors."""
     made = tmp_path_factory.mktemp("reader")
-    long = "O valor é devido, porque a obrigação venceu em 3 de maio e o devedor foi avisado antes do prazo."
+    long = (
+        "O valor é devido, porque a obrigação venceu em 3 de maio e o devedor foi avisado antes do"
+        " prazo."
+    )
     rows: list[dict[str, Any]] = []
     for pair, side in itertools.product("123456", "ab"):
         case, high = f"{long} Caso {pair}.", side == "a"
-        row = {"id": f"{pair}{side}", "pair": pair, "condition": "imitation" if high else "explanation"}
-        row |= {"text": f"Aplica-se o Tema {pair} do STF." if high else case, "question": "Deve pagar?"}
-        rows.append(row | {"response": "Sim, porque venceu.", "summary": case, "reference": f"{case} Houve recurso."})
+        row = {
+            "id": f"{pair}{side}",
+            "pair": pair,
+            "condition": "imitation" if high else "explanation",
+        }
+        row |= {
+            "text": f"Aplica-se o Tema {pair} do STF." if high else case,
+            "question": "Deve pagar?",
+        }
+        rows.append(
+            row
+            | {
+                "response": "Sim, porque venceu.",
+                "summary": case,
+                "reference": f"{case} Houve recurso.",
+            }
+        )
     for name in ("mine.jsonl", "texts.jsonl"):
         put(made / name, rows)
-    put(made / "my.jsonl", (row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows))
-    pair = {"input": "Which court decides?", "output_1": "STF.", "output_2": "STJ.", "label": "first"}
+    put(
+        made / "my.jsonl",
+        (row | {"label": 90 if row["condition"] == "imitation" else 10} for row in rows),
+    )
+    pair = {
+        "input": "Which court decides?",
+        "output_1": "STF.",
+        "output_2": "STJ.",
+        "label": "first",
+    }
     put(made / "pairs.jsonl", [pair])
-    options = {"question": "Who decides an extraordinary appeal?", "options": ["STF", "STJ", "TST", "TSE"]}
+    options = {
+        "question": "Who decides an extraordinary appeal?",
+        "options": ["STF", "STJ", "TST", "TSE"],
+    }
     put(made / "questions.jsonl", [{"id": "1", "label": "A"} | options])
     scores = ["case,system,judge,factual_accuracy,completeness,nli,coverage"]
-    scores += [f"{k},{name},j,{3 + (name == 'b')},{2 + k % 3},.{5 + k},.{4 + k}" for k in range(6) for name in "ab"]
+    scores += [
+        f"{k},{name},j,{3 + (name == 'b')},{2 + k % 3},.{5 + k},.{4 + k}"
+        for k in range(6)
+        for name in "ab"
+    ]
     put(made / "scores.csv", "\n".join(scores) + "\n")
     verdicts = "item,judge,verdict,label\n" + "".join(f"{n},j,{n % 5},{n % 4}\n" for n in range(9))
     put(made / "verdicts.csv", verdicts)
     put(made / "labels.csv", "item,label\nfr,correct\nde,incorrect\nit,correct\nit (2),correct\n")
     shutil.copy(next((ROOT / "tests" / "fixtures").glob("inspect_ai-*/capitals.eval")), made)
     run(LITTLE, made / "RUN")
-    buckets = ["experiment=faithfulness", "dataset.summaries=shipped", "steps=[]", "judges=[bucket_rules]"]
+    buckets = [
+        "experiment=faithfulness",
+        "dataset.summaries=shipped",
+        "steps=[]",
+        "judges=[bucket_rules]",
+    ]
     run([*buckets, "analysis=none", "run.limit=8"], made / "BUCKETS")
     return made
 
 
 @pytest.fixture(autouse=True)
 def _at_home(place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As a reader with all keys, the files that the pages name and a cache, in which the embedded model's file is put
-    together once."""
+    """As a reader with all keys, the files that the pages name and a cache, in which the embedded
+    model's file is put together once."""
     monkeypatch.setenv("UNDOGMATIC_CACHE", str(place.parent / "cache"))
     shutil.copytree(place, tmp_path, dirs_exist_ok=True)
     for each in KEYS:
@@ -288,23 +369,41 @@ MOST_JOBS = 4
 
 
 def jobs(words: Sequence[str]) -> list[list[str]]:
-    """The jobs of a command: one, or as many as give each value that is swept over a turn, up to MOST_JOBS."""
-    words = [word for word in combined(words) if not word.startswith(("hydra/launcher", "hydra.launcher"))]
+    """The jobs of a command: one, or as many as give each value that is swept over a turn, up to
+    MOST_JOBS."""
+    words = [
+        word
+        for word in combined(words)
+        if not word.startswith(("hydra/launcher", "hydra.launcher"))
+    ]
     own = [word for word in words if word != "-m"]
     params: dict[str, Any] = {}
     with initialize_config_dir(version_base="1.3", config_dir=str(conf_folder())):
         if "-m" in words:
-            plain = [word for word in own if not OverridesParser.create().parse_override(word).is_sweep_override()]
-            params = dict(compose("config", plain, return_hydra_config=True).hydra.sweeper.get("params") or {})
+            plain = [
+                word
+                for word in own
+                if not OverridesParser.create().parse_override(word).is_sweep_override()
+            ]
+            params = dict(
+                compose("config", plain, return_hydra_config=True).hydra.sweeper.get("params") or {}
+            )
         given = {word.lstrip("+").partition("=")[0] for word in own}
-        own = [f"{key}={value}" for key, value in params.items() if key.lstrip("+") not in given] + own
+        own = [
+            f"{key}={value}" for key, value in params.items() if key.lstrip("+") not in given
+        ] + own
         values = [
-            [f"{each.get_key_element()}={value}" for value in each.sweep_string_iterator()]
-            if each.is_sweep_override()
-            else [word]
+            (
+                [f"{each.get_key_element()}={value}" for value in each.sweep_string_iterator()]
+                if each.is_sweep_override()
+                else [word]
+            )
             for word, each in zip(own, OverridesParser.create().parse_overrides(own), strict=True)
         ]
-    return [[each[n % len(each)] for each in values] for n in range(min(MOST_JOBS, max(map(len, values), default=1)))]
+    return [
+        [each[n % len(each)] for each in values]
+        for n in range(min(MOST_JOBS, max(map(len, values), default=1)))
+    ]
 
 
 class Reached(Exception):
@@ -326,7 +425,13 @@ def run(words: Sequence[str], folder: Path) -> None:
     run_experiment(config, CHOICES, folder)
 
 
-BESIDE = ("analysis=meta", "analysis=suite", "experiment=gating", "hydra/sweeper=optuna", "optimizer=random_search")
+BESIDE = (
+    "analysis=meta",
+    "analysis=suite",
+    "experiment=gating",
+    "hydra/sweeper=optuna",
+    "optimizer=random_search",
+)
 
 
 @functools.cache
@@ -346,13 +451,21 @@ def _keys() -> set[str]:
 
 
 def composes(words: Sequence[str]) -> bool:
-    """Whether the words can be typed: alone, beside a choice that has their keys, or beside one of BESIDE."""
+    """Whether the words can be typed: alone, beside a choice that has their keys, or beside one of
+    BESIDE."""
     group, _, option = words[0].partition("=")
-    if len(words) == 1 and (option in options(group) or (re.fullmatch(r"[\w.]+=[^{]*", words[0]) and group in _keys())):
+    if len(words) == 1 and (
+        option in options(group) or (re.fullmatch(r"[\w.]+=[^{]*", words[0]) and group in _keys())
+    ):
         return True
     keys = [word.lstrip("+").partition("=")[0].split(".") for word in words]
     groups = [(key[0], key[1]) for key in keys if len(key) > 1]
-    having = [f"{group}={name}" for group, key in groups for name in options(group)[:60] if key in keys_of(group, name)]
+    having = [
+        f"{group}={name}"
+        for group, key in groups
+        for name in options(group)[:60]
+        if key in keys_of(group, name)
+    ]
     for context in ([], *([each] for each in (*having[:3], *BESIDE))):
         try:
             compose_config([*context, *words])
@@ -365,7 +478,11 @@ def composes(words: Sequence[str]) -> bool:
 
 
 RUNS = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python -m undogmatic\.run|undogmatic run)(?: .*)?")
-STARTED = [each for each in COMMANDS if RUNS.fullmatch(each) and each not in RUN and each not in NOT_STARTED]
+STARTED = [
+    each
+    for each in COMMANDS
+    if RUNS.fullmatch(each) and each not in RUN and each not in NOT_STARTED
+]
 
 
 def test_each_command_is_run_or_started_or_it_is_said_why_not() -> None:
@@ -388,7 +505,9 @@ def test_a_setting_composes(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", RUN)
-def test_a_command_runs_to_its_end(command: str, stub: StubServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_runs_to_its_end(
+    command: str, stub: StubServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [*words_of(command), *RUN[command]]
     if command.startswith("undogmatic"):
         if "import" in words:

@@ -38,34 +38,56 @@ def test_the_changelog_names_every_command() -> None:
         text=True,
         check=True,
     ).stdout
-    commands = {line.split("\t")[0] for line in listed.splitlines()} - {"ui", "pairs"}  # of the run, and of the data
+    commands = {line.split("\t")[0] for line in listed.splitlines()} - {
+        "ui",
+        "pairs",
+    }  # of the run, and of the data
     assert {"check", "run", "distill"} <= commands
     assert {name for name in commands if f"undogmatic {name}" not in page("CHANGELOG.md")} == set()
 
 
 def test_the_skill_holds_the_questions_of_readme_and_no_other_command() -> None:
     assert len(questions(page("README.md"))) > 20
-    assert page("SKILL.md") == skill(page("README.md")), "python -m benchmarks.skill writes it again"
+    assert page("SKILL.md") == skill(page("README.md")), (
+        "python -m benchmarks.skill writes it again"
+    )
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "SKILL.md"])
 def test_every_link_leads_to_a_file(name: str) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page(name))
-    assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
+    assert [
+        link for link in links if not link.startswith("https://") and not (ROOT / link).exists()
+    ] == []
 
 
 def test_the_image_holds_what_the_installation_needs_and_runs_the_main_job() -> None:
-    steps = [line.split(maxsplit=1) for line in page("Dockerfile").splitlines() if re.match(r"[A-Z]+ ", line)]
+    steps = [
+        line.split(maxsplit=1)
+        for line in page("Dockerfile").splitlines()
+        if re.match(r"[A-Z]+ ", line)
+    ]
     copied = [path for kind, rest in steps if kind == "COPY" for path in rest.split()[:-1]]
     asked = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    needed = {*asked["packages"], *asked["force-include"], "pyproject.toml", PROJECT["project"]["readme"], "LICENSE"}
+    needed = {
+        *asked["packages"],
+        *asked["force-include"],
+        "pyproject.toml",
+        PROJECT["project"]["readme"],
+        "LICENSE",
+    }
     assert set(copied) == needed
     kept = {line[1:] for line in page(".dockerignore").splitlines() if line.startswith("!")}
     assert kept == needed and all((ROOT / path).exists() for path in copied)
-    assert [rest for kind, rest in steps if kind in ("ENTRYPOINT", "CMD")] == ['["undogmatic"]', '["run"]']
+    assert [rest for kind, rest in steps if kind in ("ENTRYPOINT", "CMD")] == [
+        '["undogmatic"]',
+        '["run"]',
+    ]
 
 
-def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to_the_version(tmp_path: Path) -> None:
+def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to_the_version(
+    tmp_path: Path,
+) -> None:
     flow = yaml.safe_load(page(".github/workflows/release.yml"))
     build, publish = flow["jobs"]["build"], flow["jobs"]["publish"]
     assert publish["permissions"] == {"id-token": "write"} and publish["needs"] == "build"
@@ -74,7 +96,9 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
     assert told["Test"] == ".ci/run"
     for tag, status in ((f"v{undogmatic.__version__}", 0), ("v9.9.9", 1)):
         assert (
-            subprocess.run(["bash", "-c", told["Hold the tag to the version"]], cwd=ROOT, env={"TAG": tag}).returncode
+            subprocess.run(
+                ["bash", "-c", told["Hold the tag to the version"]], cwd=ROOT, env={"TAG": tag}
+            ).returncode
             == status
         )
     for name in ("pyproject.toml", "CITATION.cff"):

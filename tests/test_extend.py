@@ -1,4 +1,5 @@
-"""What docs/add_your_own.md says, done: its files are written and its commands run, as a newcomer would."""
+"""What docs/add_your_own.md says, done: its files are written and its commands run, as a newcomer
+would."""
 
 import functools
 import io
@@ -108,7 +109,10 @@ def test_a_readout(folder: Path) -> None:
 def test_a_judge_with_one_question(folder: Path) -> None:
     ran("out/reader", folder)
     rows = journal(folder, "reader")
-    assert all(1 <= row["outcome"]["score"] <= 10 and "words" in row["outcome"]["rationale"] for row in rows)
+    assert all(
+        1 <= row["outcome"]["score"] <= 10 and "words" in row["outcome"]["rationale"]
+        for row in rows
+    )
     told = ran("undogmatic describe", folder).stdout
     first = min(rows, key=lambda row: int(row["item_id"]))
     for message in first["calls"][0]["request"]["messages"]:
@@ -116,10 +120,22 @@ def test_a_judge_with_one_question(folder: Path) -> None:
 
 
 def test_a_changed_argument_of_ones_own_judge_is_another_run(here: Path) -> None:
-    chosen = ["rubric=helpful", "prompt=helpful_en", "model=team", "readout=structured", "judge=first_half"]
+    chosen = [
+        "rubric=helpful",
+        "prompt=helpful_en",
+        "model=team",
+        "readout=structured",
+        "judge=first_half",
+    ]
     identities = [
         Recipe(compose_config([*chosen, *more])).build().identity
-        for more in ([], ["judge.tolerance=0.3"], ["readout=cautious"], ["readout=cautious", "readout.pull=0.4"], [])
+        for more in (
+            [],
+            ["judge.tolerance=0.3"],
+            ["readout=cautious"],
+            ["readout=cautious", "readout.pull=0.4"],
+            [],
+        )
     ]
     assert len(set(identities)) == 4 and identities[0] == identities[-1]
 
@@ -137,7 +153,10 @@ def test_a_judge_style_and_its_name_inside_a_shipped_one(folder: Path) -> None:
 
 def test_a_sweep_over_a_judge_style_and_an_analysis(folder: Path) -> None:
     done = ran("out/sweep", folder)
-    jobs = [json.loads((folder / "out" / "sweep" / n / "run.json").read_text(encoding="utf-8")) for n in "01"]
+    jobs = [
+        json.loads((folder / "out" / "sweep" / n / "run.json").read_text(encoding="utf-8"))
+        for n in "01"
+    ]
     assert [job["choices"]["judge"] for job in jobs] == ["first_half", "score"]
     assert "first_half" in done.stdout
     ran("out/analysis", folder)
@@ -148,7 +167,8 @@ def test_a_sweep_over_a_judge_style_and_an_analysis(folder: Path) -> None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: Patch) -> Iterator[Path]:
-    """The page's files in the working directory; what is imported of them is forgotten afterwards."""
+    """The page's files in the working directory; what is imported of them is forgotten
+    afterwards."""
     write_files(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
     yield tmp_path
@@ -168,7 +188,9 @@ def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) 
     for where in ("", "--config-dir my/conf ", "'hydra.searchpath=[file://my/conf]' "):
         done = command(f"undogmatic run {where}{own} hydra.run.dir=out/sides", here)
         assert done.returncode == 0, done.stderr
-        assert f"undogmatic.run {where}{own}" in (here / "out/sides/report.md").read_text(encoding="utf-8")
+        assert f"undogmatic.run {where}{own}" in (here / "out/sides/report.md").read_text(
+            encoding="utf-8"
+        )
         put(here / "undogmatic.toml", 'modules = ["my"]\n')
     write_files(here)
     assert "sides.accuracy: " in done.stdout and "sides.completeness: " in done.stdout
@@ -176,7 +198,9 @@ def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) 
     assert found["sides.accuracy.labelled.spearman"] > 0.9
     assert found["sides.completeness.labelled.spearman"] < -0.9
     words = ["experiment=support", "judges=[sides,score]"]
-    table = judge(pd.DataFrame({"question": ["Q"], "answer": ["word " * 30]}), overrides=words, progress=False)
+    table = judge(
+        pd.DataFrame({"question": ["Q"], "answer": ["word " * 30]}), overrides=words, progress=False
+    )
     voices = [("sides", "accuracy"), ("sides", "completeness"), ("score", "overall")]
     assert list(zip(table["judge"], table["criterion"], strict=True)) == voices
     assert table["score"].iloc[0] == table["score"].iloc[2] > table["score"].iloc[1]
@@ -188,11 +212,25 @@ def test_every_group_is_searched_in_the_users_folders(here: Path) -> None:
         shipped = next((conf_folder() / group).glob("*.yaml"))
         put(here / "other" / group / "mine.yaml", shipped.read_text(encoding="utf-8"))
         overrides.append(f"{group}=mine")
-    assert {"judge", "readout", "model", "analysis", "dataset", "rubric", "prompt", "arm", "experiment"} <= set(GROUPS)
+    assert {
+        "judge",
+        "readout",
+        "model",
+        "analysis",
+        "dataset",
+        "rubric",
+        "prompt",
+        "arm",
+        "experiment",
+    } <= set(GROUPS)
     # Each alone: arms and experiments change other groups.
     for override in overrides:
         assert settings(compose_config([override], config_dir="other")).seed == 0
-    assert settings(compose_config(["hydra.searchpath=[file://other]", "judge=mine"])).folders[0].endswith("other")
+    assert (
+        settings(compose_config(["hydra.searchpath=[file://other]", "judge=mine"]))
+        .folders[0]
+        .endswith("other")
+    )
 
 
 def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture) -> None:
@@ -200,7 +238,10 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture)
     own = ["--config-dir", "my/conf", "model=team", "rubric=helpful", "prompt=helpful_en"]
     main(["score", "--input", "question=Q", "--input", "answer=A", "--json", *own])
     assert json.loads(capsys.readouterr().out)["rationale"].endswith(" words")
-    for door, said in ((["probe", "fit"], "needs its own: give --data FILE"), (["calibrate"], "readout=logprobs")):
+    for door, said in (
+        (["probe", "fit"], "needs its own: give --data FILE"),
+        (["calibrate"], "readout=logprobs"),
+    ):
         with pytest.raises(SystemExit):
             main([*door, *own])
         printed = capsys.readouterr().err
@@ -213,7 +254,11 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture)
 @pytest.mark.parametrize(
     ("overrides", "config_dir", "said"),
     [
-        (["judge=first_haf"], (), "`judge` has no option 'first_haf' (you typed judge=first_haf). Did you mean judge="),
+        (
+            ["judge=first_haf"],
+            (),
+            "`judge` has no option 'first_haf' (you typed judge=first_haf). Did you mean judge=",
+        ),
         (["judge=xyz"], (), "first_half, nli, panel"),
         (["model=teem"], "my/conf", "Did you mean model=team?"),
         (["rubrik=helpful"], (), "Did you mean rubric=helpful?"),
@@ -222,17 +267,34 @@ def test_a_folder_for_one_command_serves_every_door(here: Path, capsys: Capture)
         (["+folders=[x]"], (), "`folders` is set by the program."),
     ],
 )
-def test_a_typing_error_is_named_with_own_options(here: Path, overrides: list[str], config_dir: str, said: str) -> None:
+def test_a_typing_error_is_named_with_own_options(
+    here: Path, overrides: list[str], config_dir: str, said: str
+) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)):
         compose_config(overrides, config_dir=config_dir)
 
 
 def test_a_name_inside_a_judge_is_looked_up_in_the_same_folders(here: Path) -> None:
-    put(here / "my/conf/prompt/brief.yaml", FILES["my/conf/prompt/helpful_en.yaml"].replace("helpful_en", "brief"))
-    chosen = ["rubric=helpful", "prompt=helpful_en", "model=team", "readout=structured", "judge=panel"]
-    panel = Recipe(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"])).build().judge
+    put(
+        here / "my/conf/prompt/brief.yaml",
+        FILES["my/conf/prompt/helpful_en.yaml"].replace("helpful_en", "brief"),
+    )
+    chosen = [
+        "rubric=helpful",
+        "prompt=helpful_en",
+        "model=team",
+        "readout=structured",
+        "judge=panel",
+    ]
+    panel = (
+        Recipe(compose_config([*chosen, "judge.members=[score,{judge:score,prompt:brief}]"]))
+        .build()
+        .judge
+    )
     assert [source.prompt.id for source in panel.readouts()] == ["helpful_en", "brief"]
-    with pytest.raises(ConfigError, match=r"`judge.members\[0\].judge` is 'first_haf'.* Did you mean first_half\?"):
+    with pytest.raises(
+        ConfigError, match=r"`judge.members\[0\].judge` is 'first_haf'.* Did you mean first_half\?"
+    ):
         Recipe(compose_config([*chosen, "judge.members=[first_haf]"])).build()
     put(here / "my/conf/judge/broken.yaml", "tolerance: [1\n_target_: x\n")
     with pytest.raises(ConfigError, match=r"^my/conf/judge/broken.yaml:2: not YAML: "):
@@ -245,11 +307,14 @@ def test_a_file_that_is_not_yaml_is_named_with_its_line(here: Path) -> None:
     with pytest.raises(ConfigError, match=f"^{said}"):
         compose_config(["judge=broken"])
     done = command("undogmatic run judge=broken", here)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1) and done.stderr.startswith(f"error: {said}")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1) and done.stderr.startswith(
+        f"error: {said}"
+    )
 
 
 def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> None:
-    """Else it would be at work unasked, and the shipped one gone; it may lie in any of the user's folders."""
+    """Else it would be at work unasked, and the shipped one gone; it may lie in any of the user's
+    folders."""
     for name, words, config_dir in (
         ("my/conf/config.yaml", [], ()),
         ("my/conf/judge/score.yaml", ["judge=panel"], ()),
@@ -257,14 +322,20 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
         ("other/prompt/trait/hedging.yaml", ["hydra.searchpath=[file://other]"], ()),
     ):
         put(here / name, "seed: 3\n")
-        shipped = conf_folder() / Path(name).relative_to("my/conf" if name.startswith("my") else "other")
+        shipped = conf_folder() / Path(name).relative_to(
+            "my/conf" if name.startswith("my") else "other"
+        )
         with pytest.raises(ConfigError) as caught:
             compose_config(words, config_dir=config_dir)
         assert str(caught.value).startswith(
             f"{name} would take the place of the program's own {shipped}. Give it a name"
         )
         done = command("undogmatic run --cfg job", here) if name.startswith("my") else None
-        assert done is None or (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+        assert done is None or (done.returncode, done.stdout, len(done.stderr.splitlines())) == (
+            2,
+            "",
+            1,
+        )
         (here / name).unlink()
     assert compose_config()["seed"] == 0
 
@@ -273,15 +344,33 @@ def test_a_file_with_a_shipped_name_is_refused_with_both_places(here: Path) -> N
     ("name", "content", "said"),
     [
         ("undogmatic.toml", "conf = [", "undogmatic.toml: not TOML"),
-        ("undogmatic.toml", "config = 'my'", "undogmatic.toml: `config` is not a known key. Known: conf, modules."),
-        ("undogmatic.toml", "conf = 3", "undogmatic.toml: `conf` is 3; it must be a text, or a list of texts"),
+        (
+            "undogmatic.toml",
+            "config = 'my'",
+            "undogmatic.toml: `config` is not a known key. Known: conf, modules.",
+        ),
+        (
+            "undogmatic.toml",
+            "conf = 3",
+            "undogmatic.toml: `conf` is 3; it must be a text, or a list of texts",
+        ),
         ("undogmatic.toml", "conf = 'mine'", "undogmatic.toml: `conf` names '"),
         ("undogmatic.toml", "modules = ['my-code']", "undogmatic.toml: `modules` names 'my-code'"),
-        ("pyproject.toml", "[tool.undogmatic]\nmodule = 'my'", "pyproject.toml: `module` is not a known key."),
-        ("pyproject.toml", "[tool]\nundogmatic = 'my'", "pyproject.toml: `tool.undogmatic` is 'my'"),
+        (
+            "pyproject.toml",
+            "[tool.undogmatic]\nmodule = 'my'",
+            "pyproject.toml: `module` is not a known key.",
+        ),
+        (
+            "pyproject.toml",
+            "[tool]\nundogmatic = 'my'",
+            "pyproject.toml: `tool.undogmatic` is 'my'",
+        ),
     ],
 )
-def test_a_mistake_in_the_project_file_is_named(here: Path, name: str, content: str, said: str) -> None:
+def test_a_mistake_in_the_project_file_is_named(
+    here: Path, name: str, content: str, said: str
+) -> None:
     (here / "undogmatic.toml").unlink()
     put(here / name, content)
     with pytest.raises(ConfigError, match=f"^{re.escape(said)}"):
@@ -292,7 +381,9 @@ def test_only_what_is_named_outside_the_yaml_may_be_built(here: Path) -> None:
     put(here / "my/team.py", "open('ran', 'w')\n")
     put(here / "undogmatic.toml", 'conf = "my/conf"\nmodules = ["my.chats"]\n')
     assert resolve("my.chats.ChatsDataset", "dataset").__name__ == "ChatsDataset"
-    with pytest.raises(ConfigError, match=r"only classes of undogmatic, my.chats may be built") as caught:
+    with pytest.raises(
+        ConfigError, match=r"only classes of undogmatic, my.chats may be built"
+    ) as caught:
         resolve("my.team.TeamChat", "model")
     assert '`modules = ["my"]` in undogmatic.toml' in str(caught.value)
     (here / "undogmatic.toml").unlink()
@@ -305,7 +396,10 @@ def test_only_what_is_named_outside_the_yaml_may_be_built(here: Path) -> None:
 def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> None:
     site, away = here / "site", here / "away"
     for path, content in (
-        ("theirs_undogmatic-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: theirs-undogmatic\nVersion: 1\n"),
+        (
+            "theirs_undogmatic-1.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: theirs-undogmatic\nVersion: 1\n",
+        ),
         ("theirs_undogmatic-1.dist-info/entry_points.txt", "[undogmatic]\nanything = theirs\n"),
         ("theirs/__init__.py", ""),
         ("theirs/rater.py", FILES["my/team.py"]),
@@ -313,8 +407,13 @@ def test_an_installed_package_brings_its_folder_and_its_classes(here: Path) -> N
         (away / "helpful.yaml", FILES["my/conf/rubric/helpful.yaml"]),
     ):
         put(site / path, content)
-    line = "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input answer=A --json"
-    done = command(f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)]))
+    line = (
+        "undogmatic score --rubric helpful.yaml --prompt minimal_en --input question=Q --input"
+        " answer=A --json"
+    )
+    done = command(
+        f"{line} model=theirs", away, PYTHONPATH=os.pathsep.join([str(PACKAGE), str(site)])
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["model"].startswith("team-1@")
 
@@ -324,7 +423,9 @@ class TestScore:
 
     WORDS = ("model=team", "prompt=helpful_en")
 
-    def test_inputs_come_from_files_and_standard_input(self, here: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    def test_inputs_come_from_files_and_standard_input(
+        self, here: Path, capsys: Capture, monkeypatch: Patch
+    ) -> None:
         answer = "word " * 30
         put(here / "chats.csv", f"id,question,answer,label\na,Q,No.,900\nb,Q,{answer},none\n")
         main(["score", "--rubric", "helpful", "--file", "chats.csv", "--json", *self.WORDS])
@@ -340,20 +441,38 @@ class TestScore:
         ("words", "said"),
         [
             (["one text"], "rubric=helpful judges several inputs: question, answer."),
-            (["--input", "question=Q"], "rubric=helpful judges question, answer; `answer` is missing"),
-            (["--input", "question=Q", "--input", "answer=A", "--input", "x=y"], "`x` is none of them"),
+            (
+                ["--input", "question=Q"],
+                "rubric=helpful judges question, answer; `answer` is missing",
+            ),
+            (
+                ["--input", "question=Q", "--input", "answer=A", "--input", "x=y"],
+                "`x` is none of them",
+            ),
             (["--input", "question=Q", "--input", "question=A"], "names its input a second time"),
             (["--input", "question"], "has no `=`"),
-            (["--input", "question=@none.txt", "--input", "answer=A"], "`--input question` is 'none.txt'"),
+            (
+                ["--input", "question=@none.txt", "--input", "answer=A"],
+                "`--input question` is 'none.txt'",
+            ),
             (["--input", "question=Q", "--file", "chats.csv"], "`--file` and `--input` are given"),
             (["--rubric", "none.yaml", "x"], "`--rubric` is 'none.yaml', which does not exist"),
             (["--rubric", "broken.yaml", "x"], "broken.yaml:2: not YAML"),
         ],
     )
-    def test_what_is_mistyped_is_one_message(self, here: Path, words: list[str], said: str, capsys: Capture) -> None:
+    def test_what_is_mistyped_is_one_message(
+        self, here: Path, words: list[str], said: str, capsys: Capture
+    ) -> None:
         put(here / "broken.yaml", "name: [\n")
         with pytest.raises(SystemExit, match=r"^2$"):
-            main(["score", *([] if "--rubric" in words else ["--rubric", "helpful"]), *words, *self.WORDS])
+            main(
+                [
+                    "score",
+                    *([] if "--rubric" in words else ["--rubric", "helpful"]),
+                    *words,
+                    *self.WORDS,
+                ]
+            )
         assert said in capsys.readouterr().err
 
 
@@ -362,6 +481,9 @@ def test_an_analysis_in_a_folder_of_its_group_is_one_of_several(here: Path) -> N
         here / "my/conf/analysis/mine/few.yaml",
         "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n",
     )
-    for words in (["analysis=[mine/few,none]"], ["analysis=[none,mine/few]", "analysis.few.level=0.9"]):
+    for words in (
+        ["analysis=[mine/few,none]"],
+        ["analysis=[none,mine/few]", "analysis.few.level=0.9"],
+    ):
         chosen = compose_config(words)["analysis"]
         assert (chosen["few"]["level"], set(chosen)) == (0.9, {"few", "none", "_target_"})

@@ -1,5 +1,5 @@
-"""A full disk, a forbidden file and a kill at each place where a small run writes: one message, and then it goes on to
-the very same results."""
+"""A full disk, a forbidden file and a kill at each place where a small run writes: one message, and
+then it goes on to the very same results."""
 
 import contextlib
 import csv
@@ -20,8 +20,20 @@ from undogmatic.config.door import compose_config
 from undogmatic.experiment import run_experiment
 from undogmatic.safety.command import say, tell
 
-WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
-CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
+WORDS = [
+    "model=patterns",
+    "dataset=texts",
+    "dataset.path=texts.jsonl",
+    "analysis=none",
+    "tracking=none",
+]
+CHOICES = {
+    "model": "patterns",
+    "prompt": "anchored_pt",
+    "judge": "score",
+    "dataset": "texts",
+    "analysis": "none",
+}
 CLOCKS = ("seconds", "judging_seconds", "judgments_per_second")
 TEXTS = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."} for n in range(3)]
 
@@ -38,8 +50,13 @@ def results(folder: Path) -> tuple[list[dict[str, str]], dict[str, float], list[
 def state(folder: Path) -> frozenset[tuple[str, int]]:
     """What lies in a folder, without what differs from attempt to attempt."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    lines = {path: path.read_bytes().count(b"\n") if path.suffix in (".jsonl", ".csv") else 0 for path in files}
-    return frozenset((re.sub(r"\.\d+$", "", str(path.relative_to(folder))), n) for path, n in lines.items())
+    lines = {
+        path: path.read_bytes().count(b"\n") if path.suffix in (".jsonl", ".csv") else 0
+        for path in files
+    }
+    return frozenset(
+        (re.sub(r"\.\d+$", "", str(path.relative_to(folder))), n) for path, n in lines.items()
+    )
 
 
 def said_once(ended: Ended) -> None:
@@ -65,14 +82,18 @@ def attempt() -> Callable[[Path, str, int], Ended]:
             say(f"error: {message}")
             sys.exit(status)
 
-    return lambda folder, fault, at: forked(judged, put(folder / "texts.jsonl", TEXTS).parent, fault, at)
+    return lambda folder, fault, at: forked(
+        judged, put(folder / "texts.jsonl", TEXTS).parent, fault, at
+    )
 
 
 @pytest.fixture(scope="module")
 def whole(attempt: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, int]:
     """The results of an undisturbed run, and how often it writes."""
     folder = put(tmp_path_factory.mktemp("whole") / "w" / "texts.jsonl", TEXTS).parent
-    with contextlib.chdir(folder):  # in this process, so that its children have the modules, words and fonts already
+    with contextlib.chdir(
+        folder
+    ):  # in this process, so that its children have the modules, words and fonts already
         run_experiment(compose_config(WORDS), CHOICES, Path("here"))
     ended = attempt(folder, "none", 0)
     assert ended.status == 0, ended.stderr
@@ -80,11 +101,15 @@ def whole(attempt: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, 
 
 
 @pytest.mark.parametrize("fault", [FULL, FORBIDDEN, KILLED])
-def test_a_run_survives_a_fault_at_each_write(attempt: Any, whole: Any, fault: str, tmp_path: Path) -> None:
+def test_a_run_survives_a_fault_at_each_write(
+    attempt: Any, whole: Any, fault: str, tmp_path: Path
+) -> None:
     undisturbed, writes = whole
     assert writes > 20
     seen: set[Any] = set()
-    begin = {FULL: 1, FORBIDDEN: 2, KILLED: 3}[fault]  # they take turns; benchmarks/faults_on_disk.py tries all places
+    begin = {FULL: 1, FORBIDDEN: 2, KILLED: 3}[
+        fault
+    ]  # they take turns; benchmarks/faults_on_disk.py tries all places
     for at in range(begin, writes + 1, 3):
         folder = tmp_path / str(at)
         ended = attempt(folder, fault, at)
@@ -102,8 +127,12 @@ def test_a_run_survives_a_fault_at_each_write(attempt: Any, whole: Any, fault: s
     assert len(seen) > 4
 
 
-@pytest.mark.parametrize(("fault", "at"), [(FULL, 1), (FORBIDDEN, 2), (FORBIDDEN, 4), (FULL, 6), (FORBIDDEN, 9)])
-def test_a_command_for_which_hydra_cannot_write_says_so_and_leaves_nothing(tmp_path: Path, fault: str, at: int) -> None:
+@pytest.mark.parametrize(
+    ("fault", "at"), [(FULL, 1), (FORBIDDEN, 2), (FORBIDDEN, 4), (FULL, 6), (FORBIDDEN, 9)]
+)
+def test_a_command_for_which_hydra_cannot_write_says_so_and_leaves_nothing(
+    tmp_path: Path, fault: str, at: int
+) -> None:
     folder = put(tmp_path / "w" / "texts.jsonl", TEXTS).parent
     ended = run(["run", *WORDS], folder, fault, at)
     said_once(ended)

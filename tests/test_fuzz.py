@@ -1,4 +1,5 @@
-"""Every door of tests/fuzzing: what went wrong once, and some hundred further cases, the same ones each time."""
+"""Every door of tests/fuzzing: what went wrong once, and some hundred further cases, the same ones
+each time."""
 
 from typing import Any
 
@@ -8,7 +9,8 @@ from hypothesis import HealthCheck, given, seed, settings
 from tests.fuzzing import DOORS, door
 
 MOST = 50
-"""Examples of one door that are tried here: of a longer list a spread, of which the benchmark tries all."""
+"""Examples of one door that are tried here: of a longer list a spread, of which the benchmark tries
+all."""
 
 
 def _spread(name: str) -> list[tuple[int, Any]]:
@@ -16,7 +18,9 @@ def _spread(name: str) -> list[tuple[int, Any]]:
     return numbered[:: 1 + (len(numbered) - 1) // MOST]
 
 
-EXAMPLES = [pytest.param(name, case, id=f"{name}-{n}") for name in DOORS for n, case in _spread(name)]
+EXAMPLES = [
+    pytest.param(name, case, id=f"{name}-{n}") for name in DOORS for n, case in _spread(name)
+]
 
 
 @pytest.mark.parametrize(("name", "case"), EXAMPLES)

@@ -1,4 +1,5 @@
-"""Tests the gauntlet: its files, the table that reads what validators print, and this program before three judges."""
+"""Tests the gauntlet: its files, the table that reads what validators print, and this program
+before three judges."""
 
 from pathlib import Path
 
@@ -10,10 +11,16 @@ from benchmarks.gauntlet import judges, tools
 
 BELIEF = set(gauntlet.BELIEF)
 PRINTED = {
-    tools.OURS: ("standing: supported: You may believe it: ...", "standing: refuted: Do not believe it: ..."),
+    tools.OURS: (
+        "standing: supported: You may believe it: ...",
+        "standing: refuted: Do not believe it: ...",
+    ),
     "judgekeeper": ("Usable as a gate: TPR 0.97", "Not trustworthy as a gate: kappa 0.40"),
     "judgegate": ("╭── TRUSTED ──╮", "╭── UNTRUSTED ──╮"),
-    "evalaudit": ("### 1. [info] The judge tracks the humans", "Judge-human agreement is below the working threshold"),
+    "evalaudit": (
+        "### 1. [info] The judge tracks the humans",
+        "Judge-human agreement is below the working threshold",
+    ),
     "judgekit": (None, "FLAG position preference: 0.8 chose the first"),
     "judge-audit-mcp": (
         "✅ Judge–human agreement: κ = 0.8\n\n0 invalidating · 0 serious · 0 minor · 1 clean",
@@ -23,10 +30,14 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("tool", tools.TOOLS)
-def test_the_table_of_readings_believes_praise_not_alarm_and_of_silence_says_nothing(tool: str) -> None:
+def test_the_table_of_readings_believes_praise_not_alarm_and_of_silence_says_nothing(
+    tool: str,
+) -> None:
     praise, alarm = PRINTED[tool]
     assert tools.reading(tool, alarm).reading == "not believed"
-    assert tools.reading(tool, "164 items, agreement 0.91.\nreport written").reading == "says nothing"
+    assert (
+        tools.reading(tool, "164 items, agreement 0.91.\nreport written").reading == "says nothing"
+    )
     if praise is not None:
         assert tools.reading(tool, praise).reading == "believed"
         if tool != tools.OURS:  # which says one thing of a judge
@@ -35,10 +46,19 @@ def test_the_table_of_readings_believes_praise_not_alarm_and_of_silence_says_not
 
 
 def test_reservations_are_told_from_praise() -> None:
-    limited = "standing: supported: You may believe judge on data like these, within 2 limits that stand below: it ..."
+    limited = (
+        "standing: supported: You may believe judge on data like these, within 2 limits that stand"
+        " below: it ..."
+    )
     assert tools.reading(tools.OURS, limited).reading == "with care"
-    tentative = "[info] The judge tracks the humans\n\nThe interval clears .667, which supports tentative conclusions."
-    assert tools.reading("evalaudit", tentative) == ("with care", "[info] The judge tracks the humans")
+    tentative = (
+        "[info] The judge tracks the humans\n\nThe interval clears .667, which supports tentative"
+        " conclusions."
+    )
+    assert tools.reading("evalaudit", tentative) == (
+        "with care",
+        "[info] The judge tracks the humans",
+    )
 
 
 def test_the_files_come_again_from_their_seed_and_differ_between_seeds() -> None:

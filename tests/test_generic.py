@@ -17,19 +17,28 @@ FORBIDDEN = re.compile(
     re.IGNORECASE,
 )
 PROCEDURE = {"judges/score.py": None, "stats/uncertainty.py": ("PointsEntropy", "points_entropy")}
-"""Where points are what a judge spreads over levels, not a unit of the score: a whole module, or definitions in it."""
+"""Where points are what a judge spreads over levels, not a unit of the score: a whole module, or
+definitions in it."""
 
 
 def generic_files() -> list[Path]:
-    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.texts.yaml"), *PACKAGE.glob("*/texts/*.yaml")]
-    return sorted(path for path in found if not path.relative_to(PACKAGE).as_posix().startswith(OWNERS))
+    found = [
+        *PACKAGE.rglob("*.py"),
+        *PACKAGE.rglob("*.texts.yaml"),
+        *PACKAGE.glob("*/texts/*.yaml"),
+    ]
+    return sorted(
+        path for path in found if not path.relative_to(PACKAGE).as_posix().startswith(OWNERS)
+    )
 
 
 def without_procedure(path: Path) -> str:
     """The file's text less what may speak of points; other forbidden words in it still count."""
     text = path.read_text(encoding="utf-8")
     key = path.relative_to(PACKAGE).as_posix()
-    if key.startswith("report/texts/"):  # the table of plurals and their singulars is of the language
+    if key.startswith(
+        "report/texts/"
+    ):  # the table of plurals and their singulars is of the language
         return re.sub(r"\bpoints=point\b|\bpontos=ponto\b", "", text)
     if key.startswith("judges/texts/"):
         return re.sub(r"(?ms)^points:\n.*?(?=^\w|\Z)", lambda m: _no_points(m[0]), text)
@@ -42,7 +51,9 @@ def without_procedure(path: Path) -> str:
     for node in ast.parse(text).body:
         if getattr(node, "name", None) in names:
             assert node.end_lineno is not None
-            lines[node.lineno - 1 : node.end_lineno] = [_no_points(x) for x in lines[node.lineno - 1 : node.end_lineno]]
+            lines[node.lineno - 1 : node.end_lineno] = [
+                _no_points(x) for x in lines[node.lineno - 1 : node.end_lineno]
+            ]
     return "\n".join(lines)
 
 
@@ -59,9 +70,15 @@ def test_the_files_are_found() -> None:
 def knowing(path: Path) -> list[str]:
     """The words of a construct in a file, with their lines."""
     lines = without_procedure(path).splitlines()
-    return [f"line {n}: {match[0]!r}" for n, line in enumerate(lines, 1) for match in FORBIDDEN.finditer(line)]
+    return [
+        f"line {n}: {match[0]!r}"
+        for n, line in enumerate(lines, 1)
+        for match in FORBIDDEN.finditer(line)
+    ]
 
 
-@pytest.mark.parametrize("path", generic_files(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+@pytest.mark.parametrize(
+    "path", generic_files(), ids=lambda path: path.relative_to(PACKAGE).as_posix()
+)
 def test_generic_code_names_neither_subject_nor_unit(path: Path) -> None:
     assert not knowing(path)

@@ -1,4 +1,5 @@
-"""That what takes more than its rows account for is found, and that published times of `check` are the stored ones."""
+"""That what takes more than its rows account for is found, and that published times of `check` are
+the stored ones."""
 
 import re
 from collections.abc import Callable
@@ -41,9 +42,13 @@ def test_growth_beyond_the_rows_is_told_from_growth_with_them_whatever_a_start_t
 def test_a_door_that_grows_too_fast_is_marked_and_ends_the_job_and_one_slow_minute_does_not(
     capsys: Capture, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["growth", "--small", "--limit", "7", "--doors", "check", "label"])
+    monkeypatch.setattr(
+        "sys.argv", ["growth", "--small", "--limit", "7", "--doors", "check", "label"]
+    )
     monkeypatch.setattr(growth, "measured", takes(lambda n: 1e-7 * n**2))
-    with pytest.raises(SystemExit, match=r"check, label: the processor's time grows more than 7 times"):
+    with pytest.raises(
+        SystemExit, match=r"check, label: the processor's time grows more than 7 times"
+    ):
         growth.main()
     assert capsys.readouterr().out.count("a fault") == 2
     slow = [True]
@@ -68,7 +73,11 @@ def test_the_texts_of_the_measurements_have_twenty_words_none_of_them_twice(tmp_
 
 def test_the_published_times_of_a_check_are_the_stored_ones() -> None:
     stored = [
-        (f"{int(row['rows']):,}", f"{float(row['processor_seconds']):.0f}", f"{float(row['megabytes']):,.0f}")
+        (
+            f"{int(row['rows']):,}",
+            f"{float(row['processor_seconds']):.0f}",
+            f"{float(row['megabytes']):,.0f}",
+        )
         for row in growth.results()
         if row["door"] == "check"
     ]

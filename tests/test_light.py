@@ -1,4 +1,5 @@
-"""A light installation (`pip install undogmatic`): what works without any extra, and what says which one it needs."""
+"""A light installation (`pip install undogmatic`): what works without any extra, and what says
+which one it needs."""
 
 import re
 import subprocess
@@ -39,7 +40,9 @@ DOOR = "sys.argv = sys.argv[1:]; runpy.run_module(sys.argv[0], run_name='__main_
 def light(folder: Path, *words: str, code: str = DOOR) -> subprocess.CompletedProcess[str]:
     """Run `python -m WORDS`, or some code, where no extra is installed."""
     command = [sys.executable, "-c", WITHOUT_EXTRAS + code, *words]
-    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300
+    )
 
 
 def test_what_checks_imports_without_an_extra(tmp_path: Path) -> None:
@@ -57,7 +60,10 @@ from undogmatic import judge
 """
     done = light(tmp_path, code=code)
     assert len(done.stdout.split()) > 50
-    said = 'ImportError: `undogmatic.judge` needs what `pip install "undogmatic[run]"` brings (hydra is not installed).'
+    said = (
+        'ImportError: `undogmatic.judge` needs what `pip install "undogmatic[run]"` brings (hydra'
+        " is not installed)."
+    )
     assert done.stderr.splitlines()[-1] == said
 
 
@@ -77,7 +83,10 @@ from undogmatic import judge
 def test_a_door_says_which_extra_it_needs(tmp_path: Path, words: list[str], needed: str) -> None:
     first, second, extra, package = needed.split()
     done = light(tmp_path, *words)
-    said = f'`{first} {second}` needs what `pip install "undogmatic[{extra}]"` brings ({package} is not installed).'
+    said = (
+        f'`{first} {second}` needs what `pip install "undogmatic[{extra}]"` brings ({package} is'
+        " not installed)."
+    )
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {said}\n")
 
 
@@ -94,7 +103,8 @@ save(Document("en", "Title", "Lead", [*blocks, *pictures([], Words("en"), "ab", 
     done = light(tmp_path, code=code)
     assert (done.returncode, done.stderr) == (0, "")
     said = (
-        "Not drawn, because Matplotlib is not installed: pairs. To see it: pip install &#x27;undogmatic[figures]&#x27;"
+        "Not drawn, because Matplotlib is not installed: pairs. To see it: pip install"
+        " &#x27;undogmatic[figures]&#x27;"
     )
     assert (tmp_path / "report.html").read_text(encoding="utf-8").count(said) == 1
 
@@ -114,15 +124,24 @@ def test_a_light_door_works(tmp_path: Path, words: list[str], said: str) -> None
 
 
 def test_another_module_that_is_missing_is_a_fault() -> None:
-    assert lacking(ModuleNotFoundError("No module named 'mine'", name="mine"), "undogmatic run") is None
+    assert (
+        lacking(ModuleNotFoundError("No module named 'mine'", name="mine"), "undogmatic run")
+        is None
+    )
     assert lacking(ModuleNotFoundError("No module"), "undogmatic run") is None
     assert lacking(ValueError("hydra"), "undogmatic run") is None
 
 
 def test_an_extra_brings_what_it_is_named_for() -> None:
-    """Each package is a requirement of the extra that a message names, and of no light installation."""
-    project, packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"], packages_distributions()
-    extras = {extra: set(map(_name, needed)) for extra, needed in project["optional-dependencies"].items()}
+    """Each package is a requirement of the extra that a message names, and of no light
+    installation."""
+    project, packages = (
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"],
+        packages_distributions(),
+    )
+    extras = {
+        extra: set(map(_name, needed)) for extra, needed in project["optional-dependencies"].items()
+    }
     for package, extra in EXTRAS.items():
         names = set(map(_name, packages[package]))
         assert names & extras[extra], package

@@ -15,7 +15,9 @@ def test_every_block_that_is_made_stands_on_a_page_once() -> None:
 @pytest.mark.parametrize(
     ("page", "name"),
     [
-        pytest.param(page, name, marks=[pytest.mark.local_model] if name in RUNS_THE_MODEL else [], id=name)
+        pytest.param(
+            page, name, marks=[pytest.mark.local_model] if name in RUNS_THE_MODEL else [], id=name
+        )
         for page, name in BLOCKS
     ],
 )
@@ -27,5 +29,7 @@ def test_a_page_says_what_is_made_now(page: "pages.Path", name: str) -> None:
 
 def test_a_changed_figure_is_seen_and_another_date_is_not() -> None:
     line = "Report outputs/2026-01-02/03-04-05/report.html, 85% [75%, 92%]"
-    assert pages.masked(line) == pages.masked(line.replace("2026-01-02/03-04-05", "2027-11-12/13-14-15"))
+    assert pages.masked(line) == pages.masked(
+        line.replace("2026-01-02/03-04-05", "2027-11-12/13-14-15")
+    )
     assert pages.masked(line) != pages.masked(line.replace("85%", "86%"))

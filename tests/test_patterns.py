@@ -1,4 +1,5 @@
-"""No pattern that is looked for in judged texts, cells or answers takes steps that grow with the square of a length.
+"""No pattern that is looked for in judged texts, cells or answers takes steps that grow with the
+square of a length.
 
 A word of a million letters, or a line of a million dots, is read like any other.
 """
@@ -11,18 +12,70 @@ import pytest
 from tests.steps import Steps
 
 MODULES = [
-    *(f"datasets.{name}" for name in ("cells", "columns", "faults", "sheets", "readers.log", "readers.openai_batch")),
-    *("analyses.unread", "analyses.surface", "stats.words", "stats.surface", "safety.outside", "safety.files"),
-    *("records.records", "records.rubric", "readouts.integers", "readouts.base", "constructs.traits.judges"),
+    *(
+        f"datasets.{name}"
+        for name in ("cells", "columns", "faults", "sheets", "readers.log", "readers.openai_batch")
+    ),
+    *(
+        "analyses.unread",
+        "analyses.surface",
+        "stats.words",
+        "stats.surface",
+        "safety.outside",
+        "safety.files",
+    ),
+    *(
+        "records.records",
+        "records.rubric",
+        "readouts.integers",
+        "readouts.base",
+        "constructs.traits.judges",
+    ),
 ]
 ANCHORED = {
-    *("analyses.unread._NAME", "analyses.unread._AFTER", "datasets.cells._ERRORS", "datasets.cells._OUT_OF"),
-    *("safety.outside._FLOAT", "safety.files._NUMBER", "safety.files._FORMULA", "safety.files._QUOTED_FORMULA"),
-    *("datasets.sheets._RANGE", "datasets.readers.log._PEOPLE", "datasets.cells._NUMBER", "datasets.cells._GROUPED"),
+    *(
+        "analyses.unread._NAME",
+        "analyses.unread._AFTER",
+        "datasets.cells._ERRORS",
+        "datasets.cells._OUT_OF",
+    ),
+    *(
+        "safety.outside._FLOAT",
+        "safety.files._NUMBER",
+        "safety.files._FORMULA",
+        "safety.files._QUOTED_FORMULA",
+    ),
+    *(
+        "datasets.sheets._RANGE",
+        "datasets.readers.log._PEOPLE",
+        "datasets.cells._NUMBER",
+        "datasets.cells._GROUPED",
+    ),
     *("datasets.cells._DATE", "datasets.cells._REFUSES", "datasets.cells._FORMULA"),
 }
 """What is held against a cell or the beginning of a text, and is not looked for all over it."""
-PIECES = ["a", "1", ".", " ", "-", "(", '"', "_", ",", "!", "[", "a ", "1.", "1,", "a1", "a.", "1 ", "[[", "```", "\\"]
+PIECES = [
+    "a",
+    "1",
+    ".",
+    " ",
+    "-",
+    "(",
+    '"',
+    "_",
+    ",",
+    "!",
+    "[",
+    "a ",
+    "1.",
+    "1,",
+    "a1",
+    "a.",
+    "1 ",
+    "[[",
+    "```",
+    "\\",
+]
 SHORT = 80
 
 
@@ -41,7 +94,9 @@ def growth(pattern: re.Pattern[str], whole: bool = False) -> float:
     def steps(piece: str, end: str, n: int) -> int:
         return Steps(pattern, (piece * n)[:n] + end, whole).count
 
-    return max(steps(p, end, 2 * SHORT) / steps(p, end, SHORT) for p in PIECES for end in ("", "\x01"))
+    return max(
+        steps(p, end, 2 * SHORT) / steps(p, end, SHORT) for p in PIECES for end in ("", "\x01")
+    )
 
 
 def test_steps_tell_a_square_from_a_line() -> None:

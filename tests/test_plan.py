@@ -16,7 +16,9 @@ from undogmatic.report.words import Words
 
 
 def plan(*hypotheses: dict[str, Any]) -> Plan:
-    return Plan.model_validate({"hypotheses": [{"name": f"h{n}", **each} for n, each in enumerate(hypotheses)]})
+    return Plan.model_validate(
+        {"hypotheses": [{"name": f"h{n}", **each} for n, each in enumerate(hypotheses)]}
+    )
 
 
 def found(made: Plan, **metrics: float) -> AnalysisResult:
@@ -33,7 +35,11 @@ INTERVAL = {"ab__x": 20.0, "ab__x_low": 12.0, "ab__x_high": 28.0}
 
 class TestOfPlan:
     def test_limits_decide_not_the_estimate(self) -> None:
-        made = plan({"test": "ab.x", "above": 10}, {"test": "ab.x", "above": 13}, {"test": "ab.x", "above": 30})
+        made = plan(
+            {"test": "ab.x", "above": 10},
+            {"test": "ab.x", "above": 13},
+            {"test": "ab.x", "above": 30},
+        )
         result = found(made, **INTERVAL)
         assert shown(result) == ["supported", "undecided", "refuted"]
         assert result.standing == "refuted"
@@ -60,29 +66,55 @@ class TestOfPlan:
         rng = np.random.default_rng(0)
         hits = 0
         for values in rng.normal(size=(400, 4)):
-            numbers = {f"ab__m{n}{end}": v + w for n, v in enumerate(values) for end, w in ENDS.items()}
-            hits += "supported" in shown(found(plan(*({"test": f"ab.m{n}", "above": 0} for n in range(4))), **numbers))
+            numbers = {
+                f"ab__m{n}{end}": v + w for n, v in enumerate(values) for end, w in ENDS.items()
+            }
+            hits += "supported" in shown(
+                found(plan(*({"test": f"ab.m{n}", "above": 0} for n in range(4))), **numbers)
+            )
         assert hits <= 0.07 * 400
 
     def test_every_sentence_has_words_in_both_languages(self) -> None:
         for above in (10, 13, 30):
-            result = found(plan({"test": "ab.x", "above": above, "says": "s"}, {"test": "ab.gone"}), **INTERVAL)
+            result = found(
+                plan({"test": "ab.x", "above": above, "says": "s"}, {"test": "ab.gone"}), **INTERVAL
+            )
             for language in ("en", "pt"):
                 words = Words(language, result.texts, strict=True)
-                assert all(words.say(each) for each in [*result.findings, result.verdict] if each is not None)
+                assert all(
+                    words.say(each)
+                    for each in [*result.findings, result.verdict]
+                    if each is not None
+                )
 
 
 ENDS = {"": 0.0, "_low": -1.959964, "_high": 1.959964}
-CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "theses", "analysis": "ab"}
+CHOICES = {
+    "model": "patterns",
+    "prompt": "anchored_pt",
+    "judge": "score",
+    "dataset": "theses",
+    "analysis": "ab",
+}
 
 
 def run(folder: Path, *words: str) -> None:
-    given = ["model=patterns", "dataset=theses", "analysis=none", "tracking=none", "run.limit=6", *words]
+    given = [
+        "model=patterns",
+        "dataset=theses",
+        "analysis=none",
+        "tracking=none",
+        "run.limit=6",
+        *words,
+    ]
     run_experiment(compose_config(given), CHOICES, folder)
 
 
 def test_a_plan_is_locked_and_what_is_not_given_is_refused_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"hypotheses\[0\].test` is 'none.p', and analysis=none gives no such number"):
+    with pytest.raises(
+        ConfigError,
+        match=r"hypotheses\[0\].test` is 'none.p', and analysis=none gives no such number",
+    ):
         run(tmp_path / "refused", "plan={hypotheses:[{name:h,test:none.p}]}")
     assert not list(tmp_path.rglob("judgments.jsonl"))
     run(tmp_path / "o")

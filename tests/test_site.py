@@ -1,4 +1,5 @@
-"""The documentation as a site: its notebooks give what they store, its languages have the same pages and commands."""
+"""The documentation as a site: its notebooks give what they store, its languages have the same
+pages and commands."""
 
 import importlib.util
 import json
@@ -39,7 +40,9 @@ def test_a_page_and_its_portuguese_twin_have_the_same_commands(twin: Path) -> No
     page = twin.with_name(twin.name.replace(".pt.md", ".md"))
 
     def commands(path: Path) -> list[str]:
-        return re.findall(r"^```sh\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        return re.findall(
+            r"^```sh\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        )
 
     assert commands(twin) == commands(page)
 
@@ -49,5 +52,9 @@ def test_the_pages_of_the_site_exist() -> None:
     named = re.findall(r"[\w/.]+\.md", json.dumps(site["nav"]))
     missing = [name for name in named if not (DOCS / name).is_file()]
     assert missing == []
-    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if not path.name.endswith(".pt.md")}
+    pages = {
+        path.relative_to(DOCS).as_posix()
+        for path in DOCS.rglob("*.md")
+        if not path.name.endswith(".pt.md")
+    }
     assert pages - set(named) == set(), "in no place of the site"

@@ -1,5 +1,6 @@
-"""Every command and setting that a message, a report or a verdict suggests is accepted when it is typed; and every
-command that a door prints as the next one is run, on tables with ids and without."""
+"""Every command and setting that a message, a report or a verdict suggests is accepted when it is
+typed; and every command that a door prints as the next one is run, on tables with ids and
+without."""
 
 import ast
 import contextlib
@@ -26,7 +27,9 @@ from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent / "undogmatic"
 FILLED = "…"  # stands where a message puts a value in
-WORD = rf'(?:[A-Z]+|--?[a-z-]+|-|{FILLED}|"text"|\w+\.(?:json|csv|jsonl|txt)|fit|import|export|bash)'
+WORD = (
+    rf'(?:[A-Z]+|--?[a-z-]+|-|{FILLED}|"text"|\w+\.(?:json|csv|jsonl|txt)|fit|import|export|bash)'
+)
 DOORS = re.compile(rf"\b(?:undogmatic) ([a-z]+)((?: {WORD}(?![\w=.…]))*)")
 NO_COMMAND = {"undogmatic verdicts", "undogmatic dspy"}
 """The name of a run in MLflow, and a list of packages."""
@@ -41,7 +44,9 @@ def sentences(file: Path) -> Iterator[str]:
         waiting: list[Any] = [yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)]
         while waiting:
             node = waiting.pop()
-            waiting += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+            waiting += (
+                node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+            )
             if isinstance(node, str):
                 yield re.sub(r"\{[^{}]*\}", FILLED, node)
         return
@@ -51,8 +56,13 @@ def sentences(file: Path) -> Iterator[str]:
     apart |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         if id(node) not in apart and isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else FILLED for part in node.values)
-        elif id(node) not in apart and isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else FILLED
+                for part in node.values
+            )
+        elif (
+            id(node) not in apart and isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ):
             yield node.value
 
 
@@ -62,7 +72,9 @@ def suggested() -> tuple[dict[str, str], dict[str, str]]:
     settings: dict[str, str] = {}
     commands: dict[str, str] = {}
     roots = {*options(""), *compose_config()}
-    for file in sorted(file for kind in ("*.py", "*.texts.yaml", "texts/*.yaml") for file in PACKAGE.rglob(kind)):
+    for file in sorted(
+        file for kind in ("*.py", "*.texts.yaml", "texts/*.yaml") for file in PACKAGE.rglob(kind)
+    ):
         name = file.relative_to(PACKAGE).as_posix()
         for sentence in sentences(file):
             for found in DOORS.finditer(sentence):
@@ -71,16 +83,27 @@ def suggested() -> tuple[dict[str, str], dict[str, str]]:
                 setting = found[0].rstrip(".:`")
                 setting = setting.strip("'") if setting.count("'") % 2 else setting
                 root = re.split("[./=]", setting.removeprefix("-m ").lstrip("'+"))[0]
-                is_open = FILLED in setting or setting.endswith("=") or any(map(setting.count, LEFT_OPEN))
-                if root in roots and not is_open and not re.search(r"=\[?\.\.\.|[\[{]\.\.\.|[({]$|\([^)]*$", setting):
+                is_open = (
+                    FILLED in setting or setting.endswith("=") or any(map(setting.count, LEFT_OPEN))
+                )
+                if (
+                    root in roots
+                    and not is_open
+                    and not re.search(r"=\[?\.\.\.|[\[{]\.\.\.|[({]$|\([^)]*$", setting)
+                ):
                     settings.setdefault(setting, name)
-    return settings, {command: name for command, name in commands.items() if command not in NO_COMMAND}
+    return settings, {
+        command: name for command, name in commands.items() if command not in NO_COMMAND
+    }
 
 
 def listed(words: Sequence[str]) -> bool:
-    """Whether this is one word that sets a key of an option of its group, which is known without composing."""
+    """Whether this is one word that sets a key of an option of its group, which is known without
+    composing."""
     group, _, key = words[0].partition("=")[0].lstrip("+").partition(".")
-    return len(words) == 1 and any(key.split(".")[0] in keys_of(group, name) for name in options(group))
+    return len(words) == 1 and any(
+        key.split(".")[0] in keys_of(group, name) for name in options(group)
+    )
 
 
 def test_every_setting_that_is_suggested_composes() -> None:
@@ -91,7 +114,9 @@ def test_every_setting_that_is_suggested_composes() -> None:
             continue
         try:
             words = words_of(setting)
-            accepted = listed(words) or all(map(composes, jobs(words) if "," in setting else [words]))
+            accepted = listed(words) or all(
+                map(composes, jobs(words) if "," in setting else [words])
+            )
         except Exception as error:
             refused[setting] = f"{name}: {error}"
         else:
@@ -103,13 +128,19 @@ def test_every_command_that_is_suggested_has_its_door(capsys: pytest.CaptureFixt
     said, parser = suggested()[1], _parser()
     assert len(said) > 20
     for command, file in said.items():
-        filled = re.sub(r"\bN\b", "3", command.replace(FILLED, "RUN"))  # a number that the reader chooses
+        filled = re.sub(
+            r"\bN\b", "3", command.replace(FILLED, "RUN")
+        )  # a number that the reader chooses
         _, door, *words = filled.replace('"text"', "text").split()
         try:
-            _ = door == "run" or parser.parse_args([door, *words])  # the words of `run` are read by Hydra
+            _ = door == "run" or parser.parse_args(
+                [door, *words]
+            )  # the words of `run` are read by Hydra
         except SystemExit as ended:
             printed = "".join(capsys.readouterr())
-            left_open = any(map(printed.count, ("arguments are required", " argument", "invalid choice: 'RUN'")))
+            left_open = any(
+                map(printed.count, ("arguments are required", " argument", "invalid choice: 'RUN'"))
+            )
             assert ended.code == 0 or left_open, f"{file}: {printed}"
 
 
@@ -148,7 +179,9 @@ class TestWhatIsPrintedNextIsTyped:
     """Every command that a door prints as the next is run, and those that it prints, and so on."""
 
     @pytest.fixture
-    def person(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Person:
+    def person(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> Person:
         monkeypatch.chdir(tmp_path)
         tables(tmp_path)
         return Person(capsys, monkeypatch)
@@ -168,13 +201,21 @@ class TestWhatIsPrintedNextIsTyped:
             ("check labelled.csv", ["check labelled.csv --card card.json"]),
             ("check 'labelled ids.csv'", ["check 'labelled ids.csv' --card card.json"]),
             ("label plain.csv", ["check plain.csv plain.labels.csv"]),
-            ("label plain.csv --random 30 --rater 'a b'", ["check plain.csv plain.labels.csv --labels"]),
+            (
+                "label plain.csv --random 30 --rater 'a b'",
+                ["check plain.csv plain.labels.csv --labels"],
+            ),
             ("label plain.csv --language pt", ["check plain.csv plain.labels.csv --language pt"]),
-            ("label 'plain ids.csv' --item id --out l.csv", ["check 'plain ids.csv' l.csv --item id"]),
+            (
+                "label 'plain ids.csv' --item id --out l.csv",
+                ["check 'plain ids.csv' l.csv --item id"],
+            ),
             ("check plain.csv --language pt", ["label plain.csv", "check plain.csv plain.labels"]),
         ],
     )
-    def test_from_verdicts_to_labels_and_back(self, begins: str, then: Sequence[str], person: Person) -> None:
+    def test_from_verdicts_to_labels_and_back(
+        self, begins: str, then: Sequence[str], person: Person
+    ) -> None:
         typed = person.follows(f"undogmatic {begins}", 4)[1:]
         assert len(typed) >= len(then), typed
         for command, wanted in zip(typed, then, strict=False):
@@ -182,7 +223,9 @@ class TestWhatIsPrintedNextIsTyped:
 
     def test_a_card_and_its_gate(self, person: Person) -> None:
         cards = "--card cards/trust.json --card cards/trust.md --card 'cards/my trust.json'"
-        person.types(f"undogmatic check labelled.csv {cards} --card 'cards/my trust.md' --report out")
+        person.types(
+            f"undogmatic check labelled.csv {cards} --card 'cards/my trust.md' --report out"
+        )
         printed = list(dict.fromkeys([*written_in(Path("out")), *written_in(Path("cards"))]))
         gates = ["undogmatic gate trust.json", "undogmatic gate 'my trust.json'"]
         assert set(gates) < set(printed)  # besides the command that makes the report again
@@ -194,7 +237,9 @@ class TestWhatIsPrintedNextIsTyped:
         for bound in (0.99, 0.75, 0.1):
             demanded = f"figures: {{agreement.kappa: {{at_least: {bound}}}}}"
             put(Path("undogmatic-gate.yaml"), demanded)
-            for command in commands_in(person.types("undogmatic gate cards/trust.json --data labelled.csv")):
+            for command in commands_in(
+                person.types("undogmatic gate cards/trust.json --data labelled.csv")
+            ):
                 person.types(command)
 
     def test_where_nothing_can_be_checked_no_command_is_printed(self, person: Person) -> None:
@@ -210,7 +255,9 @@ class TestWhatIsPrintedNextIsTyped:
         assert again == "undogmatic label plain.csv --rater ana --no-browser"
         person.types(again.removesuffix(" --no-browser"))
 
-    def test_a_free_name_that_is_suggested_is_taken(self, person: Person, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_free_name_that_is_suggested_is_taken(
+        self, person: Person, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         with pytest.raises(SystemExit):
             main(["check", "labelled.csv", "--card", "undogmatic-gate.yaml/../labelled.csv"])
         shutil.copy("labelled.csv", "verdicts.csv")
@@ -224,7 +271,9 @@ class TestWhatIsPrintedNextIsTyped:
         rows = [{"text": f"Aplica-se o Tema {n} do STF.", "label": 90 * (n % 2)} for n in range(8)]
         put(tmp_path / "mine.jsonl", rows)
         run(["model=patterns", "dataset=my", "dataset.path=mine.jsonl"], tmp_path / "RUN_1")
-        printed = [each for each in written_in(tmp_path / "RUN_1") if each.startswith("undogmatic ")]
+        printed = [
+            each for each in written_in(tmp_path / "RUN_1") if each.startswith("undogmatic ")
+        ]
         told = person.types("undogmatic review export RUN_1 --all --out q")
         (take,) = commands_in(told)
         pd.read_csv("q.csv", dtype=str).assign(label="50").to_csv("q.csv", index=False)
@@ -249,8 +298,13 @@ class TestWhatIsPrintedNextIsTyped:
 
 
 def test_commands_are_found_in_sentences_on_lines_and_behind_colons() -> None:
-    told = "Next, see `undogmatic check a.csv --report r`.\nNext: undogmatic run x=y\n\n  undogmatic label 'a b.csv'\n"
-    told += "What each takes: undogmatic check --help\nSay it: `undogmatic gate card.json model=...`\n"
+    told = (
+        "Next, see `undogmatic check a.csv --report r`.\nNext: undogmatic run x=y\n\n  undogmatic"
+        " label 'a b.csv'\n"
+    )
+    told += (
+        "What each takes: undogmatic check --help\nSay it: `undogmatic gate card.json model=...`\n"
+    )
     assert commands_in(told) == [
         "undogmatic check a.csv --report r",
         "undogmatic run x=y",

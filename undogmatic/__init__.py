@@ -1,7 +1,8 @@
 """undogmatic tells you whether you may believe an LLM judge.
 
-`undogmatic.check(frame)` checks verdicts that were made elsewhere; `python -m undogmatic.run` runs an experiment;
-`undogmatic.judge(frame, ...)` judges a table in a notebook, and `undogmatic.score_text("...")` scores one text.
+`undogmatic.check(frame)` checks verdicts that were made elsewhere; `python -m undogmatic.run` runs
+an experiment; `undogmatic.judge(frame, ...)` judges a table in a notebook, and
+`undogmatic.score_text("...")` scores one text.
 """
 
 from __future__ import annotations

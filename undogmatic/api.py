@@ -1,4 +1,5 @@
-"""The Python door: `judge(frame, ...)` gives a table with a row per judgment, `score_text("...")` scores one text."""
+"""The Python door: `judge(frame, ...)` gives a table with a row per judgment, `score_text("...")`
+scores one text."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from undogmatic.config.build import Settings
 
 LOG, LOG_BYTES = "score.log", 10_000_000
-"""In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a longer file becomes
-`score.log.1`."""
+"""In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a
+longer file becomes `score.log.1`."""
 LONGEST_LOCK = 5.0  # seconds that a score waits for other processes that write there
 _unlogged: list[str] = []  # what of writing went wrong and was said; once in a process is enough
 
@@ -59,14 +60,18 @@ class ScoreResult(Verdict):
 
 
 def score_text(
-    text: str | Mapping[str, str], overrides: Sequence[str] = (), config_dir: Folders = (), log: bool = True
+    text: str | Mapping[str, str],
+    overrides: Sequence[str] = (),
+    config_dir: Folders = (),
+    log: bool = True,
 ) -> ScoreResult:
-    """Score one text with the composed default, or with Hydra overrides such as ["model=gpt", "prompt=anchored_en"].
+    """Score one text with the composed default, or with Hydra overrides such as ["model=gpt",
+    "prompt=anchored_en"].
 
-    Works with and without a running event loop. Where LLM_PROVIDER is set, and no override chooses a model, the model
-    is `model=env`. Prompt, raw answer and result are appended to `score.log` in the cache folder
-    (`paths.cache_folder`), which its owner alone may read; with the override "tracking.redact=true" hashes take the
-    place of texts there.
+    Works with and without a running event loop. Where LLM_PROVIDER is set, and no override chooses
+    a model, the model is `model=env`. Prompt, raw answer and result are appended to `score.log` in
+    the cache folder (`paths.cache_folder`), which its owner alone may read; with the override
+    "tracking.redact=true" hashes take the place of texts there.
 
     Args:
         text: The text, or where the rubric judges several inputs, these by name.
@@ -92,20 +97,27 @@ def score_texts(
 
 
 def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
-    """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else chooses a model."""
+    """`compose_config` for scoring: with `model=env` where LLM_PROVIDER is set and nothing else
+    chooses a model."""
     from undogmatic.models.http import setting
 
     config, choices = composed(overrides, config_dir)
     typed = any(re.match(r"[+~]{0,2}model[=.@]", word) for word in overrides)
-    if typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None:  # the default of conf/config.yaml
+    if (
+        typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None
+    ):  # the default of conf/config.yaml
         return config
     return compose_config([*overrides, "model=env"], config_dir)
 
 
 def score_composed(
-    texts: Sequence[str | Mapping[str, str]], config: Settings, overrides: Sequence[str] = (), log: bool = True
+    texts: Sequence[str | Mapping[str, str]],
+    config: Settings,
+    overrides: Sequence[str] = (),
+    log: bool = True,
 ) -> list[ScoreResult]:
-    """`score_texts` with a config that is composed already; `overrides` are noted in the results."""
+    """`score_texts` with a config that is composed already; `overrides` are noted in the
+    results."""
     from undogmatic.config.build import build
     from undogmatic.engine.recipe import judged
 
@@ -123,15 +135,23 @@ def score_composed(
         fields: dict[str, Any] = dict(outcome)
         if isinstance(outcome, Failure):
             fields = {"error": f"{outcome.reason}: {outcome.message}"}
-        results.append(ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted))
+        results.append(
+            ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted)
+        )
     if log:
-        redact = config.tracking.get("redact") not in (False, None)  # whatever it is: on the safe side
-        _log(_logged(item, judgment, redact) for item, judgment in zip(items, judgments, strict=True))
+        redact = config.tracking.get("redact") not in (
+            False,
+            None,
+        )  # whatever it is: on the safe side
+        _log(
+            _logged(item, judgment, redact) for item, judgment in zip(items, judgments, strict=True)
+        )
     return results
 
 
 def _logged(item: Item, judgment: Judgment, redact: bool) -> dict[str, Any]:
-    """What the log says of one text: what was asked and answered, call by call, and what came of it."""
+    """What the log says of one text: what was asked and answered, call by call, and what came of
+    it."""
     from undogmatic.engine import journal
 
     mark, where = digest(item.inputs)[:12], judgment.provenance
@@ -168,7 +188,9 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
     try:
         path = cache_folder() / LOG
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{path}.lock", timeout=LONGEST_LOCK, mode=files.OWN):  # of all processes that score
+        with FileLock(
+            f"{path}.lock", timeout=LONGEST_LOCK, mode=files.OWN
+        ):  # of all processes that score
             if path.is_file() and path.stat().st_size > LOG_BYTES:
                 path.replace(path.with_name(f"{LOG}.1"))
             files.make_own(path)
@@ -181,8 +203,8 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _with_a_cache_that_works(config: Settings) -> Settings:
-    """The config, without its cache of answers where the usual folder cannot be written to: a score does not depend on
-    it. A folder that was named is another matter, as somebody counts on it."""
+    """The config, without its cache of answers where the usual folder cannot be written to: a score
+    does not depend on it. A folder that was named is another matter, as somebody counts on it."""
     from undogmatic.models.calls import ReplyCache
 
     if not config.engine.get("cache") or config.engine.get("cache_dir") is not None:
@@ -216,12 +238,18 @@ def _item(number: int, text: str | Mapping[str, str], rubric: Rubric) -> Item:
     if isinstance(text, str):
         if len(rubric.inputs) > 1:
             way = f"--input {rubric.inputs[0]}=... on the command line, a mapping in Python"
-            raise DataError(f"rubric={rubric.name} judges several inputs: {shown}. Give each by its name: {way}.")
+            raise DataError(
+                f"rubric={rubric.name} judges several inputs: {shown}. Give each by its name:"
+                f" {way}."
+            )
         text = {rubric.inputs[0]: text}
     if wrong := sorted(set(rubric.inputs).symmetric_difference(text)):
         what = "is missing" if wrong[0] in rubric.inputs else "is none of them"
         raise DataError(f"text {number}: rubric={rubric.name} judges {shown}; `{wrong[0]}` {what}.")
-    return make_item(f"text {number}", {"id": str(number), "inputs": {name: text[name] for name in rubric.inputs}})
+    return make_item(
+        f"text {number}",
+        {"id": str(number), "inputs": {name: text[name] for name in rubric.inputs}},
+    )
 
 
 async def ajudge(
@@ -236,14 +264,16 @@ async def ajudge(
     repeats: int = 1,
     progress: bool = True,
 ) -> Judgments:
-    """Judge a table of items; `judge` is the same without `await`, with and without a running event loop.
+    """Judge a table of items; `judge` is the same without `await`, with and without a running event
+    loop.
 
     Args:
-        items: A DataFrame or mappings with a column or key per input of the rubric (`text` by default) and optionally
-            id, condition, pair and label; texts; or Items. Without `id`, the DataFrame's index or the place counts.
-        judge, rubric, model, prompt, readout: An option's name (a file of that group in any search path), a mapping
-            {"name": NAME, key: value, ...} of a named one with changes, or None for the default. `rubric` also takes
-            the path of a YAML file, or a Rubric.
+        items: A DataFrame or mappings with a column or key per input of the rubric (`text` by
+            default) and optionally id, condition, pair and label; texts; or Items. Without `id`,
+            the DataFrame's index or the place counts.
+        judge, rubric, model, prompt, readout: An option's name (a file of that group in any search
+            path), a mapping {"name": NAME, key: value, ...} of a named one with changes, or None
+            for the default. `rubric` also takes the path of a YAML file, or a Rubric.
         overrides: Further overrides as on the command line, e.g. ["engine.max_calls=100"].
         config_dir: Folders of config groups of one's own.
         repeats: Judge everything so many times, each a real call.
@@ -263,22 +293,35 @@ async def ajudge(
 
     if repeats < 1:
         raise ConfigError(f"`repeats` is {repeats}; it must be at least 1.")
-    choices = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt, "readout": readout}
+    choices = {
+        "judge": judge,
+        "rubric": rubric,
+        "model": model,
+        "prompt": prompt,
+        "readout": readout,
+    }
     words = [word for group, choice in choices.items() for word in chosen(group, choice)]
     config = compose_config([*words, *overrides], config_dir)
     if isinstance(rubric, Rubric):
-        config["rubric"] = {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")}
+        config["rubric"] = {
+            "_target_": "undogmatic.records.rubric.Rubric",
+            **rubric.model_dump(mode="json"),
+        }
     recipe, engine = Recipe(config), build(settings(config).engine, "engine")
     parts = recipe.build()
     read = on_scale(_items(items, parts.rubric), parts.rubric)
     with _bar(len(read) * repeats * len(parts.expected()), progress) as step:
-        found, judgments = await engine.arun(recipe, read, Journals(None, parts.steps), repeats, step)
+        found, judgments = await engine.arun(
+            recipe, read, Journals(None, parts.steps), repeats, step
+        )
     how = {"model": parts.model.name, "readout": parts.readout_name, "rubric": parts.rubric.name}
     how["scale"] = parts.rubric.scale.span()
     return judged(found, judgments, repeats, parts.expected(), how)
 
 
-def _without_await(ask: Callable[Asked, Coroutine[Any, Any, Judgments]], name: str) -> Callable[Asked, Judgments]:
+def _without_await(
+    ask: Callable[Asked, Coroutine[Any, Any, Judgments]], name: str
+) -> Callable[Asked, Judgments]:
     @functools.wraps(ask)
     def asked(*args: Asked.args, **options: Asked.kwargs) -> Judgments:
         from undogmatic.readouts.chat import finished
@@ -305,8 +348,12 @@ def chosen(group: str, choice: Any, key: str | None = None) -> list[str]:
         return [f"{group}={choice}"]
     if not isinstance(choice, Mapping) or not isinstance(choice.get("name"), str):
         form = "{'name': NAME, 'key': value}"
-        raise ConfigError(f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {form}.")
-    changes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in choice.items() if k != "name"}
+        raise ConfigError(
+            f"`{group}` is {choice!r}; give an option's name, or a mapping with it: {form}."
+        )
+    changes = {
+        k: v if isinstance(v, str) else json.dumps(v) for k, v in choice.items() if k != "name"
+    }
     return [f"{group}={choice['name']}", *(f"{group}.{k}={v}" for k, v in changes.items())]
 
 
@@ -317,7 +364,9 @@ def _items(items: Items, rubric: Rubric) -> Sequence[Item]:
     from undogmatic.datasets.tabular import item_of
 
     if isinstance(items, str):
-        raise DataError("`items` is one text; give a list of texts or a table (for a single one: score_text).")
+        raise DataError(
+            "`items` is one text; give a list of texts or a table (for a single one: score_text)."
+        )
     rows: list[Any] = list(items)
     if isinstance(items, pd.DataFrame):
         whole = items.astype(object).where(items.notna(), None).to_dict("records")
@@ -345,6 +394,10 @@ def _bar(total: int, shown: bool) -> Iterator[Callable[[Any], None]]:
             nonlocal failed
             if isinstance(record, Judgment):
                 failed += isinstance(record.outcome, Failure)
-                bar.update(task, advance=1, description=f"judging ({failed} failed)" if failed else "judging")
+                bar.update(
+                    task,
+                    advance=1,
+                    description=f"judging ({failed} failed)" if failed else "judging",
+                )
 
         yield step

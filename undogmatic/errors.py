@@ -2,8 +2,8 @@
 
     UndogmaticError
     |- ConfigError            a key, value or file the user chose; edit and rerun, never retried
-    |- DataError              a line, field or pair in the user's data; edit and rerun, never retried
-    |- RunStopped             the run ended early but cleanly; what was judged is kept
+    |- DataError              a line, field or pair in the user's data; edit and rerun, never
+    retried |- RunStopped             the run ended early but cleanly; what was judged is kept
     |  |- BudgetExceeded      the call or cost budget is full
     |  `- StorageError        the disk does not take what is to be written
     `- ModelError             one answer could not be had; becomes a Failure, never a number
@@ -16,7 +16,8 @@
        |- UnfitInput          the item lacks what the judge reads
        `- JudgeFault          a judge, a readout or a step broke down over this item
 
-Messages name the key, the value, the options and the next step; the command line prints them without a traceback.
+Messages name the key, the value, the options and the next step; the command line prints them
+without a traceback.
 """
 
 from typing import Any
@@ -49,11 +50,13 @@ class BudgetExceeded(RunStopped):
 
 
 class StorageError(RunStopped):
-    """A file cannot be written: the disk is full, the folder is read-only, something else lies in its place."""
+    """A file cannot be written: the disk is full, the folder is read-only, something else lies in
+    its place."""
 
 
 LONGEST_MESSAGE = 2000
-"""Characters of a message that quotes an answer; it goes into reports, and back to the model with the retry."""
+"""Characters of a message that quotes an answer; it goes into reports, and back to the model with
+the retry."""
 
 
 class ModelError(UndogmaticError):
@@ -62,7 +65,9 @@ class ModelError(UndogmaticError):
     kind = "transport"
 
     def __init__(self, message: str, raw: str | None = None) -> None:
-        super().__init__(message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ...")
+        super().__init__(
+            message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ..."
+        )
         self.raw = raw
 
 
@@ -91,15 +96,18 @@ class UndecidedAnswer(ModelError, kind="undecided"):
 
 
 class UnfitInput(ModelError, kind="input"):
-    """The item lacks what the judge reads: an input, or a sentence in it. Asking again would not help."""
+    """The item lacks what the judge reads: an input, or a sentence in it. Asking again would not
+    help."""
 
 
 class JudgeFault(ModelError, kind="fault"):
-    """The code that judges or makes an item raised an exception that is none of ours; the message names the place."""
+    """The code that judges or makes an item raised an exception that is none of ours; the message
+    names the place."""
 
 
 def ours(error: BaseException | None) -> UndogmaticError | None:
-    """The error of ours that `error` is or came from: what we raise inside of a library comes out wrapped."""
+    """The error of ours that `error` is or came from: what we raise inside of a library comes out
+    wrapped."""
     while error is not None and not isinstance(error, UndogmaticError):
         error = error.__cause__ or error.__context__
     return error

@@ -1,4 +1,5 @@
-"""The one pipeline: config -> dataset -> steps and judges -> judgments -> analyses -> report and tracking."""
+"""The one pipeline: config -> dataset -> steps and judges -> judgments -> analyses -> report and
+tracking."""
 
 import asyncio
 import contextlib
@@ -15,7 +16,13 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, readable, tabulate
-from undogmatic.analyses.independence import Failed, of_chosen_labels, too_many_failed, units, withheld
+from undogmatic.analyses.independence import (
+    Failed,
+    of_chosen_labels,
+    too_many_failed,
+    units,
+    withheld,
+)
 from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
@@ -31,7 +38,16 @@ from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
 from undogmatic.records.kept import by_id, gathered
 from undogmatic.records.marks import texts_of_marks
-from undogmatic.records.records import RETRIED_ON_RESUME, Cost, Failure, Item, Judgment, digest, items_digest, turns
+from undogmatic.records.records import (
+    RETRIED_ON_RESUME,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    digest,
+    items_digest,
+    turns,
+)
 from undogmatic.records.results import AnalysisResult, Finding, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts
@@ -70,13 +86,32 @@ def run_experiment(
         from undogmatic.report import terminal
 
         terminal.show_assumed(experiment.assumed, TEXTS, experiment.chosen.report.language)
-    opened = (folder, experiment.identity, experiment.digest, experiment.name, experiment.locked, experiment.redact)
-    with held(folder), speaking(experiment.chosen.report.language), Manifest.open(*opened) as manifest:
+    opened = (
+        folder,
+        experiment.identity,
+        experiment.digest,
+        experiment.name,
+        experiment.locked,
+        experiment.redact,
+    )
+    with (
+        held(folder),
+        speaking(experiment.chosen.report.language),
+        Manifest.open(*opened) as manifest,
+    ):
         if experiment.plan is not None:  # noted before anything is asked
             plan = experiment.plan.model_dump(mode="json")
             experiment.tracker.lock(folder, experiment.name, plan, str(experiment.locked))
-        found = experiment.search.run(experiment.engine, folder) if experiment.search is not None else None
-        judged = _judge(experiment, experiment.recipe if found is None else Recipe(config, found.parts), manifest)
+        found = (
+            experiment.search.run(experiment.engine, folder)
+            if experiment.search is not None
+            else None
+        )
+        judged = _judge(
+            experiment,
+            experiment.recipe if found is None else Recipe(config, found.parts),
+            manifest,
+        )
         results = _results(experiment, judged, found, manifest)
         finished = _finished(experiment, judged, found, results, manifest, started)
         _report(finished, experiment.tracker)
@@ -84,32 +119,43 @@ def run_experiment(
 
 
 class Experiment:
-    """A run that is built from its config and checked, before anything is asked; see `run_experiment`.
+    """A run that is built from its config and checked, before anything is asked; see
+    `run_experiment`.
 
     Attributes:
         recipe, parts: How the items are judged, and what that builds.
         items: What is judged; of an optimisation its test split.
-        assumed, label_scale: What was assumed of the dataset's file, and the scale of its labels, if not the rubric's.
+        assumed, label_scale: What was assumed of the dataset's file, and the scale of its labels,
+            if not the rubric's.
         search: The optimisation that comes first, if any.
         fit: What is fitted to the judgments in the end, if anything.
         choices: The option per group as the report and the tracker name it.
         identity: Hash of all that determines the scores.
         redact: Whether the run's folder may hold no judged text.
     Raises:
-        UndogmaticError: Where something cannot be built, or the items lack what the analysis or the plan reads.
+        UndogmaticError: Where something cannot be built, or the items lack what the analysis or the
+            plan reads.
     """
 
-    def __init__(self, config: Mapping[str, Any], choices: Mapping[str, str], loaded: Loaded | None = None) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], choices: Mapping[str, str], loaded: Loaded | None = None
+    ) -> None:
         self.config, self.chosen = config, settings(config)
         chosen = self.chosen
         # A bad file ends the run before anything else is built.
         with speaking(chosen.report.language), doing("reading the items", soon=True):
             self.dataset, (given, self.label_scale, assumed) = loaded or load(chosen)
         self.analysis = build(chosen.analysis, "analysis")
-        self.engine, self.tracker = build(chosen.engine, "engine"), build(chosen.tracking, "tracking")
+        self.engine, self.tracker = (
+            build(chosen.engine, "engine"),
+            build(chosen.tracking, "tracking"),
+        )
         optimizer = build(chosen.optimizer, "optimizer")
         self.fit = build(chosen.fit, "fit") if chosen.fit else None
-        self.assumed = [*(self.dataset.read if isinstance(self.dataset, datasets.Assumes) else ()), *assumed]
+        self.assumed = [
+            *(self.dataset.read if isinstance(self.dataset, datasets.Assumes) else ()),
+            *assumed,
+        ]
         items = given if chosen.run.limit is None else given[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
@@ -124,17 +170,25 @@ class Experiment:
         self.identity = parts.identity
         judges_named = chosen.judges is not None or isinstance(self.dataset, datasets.Judged)
         self.choices = _described(choices, parts, judges_named)
-        groups = "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
+        groups = (
+            "model prompt judge" if "prompt" in self.choices else "judge" if parts.asks else "model"
+        )
         named = [*groups.split(), "dataset"]
-        self.search = Search(optimizer, config, chosen, parts, self.items) if optimizer.optimizes else None
+        self.search = (
+            Search(optimizer, config, chosen, parts, self.items) if optimizer.optimizes else None
+        )
         if self.search is not None:
             self.items, self.identity = self.search.data.splits.test, self.search.identity
             named.append("optimizer")
         self.name = chosen.run.name or "-".join(self.choices[group] for group in named)
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
-        self.plan, self.max_failures = chosen.plan, float(chosen.engine.get("max_failures", MAX_FAILURES))
+        self.plan, self.max_failures = (
+            chosen.plan,
+            float(chosen.engine.get("max_failures", MAX_FAILURES)),
+        )
         self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
-        # Hold the items against the analysis and the plan; steps may yet give the items what the analysis reads.
+        # Hold the items against the analysis and the plan; steps may yet give the items what the
+        # analysis reads.
         self.digest = items_digest(self.items)
         empty = tabulate(self.items, [], self.repeats, parts.expected())
         table = self.table(self.items, empty, digest=self.digest)
@@ -152,11 +206,20 @@ class Experiment:
         """The long table over these items, with what people said of them."""
         inputs, people = by_id(items, "inputs"), by_id(items, "labels")
         rivals = Rivals(self.parts.rubric.rivals)
-        return LongTable(frame, self.parts.rubric, self.name, inputs=inputs, said=people, known_surface=rivals, **known)
+        return LongTable(
+            frame,
+            self.parts.rubric,
+            self.name,
+            inputs=inputs,
+            said=people,
+            known_surface=rivals,
+            **known,
+        )
 
 
 class _Judgments(NamedTuple):
-    """What judging yielded: who judged, the items that were judged in the end, and all about them."""
+    """What judging yielded: who judged, the items that were judged in the end, and all about
+    them."""
 
     parts: Parts
     items: Sequence[Item]
@@ -169,15 +232,19 @@ class _Judgments(NamedTuple):
 
 
 def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> dict[str, str]:
-    """The choices per group, with the readout that `auto` stands for and with all judges; where they are named
-    otherwise than by `judge=` (`judges_named`), also a single one."""
-    described = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {"readout": parts.readout_name}
+    """The choices per group, with the readout that `auto` stands for and with all judges; where
+    they are named otherwise than by `judge=` (`judges_named`), also a single one."""
+    described = {k: v for k, v in choices.items() if "/" not in k and v is not None} | {
+        "readout": parts.readout_name
+    }
     if not (parts.uses_own and parts.asks):
         described["model"] = parts.model.name
         asked = dict.fromkeys(step.provenance.model for step in parts.judges if step.judge.asks)
         if parts.steps and asked:  # without the models that make the texts
             described["model"] = " + ".join(asked)
-    if not (parts.uses_own or parts.prompted) or not parts.asks:  # what the config says of it was not used
+    if (
+        not (parts.uses_own or parts.prompted) or not parts.asks
+    ):  # what the config says of it was not used
         described.pop("prompt", None)
     if not parts.asks:
         del described["readout"]
@@ -186,22 +253,31 @@ def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> 
     return described
 
 
-def _elsewhere(dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]) -> tuple[Recipe, NotingEngine]:
+def _elsewhere(
+    dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
+) -> tuple[Recipe, NotingEngine]:
     """Recipe and engine of a run whose dataset brings its judgments with it."""
     if chosen.judges is not None or chosen.steps:
         key = "steps" if chosen.steps else "judges"
-        raise ConfigError(f"`{key}` is set, and the dataset brings its own judgments: nobody is asked. Leave it out.")
+        raise ConfigError(
+            f"`{key}` is set, and the dataset brings its own judgments: nobody is asked. Leave it"
+            " out."
+        )
     rubric, kept = build(chosen.rubric, "rubric"), {item.id for item in items}
     judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
     return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments)
 
 
 def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
-    """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must keep some."""
+    """Whether the run keeps no judged text (`tracking.redact`). Raises ConfigError where it must
+    keep some."""
     if not chosen.tracking.get("redact"):
         return False
     if parts.steps:
-        why = f"`steps` ({', '.join(step.name for step in parts.steps)}) keep the texts that they make, to be resumed"
+        why = (
+            f"`steps` ({', '.join(step.name for step in parts.steps)}) keep the texts that they"
+            " make, to be resumed"
+        )
     elif search is not None:
         why = f"optimizer={search.optimizer.name} keeps a program that may quote texts"
     elif getattr(analysis, "reads_words", False):
@@ -216,14 +292,22 @@ def _check_scale(journals: Journals, rubric: Rubric, folder: Path) -> None:
     """Raise DataError where a score in the journal is off the scale, which was changed since."""
     for judgment in journals.judgments.done.values():
         if judgment.score is not None and not rubric.contains(judgment.score):
-            there = f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {judgment.score:g} there"
+            there = (
+                f"{folder / JOURNAL}: item {judgment.item_id!r} has the score {judgment.score:g}"
+                " there"
+            )
             scale = f"the scale of rubric={rubric.name} is {rubric.scale.span()}"
             raise DataError(f"{there}, and {scale}. Delete its line to have the item judged again.")
 
 
 def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgments:
     """Take all items through the recipe, and keep their scores whatever happens."""
-    parts, items, repeats, folder = recipe.build(), experiment.items, experiment.repeats, manifest.folder
+    parts, items, repeats, folder = (
+        recipe.build(),
+        experiment.items,
+        experiment.repeats,
+        manifest.folder,
+    )
     if experiment.label_scale is not None:
         manifest.data["label_scale"] = experiment.label_scale.model_dump(mode="json")
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
@@ -232,19 +316,31 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
 
     def reached() -> tuple[Sequence[Item], Sequence[Judgment], pd.DataFrame]:
         made, judgments = journals.results(items, parts.judges, repeats)
-        return made, judgments, tabulate(made, judgments, repeats, parts.expected(), gaps=parts.asks)
+        return (
+            made,
+            judgments,
+            tabulate(made, judgments, repeats, parts.expected(), gaps=parts.asks),
+        )
 
     kept = 0
     if journals.begun:
-        kept = sum(not unanswered(judgment) for judgment in journals.results(items, parts.judges, repeats)[1])
+        kept = sum(
+            not unanswered(judgment)
+            for judgment in journals.results(items, parts.judges, repeats)[1]
+        )
     total = None if parts.steps or not parts.asks else len(items) * repeats * len(parts.expected())
     asked = in_order(items, turns((item.id for item in items), (item.pair for item in items)))
     try:
-        with meanwhile(_ahead(experiment, parts)), Progress(manifest.name, total, parts, kept) as progress:
+        with (
+            meanwhile(_ahead(experiment, parts)),
+            Progress(manifest.name, total, parts, kept) as progress,
+        ):
             asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
         mean = None
-        with contextlib.suppress(StorageError):  # it may be why it ended; what was judged is in the journal
+        with contextlib.suppress(
+            StorageError
+        ):  # it may be why it ended; what was judged is in the journal
             _, _, frame = reached()
             keep_scores(folder, frame)
             mean = so_far(frame, parts.rubric)
@@ -252,17 +348,25 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
             known = ""
             if mean is not None:
                 value = mean.estimate
-                there = f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%}, whenever one stops)"
-                known = (
-                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total} would be {there}. "
+                there = (
+                    f"{value.value:.1f} [{value.low:.1f}, {value.high:.1f}] ({value.level:.0%},"
+                    " whenever one stops)"
                 )
-            raise type(error)(f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}") from None
+                known = (
+                    f"By the {value.n} judged texts of whole groups, the mean of all {mean.n_total}"
+                    f" would be {there}. "
+                )
+            raise type(error)(
+                f"{error}\n{progress.reached}. {known}Continue: run.resume={folder}"
+            ) from None
         raise
     experiment.engine.findings = (*experiment.engine.findings, *answering(journals.served()))
     made, judgments, frame = reached()
     keep_scores(folder, frame)
     if not judgments:
-        raise RunStopped("the steps made nothing of any item, and nothing was judged; steps/ says what they did.")
+        raise RunStopped(
+            "the steps made nothing of any item, and nothing was judged; steps/ says what they did."
+        )
     failure = judgments[0].outcome
     if isinstance(failure, Failure) and frame["error"].notna().all():
         first = f"the first, for {judgments[0].item_id!r}: {failure.reason}: {failure.message}"
@@ -270,38 +374,59 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
         way = "The journal keeps every raw answer. Try another readout= or model=."
         if unanswered(judgments[0]):
             way = f"Nothing of it is a verdict; to ask again: run.resume={folder}"
-        raise RunStopped(f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}")
-    failed, fitted = Failed.of(rows["error"] for rows in in_parts(frame, ["error"])), parts.fitted(made)
-    return _Judgments(parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted)
+        raise RunStopped(
+            f"no item could be judged ({len(judgments)} failures); {first}{raw}\n{way}"
+        )
+    failed, fitted = (
+        Failed.of(rows["error"] for rows in in_parts(frame, ["error"])),
+        parts.fitted(made),
+    )
+    return _Judgments(
+        parts, made, judgments, frame, journals.costs(judgments), progress, failed, fitted
+    )
 
 
 def _ahead(experiment: Experiment, parts: Parts) -> Sequence[Step]:
-    """What report and tracker need can be loaded while a server answers. A model in this process needs it itself."""
+    """What report and tracker need can be loaded while a server answers. A model in this process
+    needs it itself."""
     if not any(isinstance(model, HostedModel) for model in parts.model.all()):
         return ()
-    report = modules("undogmatic.report.contents", "undogmatic.report.kept", "matplotlib.figure", "jinja2")
+    report = modules(
+        "undogmatic.report.contents", "undogmatic.report.kept", "matplotlib.figure", "jinja2"
+    )
     return [*report, *experiment.tracker.ahead()]
 
 
 def _results(
     experiment: Experiment, judged: _Judgments, searched: Found | None, manifest: Manifest
 ) -> list[AnalysisResult]:
-    """What the analyses make of the judgments: the plan's tests, the optimisation's gain, the analysis, the groups."""
+    """What the analyses make of the judgments: the plan's tests, the optimisation's gain, the
+    analysis, the groups."""
     settled = run_settings(experiment.choices, experiment.config if experiment.parts.asks else {})
-    table = experiment.table(judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled)
+    table = experiment.table(
+        judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled
+    )
     gains: Sequence[AnalysisResult] = ()
     if experiment.search is not None and searched is not None:
-        gains = results_of(experiment.search, searched, judged.judgments, manifest.folder, experiment.rng())
-        table = replace(table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True))
+        gains = results_of(
+            experiment.search, searched, judged.judgments, manifest.folder, experiment.rng()
+        )
+        table = replace(
+            table, frame=table.frame[table.frame["judge"] == OPTIMISED].reset_index(drop=True)
+        )
     results = [*gains, *analyse(experiment.analysis, table, experiment.rng()), units(judged.items)]
     if experiment.fit is not None:
         with doing("fitting to what was judged"):
-            results.append(experiment.fit(judged.items, judged.frame, experiment.chosen, manifest.folder))
+            results.append(
+                experiment.fit(judged.items, judged.frame, experiment.chosen, manifest.folder)
+            )
     if experiment.plan is not None:
         level = float(experiment.chosen.analysis.get("level") or LEVEL)
         results = [of_plan(experiment.plan, results, level, str(experiment.locked)), *results]
     supported = withheld(results, judged.fitted, len(judged.items))
-    return too_many_failed(of_chosen_labels(supported, judged.frame), judged.failed, experiment.max_failures)
+    return too_many_failed(
+        of_chosen_labels(supported, judged.frame), judged.failed, experiment.max_failures
+    )
 
 
 def _finished(
@@ -312,19 +437,36 @@ def _finished(
     manifest: Manifest,
     started: float,
 ) -> FinishedRun:
-    """All that report and tracker tell of the run: how models were asked, where the words lie, under which licences."""
-    parts, dataset, progress, several = judged.parts, experiment.dataset, judged.progress, len(judged.parts.judges) > 1
+    """All that report and tracker tell of the run: how models were asked, where the words lie,
+    under which licences."""
+    parts, dataset, progress, several = (
+        judged.parts,
+        experiment.dataset,
+        judged.progress,
+        len(judged.parts.judges) > 1,
+    )
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
     assumed = list(experiment.assumed)
-    if assumed and any(r.verdict is not None and r.verdict.inner.key.endswith("verdict_reversed") for r in results):
+    if assumed and any(
+        r.verdict is not None and r.verdict.inner.key.endswith("verdict_reversed") for r in results
+    ):
         told = {
             "high": f"{parts.rubric.maximum:g}",
             "back": f"{OPTION}[{parts.rubric.maximum:g},{parts.rubric.minimum:g}]",
         }
-        told = next((dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told)
+        told = next(
+            (dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told
+        )
         assumed.append(Finding("labels.reversed", told))
-    texts = [TEXTS, *(x for part in (dataset, experiment.engine, experiment.analysis) for x in texts_beside(part))]
+    texts = [
+        TEXTS,
+        *(
+            x
+            for part in (dataset, experiment.engine, experiment.analysis)
+            for x in texts_beside(part)
+        ),
+    ]
     texts += [x for r in results for x in r.texts]
     models = [source.model for step in parts.judges for source in step.judge.readouts()]
     models += [model for step in parts.steps for model in step.models]
@@ -333,8 +475,12 @@ def _finished(
         for judge in parts.judges
         for step in dict.fromkeys(itertools.chain([judge], map(judge.for_item, judged.items)))
     )
-    asked = [way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")]
-    known: dict[str, Any] = {name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")}
+    asked = [
+        way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")
+    ]
+    known: dict[str, Any] = {
+        name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")
+    }
     known |= {name: getattr(judged, name) for name in ("items", "judgments", "frame", "fitted")}
     known |= {"asked": asked, "fitted_on": texts_of_marks(parts.fitted_on())}
     return FinishedRun(
@@ -367,10 +513,15 @@ def _finished(
 def _report(finished: FinishedRun, tracker: Any) -> None:
     from undogmatic.report import contents, kept, terminal
 
-    files.write(finished.folder / METRICS, json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n")
+    files.write(
+        finished.folder / METRICS,
+        json.dumps(dict(finished.metrics), indent=2, sort_keys=True) + "\n",
+    )
     for result in finished.results:
         if result.items is not None:
-            files.write(finished.folder / f"items_{result.full(result.name)}.csv", files.csv(result.items))
+            files.write(
+                finished.folder / f"items_{result.full(result.name)}.csv", files.csv(result.items)
+            )
     kept.keep(finished)
     with doing("writing the report"):
         contents.write(finished)
@@ -382,21 +533,43 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
         terminal.show(finished, where, brief=SWEEP_FOLDER in os.environ)
 
 
-def _close(finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: float) -> float | None:
-    """Note how the run ended; its headline. Raises RunStopped where some answers are still missing, or where more than
-    the share `allowed` of the judgments failed."""
+def _close(
+    finished: FinishedRun, manifest: Manifest, failed: Failed, allowed: float
+) -> float | None:
+    """Note how the run ended; its headline. Raises RunStopped where some answers are still missing,
+    or where more than the share `allowed` of the judgments failed."""
     headline = headline_of(finished.results)
-    missing = sum(rows["error"].isin(RETRIED_ON_RESUME).sum() for rows in in_parts(finished.frame, ["error"]))
-    standing = {r.full(r.name): r.standing for r in finished.results if r.standing is not None and not r.relative}
+    missing = sum(
+        rows["error"].isin(RETRIED_ON_RESUME).sum() for rows in in_parts(finished.frame, ["error"])
+    )
+    standing = {
+        r.full(r.name): r.standing
+        for r in finished.results
+        if r.standing is not None and not r.relative
+    }
     facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
-    facts |= {"choices": dict(finished.choices), "uses_prompt": finished.uses_prompt, "model": finished.model_name}
-    manifest.close("stopped" if missing else "finished", **facts, texts=[str(path) for path in finished.texts])
+    facts |= {
+        "choices": dict(finished.choices),
+        "uses_prompt": finished.uses_prompt,
+        "model": finished.model_name,
+    }
+    manifest.close(
+        "stopped" if missing else "finished", **facts, texts=[str(path) for path in finished.texts]
+    )
     if missing:
-        what = f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}"
+        what = (
+            f"{missing} of {len(finished.frame)} judgments got no answer from {finished.model_name}"
+        )
         way = f"To ask for these again: the same command with run.resume={finished.folder}"
         raise RunStopped(f"{what}; the report says which. {way}")
     if failed.too_many(allowed):
-        what = f"{failed.n} of {failed.total} judgments failed, more than engine.max_failures={allowed:g} allows"
-        way = f"the report in {finished.folder} says why. engine.max_failures=1 ends such a run without an error"
+        what = (
+            f"{failed.n} of {failed.total} judgments failed, more than"
+            f" engine.max_failures={allowed:g} allows"
+        )
+        way = (
+            f"the report in {finished.folder} says why. engine.max_failures=1 ends such a run"
+            " without an error"
+        )
         raise RunStopped(f"{what}; {way}.")
     return finished.metrics[headline] if headline is not None else None

@@ -1,6 +1,8 @@
-"""`python -m undogmatic.run`: compose the config, run the experiment, say how it ended. Wiring only.
+"""`python -m undogmatic.run`: compose the config, run the experiment, say how it ended. Wiring
+only.
 
-Nothing heavier than Hydra is imported at module level, so that `--help` and `--cfg job` answer at once.
+Nothing heavier than Hydra is imported at module level, so that `--help` and `--cfg job` answer at
+once.
 """
 
 import contextlib
@@ -44,17 +46,23 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 def job(cfg: DictConfig) -> float | None:
     """One run (or one job of a sweep). Returns the headline metric, for Hydra's search sweepers."""
     if not compose.passed(cfg):
-        raise SystemExit("error: this config was not checked after it was composed, so nothing is run with it.")
+        raise SystemExit(
+            "error: this config was not checked after it was composed, so nothing is run with it."
+        )
     command.patient_streams()  # in a sweep's worker process too
     logging.captureWarnings(True)
     hide = OmegaConf.select(cfg, "tracking.redact", throw_on_resolution_failure=False) is True
     if hide:
         root = logging.getLogger()  # what a library warns of may quote a judged text
-        for handler in [handler for handler in root.handlers if isinstance(handler, logging.FileHandler)]:
+        for handler in [
+            handler for handler in root.handlers if isinstance(handler, logging.FileHandler)
+        ]:
             root.removeHandler(handler)
             handler.close()
     hydra_config = HydraConfig.get()
-    folder = command.as_typed(Path(hydra_config.runtime.output_dir))  # as messages and hints show it
+    folder = command.as_typed(
+        Path(hydra_config.runtime.output_dir)
+    )  # as messages and hints show it
     try:
         with claim.held(folder):
             try:
@@ -64,11 +72,15 @@ def job(cfg: DictConfig) -> float | None:
 
                 written = [folder / name for name in OF_RUN]
                 keep_apart(_read(config), named("hydra.run.dir", written, folder))
-                loaded = load(settings(config))  # a bad file is named before anything heavy is imported
+                loaded = load(
+                    settings(config)
+                )  # a bad file is named before anything heavy is imported
                 from undogmatic.experiment import run_experiment
 
                 return run_experiment(config, dict(hydra_config.runtime.choices), folder, loaded)
-            except Exception as error:  # whatever ends one job of a sweep must not cost the others their report
+            except (
+                Exception
+            ) as error:  # whatever ends one job of a sweep must not cost the others their report
                 _fail(error, folder, hide)
     except Exception as error:  # the folder is another process's, or takes nothing
         _fail(error)
@@ -83,33 +95,48 @@ def _read(config: Mapping[str, Any]) -> list[Named]:
 
 
 def _fail(error: Exception, folder: Path | None = None, hide: bool = False) -> None:
-    """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their own. With `hide`
-    the folder is told no more than the kind of a fault in the code, because its message may quote a judged text."""
+    """Say what went wrong, and leave it in the folder: a sweep's jobs may run in processes of their
+    own. With `hide` the folder is told no more than the kind of a fault in the code, because its
+    message may quote a judged text.
+    """
     from undogmatic.config.messages import explain
 
     if isinstance(error, MissingMandatoryValue):
         message, status = f"`{error.full_key}` is required. Set it with {error.full_key}=...", 2
     else:
-        message, status = (explain(error, []), 2) if isinstance(error, OmegaConfBaseException) else tell(error)
+        message, status = (
+            (explain(error, []), 2) if isinstance(error, OmegaConfBaseException) else tell(error)
+        )
     command.note_status(status)
     where = ""
-    if folder is not None and (command.SWEEP_FOLDER in os.environ or not manifest.held_back(folder)):
+    if folder is not None and (
+        command.SWEEP_FOLDER in os.environ or not manifest.held_back(folder)
+    ):
         kept = message
         if hide and status == command.FAULT:
-            kept = f"a fault in the code ({type(error).__name__}); `tracking.redact` is true, so its text is not kept."
-        noted = f"{kept}\n{''.join(traceback.format_exception(error)) if status == command.FAULT and not hide else ''}"
+            kept = (
+                f"a fault in the code ({type(error).__name__}); `tracking.redact` is true, so its"
+                " text is not kept."
+            )
+        traced = "".join(traceback.format_exception(error))
+        noted = f"{kept}\n{traced if status == command.FAULT and not hide else ''}"
         with contextlib.suppress(StorageError):
             files.write(folder / command.ERROR_FILE, noted)
             if status == command.FAULT:
                 claim.keep(folder)
-                where = "" if hide else f" The traceback is in {command.as_typed(folder / command.ERROR_FILE)}."
+                where = (
+                    ""
+                    if hide
+                    else f" The traceback is in {command.as_typed(folder / command.ERROR_FILE)}."
+                )
     say(f"error: {message}{where}")
     if status == command.FAULT:
         command.in_full(error)
 
 
 def main() -> NoReturn:
-    """Entry point; the exit status is not 0 if any job ended with an error. What cannot be composed is worded here."""
+    """Entry point; the exit status is not 0 if any job ended with an error. What cannot be composed
+    is worded here."""
     from undogmatic.config.messages import combined, explain, typed_wrongly
 
     with command.ending():
@@ -117,15 +144,21 @@ def main() -> NoReturn:
             typed = sys.argv[1:]
             check_words(typed)
             if door.tells_of_hydra(typed):
-                # Hydra prints errors itself and ends with 1, unless this is set: then it hands them on.
+                # Hydra prints errors itself and ends with 1, unless this is set: then it hands them
+                # on.
                 os.environ["HYDRA_FULL_ERROR"] = "1"
-                hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=door.PRIMARY)(job)()
+                hydra.main(
+                    version_base="1.3", config_path=str(conf_folder()), config_name=door.PRIMARY
+                )(job)()
             else:
                 door.command(combined(typed), job)
         except KeyboardInterrupt:
             command.note_status(command.interrupted())
             if (folder := claim.own()) is not None and claim.let_go(folder):
-                say(f"interrupted: continue with the same command and run.resume={command.as_typed(folder)}")
+                say(
+                    "interrupted: continue with the same command and"
+                    f" run.resume={command.as_typed(folder)}"
+                )
             else:
                 say("interrupted before anything was judged.")
         except Exception as error:

@@ -1,17 +1,19 @@
 """How often stated intervals hold the truth: distribution x number of units x grouping x method.
 
-    python -m benchmarks.coverage         # everything, an hour or more; writes benchmarks/results/coverage.csv
-    python -m benchmarks.coverage --samples 200 --only mean --units 10 30 --out part.csv
-    python -m benchmarks.coverage --worst # of what is stored, the worst of each kind, of 10 and of 30 groups
-    python -m benchmarks.coverage --only answer strata # the figures of an answer, of 60, 100 and 250 items
-    python -m benchmarks.coverage --answers # of what is stored, these figures by how items are grouped
+    python -m benchmarks.coverage         # everything, an hour or more; writes
+    benchmarks/results/coverage.csv python -m benchmarks.coverage --samples 200 --only mean --units
+    10 30 --out part.csv python -m benchmarks.coverage --worst # of what is stored, the worst of
+    each kind, of 10 and of 30 groups python -m benchmarks.coverage --only answer strata # the
+    figures of an answer, of 60, 100 and 250 items python -m benchmarks.coverage --answers # of what
+    is stored, these figures by how items are grouped
 
-A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a limit errs on one side,
-and a claim is made by one limit. `unlimited` is the share of intervals with an infinite end, or, of the figures of an
-answer, with both ends at those of what is possible: they say nothing, and hold all there is. Samples that give no
-interval, such as those of so few groups that none is told, are drawn anew.
-The rules that were not chosen stand beside those that were (`student`, `bca`, `bootstrap`, `pseudo-values`). Rows in
-the results that are not measured again stay.
+A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a
+limit errs on one side, and a claim is made by one limit. `unlimited` is the share of intervals with
+an infinite end, or, of the figures of an answer, with both ends at those of what is possible: they
+say nothing, and hold all there is. Samples that give no interval, such as those of so few groups
+that none is told, are drawn anew. The rules that were not chosen stand beside those that were
+(`student`, `bca`, `bootstrap`, `pseudo-values`). Rows in the results that are not measured again
+stay.
 """
 
 from __future__ import annotations
@@ -56,9 +58,13 @@ QUESTIONS: dict[str, Callable[[], Iterator[Question]]] = {
 }
 
 
-def row(question: Question, n_units: int, grouping: str, method: str, samples: int) -> dict[str, object] | None:
-    """Coverage of one method, of so many samples for which it gives an interval; fewer where that is rare, and None
-    where it never does. The seed follows from the question, so that every row can be had by itself."""
+def row(
+    question: Question, n_units: int, grouping: str, method: str, samples: int
+) -> dict[str, object] | None:
+    """Coverage of one method, of so many samples for which it gives an interval; fewer where that
+    is rare, and None where it never does. The seed follows from the question, so that every row can
+    be had by itself.
+    """
     seed = zlib.crc32(f"{question.kind} {question.name} {n_units} {grouping}".encode())
     rng, own = np.random.default_rng(seed), np.random.default_rng(seed + 1)
     ends: list[Ends] = []
@@ -86,17 +92,22 @@ def row(question: Question, n_units: int, grouping: str, method: str, samples: i
         "coverage": round(1 - float(np.mean(above | below)), 4),
         "truth_below": round(float(np.mean(above)), 4),
         "truth_above": round(float(np.mean(below)), 4),
-        "median_width": round(float(np.median((high - low)[limited])), 3) if limited.any() else np.inf,
+        "median_width": (
+            round(float(np.median((high - low)[limited])), 3) if limited.any() else np.inf
+        ),
         "unlimited": round(1 - float(np.mean(limited)), 4),
     }
 
 
 def worst(rows: pd.DataFrame) -> str:
-    """Of the chosen rules the setting of each kind with the lowest coverage, of 10 and of 30 groups, in Markdown."""
+    """Of the chosen rules the setting of each kind with the lowest coverage, of 10 and of 30
+    groups, in Markdown."""
     own = rows[rows["method"].str.startswith("chosen") & rows["units"].isin((10, 30))].copy()
     corrected = (own["of"] == "few labels") & (own["method"] != "chosen, labels alone")
     own.loc[corrected, "of"] = "few labels and a judge"
-    own["kind"] = own["of"].where(own["of"] != "variance", "variance: " + own["distribution"].str.split(": ").str[-1])
+    own["kind"] = own["of"].where(
+        own["of"] != "variance", "variance: " + own["distribution"].str.split(": ").str[-1]
+    )
     lines = [f"{len(own)} settings", "| interval of | 10 groups | 30 groups |", "|---|---|---|"]
     for kind, of_kind in own.groupby("kind", sort=False):
         cells = []
@@ -114,14 +125,20 @@ def worst(rows: pd.DataFrame) -> str:
 
 
 def of_answers(rows: pd.DataFrame) -> str:
-    """Of the figures of an answer the lowest and the highest coverage by how items are grouped, in Markdown."""
+    """Of the figures of an answer the lowest and the highest coverage by how items are grouped, in
+    Markdown."""
     own = rows[rows["of"].str.startswith("answer: ")].sort_values(["of", "units"], kind="stable")
-    lines = ["| figure | items | " + " | ".join(answers.GROUPINGS) + " |", "|---" * (2 + len(answers.GROUPINGS)) + "|"]
+    lines = [
+        "| figure | items | " + " | ".join(answers.GROUPINGS) + " |",
+        "|---" * (2 + len(answers.GROUPINGS)) + "|",
+    ]
     for (figure, items), there in own.groupby(["of", "units"], sort=False):
         cells = []
         for grouping in answers.GROUPINGS:
             found = there.loc[there["groups"] == grouping, "coverage"]
-            cells.append("" if found.empty else f"{100 * found.min():.1f} to {100 * found.max():.1f} %")
+            cells.append(
+                "" if found.empty else f"{100 * found.min():.1f} to {100 * found.max():.1f} %"
+            )
         lines.append(f"| {figure.removeprefix('answer: ')} | {items} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -132,11 +149,19 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--only", nargs="*", default=list(QUESTIONS), choices=list(QUESTIONS))
     parser.add_argument("--of", nargs="*", help="kinds of numbers, such as alpha; all without it")
-    parser.add_argument("--units", nargs="*", type=int, help="of those in which a question is asked; all without it")
-    parser.add_argument("--groups", nargs="*", choices=[*GROUPINGS, *answers.GROUPINGS[1:]], help="as --units")
+    parser.add_argument(
+        "--units", nargs="*", type=int, help="of those in which a question is asked; all without it"
+    )
+    parser.add_argument(
+        "--groups", nargs="*", choices=[*GROUPINGS, *answers.GROUPINGS[1:]], help="as --units"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--worst", action="store_true", help="measure nothing; print the worst of each kind")
-    parser.add_argument("--answers", action="store_true", help="measure nothing; print the figures of an answer")
+    parser.add_argument(
+        "--worst", action="store_true", help="measure nothing; print the worst of each kind"
+    )
+    parser.add_argument(
+        "--answers", action="store_true", help="measure nothing; print the figures of an answer"
+    )
     given = parser.parse_args()
     if given.answers:
         print(of_answers(pd.read_csv(given.out)))
@@ -147,9 +172,15 @@ def main() -> None:
     old = pd.read_csv(given.out).to_dict("records") if given.out.exists() else []
     rows = {tuple(row[name] for name in KEY): row for row in old}
     for kind in given.only:
-        for question in (each for each in QUESTIONS[kind]() if given.of is None or each.kind in given.of):
-            for n_units in (one for one in question.units or UNITS if not given.units or one in given.units):
-                for grouping in (one for one in question.groupings or GROUPINGS if one in (given.groups or [one])):
+        for question in (
+            each for each in QUESTIONS[kind]() if given.of is None or each.kind in given.of
+        ):
+            for n_units in (
+                one for one in question.units or UNITS if not given.units or one in given.units
+            ):
+                for grouping in (
+                    one for one in question.groupings or GROUPINGS if one in (given.groups or [one])
+                ):
                     for method in question.methods:
                         if method == "bca" and (n_units > _MOST_DRAWN or grouping != "alone"):
                             continue

@@ -1,8 +1,10 @@
-"""The figures of an answer: how far verdicts agree with labels, of items alone and in groups, and of labels by stratum.
+"""The figures of an answer: how far verdicts agree with labels, of items alone and in groups, and
+of labels by stratum.
 
-Worlds are those that files of verdicts have: items that stand alone, 5 to 20 items of one topic, groups of very unequal
-size, and one text that was judged many times; grades, skewed grades, categories, pass and fail, also where one item in
-ten passes. Units are items here, of which the groups hold so many.
+Worlds are those that files of verdicts have: items that stand alone, 5 to 20 items of one topic,
+groups of very unequal size, and one text that was judged many times; grades, skewed grades,
+categories, pass and fail, also where one item in ten passes. Units are items here, of which the
+groups hold so many.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ STRATUM = 15
 
 
 class Shape(NamedTuple):
-    """Verdict or label from what an item seems to be worth, and how many categories there are (0: numbers)."""
+    """Verdict or label from what an item seems to be worth, and how many categories there are (0:
+    numbers)."""
 
     of: Callable[[Array], Array]
     categories: int = 0
@@ -51,7 +54,11 @@ def _drawn(rng: Rng, groups: Array, shape: Shape, worth: float, error: float) ->
 
     def shared(part: float) -> Array:
         own = rng.normal(size=n)
-        return own if alone else part**0.5 * rng.normal(size=groups.max() + 1)[groups] + (1 - part) ** 0.5 * own
+        return (
+            own
+            if alone
+            else part**0.5 * rng.normal(size=groups.max() + 1)[groups] + (1 - part) ** 0.5 * own
+        )
 
     item = shared(worth)
     # A text that is judged many times gets one verdict, and people differ each time.
@@ -77,7 +84,10 @@ FIGURES: dict[str, tuple[tuple[str, ...], Callable[[rated.Rated, int], Estimate 
         lambda use, k: use.mean(np.abs(use.verdicts - use.labels), (0.0, np.inf)),
     ),
     "answer: kappa": (("half pass", "one in ten passes"), _kappa("none")),
-    "answer: AC1": (("half pass", "one in ten passes"), lambda use, k: use.coefficient(k, rated.ac1)),
+    "answer: AC1": (
+        ("half pass", "one in ten passes"),
+        lambda use, k: use.coefficient(k, rated.ac1),
+    ),
     "answer: share": (
         ("half pass", "one in ten passes"),
         lambda use, k: use.mean((use.verdicts == use.labels) * 1.0, (0.0, 1.0)),
@@ -98,7 +108,8 @@ def _use(sample: Sample) -> rated.Rated:
 
 
 def of_answers() -> Iterator[Question]:
-    """Every figure of every shape, of items whose worth goes together in groups a little, or much."""
+    """Every figure of every shape, of items whose worth goes together in groups a little, or
+    much."""
     for figure, (shapes, of) in FIGURES.items():
         whole = OF_MEANS.get(figure, (-1.0, 1.0))
         # Of fewer groups no limits are told of a coefficient.
@@ -107,16 +118,25 @@ def of_answers() -> Iterator[Question]:
             for how, (worth, error) in TOGETHER.items():
                 shape = SHAPES[name]
 
-                def draw(rng: Rng, g: Array, shape: Shape = shape, worth: float = worth, error: float = error) -> Array:
+                def draw(
+                    rng: Rng,
+                    g: Array,
+                    shape: Shape = shape,
+                    worth: float = worth,
+                    error: float = error,
+                ) -> Array:
                     return _drawn(rng, g, shape, worth, error)
 
                 def same(rng: Rng, g: Array, shape: Shape = shape) -> Array:
                     return _drawn(rng, g, shape, 1.0, 1.0)
 
                 def ends(
-                    s: Sample, rng: Rng, shape: Shape = shape,
-                    of: Callable[[rated.Rated, int], Estimate | None] = of, fewest: int = fewest,
-                ) -> Ends:  # fmt: skip
+                    s: Sample,
+                    rng: Rng,
+                    shape: Shape = shape,
+                    of: Callable[[rated.Rated, int], Estimate | None] = of,
+                    fewest: int = fewest,
+                ) -> Ends:
                     if s.groups.max() + 1 < fewest:
                         return np.nan, np.nan
                     found = of(_use(s), shape.categories)
@@ -139,9 +159,16 @@ def of_answers() -> Iterator[Question]:
                 )
                 if how == "alike":
                     yield Question(
-                        figure, name, same, truth.value, {"chosen": ends}, units=ITEMS, groupings=GROUPINGS[3:],
-                        of_items=True, whole=whole,
-                    )  # fmt: skip
+                        figure,
+                        name,
+                        same,
+                        truth.value,
+                        {"chosen": ends},
+                        units=ITEMS,
+                        groupings=GROUPINGS[3:],
+                        of_items=True,
+                        whole=whole,
+                    )
 
 
 LABELS: dict[str, tuple[Shape, Shape, tuple[float, float] | None]] = {
@@ -149,7 +176,11 @@ LABELS: dict[str, tuple[Shape, Shape, tuple[float, float] | None]] = {
     "one in ten passes": (SHAPES["one in ten passes"], SHAPES["one in ten passes"], (0.0, 1.0)),
     "five levels": (SHAPES["five levels"], SHAPES["five levels"], (0.0, 4.0)),
     "five levels, labels exponential": (SHAPES["five levels"], Shape(np.exp), None),
-    "five levels, labels skewed grades": (SHAPES["five levels"], SHAPES["skewed grades"], (0.0, 20.0)),
+    "five levels, labels skewed grades": (
+        SHAPES["five levels"],
+        SHAPES["skewed grades"],
+        (0.0, 20.0),
+    ),
 }
 
 
@@ -168,12 +199,22 @@ def of_strata() -> Iterator[Question]:
 
         def ends(s: Sample, rng: Rng, bounds: tuple[float, float] | None = bounds) -> Ends:
             n_groups = int(s.groups.max()) + 1
-            judged = corrected.Judged(*s.values.T, np.full(len(s.values), np.nan), s.groups, n_groups)
+            judged = corrected.Judged(
+                *s.values.T, np.full(len(s.values), np.nan), s.groups, n_groups
+            )
             found = corrected.mean(judged, "by_verdict", bounds, LEVEL).estimate
             return (np.nan, np.nan) if found is None else found.interval
 
-        truth = float(label.of((1 + NOISE**2) ** 0.5 * np.random.default_rng(0).normal(size=10 * MANY)).mean())
+        truth = float(
+            label.of((1 + NOISE**2) ** 0.5 * np.random.default_rng(0).normal(size=10 * MANY)).mean()
+        )
         yield Question(
-            "answer: mean of strata", name, draw, truth, {"chosen": ends}, units=(500,), groupings=("alone", "5-20"),
+            "answer: mean of strata",
+            name,
+            draw,
+            truth,
+            {"chosen": ends},
+            units=(500,),
+            groupings=("alone", "5-20"),
             of_items=True,
-        )  # fmt: skip
+        )

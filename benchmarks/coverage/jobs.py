@@ -1,4 +1,5 @@
-"""Differences between two jobs of a sweep: correlations, review gain, AURC and calibration error."""
+"""Differences between two jobs of a sweep: correlations, review gain, AURC and calibration
+error."""
 
 from __future__ import annotations
 
@@ -17,14 +18,23 @@ from undogmatic.sweep.family import DRAWS, Pair, of_all
 
 def of_differences() -> Iterator[Question]:
     """Differences between two jobs of a sweep in how their scores follow labels."""
-    truths = {"spearman": lambda a, b: stats.spearmanr(a, b).statistic, "pearson": lambda a, b: np.corrcoef(a, b)[0, 1]}
+    truths = {
+        "spearman": lambda a, b: stats.spearmanr(a, b).statistic,
+        "pearson": lambda a, b: np.corrcoef(a, b)[0, 1],
+    }
     for first, second in ((0.6, 0.6), (0.3, 0.8)):
         for shape in ("normal", "floor"):
 
             def columns(z: Array, strengths: Ends = (first, second), shape: str = shape) -> Array:
-                scores = [r * z[:, 0] + (1 - r**2) ** 0.5 * z[:, n] for n, r in enumerate(strengths, 1)]
+                scores = [
+                    r * z[:, 0] + (1 - r**2) ** 0.5 * z[:, n] for n, r in enumerate(strengths, 1)
+                ]
                 found = np.column_stack([z[:, 0], *scores])
-                return found if shape == "normal" else np.asarray(np.clip((stats.norm.cdf(found) - 0.6) / 0.4, 0, 1))
+                return (
+                    found
+                    if shape == "normal"
+                    else np.asarray(np.clip((stats.norm.cdf(found) - 0.6) / 0.4, 0, 1))
+                )
 
             many = columns(np.random.default_rng(0).normal(size=(MANY, 3))).T
             for measure, of in truths.items():
@@ -32,15 +42,25 @@ def of_differences() -> Iterator[Question]:
 
                 def ends(s: Sample, rng: Rng, measure: str = measure) -> Ends:
                     one, other = (
-                        pd.DataFrame({"score": s.values[:, n], "label": s.values[:, 0], "unit": s.groups})
+                        pd.DataFrame(
+                            {"score": s.values[:, n], "label": s.values[:, 0], "unit": s.groups}
+                        )
                         for n in (1, 2)
                     )
                     compared = of_all(Pair("a", "b", one, other), measure, 1.0, DRAWS, {})
-                    return (np.nan, np.nan) if compared is None else compared.limits(1 - LEVEL).interval
+                    return (
+                        (np.nan, np.nan)
+                        if compared is None
+                        else compared.limits(1 - LEVEL).interval
+                    )
 
                 name = f"{measure} of jobs, {shape} {first:g} {second:g}"
                 yield Question(
-                    "difference", name, lambda rng, g, c=columns: c(related(rng, g, 3)), truth, {"chosen": ends}
+                    "difference",
+                    name,
+                    lambda rng, g, c=columns: c(related(rng, g, 3)),
+                    truth,
+                    {"chosen": ends},
                 )
 
 
@@ -52,7 +72,9 @@ def of_wholes() -> Iterator[Question]:
         for n, strength in enumerate(knowing, 1):
             u, own = 0.7 * z[:, 0] + 0.714 * z[:, n], 0.5 * z[:, 5] + 0.866 * z[:, 2 + n]
             rare = np.where(0.6 * strength * u + 0.8 * own > 1, 20.0, 0.0)
-            found.append(np.column_stack([u, rare if few else 10 * np.exp(0.5 * strength * u) * np.abs(own)]))
+            found.append(
+                np.column_stack([u, rare if few else 10 * np.exp(0.5 * strength * u) * np.abs(own)])
+            )
         return found
 
     def promises(z: Array, off: Ends) -> list[Array]:
@@ -79,13 +101,18 @@ def of_wholes() -> Iterator[Question]:
         assert whole is not None
         truth = 0.0 if known is None else known
         if known is None:
-            one, other = (whole.statistic.on(own)(np.arange(len(own))[None, :])[0] for own in made(many))
+            one, other = (
+                whole.statistic.on(own)(np.arange(len(own))[None, :])[0] for own in made(many)
+            )
             truth = float(one - other)
 
         def ends(s: Sample, rng: Rng, whole: Whole = whole) -> Ends:
             two = s.values[:, :2], s.values[:, 2:]
             try:
-                found = [jackknife.LeftOut(own, whole.statistic, np.random.default_rng(0), s.groups) for own in two]
+                found = [
+                    jackknife.LeftOut(own, whole.statistic, np.random.default_rng(0), s.groups)
+                    for own in two
+                ]
             except jackknife.Undefined:  # all errors are equal
                 return np.nan, np.nan
             return whole.apart(found[0], found[1], LEVEL, 100.0)
@@ -94,9 +121,14 @@ def of_wholes() -> Iterator[Question]:
             seed, units = int(rng.integers(2**32)), jackknife.Units(s.groups)
             of = [whole.statistic.on(own) for own in (s.values[:, :2], s.values[:, 2:])]
             drawn = np.subtract(
-                *(jackknife.distribution(each, units.draws(np.random.default_rng(seed), 300)) for each in of)
+                *(
+                    jackknife.distribution(each, units.draws(np.random.default_rng(seed), 300))
+                    for each in of
+                )
             )
-            estimate = float(np.subtract(*(each(np.arange(len(s.values))[None, :])[0] for each in of)))
+            estimate = float(
+                np.subtract(*(each(np.arange(len(s.values))[None, :])[0] for each in of))
+            )
             reach = float(np.nanstd(drawn, ddof=1) * stats.t.ppf((1 + LEVEL) / 2, s.groups.max()))
             return estimate - reach, estimate + reach
 

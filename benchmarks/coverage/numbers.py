@@ -45,7 +45,11 @@ def of_means() -> Iterator[Question]:
                 means.interval(s.values, LEVEL, groups=s.groups, bounds=(-100, 100))
             )
         yield Question(
-            "mean", name, lambda rng, g, q=quantile: q(stats.norm.cdf(related(rng, g)[:, 0])), truth, methods
+            "mean",
+            name,
+            lambda rng, g, q=quantile: q(stats.norm.cdf(related(rng, g)[:, 0])),
+            truth,
+            methods,
         )
 
 
@@ -58,7 +62,9 @@ def of_steps() -> Iterator[Question]:
             lambda rng, g, q=quantile: q(stats.norm.cdf(related(rng, g)[:, 0])),
             float(np.mean(quantile((np.arange(MANY) + 0.5) / MANY))),
             {
-                "chosen": lambda s, rng: ends_of(means.interval(s.values, LEVEL, groups=s.groups, bounds=(-100, 100))),
+                "chosen": lambda s, rng: ends_of(
+                    means.interval(s.values, LEVEL, groups=s.groups, bounds=(-100, 100))
+                ),
                 "student": _student,
             },
         )
@@ -73,14 +79,17 @@ def of_shares() -> Iterator[Question]:
             lambda rng, g, p=share: (stats.norm.cdf(related(rng, g)[:, 0]) < p).astype(float),
             share,
             {
-                "chosen": lambda s, rng: ends_of(proportion.proportion(s.values, LEVEL, groups=s.groups)),
+                "chosen": lambda s, rng: ends_of(
+                    proportion.proportion(s.values, LEVEL, groups=s.groups)
+                ),
                 "each for itself": lambda s, rng: ends_of(proportion.proportion(s.values, LEVEL)),
             },
         )
 
 
 def of_areas() -> Iterator[Question]:
-    """Areas under the curve; both sides of a group are there (pairs), or each group is on one side."""
+    """Areas under the curve; both sides of a group are there (pairs), or each group is on one
+    side."""
     for shift in (0.0, 1.0, 2.0):
         for together in (True, False):
 
@@ -100,20 +109,34 @@ def of_areas() -> Iterator[Question]:
                 f"shift {shift:g}, {'pairs' if together else 'apart'}",
                 draw,
                 float(stats.norm.cdf(shift / 2**0.5)),
-                {"chosen": chosen, "each for itself": lambda s, rng: ends_of(ranking.auc(*s.values.T, LEVEL))},
+                {
+                    "chosen": chosen,
+                    "each for itself": lambda s, rng: ends_of(ranking.auc(*s.values.T, LEVEL)),
+                },
             )
 
 
 def of_coefficients() -> Iterator[Question]:
-    """Correlations, kappa and alpha of two judges, also at the floor (most scores 0) and of lognormal scores."""
+    """Correlations, kappa and alpha of two judges, also at the floor (most scores 0) and of
+    lognormal scores."""
     made: dict[str, Callable[[Sample, Rng], agreement.jackknife.Estimate | None]] = {
-        "pearson": lambda s, rng: agreement.correlation_interval("pearson", *s.values.T, rng, groups=s.groups),
-        "spearman": lambda s, rng: agreement.correlation_interval("spearman", *s.values.T, rng, groups=s.groups),
-        "kendall": lambda s, rng: agreement.correlation_interval("kendall", *s.values.T, rng, groups=s.groups),
-        "kappa": lambda s, rng: agreement.kappa_interval(*levels(s.values).T, [0, 25, 50, 75, 100], groups=s.groups),
+        "pearson": lambda s, rng: agreement.correlation_interval(
+            "pearson", *s.values.T, rng, groups=s.groups
+        ),
+        "spearman": lambda s, rng: agreement.correlation_interval(
+            "spearman", *s.values.T, rng, groups=s.groups
+        ),
+        "kendall": lambda s, rng: agreement.correlation_interval(
+            "kendall", *s.values.T, rng, groups=s.groups
+        ),
+        "kappa": lambda s, rng: agreement.kappa_interval(
+            *levels(s.values).T, [0, 25, 50, 75, 100], groups=s.groups
+        ),
         "alpha": lambda s, rng: agreement.alpha(s.values.T, groups=s.groups),
     }
-    for shape, strength in ((a, b) for a in ("normal", "floor", "lognormal") for b in (0.0, 0.5, 0.9)):
+    for shape, strength in (
+        (a, b) for a in ("normal", "floor", "lognormal") for b in (0.0, 0.5, 0.9)
+    ):
 
         def draw(rng: Rng, g: Array, shape: str = shape, strength: float = strength) -> Array:
             found = related(rng, g, 3)
@@ -140,7 +163,9 @@ def of_middles() -> Iterator[Question]:
     """Medians, and medians of means of pairs (Hodges and Lehmann)."""
     made: dict[str, Callable[[Sample], Estimate]] = {
         "median": lambda s: paired.median(s.values, LEVEL, groups=s.groups),
-        "hodges-lehmann": lambda s: paired.hodges_lehmann_interval(s.values, LEVEL, groups=s.groups),
+        "hodges-lehmann": lambda s: paired.hodges_lehmann_interval(
+            s.values, LEVEL, groups=s.groups
+        ),
     }
     pairs = np.random.default_rng(0).random((2, MANY))
     for name, quantile in SHAPES.items():

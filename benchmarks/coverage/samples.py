@@ -1,4 +1,5 @@
-"""What the coverage of intervals is measured on: samples in groups, and questions with a known answer."""
+"""What the coverage of intervals is measured on: samples in groups, and questions with a known
+answer."""
 
 from __future__ import annotations
 
@@ -25,10 +26,12 @@ class Sample(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is estimated: how samples are drawn, the truth, and the methods, each from a sample to its two limits.
+    """What is estimated: how samples are drawn, the truth, and the methods, each from a sample to
+    its two limits.
 
-    `units` and `groupings` are those in which it is asked, where it is not asked in all; units are groups, or
-    `of_items` items. `whole` are the ends of what the number can be: limits that reach both say nothing.
+    `units` and `groupings` are those in which it is asked, where it is not asked in all; units are
+    groups, or `of_items` items. `whole` are the ends of what the number can be: limits that reach
+    both say nothing.
     """
 
     kind: str
@@ -67,7 +70,9 @@ def _of_steps(shares: dict[float, float]) -> Callable[[Array], Array]:
 
 STEPS: dict[str, Callable[[Array], Array]] = {
     "five steps": _of_steps({0: 0.36, 25: 0.48, 50: 0.16}),
-    "five steps, some against": _of_steps({-50: 0.03, -25: 0.12, 0: 0.30, 25: 0.33, 50: 0.17, 75: 0.05}),
+    "five steps, some against": _of_steps(
+        {-50: 0.03, -25: 0.12, 0: 0.30, 25: 0.33, 50: 0.17, 75: 0.05}
+    ),
     "one step or a tie": _of_steps({0: 0.6, 25: 0.4}),
     "three steps": _of_steps({-50: 0.05, 0: 0.55, 50: 0.40}),
     "mostly a tie": _of_steps({0: 0.7, 25: 0.2, 50: 0.1}),
@@ -78,7 +83,8 @@ UNBOUNDED = ("normal", "t3", "exponential", "exponential mirrored", "lognormal")
 
 
 def sizes(rng: Rng, n_units: int, grouping: str) -> Array:
-    """Members per unit: one, two to four, five to twenty, or from one to twenty with few large ones."""
+    """Members per unit: one, two to four, five to twenty, or from one to twenty with few large
+    ones."""
     if grouping == "alone":
         return np.ones(n_units, dtype=np.intp)
     if grouping == "2-4":
@@ -95,8 +101,12 @@ def in_groups(rng: Rng, units: int, grouping: str, of_items: bool) -> Array:
 
 
 def related(rng: Rng, groups: Array, columns: int = 1) -> Array:
-    """Standard normal numbers, shape (n, columns), of which those of one group correlate with 0.6."""
-    common, own = rng.normal(size=(groups.max() + 1, columns)), rng.normal(size=(groups.size, columns))
+    """Standard normal numbers, shape (n, columns), of which those of one group correlate with
+    0.6."""
+    common, own = (
+        rng.normal(size=(groups.max() + 1, columns)),
+        rng.normal(size=(groups.size, columns)),
+    )
     alone = groups.max() + 1 == groups.size
     return np.asarray(own if alone else 0.6**0.5 * common[groups] + 0.4**0.5 * own)
 

@@ -1,8 +1,10 @@
-"""Makes the gauntlet's files: judges without merit where they look best, and good judges where words give nothing away.
+"""Makes the gauntlet's files: judges without merit where they look best, and good judges where
+words give nothing away.
 
-Texts, worlds and most judges are those of `benchmarks.check`. A file has one row per verdict: `item`, `text` (pairwise:
-`text_1`, `text_2`), `system` (`system_1`, `system_2`), `order` where the order is told, `judge`, and `human` or
-`human_1` to `human_3`. Choices number the two texts as given, whatever the order shown.
+Texts, worlds and most judges are those of `benchmarks.check`. A file has one row per verdict:
+`item`, `text` (pairwise: `text_1`, `text_2`), `system` (`system_1`, `system_2`), `order` where the
+order is told, `judge`, and `human` or `human_1` to `human_3`. Choices number the two texts as
+given, whatever the order shown.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ Array = np.ndarray
 Kind = Literal["pass_fail", "ordered", "numeric", "pairwise"]
 GRADES = ("poor", "fair", "good", "excellent")
 MISTAKEN = (1 - np.sqrt(0.8)) / 2
-"""How often the judge and each person mistake a text: two who do so independently agree in 0.9 of them."""
+"""How often the judge and each person mistake a text: two who do so independently agree in 0.9 of
+them."""
 
 
 class Case(NamedTuple):
@@ -55,26 +58,37 @@ def _pass_fail(made: check.World, verdicts: Array, *labels: Array, good: bool = 
 
 def _grades(made: check.World, verdicts: Array, *labels: Array, good: bool = False) -> Case:
     named = [[GRADES[int(value)] for value in values] for values in (verdicts, *labels)]
-    return Case(pd.DataFrame(_about([made]) | {"judge": named[0]} | _humans(named[1:])), "ordered", good)
+    return Case(
+        pd.DataFrame(_about([made]) | {"judge": named[0]} | _humans(named[1:])), "ordered", good
+    )
 
 
 def _numbers(made: check.World, verdicts: Array, *labels: Array, good: bool = False) -> Case:
     told = [np.clip(values, 0, 100).round(1) for values in (verdicts, *labels)]
-    return Case(pd.DataFrame(_about([made]) | {"judge": told[0]} | _humans(told[1:])), "numeric", good)
+    return Case(
+        pd.DataFrame(_about([made]) | {"judge": told[0]} | _humans(told[1:])), "numeric", good
+    )
 
 
 def _choices(
-    worlds: Sequence[check.World], verdicts: Mapping[str, Array], *labels: Array, good: bool = False, told: bool = True
+    worlds: Sequence[check.World],
+    verdicts: Mapping[str, Array],
+    *labels: Array,
+    good: bool = False,
+    told: bool = True,
 ) -> Case:
     """One row per item and order; 0 is the first text and 1 the second."""
     about = pd.DataFrame(_about(worlds) | _humans([own + 1 for own in labels]))
-    rows = pd.concat([about.assign(order=order, judge=said.astype(int) + 1) for order, said in verdicts.items()])
+    rows = pd.concat(
+        [about.assign(order=order, judge=said.astype(int) + 1) for order, said in verdicts.items()]
+    )
     rows = rows.reset_index(drop=True)
     return Case(rows if told else rows.drop(columns="order"), "pairwise", good)
 
 
 def _reads(name: str, n: int = 164) -> Callable[[Rng], Case]:
-    """A judge that reads the surface or nothing; people agree with nine in ten of its verdicts, if it reads at all."""
+    """A judge that reads the surface or nothing; people agree with nine in ten of its verdicts, if
+    it reads at all."""
 
     def case(rng: Rng) -> Case:
         made = check.world(n, rng, check.MEANING.get(name, 0.0))
@@ -114,7 +128,11 @@ def _copied(rng: Rng) -> Case:
 
 def _reversed(rng: Rng) -> Case:
     made = check.world(150, rng)
-    return _pass_fail(made, check.turned(1 - made.meaning, MISTAKEN, rng), check.turned(made.meaning, MISTAKEN, rng))
+    return _pass_fail(
+        made,
+        check.turned(1 - made.meaning, MISTAKEN, rng),
+        check.turned(made.meaning, MISTAKEN, rng),
+    )
 
 
 def _handful(rng: Rng) -> Case:
@@ -125,12 +143,15 @@ def _handful(rng: Rng) -> Case:
 
 
 def _repeated(rng: Rng) -> Case:
-    """Five texts, a hundred times each under other ids: the judge is right about four, as one coin in six is."""
+    """Five texts, a hundred times each under other ids: the judge is right about four, as one coin
+    in six is."""
     made = check.world(5, rng)
     labels = rng.permutation([0, 1, 0, 1, int(rng.integers(2))])
     verdicts = np.where(np.arange(5) == rng.integers(5), 1 - labels, labels)
     again = np.tile(np.arange(5), 100)
-    many = check.World(made.source, [made.texts[k] for k in again], made.meaning[again], made.system[again])
+    many = check.World(
+        made.source, [made.texts[k] for k in again], made.meaning[again], made.system[again]
+    )
     return _pass_fail(many, verdicts[again], labels[again])
 
 
@@ -138,7 +159,9 @@ def _silent(rng: Rng) -> Case:
     """Fails where it is hard: two fifths have no verdict, and of those people pass nearly all."""
     made = check.world(200, rng)
     hard = rng.random(200) < 0.4
-    labels = np.where(hard, rng.random(200) < 0.9, check.turned(made.meaning, MISTAKEN, rng)).astype(np.intp)
+    labels = np.where(
+        hard, rng.random(200) < 0.9, check.turned(made.meaning, MISTAKEN, rng)
+    ).astype(np.intp)
     rows = _pass_fail(made, check.turned(made.meaning, MISTAKEN, rng), labels).rows
     return Case(rows.assign(judge=rows["judge"].where(~hard, "")), "pass_fail", False)
 
@@ -148,7 +171,9 @@ def _length_grades(rng: Rng) -> Case:
     made = check.world(164, rng)
     place = np.argsort(np.argsort([len(text) for text in made.texts]))
     verdicts = place * 4 // 164
-    labels = np.where(rng.random(164) < check.WRONG, np.clip(verdicts + rng.choice([-1, 1], 164), 0, 3), verdicts)
+    labels = np.where(
+        rng.random(164) < check.WRONG, np.clip(verdicts + rng.choice([-1, 1], 164), 0, 3), verdicts
+    )
     return _grades(made, verdicts, labels)
 
 
@@ -170,7 +195,8 @@ def _random_score(rng: Rng) -> Case:
 
 
 def _paired_worlds(n: int, rng: Rng) -> tuple[list[check.World], Array]:
-    """Two texts each, and which is better: where both mean the same, something that no word says decides."""
+    """Two texts each, and which is better: where both mean the same, something that no word says
+    decides."""
     first = check.world(n, rng)
     worlds = [first, check.world(n, rng, source=first.source)]
     better = worlds[1].meaning - first.meaning
@@ -184,7 +210,9 @@ def _chooses(name: str, n: int = 164) -> Callable[[Rng], Case]:
         worlds, _ = _paired_worlds(n, rng)
         first, second = (check.PAIRED[name](made, rng) for made in worlds)
         said = (second > first).astype(np.intp)
-        return _choices(worlds, {AS_GIVEN: said, SWAPPED: said}, check.turned(said, check.WRONG, rng))
+        return _choices(
+            worlds, {AS_GIVEN: said, SWAPPED: said}, check.turned(said, check.WRONG, rng)
+        )
 
     return case
 
@@ -197,16 +225,23 @@ def _always_first(rng: Rng) -> Case:
 def _always_first_one_order(rng: Rng) -> Case:
     """Shown in one order, which is not told; people, too, mostly prefer the first."""
     worlds, _ = _paired_worlds(150, rng)
-    return _choices(worlds, {AS_GIVEN: np.zeros(150)}, (rng.random(150) < 0.15).astype(np.intp), told=False)
+    return _choices(
+        worlds, {AS_GIVEN: np.zeros(150)}, (rng.random(150) < 0.15).astype(np.intp), told=False
+    )
 
 
 def _pair_coin(rng: Rng) -> Case:
     worlds, better = _paired_worlds(150, rng)
-    return _choices(worlds, {order: rng.integers(2, size=150) for order in (AS_GIVEN, SWAPPED)}, better)
+    return _choices(
+        worlds, {order: rng.integers(2, size=150) for order in (AS_GIVEN, SWAPPED)}, better
+    )
 
 
 WITHOUT_MERIT: dict[str, Callable[[Rng], Case]] = {
-    **{name: _reads(name) for name in ("coin", "constant", "length", "regex_1", "regex_3", "regex_8")},
+    **{
+        name: _reads(name)
+        for name in ("coin", "constant", "length", "regex_1", "regex_3", "regex_8")
+    },
     **{name: _reads(name) for name in ("upper_case", "digits", "first_word", "tfidf", "system")},
     "majority": _majority,
     "punctuation": _punctuation,
@@ -228,15 +263,20 @@ WITHOUT_MERIT: dict[str, Callable[[Rng], Case]] = {
 }
 
 
-def _agrees(n: int, raters: int, language: int | None = None, passes: float = 0.5) -> Callable[[Rng], Case]:
-    """A judge and people who each mistake one text in twenty; `passes`: share of texts that are good."""
+def _agrees(
+    n: int, raters: int, language: int | None = None, passes: float = 0.5
+) -> Callable[[Rng], Case]:
+    """A judge and people who each mistake one text in twenty; `passes`: share of texts that are
+    good."""
 
     def case(rng: Rng) -> Case:
         made = check.world(4 * n, rng, source=language)
         right = rng.random(n) < passes
         pool = {side: iter(np.flatnonzero(made.meaning == side)) for side in (0, 1)}
         kept = [int(next(pool[int(side)])) for side in right]
-        made = check.World(made.source, [made.texts[k] for k in kept], made.meaning[kept], made.system[kept])
+        made = check.World(
+            made.source, [made.texts[k] for k in kept], made.meaning[kept], made.system[kept]
+        )
         verdicts, *labels = (check.turned(made.meaning, MISTAKEN, rng) for _ in range(1 + raters))
         return _pass_fail(made, verdicts, *labels, good=True)
 
@@ -248,7 +288,8 @@ def _good_grades(rng: Rng) -> Case:
     made = check.world(200, rng)
     truth = 2 * made.meaning + rng.integers(2, size=200)
     told = [
-        np.where(rng.random(200) < MISTAKEN, np.clip(truth + rng.choice([-1, 1], 200), 0, 3), truth) for _ in range(3)
+        np.where(rng.random(200) < MISTAKEN, np.clip(truth + rng.choice([-1, 1], 200), 0, 3), truth)
+        for _ in range(3)
     ]
     return _grades(made, *told, good=True)
 

@@ -1,8 +1,10 @@
-"""Shows a file of the gauntlet to this program and to other validators of judges, and reads what each says of it.
+"""Shows a file of the gauntlet to this program and to other validators of judges, and reads what
+each says of it.
 
-Each tool gets the same rows under its own column names, and runs on its own defaults. Beside the names: a tool that
-reads one label per item gets the first person's; one that refuses an id twice gets the order in it; one that reads the
-length of a text instead of the text gets the length. What a tool says counts by `READINGS`, the first that fits.
+Each tool gets the same rows under its own column names, and runs on its own defaults. Beside the
+names: a tool that reads one label per item gets the first person's; one that refuses an id twice
+gets the order in it; one that reads the length of a text instead of the text gets the length. What
+a tool says counts by `READINGS`, the first that fits.
 """
 
 from __future__ import annotations
@@ -21,9 +23,12 @@ import pandas as pd
 
 from benchmarks.gauntlet.judges import GRADES, Case, Kind
 
-Reading = Literal["believed", "with care", "undecided", "not believed", "says nothing", "not its kind", "not read"]
-"""With care: believed, with a reservation. Says nothing: no sentence says whether to believe the judge. Not its kind:
-the tool has no place for such verdicts. Not read: it refuses the file, with a message."""
+Reading = Literal[
+    "believed", "with care", "undecided", "not believed", "says nothing", "not its kind", "not read"
+]
+"""With care: believed, with a reservation. Says nothing: no sentence says whether to believe the
+judge. Not its kind: the tool has no place for such verdicts. Not read: it refuses the file, with a
+message."""
 OURS = "undogmatic"
 
 
@@ -84,11 +89,12 @@ READINGS: dict[str, list[tuple[str, Reading]]] = {
         (r"✅ +Judge–human agreement", "believed"),
     ],
 }
-"""Per tool, an expression over what it printed and how a sentence that fits is read; the first that fits counts.
+"""Per tool, an expression over what it printed and how a sentence that fits is read; the first that
+fits counts.
 
-Alarms stand before praise: a tool that praises and warns of the judge's bias has not believed it. judgekit never says
-that a judge may be believed, so that no flag is "says nothing"; judge-audit-mcp grades findings, and none above "minor"
-is read as belief.
+Alarms stand before praise: a tool that praises and warns of the judge's bias has not believed it.
+judgekit never says that a judge may be believed, so that no flag is "says nothing"; judge-audit-mcp
+grades findings, and none above "minor" is read as belief.
 """
 
 
@@ -104,12 +110,27 @@ def reading(tool: str, printed: str) -> Answer:
 
 
 def run(command: Sequence[str | Path], folder: Path, fine: Sequence[int] = (0,)) -> str:
-    """What a command prints; raises Refused where it ends otherwise than with one of the `fine` codes."""
-    quiet = os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONIOENCODING": "utf-8", "TERM": "dumb"}
-    if "site-packages" not in str(command[0]) and Path(command[0]).parent != Path(sys.executable).parent:
+    """What a command prints; raises Refused where it ends otherwise than with one of the `fine`
+    codes."""
+    quiet = os.environ | {
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+        "PYTHONIOENCODING": "utf-8",
+        "TERM": "dumb",
+    }
+    if (
+        "site-packages" not in str(command[0])
+        and Path(command[0]).parent != Path(sys.executable).parent
+    ):
         quiet.pop("PYTHONPATH", None)  # the other tools' environments are their own
     done = subprocess.run(
-        [str(part) for part in command], cwd=folder, env=quiet, capture_output=True, text=True, timeout=600, check=False
+        [str(part) for part in command],
+        cwd=folder,
+        env=quiet,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     if done.returncode not in fine:
         lines = [line for line in (done.stderr or done.stdout).strip().splitlines() if line.strip()]
@@ -118,8 +139,14 @@ def run(command: Sequence[str | Path], folder: Path, fine: Sequence[int] = (0,))
 
 
 def _jsonl(rows: pd.DataFrame, path: Path) -> Path:
-    lines = ({name: value for name, value in row.items() if not pd.isna(value)} for row in rows.to_dict("records"))
-    path.write_text("".join(json.dumps(line, ensure_ascii=False, default=_plain) + "\n" for line in lines), "utf-8")
+    lines = (
+        {name: value for name, value in row.items() if not pd.isna(value)}
+        for row in rows.to_dict("records")
+    )
+    path.write_text(
+        "".join(json.dumps(line, ensure_ascii=False, default=_plain) + "\n" for line in lines),
+        "utf-8",
+    )
     return path
 
 
@@ -132,11 +159,14 @@ def _people(rows: pd.DataFrame) -> list[str]:
 
 
 def _one_label(case: Case) -> pd.DataFrame:
-    """The rows with an id of their own each, the first person's label, and None where there is no verdict."""
+    """The rows with an id of their own each, the first person's label, and None where there is no
+    verdict."""
     rows = case.rows.rename(columns={"item": "id", _people(case.rows)[0]: "label"})
     if "order" in rows:
         rows["id"] += "-" + rows["order"]
-    return rows.astype(object).assign(judge=rows["judge"].astype(object).where(rows["judge"] != "", None))
+    return rows.astype(object).assign(
+        judge=rows["judge"].astype(object).where(rows["judge"] != "", None)
+    )
 
 
 def _ours(programs: Path, case: Case, folder: Path) -> str:
@@ -149,7 +179,18 @@ def _ours(programs: Path, case: Case, folder: Path) -> str:
 def _judgekeeper(programs: Path, case: Case, folder: Path) -> str:
     rows = _one_label(case).rename(columns={"judge": "verdict", "text": "output"})
     rows[["id", "output", "verdict", "label"]].to_csv(folder / "verdicts.csv", index=False)
-    return run([programs / "judgekeeper", "check", "verdicts.csv", "--judge", "verdict", "--human", "label"], folder)
+    return run(
+        [
+            programs / "judgekeeper",
+            "check",
+            "verdicts.csv",
+            "--judge",
+            "verdict",
+            "--human",
+            "label",
+        ],
+        folder,
+    )
 
 
 def _judgegate(programs: Path, case: Case, folder: Path) -> str:
@@ -163,9 +204,16 @@ def _judgegate(programs: Path, case: Case, folder: Path) -> str:
     rows = _one_label(case).rename(columns=names)
     for name in ("judge_label", "human_label"):
         rows[name] = [None if value is None else str(value) for value in rows[name]]
-    kept = ["id", "human_label", "judge_label", *(name for name in rows if str(name).startswith("output"))]
+    kept = [
+        "id",
+        "human_label",
+        "judge_label",
+        *(name for name in rows if str(name).startswith("output")),
+    ]
     _jsonl(rows[kept], folder / "labels.jsonl")
-    values = {"pass_fail": ["fail", "pass"], "ordered": list(GRADES), "pairwise": ["1", "2"]}[case.kind]
+    values = {"pass_fail": ["fail", "pass"], "ordered": list(GRADES), "pairwise": ["1", "2"]}[
+        case.kind
+    ]
     settings = {"judge": {"model": "recorded", "prompt": "recorded"}}
     settings |= {"labels": {"values": values, "ordinal": case.kind == "ordered"}}  # type: ignore[dict-item]
     (folder / "judge.yaml").write_text(json.dumps(settings), "utf-8")
@@ -200,18 +248,34 @@ def _evalaudit(programs: Path, case: Case, folder: Path) -> str:
         judge = {name: [GRADES.index(value) for value in values] for name, values in judge.items()}  # type: ignore
     people = _people(case.rows)
     if len(people) > 1:
-        long = case.rows.melt("item", people, "rater_id", "rating").rename(columns={"item": "item_id"})
-        given["ratings"] = long.replace({grade: place for place, grade in enumerate(GRADES)}).to_dict("records")
+        long = case.rows.melt("item", people, "rater_id", "rating").rename(
+            columns={"item": "item_id"}
+        )
+        given["ratings"] = long.replace(
+            {grade: place for place, grade in enumerate(GRADES)}
+        ).to_dict("records")
     if case.kind == "pairwise":
-        swapped = (case.rows["order"] == "swapped") if "order" in case.rows else pd.Series(False, case.rows.index)
-        pairs = pd.DataFrame({"pair_id": case.rows["item"], "winner": "text_" + case.rows["judge"].astype(str)})
+        swapped = (
+            (case.rows["order"] == "swapped")
+            if "order" in case.rows
+            else pd.Series(False, case.rows.index)
+        )
+        pairs = pd.DataFrame(
+            {"pair_id": case.rows["item"], "winner": "text_" + case.rows["judge"].astype(str)}
+        )
         shown = {"option_a": swapped.map({True: "text_2", False: "text_1"})}
         shown |= {"option_b": swapped.map({True: "text_1", False: "text_2"})}
         given["comparisons"] = pairs.assign(**shown).to_dict("records")
-        judge |= {"lengths": [[len(a), len(b)] for a, b in zip(rows["text_1"], rows["text_2"], strict=True)]}
+        judge |= {
+            "lengths": [
+                [len(a), len(b)] for a, b in zip(rows["text_1"], rows["text_2"], strict=True)
+            ]
+        }
         judge |= {"preferences": [2 - int(value) for value in rows["judge"]]}
         judge |= {"human_preferences": [2 - int(value) for value in rows["label"]]}
-    (folder / "given.json").write_text(json.dumps(given | {"judge": judge}, default=_plain), "utf-8")
+    (folder / "given.json").write_text(
+        json.dumps(given | {"judge": judge}, default=_plain), "utf-8"
+    )
     (folder / "ask.py").write_text(_EVALAUDIT, "utf-8")
     return run([programs / "python", "ask.py"], folder)
 
@@ -235,11 +299,16 @@ def _judgekit(programs: Path, case: Case, folder: Path) -> str:
         field, values = {
             "pairwise": ("choice", rows[column].map({1: "a", 2: "b"})),
             "pass_fail": ("label", rows[column] == "pass"),
-            "ordered": ("score", rows[column].map(GRADES.index) if case.kind == "ordered" else None),
+            "ordered": (
+                "score",
+                rows[column].map(GRADES.index) if case.kind == "ordered" else None,
+            ),
             "numeric": ("score", rows[column]),
         }[case.kind]
         own = pd.DataFrame(about | {"judge_id": name, field: values})
-        own = own if name == "judge" else own.drop_duplicates("item_id")  # a label holds for both orders
+        own = (
+            own if name == "judge" else own.drop_duplicates("item_id")
+        )  # a label holds for both orders
         _jsonl(own, folder / f"{name}.jsonl")
     return run([programs / "judgekit", "report", "judge.jsonl", "--human", "human.jsonl"], folder)
 
@@ -250,7 +319,9 @@ def _judge_audit_mcp(programs: Path, case: Case, folder: Path) -> str:
     about = rows[["id", "text"]] if "text" in rows else rows[["id"]]
     for column, name in (("judge", "judge"), ("label", "human")):
         values = rows[column].map(GRADES.index) if case.kind == "ordered" else rows[column]
-        own = about.rename(columns={"id": "item_id", "text": "output_text"}).assign(**{field: values})
+        own = about.rename(columns={"id": "item_id", "text": "output_text"}).assign(
+            **{field: values}
+        )
         _jsonl(own[own[field].notna()], folder / f"{name}.jsonl")
     return run([programs / "judge-audit", "calibrate", "judge.jsonl", "human.jsonl"], folder)
 
@@ -268,14 +339,17 @@ TOOLS = {
 
 
 def programs(tool: str, install: Path | None) -> Path:
-    """The folder of a tool's programs: its own environment under `install`, made where it is not there yet."""
+    """The folder of a tool's programs: its own environment under `install`, made where it is not
+    there yet."""
     if tool == OURS:
         return Path(sys.executable).parent
     assert install is not None
     home = (install / tool).resolve()
     if not (home / "ready").exists():
         subprocess.run(["python3.11", "-m", "venv", "--clear", home], check=True)
-        subprocess.run([home / "bin" / "pip", "install", "--quiet", TOOLS[tool].requirement], check=True)
+        subprocess.run(
+            [home / "bin" / "pip", "install", "--quiet", TOOLS[tool].requirement], check=True
+        )
         (home / "ready").write_text(TOOLS[tool].requirement, "utf-8")
     return home / "bin"
 

@@ -1,9 +1,10 @@
-"""Makes what is made here: every case's `opinion.pdf` from its `opinion.md`, and `summaries.jsonl` from each case's
-`summaries.yaml`. Run `python data/faith/make.py` after a change; the same sources give the same bytes.
+"""Makes what is made here: every case's `opinion.pdf` from its `opinion.md`, and `summaries.jsonl`
+from each case's `summaries.yaml`. Run `python data/faith/make.py` after a change; the same sources
+give the same bytes.
 
-A page of a PDF has what makes extraction hard in real ones: a running header, which differs on left and right pages, a
-footer with the page's number, words hyphenated at line ends, a footnote below a rule with its mark raised in the text,
-and paragraphs that go on overleaf.
+A page of a PDF has what makes extraction hard in real ones: a running header, which differs on left
+and right pages, a footer with the page's number, words hyphenated at line ends, a footnote below a
+rule with its mark raised in the text, and paragraphs that go on overleaf.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ PAGES = {"en": "Page {n}", "pt": "Página {n}"}
 
 
 class Line(NamedTuple):
-    """A line of the page: what it says, how it is set, the space above it and the notes it refers to."""
+    """A line of the page: what it says, how it is set, the space above it and the notes it refers
+    to."""
 
     text: str
     style: str = ""
@@ -49,13 +51,17 @@ def _hyphenation(language: str) -> pyphen.Pyphen:
 
 def _hyphenated(text: str, language: str) -> str:
     """The text with soft hyphens in words of at least seven letters."""
-    return re.sub(r"[^\W\d_]{7,}", lambda word: _hyphenation(language).inserted(word[0], SOFT_HYPHEN), text)
+    return re.sub(
+        r"[^\W\d_]{7,}", lambda word: _hyphenation(language).inserted(word[0], SOFT_HYPHEN), text
+    )
 
 
 def _broken(pdf: FPDF, text: str, size: float, style: str = "") -> list[str]:
     """The text in lines of the page's width. Marks of notes are narrower on the page than here."""
     pdf.set_font("Times", style, size)
-    found = pdf.multi_cell(WIDTH, size / 2, text, dry_run=True, output=MethodReturnValue.LINES, padding=0)
+    found = pdf.multi_cell(
+        WIDTH, size / 2, text, dry_run=True, output=MethodReturnValue.LINES, padding=0
+    )
     return [line.rstrip() for line in found]
 
 
@@ -113,7 +119,8 @@ def opinion_pdf(source: str, docket: str, language: str) -> bytes:
     """The PDF of an opinion.
 
     Args:
-        source: Markdown: paragraphs parted by blank lines, `#` and `##` before headings, notes `[^1]` and `[^1]: text`.
+        source: Markdown: paragraphs parted by blank lines, `#` and `##` before headings, notes
+            `[^1]` and `[^1]: text`.
         docket: What the header of left pages says.
         language: "en" or "pt", for hyphenation and the footer.
     """
@@ -129,9 +136,13 @@ def opinion_pdf(source: str, docket: str, language: str) -> bytes:
         own = [
             Line(each, "", SMALL, above=2.0 if k == 0 else 0.0)
             for note in line.notes
-            for k, each in enumerate(_broken(pdf, f"[^{note}] {_hyphenated(notes[note], language)}", SMALL))
+            for k, each in enumerate(
+                _broken(pdf, f"[^{note}] {_hyphenated(notes[note], language)}", SMALL)
+            )
         ]
-        ahead = 3 if line.centred and n + 1 < len(lines) else 1  # a heading does not stand alone at the end of a page
+        ahead = (
+            3 if line.centred and n + 1 < len(lines) else 1
+        )  # a heading does not stand alone at the end of a page
         if y + line.above + ahead * _height(line) > BOTTOM - sum(map(_height, below + own)):
             _finish(pdf, below)
             below, y = [], TOP
@@ -163,7 +174,8 @@ def summary_rows(case: str, source: dict[str, Any], filler: list[str]) -> Iterat
 
     Args:
         case: Its name.
-        source: `perfect`, paragraphs of sentences; `planted`, by kind where (sentences are counted from 1) and what.
+        source: `perfect`, paragraphs of sentences; `planted`, by kind where (sentences are counted
+            from 1) and what.
         filler: Sentences that say nothing, in the case's language.
     """
     paragraphs: list[list[str]] = source["perfect"]
@@ -178,10 +190,20 @@ def summary_rows(case: str, source: dict[str, Any], filler: list[str]) -> Iterat
         else:
             change = {n: [] for n in removed}
         gone = [sentences[n - 1] for n in removed]
-        yield _row(case, kind, [kind], _joined(paragraphs, change), [said] if said else [], gone, planted["truth"])
+        yield _row(
+            case,
+            kind,
+            [kind],
+            _joined(paragraphs, change),
+            [said] if said else [],
+            gone,
+            planted["truth"],
+        )
     change = {n: [s, filler[(n - 1) % len(filler)]] for n, s in enumerate(sentences, 1)}
     added = [pair[1] for pair in change.values()]
-    yield _row(case, "verbose_filler", ["verbose_filler"], _joined(paragraphs, change), added, [], None)
+    yield _row(
+        case, "verbose_filler", ["verbose_filler"], _joined(paragraphs, change), added, [], None
+    )
 
 
 def _joined(paragraphs: list[list[str]], change: dict[int, list[str]]) -> str:
@@ -197,7 +219,13 @@ def _joined(paragraphs: list[list[str]], change: dict[int, list[str]]) -> str:
 
 
 def _row(
-    case: str, variant: str, planted: list[str], text: str, added: list[str], removed: list[str], truth: str | None
+    case: str,
+    variant: str,
+    planted: list[str],
+    text: str,
+    added: list[str],
+    removed: list[str],
+    truth: str | None,
 ) -> dict[str, Any]:
     return {
         "case": case,
@@ -213,7 +241,10 @@ def _row(
 
 def made(folder: Path = HERE) -> dict[str, bytes]:
     """All files that are made, by their path in the folder."""
-    cases = [json.loads(line) for line in (folder / "cases.jsonl").read_text(encoding="utf-8").splitlines()]
+    cases = [
+        json.loads(line)
+        for line in (folder / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     filler = yaml.safe_load((folder / "filler.yaml").read_text(encoding="utf-8"))
     found, rows = {}, []
     for case in cases:
@@ -223,7 +254,9 @@ def made(folder: Path = HERE) -> dict[str, bytes]:
         source = yaml.safe_load((own / "summaries.yaml").read_text(encoding="utf-8"))
         own_filler = next(each for each in filler if case["case"] in each["cases"])
         rows += summary_rows(case["case"], source, own_filler[case["language"]])
-    found["summaries.jsonl"] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    found["summaries.jsonl"] = "".join(
+        json.dumps(row, ensure_ascii=False) + "\n" for row in rows
+    ).encode()
     return found
 
 

@@ -29,10 +29,14 @@ def made(cases: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[s
         truth = read(case["truth"])
         panel = [{"marker": marker} for marker in case["panel"]]
         about = {"test_case_id": case["id"]}
-        truths.append(about | {"context": case["context"], "panel": panel, "gating_hierarchy": truth})
+        truths.append(
+            about | {"context": case["context"], "panel": panel, "gating_hierarchy": truth}
+        )
         for given in case["predictions"]:
             row = {"id": f"{case['id']}/{given['condition']}"} | about
-            predictions.append(row | {"condition": given["condition"], "prediction": predicted(truth, given)})
+            predictions.append(
+                row | {"condition": given["condition"], "prediction": predicted(truth, given)}
+            )
     return truths, predictions
 
 
@@ -111,20 +115,38 @@ def _fenced(root: Node) -> str:
 
 
 def _prose(root: Node) -> str:
-    before, after = "I gate from clean events to subsets, as the panel allows.", "Every gate uses markers of the panel."
+    before, after = (
+        "I gate from clean events to subsets, as the panel allows.",
+        "Every gate uses markers of the panel.",
+    )
     return f"{before}\n\n{_json(root)}\n\n{after}"
 
 
 def _outline(root: Node, level: int = 0) -> str:
-    return "\n".join([f"{'  ' * level}- {root['name']}", *(_outline(child, level + 1) for child in root["children"])])
+    return "\n".join(
+        [
+            f"{'  ' * level}- {root['name']}",
+            *(_outline(child, level + 1) for child in root["children"]),
+        ]
+    )
 
 
 def _arrows(root: Node, above: tuple[str, ...] = ()) -> str:
     path = (*above, root["name"])
-    return "\n".join([_arrows(child, path) for child in root["children"]]) if root["children"] else " -> ".join(path)
+    return (
+        "\n".join([_arrows(child, path) for child in root["children"]])
+        if root["children"]
+        else " -> ".join(path)
+    )
 
 
-FORMS = {"json": _json, "fenced": _fenced, "outline": _outline, "arrows": _arrows, "prose_json": _prose}
+FORMS = {
+    "json": _json,
+    "fenced": _fenced,
+    "outline": _outline,
+    "arrows": _arrows,
+    "prose_json": _prose,
+}
 
 
 if __name__ == "__main__":

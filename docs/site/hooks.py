@@ -16,18 +16,30 @@ def first_comment(file: Path) -> str:
     """The comment that a file of conf/ begins with, in one line."""
     lines = file.read_text(encoding="utf-8").splitlines()
     end = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
-    return " ".join(line.lstrip("# ").rstrip() for line in lines[:end] if not line.startswith("# yaml-language-server"))
+    return " ".join(
+        line.lstrip("# ").rstrip()
+        for line in lines[:end]
+        if not line.startswith("# yaml-language-server")
+    )
 
 
 def conf_reference() -> str:
     """Every group of conf/, its options, what each is for, and its keys with their values."""
     parts = []
-    for folder in sorted(path for path in (ROOT / "conf").rglob("*") if path.is_dir() and any(path.glob("*.yaml"))):
+    for folder in sorted(
+        path for path in (ROOT / "conf").rglob("*") if path.is_dir() and any(path.glob("*.yaml"))
+    ):
         group = folder.relative_to(ROOT / "conf").as_posix()
         parts.append(f"\n## {group}\n")
         for file in sorted(folder.glob("*.yaml")):
-            body = "\n".join(line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
-            parts.append(f"\n### `{group}={file.stem}`\n\n{first_comment(file)}\n\n```yaml\n{body.strip()}\n```\n")
+            body = "\n".join(
+                line
+                for line in file.read_text(encoding="utf-8").splitlines()
+                if not line.startswith("#")
+            )
+            parts.append(
+                f"\n### `{group}={file.stem}`\n\n{first_comment(file)}\n\n```yaml\n{body.strip()}\n```\n"
+            )
     return "\n".join(parts)
 
 
@@ -49,7 +61,9 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     if page.file.src_uri.startswith("reference/conf."):
         markdown += conf_reference()
     if page.file.src_uri.startswith("notebooks/"):
-        markdown += notebook(ROOT / "docs" / page.file.src_uri.replace(".pt.md", ".md").replace(".md", ".ipynb"))
+        markdown += notebook(
+            ROOT / "docs" / page.file.src_uri.replace(".pt.md", ".md").replace(".md", ".ipynb")
+        )
     depth = page.file.src_uri.count("/")
 
     def outward(found: re.Match[str]) -> str:

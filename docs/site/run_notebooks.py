@@ -21,14 +21,31 @@ def outputs(cells: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         printed, made = io.StringIO(), []
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
             exec(compile(tree, f"cell {count}", "exec"), names)
-            value = eval(compile(ast.Expression(last.value), f"cell {count}", "eval"), names) if last else None
+            value = (
+                eval(compile(ast.Expression(last.value), f"cell {count}", "eval"), names)
+                if last
+                else None
+            )
         if printed.getvalue():
-            made.append({"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(True)})
+            made.append(
+                {
+                    "name": "stdout",
+                    "output_type": "stream",
+                    "text": printed.getvalue().splitlines(True),
+                }
+            )
         if value is not None:
             data = {"text/plain": repr(value).splitlines(True)}
             if hasattr(value, "to_html"):
                 data["text/html"] = value.to_html().splitlines(True)
-            made.append({"data": data, "execution_count": count, "metadata": {}, "output_type": "execute_result"})
+            made.append(
+                {
+                    "data": data,
+                    "execution_count": count,
+                    "metadata": {},
+                    "output_type": "execute_result",
+                }
+            )
         found.append(made)
     return found
 

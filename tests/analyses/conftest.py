@@ -37,10 +37,11 @@ def words_of(language: str) -> Words:
 
 
 def in_words(result: AnalysisResult) -> dict[str, Finding]:
-    """The findings and the verdict of a result by key, each of them put into words in both languages on the way.
+    """The findings and the verdict of a result by key, each of them put into words in both
+    languages on the way.
 
-    A wording, with what follows it, must use exactly the values that the finding brings: one more is an error, one less
-    says too little.
+    A wording, with what follows it, must use exactly the values that the finding brings: one more
+    is an error, one less says too little.
     Captions, columns and metrics must have words too.
     """
     everything = [*result.findings, *([result.verdict] if result.verdict is not None else [])]
@@ -48,8 +49,13 @@ def in_words(result: AnalysisResult) -> dict[str, Finding]:
         for finding in everything:
             wording = words.find(finding.key)
             assert words.say(finding) and wording is not None
-            below = placeholders(words.find(finding.key.replace(".verdict_", ".next_")) or "") - COMMANDS
-            assert placeholders(wording) | below == set(finding.values), f"{finding.key} in {words.language}.yaml"
+            below = (
+                placeholders(words.find(finding.key.replace(".verdict_", ".next_")) or "")
+                - COMMANDS
+            )
+            assert placeholders(wording) | below == set(finding.values), (
+                f"{finding.key} in {words.language}.yaml"
+            )
         _names(result, words)
     return {finding.key: finding for finding in everything}
 
@@ -67,7 +73,9 @@ def _names(result: AnalysisResult, words: Words) -> None:
             known = [words.find(f"{place}.{column}") for place in places]
             assert any(known), f"column {column} of {result.name}.{name} in {words.language}.yaml"
     for metric in result.metrics:
-        assert words.metric(metric.removesuffix("_low").removesuffix("_high")), f"{metric} in {words.language}.yaml"
+        assert words.metric(metric.removesuffix("_low").removesuffix("_high")), (
+            f"{metric} in {words.language}.yaml"
+        )
 
 
 def placeholders(wording: str) -> set[str]:

@@ -1,4 +1,5 @@
-"""Intervals per item and what a judge may decide alone: by what, how much, what is promised, and what is too little."""
+"""Intervals per item and what a judge may decide alone: by what, how much, what is promised, and
+what is too little."""
 
 from typing import Any
 
@@ -26,11 +27,18 @@ def split(rng: Rng, n: int = 200, wrong: float = 0.0) -> tuple[Any, Any, Any]:
 
 def test_the_sure_half_is_decided_alone_and_the_other_goes_to_people(rng: Rng) -> None:
     verdicts, labels, confidence = split(rng)
-    told, said = tell(verdict_table("pass_fail", verdicts, labels, confidence=confidence, selection="all"), alone.tell)
+    told, said = tell(
+        verdict_table("pass_fail", verdicts, labels, confidence=confidence, selection="all"),
+        alone.tell,
+    )
     values = said["alone.share"].values
     assert (values["share"], values["people"]) == (0.5, 100)
     assert values["limit"] == Finding("alone.limit_confidence", {"threshold": 0.9})
-    assert values["least"] == told.figures["alone.agreement"].low == pytest.approx(lower_limit(100, 100, 0.95))
+    assert (
+        values["least"]
+        == told.figures["alone.agreement"].low
+        == pytest.approx(lower_limit(100, 100, 0.95))
+    )
     assert "alone.like_labelled" not in said
 
 
@@ -38,7 +46,9 @@ def test_what_is_promised_of_chosen_labels_holds_for_items_like_them_only(rng: R
     verdicts, labels, confidence = split(rng, 400)
     labels[300:] = np.nan
     for selection, limited in (("unknown", True), ("by_verdict", True), ("random", False)):
-        table = verdict_table("pass_fail", verdicts, labels, confidence=confidence, selection=selection)
+        table = verdict_table(
+            "pass_fail", verdicts, labels, confidence=confidence, selection=selection
+        )
         assert ("alone.like_labelled" in tell(table, alone.tell)[1]) == limited
 
 
@@ -52,7 +62,9 @@ def test_doubt_is_taken_from_repeats_orders_or_the_distance_from_the_middle(rng:
         ("numeric", steps, np.where(np.arange(200) < 100, steps, 5 - steps), "distance"),
     ):
         fields = {"scale": (0, 5)} if kind == "numeric" else {}
-        told, said = tell(verdict_table(kind, said_of, people, selection="all", **fields), alone.tell)  # type: ignore[arg-type]
+        told, said = tell(
+            verdict_table(kind, said_of, people, selection="all", **fields), alone.tell
+        )  # type: ignore[arg-type]
         assert said["alone.share"].values["limit"].key == f"alone.limit_{source}"
         assert told.figures["alone.share"].value == 0.5
 
@@ -72,12 +84,20 @@ def test_where_people_have_no_majority_no_verdict_agrees(rng: Rng) -> None:
     other = np.where(np.arange(100) < 40, 1 - labels, labels)
     said = tell(verdict_table("pass_fail", labels, {"a": labels, "b": other}), alone.tell)[1]
     assert said["alone.none_whole"].values["wrong"] == 40
-    more = said["alone.none_whole"].values["more"]  # the judge errs nowhere: who is right is not settled
-    assert more.key == "alone.more_split_settles" and (more.values["split"], more.values["against"]) == (40, 0)
+    more = said["alone.none_whole"].values[
+        "more"
+    ]  # the judge errs nowhere: who is right is not settled
+    assert more.key == "alone.more_split_settles" and (
+        more.values["split"],
+        more.values["against"],
+    ) == (40, 0)
     wrong = np.where(np.arange(100) >= 70, 1 - labels, labels)
     said = tell(verdict_table("pass_fail", wrong, {"a": labels, "b": other}), alone.tell)[1]
     more = said["alone.none_whole"].values["more"]
-    assert more.key == "alone.more_split_vain" and (more.values["against"], more.values["rest"]) == (30, 60)
+    assert more.key == "alone.more_split_vain" and (
+        more.values["against"],
+        more.values["rest"],
+    ) == (30, 60)
 
 
 def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised() -> None:
@@ -87,7 +107,10 @@ def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised()
         truth = rng.uniform(10, 90, 400)
         verdicts = np.clip(truth + rng.normal(0, 5, 400), 0, 100)
         labels = np.where(np.arange(400) < 60, truth, np.nan)
-        table, told = verdict_table("numeric", verdicts, labels, scale=(0, 100), selection="random"), Told()
+        table, told = (
+            verdict_table("numeric", verdicts, labels, scale=(0, 100), selection="random"),
+            Told(),
+        )
         alone.tell(table.of("judge", "quality"), told, CheckOptions())
         reach = next(n.values["reach"] for n in told.notes if n.key == "alone.reach")
         inside.append(np.mean(np.abs(truth[60:] - verdicts[60:]) <= reach))

@@ -33,81 +33,135 @@ def answer(table: VerdictTable, **options: Any) -> JudgeCheck:
     return only
 
 
-def judged(verdicts: Any, labels: Any = LABELS, items: Mapping[str, Any] | None = None) -> VerdictTable:
+def judged(
+    verdicts: Any, labels: Any = LABELS, items: Mapping[str, Any] | None = None
+) -> VerdictTable:
     return verdict_table("pass_fail", verdicts, labels, {"text": TEXTS} if items is None else items)
 
 
 GOOD = noisy(LABELS, 0.05)
 CHOICES = np.vstack([GOOD, GOOD])
-FIRST = np.vstack([np.zeros(N), np.ones(N)])  # the first place holds the first output as given, the second swapped
+FIRST = np.vstack(
+    [np.zeros(N), np.ones(N)]
+)  # the first place holds the first output as given, the second swapped
 HOLES = np.where(np.arange(N) < 50, np.nan, GOOD)
 CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     "good": (lambda: judged(GOOD), "believed", "supported"),
     "coin": (lambda: judged(noisy(LABELS, 0.5, 3)), "coin", "refuted"),
     "a short coin": (
-        lambda: verdict_table("pass_fail", noisy(LABELS, 0.4, 9)[:24], LABELS[:24]), "coin_open", "undecided",
+        lambda: verdict_table("pass_fail", noisy(LABELS, 0.4, 9)[:24], LABELS[:24]),
+        "coin_open",
+        "undecided",
     ),
     "constant": (lambda: judged(np.ones(N)), "constant", "refuted"),
     "reversed": (lambda: judged(1 - GOOD), "reversed", "refuted"),
-    "weak": (lambda: judged(np.where(np.arange(N) % 5 < 2, 1 - LABELS, LABELS)), "below", "refuted"),
+    "weak": (
+        lambda: judged(np.where(np.arange(N) % 5 < 2, 1 - LABELS, LABELS)),
+        "below",
+        "refuted",
+    ),
     "equal to the labels": (lambda: judged(LABELS), "limited", "supported"),
-    "copied": (lambda: verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)), "identical", "undecided"),
+    "copied": (
+        lambda: verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)),
+        "identical",
+        "undecided",
+    ),
     "copied grades": (
-        lambda: verdict_table("numeric", GRADES[:30], GRADES[:30], {"text": TEXTS[:30]}), "identical", "undecided",
+        lambda: verdict_table("numeric", GRADES[:30], GRADES[:30], {"text": TEXTS[:30]}),
+        "identical",
+        "undecided",
     ),
     "nothing read": (lambda: judged(np.full(N, np.nan)), "no_verdicts", "undecided"),
     "no labels": (lambda: judged(GOOD, ()), "no_labels", "undecided"),
     "no label on what is judged": (
-        lambda: judged(np.where(np.arange(N) < 60, GOOD, np.nan), np.where(np.arange(N) < 60, np.nan, LABELS)),
-        "nothing_common", "undecided",
+        lambda: judged(
+            np.where(np.arange(N) < 60, GOOD, np.nan), np.where(np.arange(N) < 60, np.nan, LABELS)
+        ),
+        "nothing_common",
+        "undecided",
     ),
     "one class": (lambda: judged(GOOD, np.zeros(N)), "one_class", "undecided"),
     "few": (lambda: verdict_table("pass_fail", GOOD[:12], LABELS[:12]), "few", "undecided"),
     "few texts, often repeated": (
-        lambda: judged(GOOD, items={"text": TEXTS, "group": [f"g{n % 5}" for n in range(N)]}), "few", "undecided",
+        lambda: judged(GOOD, items={"text": TEXTS, "group": [f"g{n % 5}" for n in range(N)]}),
+        "few",
+        "undecided",
     ),
     "many are missing": (lambda: judged(HOLES), "missing", "undecided"),
     "no texts": (lambda: judged(GOOD, items={}), "no_texts", "undecided"),
     "a word counter": (
-        lambda: judged(LABELS_OF_A_WORD, LABELS_OF_A_WORD_AND_LUCK), "follows", "undecided",
+        lambda: judged(LABELS_OF_A_WORD, LABELS_OF_A_WORD_AND_LUCK),
+        "follows",
+        "undecided",
     ),
     "one of three people is its copy": (
-        lambda: judged(GOOD, {"ana": LABELS, "ben": noisy(LABELS, 0.05, 3), "eva": GOOD}), "reason", "undecided",
+        lambda: judged(GOOD, {"ana": LABELS, "ben": noisy(LABELS, 0.05, 3), "eva": GOOD}),
+        "reason",
+        "undecided",
     ),
     "a column": (
-        lambda: judged(SYSTEM, noisy(SYSTEM, 0.1, 6), {"text": TEXTS, "system": ["AB"[int(s)] for s in SYSTEM]}),
-        "column", "undecided",
+        lambda: judged(
+            SYSTEM, noisy(SYSTEM, 0.1, 6), {"text": TEXTS, "system": ["AB"[int(s)] for s in SYSTEM]}
+        ),
+        "column",
+        "undecided",
     ),
-    "always the first": (lambda: verdict_table("pairwise", FIRST, LABELS, PAIR), "first", "refuted"),
+    "always the first": (
+        lambda: verdict_table("pairwise", FIRST, LABELS, PAIR),
+        "first",
+        "refuted",
+    ),
     "one order": (lambda: verdict_table("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
-    "both orders": (lambda: verdict_table("pairwise", CHOICES, LABELS, PAIR), "believed", "supported"),
+    "both orders": (
+        lambda: verdict_table("pairwise", CHOICES, LABELS, PAIR),
+        "believed",
+        "supported",
+    ),
     "grades": (
         lambda: verdict_table("numeric", GRADES + NOISE / 2, GRADES, {"text": TEXTS}),
-        "believed", "supported",
+        "believed",
+        "supported",
     ),
     "grades that stand in the texts": (
-        lambda: verdict_table("numeric", GRADES + NOISE / 2, GRADES, {
-            "text": [f"{TEXTS[i]} Their grade was {GRADES[i]:.0f}, as in 2024." for i in range(N)],
-        }),
-        "surface", "undecided",
+        lambda: verdict_table(
+            "numeric",
+            GRADES + NOISE / 2,
+            GRADES,
+            {
+                "text": [
+                    f"{TEXTS[i]} Their grade was {GRADES[i]:.0f}, as in 2024." for i in range(N)
+                ],
+            },
+        ),
+        "surface",
+        "undecided",
     ),
     "numbers of rows": (
         lambda: replace(
             verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": TEXTS}),
             problems=(Finding("table.counts_rows", {"judge": "judge", "values": ["0", "1"]}),),
         ),
-        "reason", "undecided",
+        "reason",
+        "undecided",
     ),
     "grades in the order of the labels": (
-        lambda: verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": SHUFFLED}),
-        "believed", "supported",
+        lambda: verdict_table(
+            "numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": SHUFFLED}
+        ),
+        "believed",
+        "supported",
     ),
     "random grades": (
-        lambda: verdict_table("numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}),
-        "coin", "refuted",
+        lambda: verdict_table(
+            "numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}
+        ),
+        "coin",
+        "refuted",
     ),
-}  # fmt: skip
-SHUFFLED = np.random.default_rng(102).permutation(TEXTS).tolist()  # nothing foretells these labels from these texts
+}
+SHUFFLED = (
+    np.random.default_rng(102).permutation(TEXTS).tolist()
+)  # nothing foretells these labels from these texts
 NOISE = np.random.default_rng(6).normal(0, 9, N)
 LABELS_OF_A_WORD = np.array([float("river" in text) for text in TEXTS])
 LABELS_OF_A_WORD_AND_LUCK = noisy(LABELS_OF_A_WORD, 0.08, 2)
@@ -119,7 +173,10 @@ GRADES = np.random.default_rng(7).uniform(0, 100, N)
 def test_each_judge_is_called_what_it_is(called: str) -> None:
     table, key, standing = CALLED[called]
     found = answer(table())
-    assert (found.verdict.key.removeprefix("check.verdict_"), found.standing) == (key, standing), found.verdict
+    assert (found.verdict.key.removeprefix("check.verdict_"), found.standing) == (
+        key,
+        standing,
+    ), found.verdict
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -132,10 +189,15 @@ def test_every_first_and_second_line_has_its_words(called: str, language: str) -
         assert "[" not in words.say(sentence).split()[0] and "{" not in words.say(sentence)
 
 
-def test_a_good_judge_that_equals_a_person_on_forty_items_is_believed_and_asked_who_labelled() -> None:
+def test_a_good_judge_that_equals_a_person_on_forty_items_is_believed_and_asked_who_labelled() -> (
+    None
+):
     labels = np.random.default_rng(3).permutation(np.tile([0.0, 1.0], 20))
     found = answer(judged(labels, labels, {"text": TEXTS[:40]}))
-    assert (found.verdict.key, found.standing) == ("check.verdict_limited", "supported"), found.verdict
+    assert (found.verdict.key, found.standing) == (
+        "check.verdict_limited",
+        "supported",
+    ), found.verdict
     (note,) = (each for each in found.told.notes if each.weight is Weight.LIMITS)
     assert note.key == "people.same_as_judge" and note.values["n"] == 40
     said = words_of("en").say(note)
@@ -148,17 +210,27 @@ def several_criteria(agreed: Sequence[np.ndarray], n: int = N) -> VerdictTable:
         verdict_table("pass_fail", verdicts, LABELS[:n], {"text": TEXTS[:n]}, criterion=f"c{k}")
         for k, verdicts in enumerate(agreed)
     ]
-    verdicts, labels = (pd.concat([getattr(each, name) for each in tables]) for name in ("verdicts", "labels"))
-    return replace(tables[0], verdicts=verdicts.reset_index(drop=True), labels=labels.reset_index(drop=True))
+    verdicts, labels = (
+        pd.concat([getattr(each, name) for each in tables]) for name in ("verdicts", "labels")
+    )
+    return replace(
+        tables[0], verdicts=verdicts.reset_index(drop=True), labels=labels.reset_index(drop=True)
+    )
 
 
 def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are() -> None:
-    """A verdict that is just enough for one answer is not enough as one of six, be they of judges or of criteria."""
+    """A verdict that is just enough for one answer is not enough as one of six, be they of judges
+    or of criteria."""
     just = np.where(np.random.default_rng(0).permutation(N) < 25, 1 - LABELS, LABELS)
     alone = answer(judged(just))
     assert alone.standing == "supported" and 0.4 < alone.told.figures["agreement.kappa"].low < 0.43
-    of_judges = check(judged({f"j{k}": just if k == 0 else noisy(LABELS, 0.5, k) for k in range(6)}), CheckOptions())
-    of_criteria = check(several_criteria([just, *(noisy(LABELS, 0.5, k) for k in range(1, 6))]), CheckOptions())
+    of_judges = check(
+        judged({f"j{k}": just if k == 0 else noisy(LABELS, 0.5, k) for k in range(6)}),
+        CheckOptions(),
+    )
+    of_criteria = check(
+        several_criteria([just, *(noisy(LABELS, 0.5, k) for k in range(1, 6))]), CheckOptions()
+    )
     for result in (of_judges, of_criteria):
         first = result.judges[0]
         assert (first.verdict.key, first.verdict.values["among"]) == ("check.verdict_several", 6)
@@ -167,15 +239,21 @@ def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are
     unlabelled = several_criteria([just] * 6)
     kept = unlabelled.labels[unlabelled.labels["criterion"] == "c0"]
     first, *others = check(replace(unlabelled, labels=kept), CheckOptions()).judges
-    assert first.standing == "supported" and {each.verdict.key for each in others} == {"check.verdict_no_labels"}
+    assert first.standing == "supported" and {each.verdict.key for each in others} == {
+        "check.verdict_no_labels"
+    }
 
 
 def test_what_a_judge_decides_alone_holds_for_all_criteria_together() -> None:
     asked = []
     for n in (1, 5):
         result = check(several_criteria([GOOD] * n), CheckOptions(alpha=0.2))
-        assert all(each.standing == "supported" for each in result.judges)  # a good judge keeps its yes
-        asked += [n.values["confidence"] for n in result.judges[0].told.notes if "alone.whole" in n.key]
+        assert all(
+            each.standing == "supported" for each in result.judges
+        )  # a good judge keeps its yes
+        asked += [
+            n.values["confidence"] for n in result.judges[0].told.notes if "alone.whole" in n.key
+        ]
     assert asked == pytest.approx([0.95, 0.99])
 
 
@@ -186,7 +264,10 @@ def test_what_is_asked_for_can_be_more() -> None:
 
 def test_an_order_is_not_called_alike_where_the_judge_is_a_coin() -> None:
     said = words_of("en").say(answer(CALLED["random grades"][0]()).verdict)
-    assert "needed (the default, `--least`); its verdicts on 120 items and one person's labels have a" in said
+    assert (
+        "needed (the default, `--least`); its verdicts on 120 items and one person's labels have a"
+        in said
+    )
 
 
 COINS = {
@@ -222,18 +303,27 @@ def test_what_is_said_of_a_coin_is_what_its_interval_shows(case: str) -> None:
 def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> None:
     table = judged(GOOD)
     turned = VerdictTable(
-        table.kind, table.verdicts, table.labels[::-1], table.items[::-1], categories=table.categories
+        table.kind,
+        table.verdicts,
+        table.labels[::-1],
+        table.items[::-1],
+        categories=table.categories,
     )
     assert digests(table) == digests(turned)
     other = judged(GOOD, noisy(LABELS, 0.01, 1), {"text": [*TEXTS[:-1], "another text"]})
-    assert digests(other)["labels"] != digests(table)["labels"] and digests(other)["items"] != digests(table)["items"]
+    assert (
+        digests(other)["labels"] != digests(table)["labels"]
+        and digests(other)["items"] != digests(table)["items"]
+    )
     assert digests(other)["judges"] == digests(table)["judges"]
 
 
 @pytest.mark.parametrize("form", ["by id", "without ids", "choices"])
 def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
     side = np.array(["A", "B"])
-    rows = pd.DataFrame({"id": [f"i{n}" for n in range(N)], "text": TEXTS, "judge": noisy(LABELS, 0.2, 3)})
+    rows = pd.DataFrame(
+        {"id": [f"i{n}" for n in range(N)], "text": TEXTS, "judge": noisy(LABELS, 0.2, 3)}
+    )
     rows["ana"], rows["ben"] = LABELS, noisy(LABELS, 0.1, 4)
     rows["length"] = rows["text"].str.len()
     options = TableOptions(judge=("judge",), human=("ana", "ben"), text=("text",))
@@ -243,13 +333,18 @@ def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
         both = [rows.assign(other=TEXTS[::-1], order=order) for order in ("as_given", "swapped")]
         rows = pd.concat([part.assign(judge=side[part["judge"].astype(int)]) for part in both])
         rows[["ana", "ben"]] = side[rows[["ana", "ben"]].astype(int)]
-        options = TableOptions(judge=("judge",), human=("ana", "ben"), text=("text", "other"), choices="given")
+        options = TableOptions(
+            judge=("judge",), human=("ana", "ben"), text=("text", "other"), choices="given"
+        )
     results = [
         check(read_table([table.reset_index(drop=True)], options), CheckOptions())
         for table in (rows, rows.sample(frac=1, random_state=1))
     ]
     (one,), (other,) = (result.judges for result in results)
-    assert one.told.figures == other.told.figures and (one.verdict, one.rival) == (other.verdict, other.rival)
+    assert one.told.figures == other.told.figures and (one.verdict, one.rival) == (
+        other.verdict,
+        other.rival,
+    )
     assert len(one.told.figures) > 10 and "surface.accuracy" in one.told.figures
 
 
@@ -258,27 +353,43 @@ def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothin
     (now,) = check(new, CheckOptions(), old).judges
     assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 1
     assert "drift.verdicts_higher" in {noted.key for noted in now.told.notes}
-    for table, waits in ((new, False), (verdict_table("pass_fail", GOOD, LABELS), True)):  # the second has no texts
+    for table, waits in (
+        (new, False),
+        (verdict_table("pass_fail", GOOD, LABELS), True),
+    ):  # the second has no texts
         said = {noted.key for noted in answer(table, alpha=0.2).told.notes}
         assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
-def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(language: str) -> None:
-    people = {rater: GRADES + np.random.default_rng(n).normal(0, 4, N) for n, rater in enumerate(("ana", "ben", "eva"))}
-    table = verdict_table("numeric", GRADES + NOISE / 3 + 20, people, {"text": TEXTS}, scale=(-50, 150))
+def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(
+    language: str,
+) -> None:
+    people = {
+        rater: GRADES + np.random.default_rng(n).normal(0, 4, N)
+        for n, rater in enumerate(("ana", "ben", "eva"))
+    }
+    table = verdict_table(
+        "numeric", GRADES + NOISE / 3 + 20, people, {"text": TEXTS}, scale=(-50, 150)
+    )
     off = answer(replace(table, selection="all"))
     limits = [noted for noted in off.told.notes if noted.weight is Weight.LIMITS]
-    assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values["limits"] == 1
+    assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values[
+        "limits"
+    ] == 1
     line = limits[0].values["conversion"]
     assert line.slope == 1 and line.shift == pytest.approx(-20, abs=1)
     faces = next(n for n in off.told.notes if n.key == "check.faces").values["faces"]
-    assert {"people.face_ceiling", "systems.face_mean", "alone.face_reach"} <= {face.key for face in faces}
+    assert {"people.face_ceiling", "systems.face_mean", "alone.face_reach"} <= {
+        face.key for face in faces
+    }
     ceiling = next(face.values for face in faces if face.key == "people.face_ceiling")
     assert ceiling["converted"] > ceiling["judge"] + 0.1
     words = words_of(language)
     words.strict = True
-    assert f"− {-line.shift:.1f}".replace(".", "," if language == "pt" else ".") in words.say(limits[0])
+    assert f"− {-line.shift:.1f}".replace(".", "," if language == "pt" else ".") in words.say(
+        limits[0]
+    )
     assert all(map(words.say, faces))
     # What is wrong for another reason than the grades' level stays a limit of its own.
     loose = np.where(np.arange(N) % 4, 20, 45) + GRADES

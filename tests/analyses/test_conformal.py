@@ -1,4 +1,5 @@
-"""Promises on simulated judges: intervals hold on other texts, and so does what is decided alone; few are refused."""
+"""Promises on simulated judges: intervals hold on other texts, and so does what is decided alone;
+few are refused."""
 
 import asyncio
 from functools import partial
@@ -24,8 +25,11 @@ from undogmatic.records.records import Item, ScoreDistribution, Verdict
 analyse = partial(analysed, "conformal")
 
 
-def simulated(n: int, spread: dict[str, float], half_width: float | None = None, paired: bool = False) -> LongTable:
-    """n texts per condition; the error is normal with the condition's standard deviation, clipped to the scale."""
+def simulated(
+    n: int, spread: dict[str, float], half_width: float | None = None, paired: bool = False
+) -> LongTable:
+    """n texts per condition; the error is normal with the condition's standard deviation, clipped
+    to the scale."""
     draw, rows = np.random.default_rng(5), []
     for condition, sd in spread.items():
         for k in range(n):
@@ -40,9 +44,12 @@ def simulated(n: int, spread: dict[str, float], half_width: float | None = None,
 
 def test_coverage_of_all_methods_is_near_nominal_on_texts_not_fitted_on() -> None:
     result = analyse(simulated(2000, {"easy": 2.0, "hard": 12.0}, half_width=1.0))
-    assert result.of("coverage.split coverage.ranges coverage.mondrian") == pytest.approx([0.9] * 3, abs=0.02)
+    assert result.of("coverage.split coverage.ranges coverage.mondrian") == pytest.approx(
+        [0.9] * 3, abs=0.02
+    )
     table = result.tables["coverage"].set_index(["method", "group"])
-    # One reach for all is too wide for the easy texts and too narrow for the hard; groups of their own mend it.
+    # One reach for all is too wide for the easy texts and too narrow for the hard; groups of their
+    # own mend it.
     assert table.loc[("split", "easy"), "coverage"] > 0.98
     assert table.loc[("split", "hard"), "coverage"] < 0.85
     for group, sd in (("easy", 2.0), ("hard", 12.0)):
@@ -66,9 +73,12 @@ def test_labels_that_are_levels_give_intervals_that_end_on_levels() -> None:
     draw = np.random.default_rng(1)
     labels = draw.choice([0, 25, 50, 75, 100], 400).astype(float)
     scores = np.clip(labels + draw.normal(0, 4, 400), 0, 100)
-    judged = labelled_run([(label, score, {}) for label, score in zip(labels, scores.tolist(), strict=True)])
+    judged = labelled_run(
+        [(label, score, {}) for label, score in zip(labels, scores.tolist(), strict=True)]
+    )
     result = analyse(judged, by=None, ordinal=True)
-    # An error is hardly ever half a step, so the right level stands alone, and nothing is lost by it.
+    # An error is hardly ever half a step, so the right level stands alone, and nothing is lost by
+    # it.
     assert result["coverage.split"] > 0.97 and result["width.split"] < 5
 
 
@@ -79,16 +89,28 @@ def test_the_split_keeps_pairs_together_and_does_not_depend_on_the_order() -> No
     assert first.mean() == pytest.approx(0.3, abs=0.03)
     assert (drawn(names[::-1], 0.3, 0) == first[::-1]).all()
     assert (drawn(names, 0.3, 1) != first).any()
-    # `coverage` refuses ids that were fitted on, so a result is the proof; the parts are whole pairs.
+    # `coverage` refuses ids that were fitted on, so a result is the proof; the parts are whole
+    # pairs.
     assert analyse(simulated(100, {"a": 5.0}, paired=True), by=None).says["parts"]["fit"] % 2 == 0
 
 
 def test_what_a_user_can_get_wrong() -> None:
     judged = simulated(20, {"a": 5.0})
-    refuses(ConfigError, r"`analysis\.by` is 'court'; there are: condition", "conformal", judged, by="court")
+    refuses(
+        ConfigError,
+        r"`analysis\.by` is 'court'; there are: condition",
+        "conformal",
+        judged,
+        by="court",
+    )
     refuses(DataError, "which is no level", "conformal", judged, ordinal=True)
     refuses(ConfigError, "nominal", "conformal", nominal=1.5)
-    refuses(Unsuited, "condition_labels", "conformal", LongTable(judged.frame.assign(label=np.nan), rubric()))
+    refuses(
+        Unsuited,
+        "condition_labels",
+        "conformal",
+        LongTable(judged.frame.assign(label=np.nan), rubric()),
+    )
     truths: dict[str, Any] = {"reference": "x", "condition_labels": {"a": 5.0}}
     refuses(ConfigError, "give one of them", "conformal", judged, **truths)
     refuses(ConfigError, r"analysis\.rate", "escalation", rate=1.5)
@@ -110,8 +132,11 @@ def test_texts_that_belong_together_widen_the_band_of_a_valid_fit() -> None:
 alone = partial(analysed, "escalation")
 
 
-def doubting(n: int, knows: bool, seed: int = 1, labels: tuple[float, float] = (0, 100), **item: Any) -> LongTable:
-    """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or nothing but chance."""
+def doubting(
+    n: int, knows: bool, seed: int = 1, labels: tuple[float, float] = (0, 100), **item: Any
+) -> LongTable:
+    """Errors up to 40 points; the confidence is what is left of 100 after twice the error, or
+    nothing but chance."""
     draw, rows = np.random.default_rng(seed), []
     for _ in range(n):
         label, error = float(draw.uniform(*labels)), float(draw.uniform(-40, 40))
@@ -132,11 +157,16 @@ def test_a_judge_that_knows_its_errors_may_decide_some_texts_alone() -> None:
 
 def test_what_one_score_for_all_texts_would_be_promised_is_no_merit_of_the_judge() -> None:
     result = alone(doubting(300, knows=True, labels=(45, 55)))
-    assert result.ruled == ("constant", "undecided") and "threshold" not in result.numbers and result["share"] == 0
+    assert (
+        result.ruled == ("constant", "undecided")
+        and "threshold" not in result.numbers
+        and result["share"] == 0
+    )
     assert result.says["verdict_constant"]["always"] == 1
     items = result.result.items
     assert items is not None and not items["decided"].any()
-    # Where most labels are alike, a judge that finds the others on which one score fails is worth something.
+    # Where most labels are alike, a judge that finds the others on which one score fails is worth
+    # something.
     draw = np.random.default_rng(3)
     labels = np.where(draw.random(600) < 0.06, 90.0, 5.0).tolist()
     rows = [(label, label, {"confidence": float(draw.uniform(0, 100))}) for label in labels]
@@ -184,7 +214,10 @@ def test_texts_of_one_precedent_are_one_unit_and_without_doubt_or_truth_it_says_
 
 
 def test_selective_takes_a_promise_from_a_run_that_made_one_only() -> None:
-    put(Path("texts.jsonl"), ({"id": f"t{n}", "text": made_up(30, str(n)), "label": 50.0} for n in range(40)))
+    put(
+        Path("texts.jsonl"),
+        ({"id": f"t{n}", "text": made_up(30, str(n)), "label": 50.0} for n in range(40)),
+    )
 
     def run(name: str, *more: str) -> str:
         run_in(Path(name), compose_config([*TEXTS, "engine.cache=false", *more]))
@@ -194,13 +227,19 @@ def test_selective_takes_a_promise_from_a_run_that_made_one_only() -> None:
     with pytest.raises(ConfigError, match="without analysis=escalation"):
         run("a", *selective, f"judge.rules.guaranteed={{run: {run('plain', 'analysis=none')}}}")
     with pytest.raises(ConfigError, match="could promise no threshold"):
-        run("b", *selective, f"judge.rules.guaranteed={{run: {run('doubtless', 'analysis=escalation')}}}")
+        run(
+            "b",
+            *selective,
+            f"judge.rules.guaranteed={{run: {run('doubtless', 'analysis=escalation')}}}",
+        )
 
 
 def test_selective_keeps_the_promise() -> None:
     found = []
     for doubt in (10.0, 60.0, None):
-        cheap = FixedJudge(Verdict(score=20.0, confidence=None if doubt is None else 100 - doubt), "cheap")
+        cheap = FixedJudge(
+            Verdict(score=20.0, confidence=None if doubt is None else 100 - doubt), "cheap"
+        )
         judge = SelectiveJudge(cheap, FixedJudge(Verdict(score=90.0), "dear"), rubric(), Rules())
         judge.promise = ("confidence", 40.0)
         decided = asyncio.run(judge.judge(Item(id="a", text="t")))
@@ -211,7 +250,12 @@ def test_selective_keeps_the_promise() -> None:
 
 @pytest.mark.parametrize("measure", get_args(Measure))
 def test_the_judge_and_the_analysis_read_doubt_alike(measure: Measure) -> None:
-    fields: dict[str, Any] = {"interval": (10.0, 35.0), "confidence": 81.0, "doubt": 0.4, "uncertainty": "medium"}
+    fields: dict[str, Any] = {
+        "interval": (10.0, 35.0),
+        "confidence": 81.0,
+        "doubt": 0.4,
+        "uncertainty": "medium",
+    }
     fields["distribution"] = ScoreDistribution(values=(0.0, 100.0), probabilities=(0.3, 0.7))
     read = measured(labelled_run([(None, 20.0, fields)]).frame)[measure]
     assert read.tolist() == [doubt_of(Verdict(score=20.0, **fields), measure)]

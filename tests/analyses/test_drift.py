@@ -1,4 +1,5 @@
-"""What a check tells of verdicts beside earlier ones, and where the variance of verdicts comes from."""
+"""What a check tells of verdicts beside earlier ones, and where the variance of verdicts comes
+from."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ from undogmatic.records.results import Weight
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
 
-LANGUAGES = [Words(code, [Path(drift.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
+LANGUAGES = [
+    Words(code, [Path(drift.__file__).with_suffix(".texts.yaml")], strict=True)
+    for code in ("en", "pt")
+]
 N = 200
 TEXTS = [f"text {n}" for n in range(N)]
 
@@ -36,7 +40,9 @@ def keys(told: Told) -> dict[str, Weight]:
     return {noted.key.removeprefix("drift."): noted.weight for noted in told.notes}
 
 
-def table(verdicts: Any, labels: Any = (), texts: Any = TEXTS, kind: Any = "pass_fail", **fields: Any) -> VerdictTable:
+def table(
+    verdicts: Any, labels: Any = (), texts: Any = TEXTS, kind: Any = "pass_fail", **fields: Any
+) -> VerdictTable:
     return verdict_table(kind, verdicts, labels, {"text": texts}, **fields)
 
 
@@ -57,7 +63,10 @@ def test_a_copy_of_the_earlier_file_does_not_show_that_the_judge_was_asked_again
     before = rng.uniform(0, 100, N)
     now = before + (np.arange(N) < moved) * 0.001
     told = tell(table(now, kind="numeric"), table(before, kind="numeric"), margin=5.0)
-    assert "verdicts_kept" in keys(told) and [key for key in told.not_examined if key == "drift.asked"] == asked
+    assert (
+        "verdicts_kept" in keys(told)
+        and [key for key in told.not_examined if key == "drift.asked"] == asked
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +98,9 @@ def test_choices_without_an_order_change_without_a_direction(rng) -> None:
 
 def test_scores_that_were_shuffled_are_kept_on_average_alone(rng) -> None:
     before = rng.normal(50, 10, N)
-    told = tell(table(before + rng.normal(0, 4, N), kind="numeric"), table(before, kind="numeric"), margin=2)
+    told = tell(
+        table(before + rng.normal(0, 4, N), kind="numeric"), table(before, kind="numeric"), margin=2
+    )
     assert keys(told) == {"verdicts_mean_kept": Weight.QUALIFIES}
     lower = tell(table(before - 3, kind="numeric"), table(before, kind="numeric"), margin=2)
     assert keys(lower) == {"verdicts_lower": Weight.LIMITS}
@@ -112,7 +123,9 @@ def test_agreement_with_people_is_compared_on_the_same_items(rng, right, margin,
     before, now = flipped(rng, label, 0.1), flipped(rng, label, 1 - right)
     told = tell(table(now), table(before, label), margin=margin)  # labels of either file serve
     assert key in keys(told)
-    assert told.figures["drift.agreement"].value == pytest.approx(np.mean(now == label) - np.mean(before == label))
+    assert told.figures["drift.agreement"].value == pytest.approx(
+        np.mean(now == label) - np.mean(before == label)
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,19 +139,27 @@ def test_agreement_with_people_is_compared_on_the_same_items(rng, right, margin,
         (8, None, 3, "other_no_labels"),
     ],
 )
-def test_other_texts_tell_the_judge_from_the_systems_by_labels(rng, moved, labels_moved, margin, key) -> None:
+def test_other_texts_tell_the_judge_from_the_systems_by_labels(
+    rng, moved, labels_moved, margin, key
+) -> None:
     truth = rng.normal(50, 10, N)
     noise = rng.normal(0, 3, (4, N))
-    labels = [(), ()] if labels_moved is None else [truth + labels_moved + noise[0], truth + noise[1]]
+    labels = (
+        [(), ()] if labels_moved is None else [truth + labels_moved + noise[0], truth + noise[1]]
+    )
     new = table(truth + moved + noise[2], labels[0], [f"{text} again" for text in TEXTS], "numeric")
     told = tell(new, table(truth + noise[3], labels[1], kind="numeric"), margin=margin)
     assert {key, "other_texts"} <= keys(told).keys() and "drift.verdicts" in told.not_examined
     if labels_moved is not None:
-        assert told.figures["drift.beyond_labels"].value == pytest.approx(moved - labels_moved, abs=1)
+        assert told.figures["drift.beyond_labels"].value == pytest.approx(
+            moved - labels_moved, abs=1
+        )
 
 
 @pytest.mark.parametrize(("shift", "key"), [(0, "other_apart"), (8, "other_judge")])
-def test_the_judge_itself_has_changed_only_where_texts_that_are_the_same_show_it(rng, shift, key) -> None:
+def test_the_judge_itself_has_changed_only_where_texts_that_are_the_same_show_it(
+    rng, shift, key
+) -> None:
     truth, texts = rng.normal(50, 10, N), list(TEXTS)
     texts[:100] = [f"{text} again" for text in texts[:100]]
     before = truth + rng.normal(0, 3, N)
@@ -173,9 +194,14 @@ def test_what_cannot_be_compared_is_said(rng) -> None:
     assert tell(several, own).not_examined["drift"].key == "drift.no_judge"
     elsewhere = table(verdicts)
     moved = elsewhere.verdicts.assign(item="x" + elsewhere.verdicts["item"])
-    apart = VerdictTable("pass_fail", moved, elsewhere.labels, elsewhere.items, categories=elsewhere.categories)
+    apart = VerdictTable(
+        "pass_fail", moved, elsewhere.labels, elsewhere.items, categories=elsewhere.categories
+    )
     assert tell(own, apart).not_examined["drift"].key == "drift.no_common"
-    levels = [table(verdicts, kind="ordered", categories=names) for names in (("low", "high"), ("bad", "good"))]
+    levels = [
+        table(verdicts, kind="ordered", categories=names)
+        for names in (("low", "high"), ("bad", "good"))
+    ]
     assert tell(*levels).not_examined["drift"].key == "drift.categories"
 
 
@@ -184,23 +210,37 @@ def test_categories_are_matched_by_name_and_judges_and_settings_by_name(rng) -> 
     turned = table(1 - verdicts, kind="unordered", categories=("yes", "no"))
     told = tell(table(verdicts, kind="unordered", categories=("no", "yes")), turned)
     assert told.figures["drift.change"].value == 0
-    both = [table({"a": verdicts, "b": own}, settings={"a": {"model": model}}) for model, own in
-            (("new", verdicts), ("old", 1 - verdicts))]  # fmt: skip
+    both = [
+        table({"a": verdicts, "b": own}, settings={"a": {"model": model}})
+        for model, own in (("new", verdicts), ("old", 1 - verdicts))
+    ]
     several = tell(*both)
-    assert several.figures["drift.change.a.quality"].value == 0 and several.figures["drift.change.b.quality"].value == 1
+    assert (
+        several.figures["drift.change.a.quality"].value == 0
+        and several.figures["drift.change.b.quality"].value == 1
+    )
     assert "settings" in keys(several)
 
 
 def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
-    """Variances 9, 4, 1 and 1: two judges of three repeats each; the judges' own is that of two draws, so fixed."""
+    """Variances 9, 4, 1 and 1: two judges of three repeats each; the judges' own is that of two
+    draws, so fixed."""
     items, both = rng.normal(0, 3, (N, 1, 1)), rng.normal(0, 1, (N, 2, 1))
-    scores = 50 + items + both + np.array([-2, 2]).reshape(1, 2, 1) / np.sqrt(2) + rng.normal(0, 1, (N, 2, 3))
+    scores = (
+        50
+        + items
+        + both
+        + np.array([-2, 2]).reshape(1, 2, 1) / np.sqrt(2)
+        + rng.normal(0, 1, (N, 2, 3))
+    )
     told = Told()
     rejudged = verdict_table("numeric", {"a": scores[:, 0].T, "b": scores[:, 1].T})
     study = drift.variance_of(rejudged, "quality", told, CheckOptions())
     in_words(told)
     truth = {"item": 9, "judge": 4, "item_judge": 1, "repeat": 1}
-    assert {name: told.figures[f"variance.{name}"].value for name in truth} == pytest.approx(truth, rel=0.25)
+    assert {name: told.figures[f"variance.{name}"].value for name in truth} == pytest.approx(
+        truth, rel=0.25
+    )
     assert told.tables["drift.variance"]["share"].sum() == pytest.approx(1)
     assert (
         study is not None
@@ -209,19 +249,31 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
     )
     once = Told()
     drift.variance_of(
-        verdict_table("numeric", {"a": scores[:, 0, 0], "b": scores[:, 1, 0]}), "quality", once, CheckOptions()
+        verdict_table("numeric", {"a": scores[:, 0, 0], "b": scores[:, 1, 0]}),
+        "quality",
+        once,
+        CheckOptions(),
     )
     in_words(once)
     assert "drift.variance_once" in [noted.key for noted in once.notes]
 
 
 @pytest.mark.parametrize(("shape", "facets"), [((3,), ("repeat",)), ((1,), None)])
-def test_one_judge_has_repeats_and_a_single_verdict_has_nothing_to_divide(rng, shape, facets) -> None:
+def test_one_judge_has_repeats_and_a_single_verdict_has_nothing_to_divide(
+    rng, shape, facets
+) -> None:
     told = Told()
     scores = rng.normal(size=(*shape, N))
     study = drift.variance_of(verdict_table("numeric", scores), "quality", told, CheckOptions())
     in_words(told)
-    assert (study and study.facets) == facets and ("variance" in told.not_examined) == (facets is None)
+    assert (study and study.facets) == facets and ("variance" in told.not_examined) == (
+        facets is None
+    )
     choices = Told()
-    assert drift.variance_of(verdict_table("unordered", np.zeros((2, N))), "quality", choices, CheckOptions()) is None
+    assert (
+        drift.variance_of(
+            verdict_table("unordered", np.zeros((2, N))), "quality", choices, CheckOptions()
+        )
+        is None
+    )
     assert choices.not_examined["variance"].key == "drift.no_mean"

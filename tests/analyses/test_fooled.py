@@ -1,4 +1,5 @@
-"""Files of judges without merit that a check once believed, as a user would bring them, and honest ones beside."""
+"""Files of judges without merit that a check once believed, as a user would bring them, and honest
+ones beside."""
 
 from collections.abc import Callable
 
@@ -19,7 +20,9 @@ from undogmatic.report.check import words_of
 N = 100
 RNG = np.random.default_rng(11)
 WORDS = [
-    f"{a}{b}" for a in ("ba", "co", "di", "fu", "ga", "he", "li") for b in ("ron", "sel", "tam", "vor", "mix", "nop")
+    f"{a}{b}"
+    for a in ("ba", "co", "di", "fu", "ga", "he", "li")
+    for b in ("ron", "sel", "tam", "vor", "mix", "nop")
 ]
 TEXTS = [" ".join(RNG.choice(WORDS, 24)) for _ in range(N)]
 OTHERS = [" ".join(RNG.choice(WORDS, 24)) for _ in range(N)]
@@ -31,7 +34,9 @@ PASS = np.array(["fail", "pass"])
 WRONG = int(np.flatnonzero(AS_PEOPLE != CLASS)[0])
 SIDE = np.array(["A", "B"])
 IDS = [f"i{k}" for k in RNG.permutation(N)]
-SIGNS = list("天地人大小中上下来去水火山石田土木金日月年时分秒东西南北春夏秋冬红黄蓝白黑高低长短新旧")
+SIGNS = list(
+    "天地人大小中上下来去水火山石田土木金日月年时分秒东西南北春夏秋冬红黄蓝白黑高低长短新旧"
+)
 SCRIPT = ["".join(RNG.choice(SIGNS, 40)) for _ in range(N)]
 RATERS = np.clip(np.round(GRADE[:, None] / 10 + RNG.normal(0, 1.2, (N, 3))), 0, 10)
 COUNTED = np.arange(N) + RNG.normal(0, 8, N)
@@ -42,18 +47,33 @@ def graded(**columns: object) -> pd.DataFrame:
 
 
 def passed(**columns: object) -> pd.DataFrame:
-    return pd.DataFrame({"id": IDS, "text": TEXTS, "judge": PASS[AS_PEOPLE], "human": PASS[CLASS]} | columns)
+    return pd.DataFrame(
+        {"id": IDS, "text": TEXTS, "judge": PASS[AS_PEOPLE], "human": PASS[CLASS]} | columns
+    )
 
 
 def choices(tail: Callable[[int], tuple[str, str]], chosen: np.ndarray) -> pd.DataFrame:
-    both = [[f"{text} {tail(k)[side]}" for k, text in enumerate(own)] for side, own in enumerate((TEXTS, OTHERS))]
-    rows = pd.DataFrame({"id": IDS, "output_a": both[0], "output_b": both[1], "judge": SIDE[chosen]})
+    both = [
+        [f"{text} {tail(k)[side]}" for k, text in enumerate(own)]
+        for side, own in enumerate((TEXTS, OTHERS))
+    ]
+    rows = pd.DataFrame(
+        {"id": IDS, "output_a": both[0], "output_b": both[1], "judge": SIDE[chosen]}
+    )
     rows["human"] = SIDE[np.where(np.arange(N) % 17 == 0, 1 - chosen, chosen)]
-    return pd.concat([rows.assign(order=order) for order in ("as_given", "swapped")], ignore_index=True)
+    return pd.concat(
+        [rows.assign(order=order) for order in ("as_given", "swapped")], ignore_index=True
+    )
 
 
 def answers(*files: pd.DataFrame, humans: tuple[str, ...] = ("human",)) -> JudgeCheck:
-    texts = ("output_a", "output_b") if "output_a" in files[0] else ("text",) if "text" in files[0] else ()
+    texts = (
+        ("output_a", "output_b")
+        if "output_a" in files[0]
+        else ("text",)
+        if "text" in files[0]
+        else ()
+    )
     choice = "given" if len(texts) > 1 else None
     options = TableOptions(judge=("judge",), human=humans, text=texts, choices=choice)
     (only,) = check(read_table([*files], options), CheckOptions()).judges
@@ -66,19 +86,31 @@ def answers(*files: pd.DataFrame, humans: tuple[str, ...] = ("human",)) -> Judge
 
 OLD, NEW = RNG.integers(10, 99, (2, N))
 AMONG = [
-    f"{text} In {2000 + k % 23} it came to {GRADE[k]} of {100 + 7 * (k % 31)} points." for k, text in enumerate(TEXTS)
+    f"{text} In {2000 + k % 23} it came to {GRADE[k]} of {100 + 7 * (k % 31)} points."
+    for k, text in enumerate(TEXTS)
 ]
 FOOLING: dict[str, tuple[Callable[[], JudgeCheck], str]] = {
-    "a grade among other numbers": (lambda: answers(graded(text=AMONG, judge=GRADE, human=NEAR)), "surface"),
+    "a grade among other numbers": (
+        lambda: answers(graded(text=AMONG, judge=GRADE, human=NEAR)),
+        "surface",
+    ),
     "passed from a number on": (
         lambda: answers(
-            passed(text=[f"{t} Score {OLD[k]}." for k, t in enumerate(TEXTS)], judge=PASS[(OLD > 54).astype(int)])
-            .assign(human=PASS[np.where(CLASS & (np.arange(N) % 8 == 0), OLD <= 54, OLD > 54).astype(int)])
+            passed(
+                text=[f"{t} Score {OLD[k]}." for k, t in enumerate(TEXTS)],
+                judge=PASS[(OLD > 54).astype(int)],
+            ).assign(
+                human=PASS[
+                    np.where(CLASS & (np.arange(N) % 8 == 0), OLD <= 54, OLD > 54).astype(int)
+                ]
+            )
         ),
         "surface",
     ),
     "the larger number": (
-        lambda: answers(choices(lambda k: (f"Score {OLD[k]}.", f"Score {NEW[k]}."), (OLD < NEW).astype(int))),
+        lambda: answers(
+            choices(lambda k: (f"Score {OLD[k]}.", f"Score {NEW[k]}."), (OLD < NEW).astype(int))
+        ),
         "surface",
     ),
     "grades that are the labels": (lambda: answers(graded(judge=GRADE)), "identical"),
@@ -86,18 +118,29 @@ FOOLING: dict[str, tuple[Callable[[], JudgeCheck], str]] = {
     "ranks of the labels": (lambda: answers(graded(judge=pd.Series(GRADE).rank())), "in_step"),
     "the mean of all raters": (
         lambda: answers(
-            graded(judge=RATERS.mean(axis=1).round(2), ana=RATERS[:, 0], ben=RATERS[:, 1], eva=RATERS[:, 2]),
+            graded(
+                judge=RATERS.mean(axis=1).round(2),
+                ana=RATERS[:, 0],
+                ben=RATERS[:, 1],
+                eva=RATERS[:, 2],
+            ),
             humans=("ana", "ben", "eva"),
         ),
         "consensus",
     ),
     "numbers in shuffled ids": (
-        lambda: answers(graded(judge=[float(one[1:]) for one in IDS], human=COUNTED[[int(one[1:]) for one in IDS]])),
+        lambda: answers(
+            graded(
+                judge=[float(one[1:]) for one in IDS], human=COUNTED[[int(one[1:]) for one in IDS]]
+            )
+        ),
         "reason",
     ),
     "numbers of rows, of which some are left out": (
         lambda: answers(
-            graded(id=[f"x{k * k}" for k in range(N)], judge=np.arange(N) * 1.0, human=COUNTED).drop([5, 40, 41, 77])
+            graded(
+                id=[f"x{k * k}" for k in range(N)], judge=np.arange(N) * 1.0, human=COUNTED
+            ).drop([5, 40, 41, 77])
         ),
         "reason",
     ),
@@ -109,18 +152,28 @@ FOOLING: dict[str, tuple[Callable[[], JudgeCheck], str]] = {
         "missing",
     ),
     "a word in a script without spaces": (
-        lambda: answers(passed(text=[s[:9] + ("好坏", "坏好")[AS_PEOPLE[k]] + s[9:] for k, s in enumerate(SCRIPT)])),
+        lambda: answers(
+            passed(
+                text=[s[:9] + ("好坏", "坏好")[AS_PEOPLE[k]] + s[9:] for k, s in enumerate(SCRIPT)]
+            )
+        ),
         "surface",
     ),
-    "names of files for texts": (lambda: answers(passed(text=[f"scan_{k:03}.pdf" for k in range(N)])), "texts_lack"),
+    "names of files for texts": (
+        lambda: answers(passed(text=[f"scan_{k:03}.pdf" for k in range(N)])),
+        "texts_lack",
+    ),
     "hardly a text": (lambda: answers(passed(text=[*TEXTS[:9], *[None] * (N - 9)])), "texts_lack"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fooling", FOOLING)
 def test_a_judge_without_merit_is_not_believed(fooling: str) -> None:
     found, key = FOOLING[fooling][0](), FOOLING[fooling][1]
-    assert (found.verdict.key.removeprefix("check.verdict_"), found.standing) == (key, "undecided"), found.verdict
+    assert (found.verdict.key.removeprefix("check.verdict_"), found.standing) == (
+        key,
+        "undecided",
+    ), found.verdict
 
 
 @pytest.mark.parametrize(
@@ -151,7 +204,9 @@ HONEST = graded(maker=["one", "two"] * (N // 2))
         lambda rows: rows.assign(another=rows["human"].sample(frac=1, random_state=1).to_numpy()),
     ],
 )
-def test_what_says_nothing_of_the_judge_changes_no_figure(changed: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+def test_what_says_nothing_of_the_judge_changes_no_figure(
+    changed: Callable[[pd.DataFrame], pd.DataFrame],
+) -> None:
     """The order of rows and columns, the units of grades, a column of remarks, another judge."""
     table = changed(HONEST).reset_index(drop=True)
     judges = ("judge", "another") if "another" in table else ("judge",)
@@ -162,15 +217,22 @@ def test_what_says_nothing_of_the_judge_changes_no_figure(changed: Callable[[pd.
     assert (found.standing, found.groups) == (before.standing, before.groups) == ("supported", N)
     for name in ("agreement.spearman", "surface.increment", "surface.at_equal", "surface.foretold"):
         one, other = found.told.figures[name], before.told.figures[name]
-        assert (one.value, *one.interval) == pytest.approx((other.value, *other.interval), abs=1e-6), name
+        assert (one.value, *one.interval) == pytest.approx(
+            (other.value, *other.interval), abs=1e-6
+        ), name
 
 
 def test_the_names_of_items_and_judges_and_the_codes_of_labels_change_no_answer() -> None:
     rows = passed()
-    codes = {name: rows[old].map({"pass": 1, "fail": 0}) for name, old in (("other", "human"), ("score", "judge"))}
+    codes = {
+        name: rows[old].map({"pass": 1, "fail": 0})
+        for name, old in (("other", "human"), ("score", "judge"))
+    }
     again = rows.assign(id=[f"{each[::-1]}-{each}" for each in rows["id"]], **codes)
     options = TableOptions(judge=("score",), human=("other",), text=("text",))
-    (found,) = check(read_table(again.drop(columns=["judge", "human"]), options), CheckOptions()).judges
+    (found,) = check(
+        read_table(again.drop(columns=["judge", "human"]), options), CheckOptions()
+    ).judges
     before = answers(rows)
     assert found.standing == before.standing == "supported"
     one, other = (each.told.figures["agreement.kappa"] for each in (found, before))
@@ -179,12 +241,21 @@ def test_the_names_of_items_and_judges_and_the_codes_of_labels_change_no_answer(
 
 RUNS: dict[str, tuple[Callable[[], pd.DataFrame], str | None]] = {
     "honest": (graded, None),
-    "a grade among other numbers": (lambda: graded(text=AMONG, judge=GRADE, human=NEAR), "surface.as_good_number"),
+    "a grade among other numbers": (
+        lambda: graded(text=AMONG, judge=GRADE, human=NEAR),
+        "surface.as_good_number",
+    ),
     "ranks of the labels": (lambda: graded(judge=pd.Series(GRADE).rank() - 1), "scored.in_step"),
     "the labels": (lambda: graded(judge=GRADE), "scored.identical"),
     "equal in two grades": (lambda: graded(judge=20.0 + 60 * CLASS, human=20.0 + 60 * CLASS), None),
-    "numbers of rows": (lambda: graded(judge=np.arange(N) * 1.0, human=np.clip(COUNTED, 0, 100)), "scored.counts_rows"),
-    "names of files": (lambda: graded(text=[f"scan_{k:03}.pdf" for k in range(N)]), "surface.texts_lack"),
+    "numbers of rows": (
+        lambda: graded(judge=np.arange(N) * 1.0, human=np.clip(COUNTED, 0, 100)),
+        "scored.counts_rows",
+    ),
+    "names of files": (
+        lambda: graded(text=[f"scan_{k:03}.pdf" for k in range(N)]),
+        "surface.texts_lack",
+    ),
     "ids for texts": (lambda: graded(text=IDS), ""),
     "few groups": (lambda: graded(group=[f"g{k % 15}" for k in range(N)]), "surface.few"),
 }
@@ -194,12 +265,20 @@ RUNS: dict[str, tuple[Callable[[], pd.DataFrame], str | None]] = {
 def test_a_run_says_what_a_check_says(name: str) -> None:
     rows, reason = RUNS[name][0](), RUNS[name][1]
     judged = labelled_run(
-        (row["human"], float(row["judge"]), {"metadata": {"group": row["group"]}} if "group" in row else {})
+        (
+            row["human"],
+            float(row["judge"]),
+            {"metadata": {"group": row["group"]}} if "group" in row else {},
+        )
         for row in rows.to_dict("records")
     )
     judged.frame[["item_id", "text"]] = rows[["id", "text"]].to_numpy()
     ruled = analysed("labelled", judged, prefix=None)
-    assert (ruled.standing == "supported") is (reason is None) is (answers(rows).standing == "supported")
+    assert (
+        (ruled.standing == "supported")
+        is (reason is None)
+        is (answers(rows).standing == "supported")
+    )
     told = ruled.result.verdict
     assert told is not None and (told.key == "labelled.verdict_checked") is bool(reason)
     asked = "scored.equal" in {finding.key for finding in ruled.result.findings}
@@ -213,7 +292,11 @@ def test_a_run_says_what_a_check_says(name: str) -> None:
 def test_copies_count_once_whatever_a_column_says(tie: str) -> None:
     if tie == "a pair turned round":
         once = pd.DataFrame(
-            {"id": IDS[:30], "output_a": [*"abcdefghij"] * 3, "output_b": [f"{k}{k}" for k in range(30)]}
+            {
+                "id": IDS[:30],
+                "output_a": [*"abcdefghij"] * 3,
+                "output_b": [f"{k}{k}" for k in range(30)],
+            }
         )
         once["judge"], once["human"] = SIDE[AS_PEOPLE[:30]], SIDE[CLASS[:30]]
         turned = {
@@ -225,7 +308,10 @@ def test_copies_count_once_whatever_a_column_says(tie: str) -> None:
         files = once, pd.concat([once, pd.DataFrame(turned)], ignore_index=True)
     else:
         once = passed()[:30]
-        several = [once.assign(id=once["id"] + f"/{n}", text=once["text"] + f" Copy {n}.") for n in range(4)]
+        several = [
+            once.assign(id=once["id"] + f"/{n}", text=once["text"] + f" Copy {n}.")
+            for n in range(4)
+        ]
         column = "group" if tie == "own group" else "question"
         files = once, pd.concat(several, ignore_index=True)
         files[1][column] = [f"the {column} of row {k}" for k in range(120)]
@@ -244,7 +330,11 @@ def test_numbers_are_found_in_their_places_and_beside_words() -> None:
     found = numbers([f"In {2000 + k} grade {k},5 and {'9 ' * (k % 3)}end" for k in range(10)])
     halves = (np.arange(10) + 0.5).tolist()
     assert found["first_number 0"].tolist() == [2000 + k for k in range(10)]
-    assert found["number_in_place 1"].tolist() == found["number_beside before grade"].tolist() == halves
+    assert (
+        found["number_in_place 1"].tolist()
+        == found["number_beside before grade"].tolist()
+        == halves
+    )
     assert "number_in_place 3" not in found and not numbers(["none", "here"])
 
 
@@ -256,8 +346,18 @@ def test_numbers_are_found_in_their_places_and_beside_words() -> None:
         (np.delete(np.arange(40.0), [3, 9, 30]), ["a"] * 37, [], True),
         (np.round(np.arange(40) * 2.5)[::-1], [f"r{k}" for k in range(40)][::-1], [], True),
         (np.roll(np.arange(40.0), 9), ["a"] * 40, [np.roll(np.arange(40.0), 9)], True),
-        (np.sort(np.random.default_rng(0).uniform(0, 100, 40)), [f"r{k}" for k in range(40)], [], False),
-        (np.sort(np.random.default_rng(0).integers(0, 100, 40)) * 1.0, [f"r{k}" for k in range(40)], [], False),
+        (
+            np.sort(np.random.default_rng(0).uniform(0, 100, 40)),
+            [f"r{k}" for k in range(40)],
+            [],
+            False,
+        ),
+        (
+            np.sort(np.random.default_rng(0).integers(0, 100, 40)) * 1.0,
+            [f"r{k}" for k in range(40)],
+            [],
+            False,
+        ),
         (np.repeat(np.arange(1.0, 6), 8), [f"r{k}" for k in range(40)], [], False),
         (np.random.default_rng(0).permutation(40) * 1.0, [f"r{k}" for k in range(40)], [], False),
         (np.arange(9.0), ["a"] * 9, [], False),
@@ -272,7 +372,10 @@ def test_verdicts_that_count_rows_are_known(
 def test_few_of_the_labelled_items_are_a_limit() -> None:
     many = verdict_table("pass_fail", AS_PEOPLE, CLASS, {"text": TEXTS})
     (found,) = check(
-        type(many)(many.kind, many.verdicts[:45], many.labels, many.items, categories=many.categories), CheckOptions()
+        type(many)(
+            many.kind, many.verdicts[:45], many.labels, many.items, categories=many.categories
+        ),
+        CheckOptions(),
     ).judges
     assert "kinds.part_judged" in {noted.key for noted in found.told.notes}
 
@@ -283,7 +386,9 @@ def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> Non
     for again in (text, f" {text.upper()}\r\n", "Tema 69 – o ICMS nao compoe a base de calculo"):
         assert was_seen(again, marks)
     assert not was_seen("Tema 70: o ICMS não compõe a base de cálculo.", marks)
-    assert was_seen(text, {text_mark(text)}) and texts_of_marks(marks) == 2  # files of before note the text as it was
+    assert (
+        was_seen(text, {text_mark(text)}) and texts_of_marks(marks) == 2
+    )  # files of before note the text as it was
 
 
 def test_of_many_judges_one_that_agrees_by_chance_is_not_believed() -> None:

@@ -1,4 +1,5 @@
-"""The verdict on an optimised program: what counts as better, what does not, and what cannot be told."""
+"""The verdict on an optimised program: what counts as better, what does not, and what cannot be
+told."""
 
 from typing import Any
 
@@ -20,14 +21,29 @@ WIDE, SHARE, RANKS = (-100.0, 100.0), (0.0, 1.0), (0.0, 100.0)
 
 
 def compared(
-    before: ArrayLike, after: ArrayLike, ends: tuple[float, float] = WIDE, label: ArrayLike | None = None, **fields: Any
+    before: ArrayLike,
+    after: ArrayLike,
+    ends: tuple[float, float] = WIDE,
+    label: ArrayLike | None = None,
+    **fields: Any,
 ) -> Told:
     """The verdict on values of one group each; with labels of a metric that ranks."""
-    margin, falls, copies = fields.pop("margin", NONE), fields.pop("falls", False), fields.pop("copies", 1)
-    sides = pd.DataFrame({BEFORE: before, AFTER: after} | ({} if label is None else {"label": label}))
-    rows = pd.concat([sides.assign(group=np.arange(len(sides)).astype(str))] * copies, ignore_index=True)
+    margin, falls, copies = (
+        fields.pop("margin", NONE),
+        fields.pop("falls", False),
+        fields.pop("copies", 1),
+    )
+    sides = pd.DataFrame(
+        {BEFORE: before, AFTER: after} | ({} if label is None else {"label": label})
+    )
+    rows = pd.concat(
+        [sides.assign(group=np.arange(len(sides)).astype(str))] * copies, ignore_index=True
+    )
     found = Measured("metric", rows, label is not None, falls, ends, margin, COSTS)
-    return Told(improvement(found, fields.pop("draw", None) or np.random.default_rng(1), **fields), worded=False)
+    return Told(
+        improvement(found, fields.pop("draw", None) or np.random.default_rng(1), **fields),
+        worded=False,
+    )
 
 
 def programs(gain: float, n: int = 60) -> tuple[Array, Array]:
@@ -53,9 +69,17 @@ def verdict(gain: float, n: int = 60, lost: int = 0, **settings: Any) -> Told:
         ({"gain": 8, "margin": SMALL}, "open", "undecided"),
         ({"gain": 15, "margin": SMALL}, "better", "supported"),
         ({"gain": 0, "n": 200, "margin": SMALL}, "within", "refuted"),
-        ({"gain": 0, "n": 200, "margin": SMALL._replace(source="default")}, "open", "undecided"),  # nobody set it
+        (
+            {"gain": 0, "n": 200, "margin": SMALL._replace(source="default")},
+            "open",
+            "undecided",
+        ),  # nobody set it
         ({"gain": 25, "lost": 1}, "better", "supported"),
-        ({"gain": 25, "lost": 15}, "missing", "undecided"),  # failures that could turn it withhold it
+        (
+            {"gain": 25, "lost": 15},
+            "missing",
+            "undecided",
+        ),  # failures that could turn it withhold it
         ({"gain": 8, "lost": 15}, "missing", "undecided"),
         ({"gain": 8, "lost": 56}, "too_few", "undecided"),
         ({"gain": 8, "looks": 3}, "better", "supported"),
@@ -75,13 +99,16 @@ def test_swapping_the_programs_mirrors_the_verdict() -> None:
 
 
 def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_level() -> None:
-    """Twenty programs that are no better, on the same 40 test groups, in 100 trials: any of them is called better in
-    at most 5 % (more than 9 trials happen by chance in 3 % of such tests if it were so often).
-    benchmarks/improvement.py stores what 500 trials come to."""
+    """Twenty programs that are no better, on the same 40 test groups, in 100 trials: any of them is
+    called better in at most 5 % (more than 9 trials happen by chance in 3 % of such tests if it
+    were so often). benchmarks/improvement.py stores what 500 trials come to."""
     fooled = 0
     for draw in map(np.random.default_rng, range(100)):
         before = draw.normal(0, 10, 40)
-        looked = (compared(before, before + draw.normal(0, 10, 40), draw=draw, looks=look) for look in range(1, 21))
+        looked = (
+            compared(before, before + draw.normal(0, 10, 40), draw=draw, looks=look)
+            for look in range(1, 21)
+        )
         fooled += any(told.ruled[0] == "better" for told in looked)
     assert fooled <= 9
 
@@ -89,7 +116,10 @@ def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_
 def test_a_level_below_what_few_exchanges_reach_can_still_be_shown() -> None:
     draw = np.random.default_rng(0)
     label = draw.uniform(0, 100, 60)
-    assert compared(draw.normal(size=60), label, RANKS, label, draw=draw, looks=12).ruled[0] == "better"
+    assert (
+        compared(draw.normal(size=60), label, RANKS, label, draw=draw, looks=12).ruled[0]
+        == "better"
+    )
     assert level_of(0.05, 12) < 1 / 2001
 
 
@@ -102,7 +132,10 @@ def test_a_small_p_value_of_a_later_look_is_told_why_it_is_no_evidence() -> None
 
 
 def test_further_looks_share_the_level_and_all_have_twice_the_first() -> None:
-    reach = [told["gain_high"] - told["gain_low"] for told in (verdict(4, looks=looks) for looks in (1, 5))]
+    reach = [
+        told["gain_high"] - told["gain_low"]
+        for told in (verdict(4, looks=looks) for looks in (1, 5))
+    ]
     assert reach[1] > 1.2 * reach[0]
     assert [verdict(3.2, looks=looks).ruled[0] for looks in (1, 40)] == ["better", "open"]
     levels = [level_of(0.05, k) for k in range(1, 10_001)]
@@ -113,7 +146,9 @@ def test_further_looks_share_the_level_and_all_have_twice_the_first() -> None:
 def test_copies_and_the_same_answers_are_no_evidence() -> None:
     once, thrice = verdict(4, n=12), verdict(4, n=12, copies=3)
     assert thrice.of("n_groups gain_low") == [12, pytest.approx(once["gain_low"], rel=0.02)]
-    assert compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True).ruled[0] == "identical"
+    assert (
+        compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True).ruled[0] == "identical"
+    )
 
 
 @pytest.mark.parametrize(("after", "expected"), [(0.0, "identical"), (1.0, "better")])
@@ -126,7 +161,9 @@ def test_shares_that_are_the_same_in_every_pair_have_a_verdict(after: float, exp
 
 
 def test_a_program_that_the_search_left_as_it_was_has_no_gain_and_no_interval() -> None:
-    result = compared(np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True, unchanged=True, looks=2)
+    result = compared(
+        np.arange(8.0), np.arange(8.0), (-100.0, 0.0), falls=True, unchanged=True, looks=2
+    )
     assert result.ruled == ("unchanged", "refuted") and result["gain"] == 0
     assert np.isnan(result["gain_low"])
     assert "improvement.looks_again" not in [finding.key for finding in result.result.findings]
@@ -135,14 +172,18 @@ def test_a_program_that_the_search_left_as_it_was_has_no_gain_and_no_interval() 
 def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
     draw = np.random.default_rng(3)
     label = draw.uniform(0, 100, 80)
-    noise, sharp = draw.uniform(0, 100, 80), label / 10 + draw.normal(0, 1, 80)  # squeezed, but in order
+    noise, sharp = (
+        draw.uniform(0, 100, 80),
+        label / 10 + draw.normal(0, 1, 80),
+    )  # squeezed, but in order
     result = compared(noise, sharp, RANKS, label)
     assert result.ruled[0] == "better" and result["after"] > 0.85 and result["before"] < 0.65
     assert compared(noise, draw.uniform(0, 100, 80), RANKS, label).ruled[0] == "open"
 
 
 def test_the_gain_of_a_share_that_would_be_found_allows_for_its_smaller_spread() -> None:
-    """Of 40 % turned pairs none can gain more than all of them, however few there are and however much is asked."""
+    """Of 40 % turned pairs none can gain more than all of them, however few there are and however
+    much is asked."""
     for n in (20, 46, 400):
         turned = np.where(np.arange(n) % 5 < 2, np.arange(n) % 2, -1)
         before, after = (0.5 * (turned < 0) + (turned == side) for side in (0, 1))
@@ -152,7 +193,9 @@ def test_the_gain_of_a_share_that_would_be_found_allows_for_its_smaller_spread()
 
 
 @pytest.mark.parametrize("metric", ["auc", "rank_correlation"])
-def test_the_gain_of_ranks_that_would_be_found_is_found_as_often_and_none_without_merit(metric: str) -> None:
+def test_the_gain_of_ranks_that_would_be_found_is_found_as_often_and_none_without_merit(
+    metric: str,
+) -> None:
     """A few of each kind; `python -m benchmarks.improvement` makes a thousand."""
     none, some = (
         [
@@ -177,8 +220,11 @@ def test_ranks_that_do_not_move_or_hang_on_one_group_have_a_verdict() -> None:
     scores = np.random.default_rng(0).normal(size=46)
     alone = np.where(np.arange(46) == 7, 1.0, 0.0)  # without its group there is but one label
     for labels, after, expected in (
-        (label, scores, "identical"), (label, scores + 1, "open"), (alone, -scores, "blind"), (label, label, "better"),
-    ):  # fmt: skip
+        (label, scores, "identical"),
+        (label, scores + 1, "open"),
+        (alone, -scores, "blind"),
+        (label, label, "better"),
+    ):
         result = compared(scores, after, (-9.0, 9.0), labels)
         assert result.ruled[0] == expected
         assert np.isfinite([*result.numbers.values()]).all()

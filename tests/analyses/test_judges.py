@@ -13,14 +13,19 @@ from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.results import Weight
 from undogmatic.report.words import Words
 
-LANGUAGES = [Words(code, [Path(judges.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
+LANGUAGES = [
+    Words(code, [Path(judges.__file__).with_suffix(".texts.yaml")], strict=True)
+    for code in ("en", "pt")
+]
 N = 300
 
 
 def tell(kind: Any, verdicts: Any, labels: Any, items: Any = None, **options: Any) -> Told:
     """What is told, every sentence of which has words in both languages."""
     told = Told()
-    judges.tell(verdict_table(kind, verdicts, labels, items), "quality", told, CheckOptions(**options))
+    judges.tell(
+        verdict_table(kind, verdicts, labels, items), "quality", told, CheckOptions(**options)
+    )
     findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
@@ -51,10 +56,14 @@ def noisy(rng: np.random.Generator, label: Any, right: float) -> Any:
 )
 def test_two_judges_are_better_equivalent_or_undecided(rng, rights, margin, key) -> None:
     label = rng.integers(0, 2, N).astype(float)
-    verdicts = {name: noisy(rng, label, right) for name, right in zip(("b", "a"), rights, strict=True)}
+    verdicts = {
+        name: noisy(rng, label, right) for name, right in zip(("b", "a"), rights, strict=True)
+    }
     told = tell("pass_fail", verdicts, label, margin=margin)
     assert key in keys(told)
-    assert "judges.difference" in told.figures and told.tables["judges.pairs"]["shown"].tolist() == [key[5:]]
+    assert "judges.difference" in told.figures and told.tables["judges.pairs"][
+        "shown"
+    ].tolist() == [key[5:]]
     if key == "pair_better":
         assert told.notes[0].values["left"] == "b"
 
@@ -72,11 +81,16 @@ def test_a_judge_under_two_names_is_named_and_counts_once(rng) -> None:
 def test_the_best_of_many_is_told_with_how_much_the_choice_flatters_it(rng) -> None:
     """Ten judges of one quality and one that is a coin."""
     label = rng.integers(0, 2, N).astype(float)
-    verdicts = {f"j{k}": noisy(rng, label, 0.8) for k in range(10)} | {"coin": noisy(rng, label, 0.5)}
+    verdicts = {f"j{k}": noisy(rng, label, 0.8) for k in range(10)} | {
+        "coin": noisy(rng, label, 0.5)
+    }
     told = tell("pass_fail", verdicts, label)
     (best,) = (noted for noted in told.notes if noted.key == "judges.best_chosen")
     shown = {part.key: part.values["n"] for part in best.values["shown"]}
-    assert shown == {"judges.than_worse": 1, "judges.than_open": 9} and 0.01 < best.values["flattery"] < 0.06
+    assert (
+        shown == {"judges.than_worse": 1, "judges.than_open": 9}
+        and 0.01 < best.values["flattery"] < 0.06
+    )
     letters = told.tables["judges.judges"].set_index("judge")["letters"]
     assert not set(letters["coin"]) & set(letters[best.values["best"]])
     assert not any(key.startswith("pair_") for key in keys(told))  # 55 sentences would say nothing
@@ -98,8 +112,14 @@ def test_shared_errors_are_told_beside_those_of_independent_judges(rng) -> None:
     shared = {name: np.where(hard, 1 - label, noisy(rng, label, 0.95)) for name in "ab"}
     told = tell("pass_fail", shared, label)
     (finding,) = (noted for noted in told.notes if noted.key == "judges.errors_shared")
-    assert finding.values["both"] > 0.18 and finding.values["chance"] < 0.08 and finding.values["effective"] < 1.3
-    assert "errors_open" in keys(tell("pass_fail", {name: noisy(rng, label, 0.8) for name in "ab"}, label))
+    assert (
+        finding.values["both"] > 0.18
+        and finding.values["chance"] < 0.08
+        and finding.values["effective"] < 1.3
+    )
+    assert "errors_open" in keys(
+        tell("pass_fail", {name: noisy(rng, label, 0.8) for name in "ab"}, label)
+    )
 
 
 @pytest.mark.parametrize("kind", ["numeric", "ordered"])
@@ -110,7 +130,9 @@ def test_scores_and_ordered_categories_are_compared_by_their_distance(rng, kind)
     (pair,) = (noted.values for noted in told.notes if noted.key == "judges.pair_better")
     unit = 4 if kind == "ordered" else 1
     assert pair["left"] == "near"
-    assert pair["difference"] == pytest.approx(np.mean(np.abs(far - label) - np.abs(near - label)) / unit)
+    assert pair["difference"] == pytest.approx(
+        np.mean(np.abs(far - label) - np.abs(near - label)) / unit
+    )
     assert told.figures["judges.shared_errors"].n == N
 
 

@@ -1,4 +1,5 @@
-"""A judge's taste for its own family: families by name, what people share is no taste, margins, choices."""
+"""A judge's taste for its own family: families by name, what people share is no taste, margins,
+choices."""
 
 from typing import Any
 
@@ -34,7 +35,9 @@ def rated(rng: np.random.Generator, taste: float, merit: float, **options: Any) 
     own = systems == "gpt-4o"
     labels = rng.normal(50, 10, 300) + merit * own
     verdicts = labels + rng.normal(5, 4, 300) + taste * own
-    table = verdict_table("numeric", {"gpt-4-turbo": verdicts}, labels, {"system": systems}, selection="all")
+    table = verdict_table(
+        "numeric", {"gpt-4-turbo": verdicts}, labels, {"system": systems}, selection="all"
+    )
     return tell(table, kin.tell, **options)
 
 
@@ -48,12 +51,20 @@ def test_a_taste_is_what_goes_beyond_peoples_labels(rng: np.random.Generator) ->
 
 
 @pytest.mark.parametrize(("taste", "key"), [(0.4, "kin.prefers_chosen"), (0.0, "kin.open")])
-def test_choices_of_its_kin_are_counted_beyond_peoples(taste: float, key: str, rng: np.random.Generator) -> None:
+def test_choices_of_its_kin_are_counted_beyond_peoples(
+    taste: float, key: str, rng: np.random.Generator
+) -> None:
     n = 200
     first, kin_first = rng.integers(0, 2, n).astype(float), np.arange(n) % 2 == 0
     other = np.where(kin_first, 0.0, 1.0)
-    said_of = np.stack([np.where(rng.random(n) < taste, other, np.where(rng.random(n) < 0.8, first, 1 - first))] * 2)
-    names = {"system_1": np.where(kin_first, "gpt-4o", "llama"), "system_2": np.where(kin_first, "llama", "gpt-4o")}
+    said_of = np.stack(
+        [np.where(rng.random(n) < taste, other, np.where(rng.random(n) < 0.8, first, 1 - first))]
+        * 2
+    )
+    names = {
+        "system_1": np.where(kin_first, "gpt-4o", "llama"),
+        "system_2": np.where(kin_first, "llama", "gpt-4o"),
+    }
     told, said = tell(verdict_table("pairwise", {"GPT-4": said_of}, first, names), kin.tell)
     assert key in said
     assert told.figures["kin.preference"].n == n
@@ -66,6 +77,8 @@ def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(rng: np.random.
         ("gpt-4", np.array(["base", "clone"])[np.arange(40) % 2], False),
         ("gpt-4", np.where(np.arange(40) < 3, "gpt-4o", "claude"), True),
     ):
-        told, said = tell(verdict_table("numeric", {judge: labels}, labels, {"system": systems}), kin.tell)
+        told, said = tell(
+            verdict_table("numeric", {judge: labels}, labels, {"system": systems}), kin.tell
+        )
         assert not told.figures
         assert ("kin.too_few" in said) == lacking

@@ -1,4 +1,5 @@
-"""The numbers of a judge's agreement by kind of verdict, its preference for a position, and their words."""
+"""The numbers of a judge's agreement by kind of verdict, its preference for a position, and their
+words."""
 
 import json
 from typing import Any
@@ -20,7 +21,8 @@ from undogmatic.stats.estimate import Estimate
 
 
 def told(table: VerdictTable, judge: str = "judge", **options: object) -> tuple[Agreement, Told]:
-    """What is told of a judge, every sentence put into words of both languages with exactly the values it uses."""
+    """What is told of a judge, every sentence put into words of both languages with exactly the
+    values it uses."""
     own, chosen = table.of(judge, table.criteria[0]), CheckOptions.model_validate(options)
     found, all_told = kinds.agreement(own, chosen), Told()
     kinds.tell(own, all_told, chosen, found)
@@ -34,7 +36,8 @@ def told(table: VerdictTable, judge: str = "judge", **options: object) -> tuple[
             assert words.text(f"{section}.table_{own_name}")
             for column in frame.columns:
                 known = any(
-                    words.find(f"{place}.{column}") for place in (f"{section}.names", "columns", "common.names")
+                    words.find(f"{place}.{column}")
+                    for place in (f"{section}.names", "columns", "common.names")
                 )
                 assert known or column in frame.attrs.get("names", ()), column
         for figure in all_told.figures:
@@ -48,7 +51,9 @@ def keys(all_told: Told) -> set[str]:
 
 def right_in(share: float, labels: np.ndarray, seed: int = 0) -> np.ndarray:
     """Verdicts of pass or fail that are the label with this probability."""
-    return np.where(np.random.default_rng(seed).random(labels.size) < share, labels, 1 - labels).astype(float)
+    return np.where(
+        np.random.default_rng(seed).random(labels.size) < share, labels, 1 - labels
+    ).astype(float)
 
 
 LABELS = np.random.default_rng(5).integers(0, 2, 100).astype(float)
@@ -57,18 +62,29 @@ NOISY = GRADES + np.random.default_rng(7).normal(0, 0.4, 100)
 
 
 def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
-    expected = json.loads(reference("audit/llmbar_natural_expected.json").read_text(encoding="utf-8"))
+    expected = json.loads(
+        reference("audit/llmbar_natural_expected.json").read_text(encoding="utf-8")
+    )
     rows = pd.read_csv(reference("audit/llmbar_natural.csv"))
     rows["name"] = rows["set"] + "|" + rows["judge"]
     items = rows.drop_duplicates("item_id").set_index("item_id")
-    labels = pd.DataFrame({"item": items.index, "criterion": "c", "rater": "gold", "label": items["label"] - 1.0})
-    verdicts = pd.DataFrame({"item": rows["item_id"], "judge": rows["name"], "criterion": "c", "repeat": 0})
+    labels = pd.DataFrame(
+        {"item": items.index, "criterion": "c", "rater": "gold", "label": items["label"] - 1.0}
+    )
+    verdicts = pd.DataFrame(
+        {"item": rows["item_id"], "judge": rows["name"], "criterion": "c", "repeat": 0}
+    )
     verdicts = verdicts.assign(order=rows["order"], verdict=rows["choice"] - 1.0, confidence=np.nan)
     groups = pd.DataFrame({"group": items.index}, index=items.index)
-    table = VerdictTable("pairwise", verdicts, labels[list(LABEL_COLUMNS)], groups, categories=("1", "2"))
+    table = VerdictTable(
+        "pairwise", verdicts, labels[list(LABEL_COLUMNS)], groups, categories=("1", "2")
+    )
     assert len(expected) == 54
     names = {"accuracy": "agreement.raw", "agreement_between_orders": "position.agreement"}
-    names |= {"correct_in_both_orders": "position.correct_both", "kappa_between_orders": "position.kappa"}
+    names |= {
+        "correct_in_both_orders": "position.correct_both",
+        "kappa_between_orders": "position.kappa",
+    }
     assert len(table.judges) - len(expected) == 11, "of whom not all verdicts can be read"
     for judge, figures in expected.items():
         own_table, options, all_told = table.of(judge, "c"), CheckOptions(), Told()
@@ -76,15 +92,26 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
         all_told.figure("agreement.raw", kinds.agreement(own_table, options).raw)
         own = {name: all_told.figures[figure].value for name, figure in names.items()}
         own["n"] = all_told.figures["position.agreement"].n
-        assert own == pytest.approx(figures, abs=1e-9) and "position.first" in all_told.figures, judge
+        assert own == pytest.approx(figures, abs=1e-9) and "position.first" in all_told.figures, (
+            judge
+        )
 
 
 def test_rates_of_pass_and_fail_by_hand() -> None:
-    labels = np.repeat([1.0, 1, 0, 0], [40, 10, 5, 45])  # 40 of 50 passes and 45 of 50 fails are found
+    labels = np.repeat(
+        [1.0, 1, 0, 0], [40, 10, 5, 45]
+    )  # 40 of 50 passes and 45 of 50 fails are found
     verdicts = np.repeat([1.0, 0, 1, 0], [40, 10, 5, 45])
     _, all_told = told(verdict_table("pass_fail", verdicts, labels), prevalence=0.1)
     values = {name: found.value for name, found in all_told.figures.items()}
-    expected = {"raw": 0.85, "kappa": 0.7, "sensitivity": 0.8, "specificity": 0.9, "ppv": 40 / 45, "npv": 45 / 55}
+    expected = {
+        "raw": 0.85,
+        "kappa": 0.7,
+        "sensitivity": 0.8,
+        "specificity": 0.9,
+        "ppv": 40 / 45,
+        "npv": 45 / 55,
+    }
     expected |= {"ppv_stated": 0.08 / (0.08 + 0.09), "npv_stated": 0.81 / (0.81 + 0.02)}
     for name, value in expected.items():
         assert values[f"agreement.{name}"] == pytest.approx(value), name
@@ -108,9 +135,14 @@ def test_what_a_judge_without_merit_is() -> None:
     constant, _ = told(verdict_table("pass_fail", np.ones(100), LABELS))
     assert constant.constant and constant.estimate and constant.estimate.high < 0.2
     one_class, lacking = told(verdict_table("pass_fail", LABELS, np.ones(100)))
-    assert one_class.one_class and one_class.estimate is None and "agreement" in lacking.not_examined
+    assert (
+        one_class.one_class and one_class.estimate is None and "agreement" in lacking.not_examined
+    )
     copied, _ = told(verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)))
-    assert copied.copied == "identical" and told(verdict_table("pass_fail", LABELS, LABELS))[0].copied is None
+    assert (
+        copied.copied == "identical"
+        and told(verdict_table("pass_fail", LABELS, LABELS))[0].copied is None
+    )
     assert told(verdict_table("pass_fail", 1 - right_in(0.9, LABELS), LABELS))[0].reversed
     still, _ = told(verdict_table("numeric", np.full(100, 3.0), GRADES))
     assert still.constant and still.why == "kinds.why_constant"
@@ -122,16 +154,25 @@ def test_what_a_judge_without_merit_is() -> None:
 @pytest.mark.parametrize(("kind", "labels"), [("pass_fail", LABELS), ("numeric", GRADES)])
 def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> None:
     verdicts = right_in(0.92, labels) if kind == "pass_fail" else NOISY
-    found, all_told = told(verdict_table(kind, np.where(np.arange(100) < 25, np.nan, verdicts), labels))
+    found, all_told = told(
+        verdict_table(kind, np.where(np.arange(100) < 25, np.nan, verdicts), labels)
+    )
     assert found.missing == 25 and found.n == 75 and found.estimate
-    assert found.estimate.worst_low < found.estimate.low and found.estimate.best_high >= found.estimate.high
+    assert (
+        found.estimate.worst_low < found.estimate.low
+        and found.estimate.best_high >= found.estimate.high
+    )
     assert "missing_turns" in keys(all_told)
-    _, nearly_all = told(verdict_table(kind, np.where(np.arange(100) < 2, np.nan, verdicts), labels))
+    _, nearly_all = told(
+        verdict_table(kind, np.where(np.arange(100) < 2, np.nan, verdicts), labels)
+    )
     assert "missing" in keys(nearly_all) and "missing_turns" not in keys(nearly_all)
 
 
 def test_a_position_is_preferred_or_not_or_unknown() -> None:
-    first = np.stack([np.zeros(100), np.ones(100)])  # the first output as given, the second when swapped
+    first = np.stack(
+        [np.zeros(100), np.ones(100)]
+    )  # the first output as given, the second when swapped
     found, all_told = told(verdict_table("pairwise", first, LABELS))
     assert found.first and found.first.value == 1 and "prefers_first" in keys(all_told)
     assert found.estimate and found.estimate.value == pytest.approx(0) and not found.one_class
@@ -148,7 +189,9 @@ def test_a_position_is_preferred_or_not_or_unknown() -> None:
     assert both.figures["position.correct_both"].value == both.figures["agreement.raw"].value
     _, unknown = told(verdict_table("pairwise", steady, LABELS))
     assert unknown.not_examined["position"].key == "position.order_unknown"
-    always_better_first, _ = told(verdict_table("pairwise", np.stack([steady * 0, steady * 0]), np.zeros(100)))
+    always_better_first, _ = told(
+        verdict_table("pairwise", np.stack([steady * 0, steady * 0]), np.zeros(100))
+    )
     assert not always_better_first.one_class and always_better_first.estimate
 
 
@@ -163,17 +206,27 @@ def test_ties_never_count_half() -> None:
 def test_an_order_may_be_right_where_grades_are_not() -> None:
     _, high = told(verdict_table("numeric", NOISY + 1, GRADES, scale=(1, 5)))
     note = next(note for note in high.ordered() if note.key == "kinds.grades_grades")
-    assert note.weight is Weight.LIMITS and note.values["off"].values["off"] == pytest.approx(1, abs=0.1)
-    assert high.figures["agreement.concordance"].value < high.figures["agreement.pearson"].value - 0.1
+    assert note.weight is Weight.LIMITS and note.values["off"].values["off"] == pytest.approx(
+        1, abs=0.1
+    )
+    assert (
+        high.figures["agreement.concordance"].value < high.figures["agreement.pearson"].value - 0.1
+    )
     assert "grades_bias_none" in keys(told(verdict_table("numeric", NOISY, GRADES), margin=0.5)[1])
     assert "grades_bias_no_margin" in keys(told(verdict_table("numeric", NOISY, GRADES))[1])
     fifths = high.tables["kinds.fifths"]
-    assert len(fifths) == 5 and fifths["mean_label"].is_monotonic_increasing and fifths["n"].sum() == 100
+    assert (
+        len(fifths) == 5
+        and fifths["mean_label"].is_monotonic_increasing
+        and fifths["n"].sum() == 100
+    )
 
 
-def judged_by_average(rng: np.random.Generator, noise: float, n: int = 160) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Grades of a judge that says what people say on average of items of which it knows as much, and two people, who
-    see more than it does and err besides."""
+def judged_by_average(
+    rng: np.random.Generator, noise: float, n: int = 160
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Grades of a judge that says what people say on average of items of which it knows as much,
+    and two people, who see more than it does and err besides."""
     known = rng.uniform(1, 5, n)
     item = known + rng.normal(0, noise, n)
     return known, {rater: item + rng.normal(0, noise, n) for rater in ("ana", "ben")}
@@ -185,12 +238,19 @@ def shares(rng: np.random.Generator, n: int = 160) -> tuple[np.ndarray, dict[str
     return share, {rater: (rng.random(n) < share).astype(float) for rater in ("ana", "ben")}
 
 
-def of_grades(verdicts: np.ndarray, labels: Any, scale: Any, groups: Any = None, **options: Any) -> Finding:
+def of_grades(
+    verdicts: np.ndarray, labels: Any, scale: Any, groups: Any = None, **options: Any
+) -> Finding:
     """What is told of grades whose order is shown to be right."""
     items = None if groups is None else {"group": groups}
-    own, all_told = verdict_table("numeric", verdicts, labels, items, scale=scale).of("judge", "quality"), Told()
+    own, all_told = (
+        verdict_table("numeric", verdicts, labels, items, scale=scale).of("judge", "quality"),
+        Told(),
+    )
     shown = Estimate(0.8, 0.7, 0.9, n_groups=len(verdicts))
-    order = Agreement("spearman", shown, None, False, False, None, False, None, len(verdicts), len(verdicts), 0)
+    order = Agreement(
+        "spearman", shown, None, False, False, None, False, None, len(verdicts), len(verdicts), 0
+    )
     kinds._tell_grades(own, all_told, CheckOptions(**options), order)
     (note,) = all_told.notes
     assert all("[kinds" not in words_of(language).say(note) for language in ("en", "pt"))
@@ -199,16 +259,29 @@ def of_grades(verdicts: np.ndarray, labels: Any, scale: Any, groups: Any = None,
 
 @pytest.mark.parametrize("noise", [0.3, 0.8, 1.4, "probabilities"])
 @pytest.mark.parametrize("margin", [None, 0.15])
-def test_a_judge_that_says_what_people_say_on_average_is_not_accused(noise: Any, margin: float | None) -> None:
-    """Whatever how far labels of single people spread: 20 files, and at most one accused by chance."""
+def test_a_judge_that_says_what_people_say_on_average_is_not_accused(
+    noise: Any, margin: float | None
+) -> None:
+    """Whatever how far labels of single people spread: 20 files, and at most one accused by
+    chance."""
     accused = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        verdicts, labels = shares(rng) if noise == "probabilities" else judged_by_average(rng, noise)
-        found = of_grades(verdicts, labels, (0, 1) if noise == "probabilities" else (1, 5), margin=margin)
+        verdicts, labels = (
+            shares(rng) if noise == "probabilities" else judged_by_average(rng, noise)
+        )
+        found = of_grades(
+            verdicts, labels, (0, 1) if noise == "probabilities" else (1, 5), margin=margin
+        )
         accused += found.key == "kinds.grades_grades"
-        assert found.key == "kinds.grades_grades" or found.values["along"].key == "kinds.along_nowhere" or margin
-        if noise == 1.4 and seed == 0:  # what once accused it: the difference falls where both are averaged
+        assert (
+            found.key == "kinds.grades_grades"
+            or found.values["along"].key == "kinds.along_nowhere"
+            or margin
+        )
+        if (
+            noise == 1.4 and seed == 0
+        ):  # what once accused it: the difference falls where both are averaged
             label = labels["ana"]
             assert rated.drift_values(verdicts - label, (verdicts + label) / 2, 4.0).mean() < -2
     assert accused <= 1
@@ -223,7 +296,9 @@ def test_a_judge_that_says_what_people_say_on_average_is_not_accused(noise: Any,
         (lambda v: v + 1.5, (0,), ("too_high",)),
     ],
 )
-def test_where_grades_are_off_is_found_and_a_formula_helps(wrong: Any, where: Any, too: Any) -> None:
+def test_where_grades_are_off_is_found_and_a_formula_helps(
+    wrong: Any, where: Any, too: Any
+) -> None:
     for seed in range(3):
         rng = np.random.default_rng(seed)
         verdicts, labels = judged_by_average(rng, 0.4, n=200)
@@ -239,10 +314,14 @@ def test_where_grades_are_off_is_found_and_a_formula_helps(wrong: Any, where: An
 
 
 def test_grades_that_are_off_in_a_few_groups_are_not_shown_to_be_off() -> None:
-    """Ten texts of each of twelve groups, all of which are judged alike: twelve verdicts, not 120."""
+    """Ten texts of each of twelve groups, all of which are judged alike: twelve verdicts, not
+    120."""
     rng = np.random.default_rng(2)
     verdicts, labels = judged_by_average(rng, 0.8, n=12)
-    off = {rater: np.repeat(own + np.where(verdicts < 3, -0.9, 0.9), 10) for rater, own in labels.items()}
+    off = {
+        rater: np.repeat(own + np.where(verdicts < 3, -0.9, 0.9), 10)
+        for rater, own in labels.items()
+    }
     many, groups = np.repeat(verdicts, 10), np.repeat([f"g{n}" for n in range(12)], 10)
     scale = (-1, 7)
     assert of_grades(many, off, scale).key == "kinds.grades_grades"
@@ -250,7 +329,8 @@ def test_grades_that_are_off_in_a_few_groups_are_not_shown_to_be_off() -> None:
 
 
 def test_a_judge_that_errs_as_one_of_the_people_does_is_not_told_to_be_off_at_the_ends() -> None:
-    """Its lowest grades lie below what people say on average, as those of each of them do beside the others'."""
+    """Its lowest grades lie below what people say on average, as those of each of them do beside
+    the others'."""
     accused = {"with others": 0, "alone": 0}
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -258,7 +338,9 @@ def test_a_judge_that_errs_as_one_of_the_people_does_is_not_told_to_be_off_at_th
         rater = [np.clip(np.round(truth + rng.normal(0, 1.2, 300)), 1, 5) for _ in range(4)]
         three = dict(zip("abc", rater[1:], strict=True))
         accused["with others"] += of_grades(rater[0], three, (1, 5)).key == "kinds.grades_grades"
-        accused["alone"] += of_grades(rater[0], {"a": rater[1]}, (1, 5)).key == "kinds.grades_grades"
+        accused["alone"] += (
+            of_grades(rater[0], {"a": rater[1]}, (1, 5)).key == "kinds.grades_grades"
+        )
     assert accused["with others"] <= 1 and accused["alone"] > 6
 
 
@@ -271,12 +353,18 @@ def off_by_turns(off: float, noise: float, n: int) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_a_curve_converts_grades_where_no_line_does(language: str) -> None:
-    """People's grades lie above the judge's and below them by turns: no line comes closer, and a rising curve does."""
+    """People's grades lie above the judge's and below them by turns: no line comes closer, and a
+    rising curve does."""
     found = of_grades(*off_by_turns(0.7, 0.4, 40), (0, 6), margin=0.4)
-    assert found.key == "kinds.grades_grades" and found.values["convert"].key == "kinds.convert_curve"
+    assert (
+        found.key == "kinds.grades_grades" and found.values["convert"].key == "kinds.convert_curve"
+    )
     assert [own.key for own in found.values["along"].values["bands"]] == [
-        "kinds.too_high", "kinds.too_low", "kinds.too_high", "kinds.too_low",
-    ]  # fmt: skip
+        "kinds.too_high",
+        "kinds.too_low",
+        "kinds.too_high",
+        "kinds.too_low",
+    ]
     convert = found.values["convert"].values
     assert convert["after"] < convert["simpler"] - 0.2 and convert["simpler"] <= convert["before"]
     assert found.values["conversion"].people == pytest.approx([0.3, 2.7, 3, 3.3, 5.7], abs=0.2)
@@ -316,11 +404,17 @@ def test_confidence_is_held_against_how_often_the_judge_is_right() -> None:
 def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
     place = np.array(["north"] * 70 + ["south"] * 25 + ["sea"] * 5)
     labels = LABELS if kind == "pass_fail" else GRADES
-    verdicts = np.where(place == "south", labels[::-1], labels + (0 if kind == "pass_fail" else NOISY - GRADES))
-    table = verdict_table(kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)})
+    verdicts = np.where(
+        place == "south", labels[::-1], labels + (0 if kind == "pass_fail" else NOISY - GRADES)
+    )
+    table = verdict_table(
+        kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)}
+    )
     _, all_told = told(table)
     limiting = [note for note in all_told.notes if note.key.startswith("kinds.slice_")]
-    assert [finding.values["slice"] for finding in limiting] == ["place=south"] and "slices_small" in keys(all_told)
+    assert [finding.values["slice"] for finding in limiting] == [
+        "place=south"
+    ] and "slices_small" in keys(all_told)
     assert "kinds.slices" not in told(table, ignore=("place",))[1].tables
 
 
@@ -336,7 +430,9 @@ def test_repeats() -> None:
 
 def test_what_is_open_says_how_many_labels_would_settle_it() -> None:
     verdicts = right_in(0.75, LABELS, seed=3)
-    found, all_told = told(verdict_table("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"}))
+    found, all_told = told(
+        verdict_table("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"})
+    )
     settle = next(note.settle for note in all_told.notes if note.key == "kinds.headline_kappa")
     assert found.estimate and found.estimate.low < 0.4 < found.estimate.value and settle is not None
     assert (

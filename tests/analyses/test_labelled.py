@@ -1,4 +1,5 @@
-"""Against human labels: hand-worked errors, groups, intervals, calibration, and judges of known behaviour."""
+"""Against human labels: hand-worked errors, groups, intervals, calibration, and judges of known
+behaviour."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,8 @@ from undogmatic.errors import DataError
 
 
 def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> LongTable:
-    """One text per label; `condition`, `pair`, `metadata` and the verdict's own fields may be given per text."""
+    """One text per label; `condition`, `pair`, `metadata` and the verdict's own fields may be given
+    per text."""
     fields = [{key: values[n] for key, values in columns.items()} for n in range(len(gold))]
     return labelled_run(zip(gold, scores, fields, strict=True), margin=10.0)
 
@@ -30,25 +32,40 @@ def test_numbers_by_hand() -> None:
     result = told([0, 50, 100, 95], [10.0, 30, 90, 100])
     errors = [(10 + 20 + 10 + 5) / 4, (10 - 20 - 10 + 5) / 4, np.sqrt((100 + 400 + 100 + 25) / 4)]
     assert result.of("mae bias rmse") == pytest.approx(errors)
-    # Ranks 1 2 4 3 against 1 2 3 4: 1 - 6 * 2 / (4 * 15). The medians of the other three labels: 95, 95, 50 and 50.
+    # Ranks 1 2 4 3 against 1 2 3 4: 1 - 6 * 2 / (4 * 15). The medians of the other three labels:
+    # 95, 95, 50 and 50.
     assert result.of("spearman mae_of_constant") == pytest.approx([0.8, (95 + 45 + 50 + 45) / 4])
     assert "mae_low" not in result.numbers
     assert result.says["verdict_too_few"] == {"n": 4, "groups": 4, "needed": 10}
     table = result.tables["by_label"]
-    assert table[["label_from", "label_to", "n"]].to_numpy().tolist() == [[0, 10, 1], [50, 60, 1], [90, 100, 2]]
+    assert table[["label_from", "label_to", "n"]].to_numpy().tolist() == [
+        [0, 10, 1],
+        [50, 60, 1],
+        [90, 100, 2],
+    ]
     assert table[["mean_label", "bias"]].to_numpy().tolist() == [[0, 10], [50, -20], [97.5, -2.5]]
 
 
 def test_groups_come_with_the_largest_error_first() -> None:
     classes = ["gold:explained", "gold:explained", "gold:naked", "gold:naked"]
     registers = [{"register": register} for register in ("email", "vote") * 2]
-    tables = told([0, 10, 90, 100], [10.0, 10, 50, 100], condition=classes, metadata=registers).tables
-    assert tables["by_class"][["class", "mae"]].to_numpy().tolist() == [["gold:naked", 20], ["gold:explained", 5]]
-    assert tables["by_register"][["register", "n", "bias"]].to_numpy().tolist() == [["email", 2, -15], ["vote", 2, 0]]
+    tables = told(
+        [0, 10, 90, 100], [10.0, 10, 50, 100], condition=classes, metadata=registers
+    ).tables
+    assert tables["by_class"][["class", "mae"]].to_numpy().tolist() == [
+        ["gold:naked", 20],
+        ["gold:explained", 5],
+    ]
+    assert tables["by_register"][["register", "n", "bias"]].to_numpy().tolist() == [
+        ["email", 2, -15],
+        ["vote", 2, 0],
+    ]
 
 
 def test_in_a_mixed_dataset_only_gold_texts_are_compared() -> None:
-    judged = labelled([0, 100, 100], [10.0, 90, 0], condition=["gold:explained", "gold:naked", "attack:hedges"])
+    judged = labelled(
+        [0, 100, 100], [10.0, 90, 0], condition=["gold:explained", "gold:naked", "attack:hedges"]
+    )
     result = analyse(judged)
     assert (result["mae"], result.says["only"]) == (10, {"prefix": "gold:", "n": 1})
     own = labelled([0, 100, 100], [10.0, 90, 0], condition=["a", "b", "c"])
@@ -96,7 +113,10 @@ def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: 
 def test_why_the_size_is_not_shown(size: str, scores: Any, settings: dict[str, Any]) -> None:
     assert analyse(labelled(GOLD, list(scores)), **settings).says["verdict_order"]["size"] == size
     says = analyse(LongTable(labelled(GOLD, list(CLOSE)).frame, rubric())).says  # without a margin
-    assert (says["verdict_order"]["size"], says["bias"]["said"]) == ("size_no_margin", "bias_no_margin")
+    assert (says["verdict_order"]["size"], says["bias"]["said"]) == (
+        "size_no_margin",
+        "bias_no_margin",
+    )
 
 
 def test_a_word_counter_is_not_believed_where_length_goes_with_the_label() -> None:
@@ -104,7 +124,9 @@ def test_a_word_counter_is_not_believed_where_length_goes_with_the_label() -> No
     texts = [made_up(1 + n, str(k)) for k, n in enumerate(letters.tolist())]
     result = analyse(worded(list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)), texts))
     assert result.standing != "supported" and result.ruled[0] not in ("order", "order_and_size")
-    alike = worded(list(CLOSE), [made_up(1, str(k)) for k in range(60)])  # one text throughout for the surface
+    alike = worded(
+        list(CLOSE), [made_up(1, str(k)) for k in range(60)]
+    )  # one text throughout for the surface
     assert analyse(alike).standing == "supported"
     assert analyse(worded(list(CLOSE), ["a"] * 60)).ruled[0] == "no_texts"
 
@@ -117,7 +139,10 @@ def test_failed_judgments_are_thought_against_the_verdict() -> None:
     chosen: list[Score] = ["refusal" if n in hard else float(NOISE[n]) for n in range(60)]
     for scores, alone in ((chosen, "alone_follows"), (["refusal", *[50.0] * 59], "alone_same")):
         result = told(GOLD, scores)
-        assert (result.says["verdict_missing"]["otherwise"], result.standing) == (alone, "undecided")
+        assert (result.says["verdict_missing"]["otherwise"], result.standing) == (
+            alone,
+            "undecided",
+        )
 
 
 def test_too_few_or_too_alike_to_say_anything() -> None:
@@ -177,11 +202,16 @@ def test_failures_are_left_out_and_counted_and_two_texts_are_too_few_for_a_figur
     assert result.says["analyses.failed"]["n"] == 1
     assert told([0, 50], ["refusal", "timeout"]).says["verdict_too_few"]["n"] == 0
     two = told([0, 100], [10.0, 90])
-    assert two.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3} and not two.figures
+    assert (
+        two.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3}
+        and not two.figures
+    )
 
 
 def test_labels_that_are_missing_or_off_the_scale() -> None:
-    refuses(DataError, r"'i1': `label` is 7000.*0 to 100", "labelled", labelled([0, 7000], [1.0, 2]))
+    refuses(
+        DataError, r"'i1': `label` is 7000.*0 to 100", "labelled", labelled([0, 7000], [1.0, 2])
+    )
     refuses(Unsuited, "label", "labelled", labelled_run([(None, 1.0, {})]))
 
 
@@ -189,13 +219,22 @@ def test_a_mean_bias_that_averages_out_over_the_scale_is_told() -> None:
     labels = np.repeat([5.0, 50, 95], 12)
     toward = labels + np.repeat([25.0, 0, -25], 12) + np.tile([-3.0, 0, 3], 12)
     noise = np.tile([-3.0, 0, 3], 12)
-    bent, steady = (analyse(labelled(labels, list(scores))).says for scores in (toward, labels + noise))
+    bent, steady = (
+        analyse(labelled(labels, list(scores))).says for scores in (toward, labels + noise)
+    )
     assert bent["bias"]["said"] in ("bias_none", "bias_no_margin") and "bias_averages" not in steady
-    assert (bent["bias_averages"]["low"], bent["bias_averages"]["high"], bent["bias_averages"]["above"]) == (25, 25, 1)
+    assert (
+        bent["bias_averages"]["low"],
+        bent["bias_averages"]["high"],
+        bent["bias_averages"]["above"],
+    ) == (25, 25, 1)
 
 
-def test_a_score_that_is_the_average_of_noisy_labels_is_not_called_too_high_where_labels_are_low() -> None:
-    """Where labels are lowest, some are so by chance; the score lies above those, and is right on average."""
+def test_a_score_that_is_the_average_of_noisy_labels_is_not_called_too_high_where_labels_are_low() -> (
+    None
+):
+    """Where labels are lowest, some are so by chance; the score lies above those, and is right on
+    average."""
     scores = np.tile([35.0, 45, 55, 65], 40)
     labels = np.clip(scores + np.random.default_rng(4).normal(0, 20, 160), 0, 100)
     honest = analyse(labelled(labels, list(scores)))

@@ -1,4 +1,5 @@
-"""What a check tells of the people who labelled: ceiling, alternative annotator test, copies, strictness, choice."""
+"""What a check tells of the people who labelled: ceiling, alternative annotator test, copies,
+strictness, choice."""
 
 import json
 from pathlib import Path
@@ -17,11 +18,22 @@ from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Weight
 from undogmatic.report.words import Words
 
-LANGUAGES = [Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
+LANGUAGES = [
+    Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True)
+    for code in ("en", "pt")
+]
 N = 200
 
 
-def tell(kind: Any, judge: Any, labels: Any, items: Any = None, *, selection: Any = "random", **options: Any) -> Told:
+def tell(
+    kind: Any,
+    judge: Any,
+    labels: Any,
+    items: Any = None,
+    *,
+    selection: Any = "random",
+    **options: Any,
+) -> Told:
     """What is told, every sentence of which has words in both languages."""
     told = Told()
     table = verdict_table(kind, judge, labels, items, selection=selection)
@@ -38,7 +50,10 @@ def keys(told: Told) -> dict[str, Weight]:
 
 def said(rng: np.random.Generator, accuracies: list[float], n: int = N, k: int = 2) -> list[Any]:
     truth = rng.integers(0, k, n)
-    return [np.where(rng.random(n) < own, truth, rng.integers(0, k, n)).astype(float) for own in accuracies]
+    return [
+        np.where(rng.random(n) < own, truth, rng.integers(0, k, n)).astype(float)
+        for own in accuracies
+    ]
 
 
 @pytest.fixture
@@ -61,7 +76,9 @@ def test_as_good_as_people_only_within_a_stated_margin(rng, judge, margin, key, 
     found, *labels = said(rng, [judge, 0.9, 0.9, 0.9], n=400, k=3)
     told = tell("unordered", found, dict(zip("abc", labels, strict=True)), margin=margin)
     assert keys(told)[key] == weight
-    agreed, own, apart = (told.figures[f"people.{name}"].value for name in ("agreement", "judge", "difference"))
+    agreed, own, apart = (
+        told.figures[f"people.{name}"].value for name in ("agreement", "judge", "difference")
+    )
     assert apart == pytest.approx(own - agreed)
 
 
@@ -71,7 +88,9 @@ def test_a_margin_of_scores_is_a_share_of_the_scale(rng) -> None:
     told = tell("numeric", judge, dict(zip("abc", labels, strict=True)), margin=20)
     (ceiling,) = (n.values for n in told.notes if n.key == "people.ceiling_as_good")
     assert 0.2 <= ceiling["margin"] <= 0.3 and ceiling["measure"] == "concordance"
-    assert told.figures["people.icc"].value == pytest.approx(told.figures["people.agreement"].value, abs=0.02)
+    assert told.figures["people.icc"].value == pytest.approx(
+        told.figures["people.agreement"].value, abs=0.02
+    )
     assert told.tables["people.annotators"]["rater"].tolist() == ["a", "b", "c"]
 
 
@@ -80,17 +99,24 @@ def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator
     alone = tell("pass_fail", judge, labels[0], selection="unknown")
     assert alone.not_examined.keys() == {"ceiling", "alternative_annotator"} and not alone.figures
     assert not keys(alone)  # nothing was chosen where all are labelled
-    some = tell("pass_fail", judge, np.where(np.arange(N) < N // 2, labels[0], np.nan), selection="unknown")
+    some = tell(
+        "pass_fail", judge, np.where(np.arange(N) < N // 2, labels[0], np.nan), selection="unknown"
+    )
     assert keys(some) == {"selection_unknown": Weight.QUALIFIES}
     two = tell("pass_fail", judge, {"a": labels[0], "b": labels[1]})
-    assert two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.figures
+    assert (
+        two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.figures
+    )
     assert tell("pass_fail", judge, ()).not_examined.keys() == {"ceiling"}
 
 
 def test_labels_that_do_not_overlap_or_do_not_vary_show_no_ceiling(rng) -> None:
     judge, one, other = said(rng, [0.8, 0.8, 0.8])
     one[: N // 2] = other[N // 2 :] = np.nan
-    assert tell("pass_fail", judge, {"a": one, "b": other}).not_examined["ceiling"].key == "people.few_shared"
+    assert (
+        tell("pass_fail", judge, {"a": one, "b": other}).not_examined["ceiling"].key
+        == "people.few_shared"
+    )
     same = tell("pass_fail", judge, {"a": np.ones(N), "b": np.ones(N)})
     assert same.not_examined["ceiling"].key == "people.constant"
 
@@ -116,16 +142,23 @@ def test_what_the_alternative_annotator_test_gives_the_judge_in_advance_is_said(
 
 @pytest.mark.parametrize("kind", ["unordered", "numeric"])
 def test_how_many_ties_there_were_is_said_where_they_decide(kind: Any) -> None:
-    """The judge is as close as each person on nearly all labels, and closer on few: ties alone let it replace them."""
+    """The judge is as close as each person on nearly all labels, and closer on few: ties alone let
+    it replace them."""
     n = 60
     agreed = np.arange(n) % 3 + 0.0
-    labels = {name: np.where(np.arange(n) % 20 == place, (agreed + 1) % 3, agreed) for place, name in enumerate("abc")}
+    labels = {
+        name: np.where(np.arange(n) % 20 == place, (agreed + 1) % 3, agreed)
+        for place, name in enumerate("abc")
+    }
     values = annotator_of(tell(kind, agreed, labels))
     ties = values["ties"].values
     assert values["won"] == 3 and ties["won"] == 0
-    # Each person is alone with another label on three items, and there the judge is closer; else all are equally close.
+    # Each person is alone with another label on three items, and there the judge is closer; else
+    # all are equally close.
     assert (ties["ties"], ties["n"]) == (3 * (n - 3), 3 * n)
-    for words, told in zip(LANGUAGES, ("On 171 of 180 labels", "Em 171 de 180 rótulos"), strict=True):
+    for words, told in zip(
+        LANGUAGES, ("On 171 of 180 labels", "Em 171 de 180 rótulos"), strict=True
+    ):
         assert told in words.say(values["ties"])
 
 
@@ -143,11 +176,16 @@ def annotator_of(told: Told) -> Any:
     return values
 
 
-def test_a_judge_that_agrees_with_people_better_than_they_do_says_something_of_their_labels(rng) -> None:
+def test_a_judge_that_agrees_with_people_better_than_they_do_says_something_of_their_labels(
+    rng,
+) -> None:
     found, *labels = said(rng, [0.99, 0.9, 0.9, 0.9], n=400, k=3)
     told = tell("unordered", found, dict(zip("abc", labels, strict=True)))
     better = next(n for n in told.notes if n.key == "people.ceiling_better")
-    expected = ("a part of what counts as the judge's error here is theirs", "parte do que aqui conta como erro")
+    expected = (
+        "a part of what counts as the judge's error here is theirs",
+        "parte do que aqui conta como erro",
+    )
     for words, part in zip(LANGUAGES, expected, strict=True):
         assert part in words.say(better)
 
@@ -162,25 +200,45 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None:
-    """Of tables of LLMs beside people: the authors take every row as independent, whatever its document."""
-    expected = json.loads(reference("real/expected_alternative_annotator.json").read_text("utf-8"))[name]
-    rows = pd.read_csv(reference(f"real/{name}.csv")).drop(columns=["criterion", "document"], errors="ignore")
+    """Of tables of LLMs beside people: the authors take every row as independent, whatever its
+    document."""
+    expected = json.loads(reference("real/expected_alternative_annotator.json").read_text("utf-8"))[
+        name
+    ]
+    rows = pd.read_csv(reference(f"real/{name}.csv")).drop(
+        columns=["criterion", "document"], errors="ignore"
+    )
     humans = tuple(column for column in rows if column.startswith("human_"))
-    table = read_table([rows], TableOptions(judge=tuple(expected["judges"]), human=humans, **PUBLISHED[name]))
+    table = read_table(
+        [rows], TableOptions(judge=tuple(expected["judges"]), human=humans, **PUBLISHED[name])
+    )
     for judge, by_epsilon in expected["alternative_annotator"].items():
         for epsilon, right in by_epsilon.items():
             told = Told()
-            people.tell(table.of(judge, OVERALL), told, CheckOptions(epsilon=float(epsilon.partition("_")[2])))
+            people.tell(
+                table.of(judge, OVERALL),
+                told,
+                CheckOptions(epsilon=float(epsilon.partition("_")[2])),
+            )
             found = told.tables["people.annotators"]
             assert len(found) == right["raters"]
-            assert found["won"].mean() == pytest.approx(right["winning_rate"], abs=1e-6), (judge, epsilon)
-            assert told.figures["people.advantage"].value == pytest.approx(right["advantage"], abs=1e-5)
+            assert found["won"].mean() == pytest.approx(right["winning_rate"], abs=1e-6), (
+                judge,
+                epsilon,
+            )
+            assert told.figures["people.advantage"].value == pytest.approx(
+                right["advantage"], abs=1e-5
+            )
 
 
 @pytest.mark.parametrize(("name", "right"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)])
-def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right(name: str, right: float) -> None:
+def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right(
+    name: str, right: float
+) -> None:
     humans = ("human_1", "human_2", "human_3")
-    table = read_table([reference(f"../cases/v_alt_ties/{name}.csv")], TableOptions(judge=("judge",), human=humans))
+    table = read_table(
+        [reference(f"../cases/v_alt_ties/{name}.csv")], TableOptions(judge=("judge",), human=humans)
+    )
     told = Told()
     people.tell(table.of("judge", OVERALL), told, CheckOptions())
     assert told.figures["people.advantage"].value == pytest.approx(right, abs=5e-4)
@@ -189,9 +247,14 @@ def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right
 def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
     judge, one, other = said(rng, [0.9, 0.9, 0.9])
     told = tell("pass_fail", judge, {"a": judge, "b": one, "c": one, "d": other})
-    assert (keys(told)["copies_judge"], keys(told)["copies_rater"]) == (Weight.REVERSES, Weight.LIMITS)
+    assert (keys(told)["copies_judge"], keys(told)["copies_rater"]) == (
+        Weight.REVERSES,
+        Weight.LIMITS,
+    )
     few = tell("pass_fail", judge[:20], {"a": judge[:20], "b": one[:20], "c": one[:20]})
-    assert {"same_as_judge", "same_as_rater"} <= keys(few).keys() and "copies_judge" not in keys(few)
+    assert {"same_as_judge", "same_as_rater"} <= keys(few).keys() and "copies_judge" not in keys(
+        few
+    )
     scores = rng.normal(size=20)
     assert "copies_judge" in keys(tell("numeric", scores, scores))
 
@@ -218,18 +281,30 @@ COUNTS = np.where(EQUAL.random(400) < 0.8, 0.0, EQUAL.integers(1, 25, 400))  # m
         ("numeric", STARS * 0.1 + 0.2, 80, "grade"),
     ],
 )
-def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(kind, labels, n, sign) -> None:
+def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(
+    kind, labels, n, sign
+) -> None:
     labels = labels[:n]
     written = labels + 1e-13 * (np.arange(n) % 2)  # as of another scale
     found = tell(kind, labels if kind != "numeric" else written, labels)
     if sign is None:
         assert keys(found)["same_as_judge"] == Weight.LIMITS and "copies_judge" not in keys(found)
         assert any(note.settle and note.settle.key == "people.settle_equal" for note in found.notes)
-        assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) is None
+        assert (
+            people.made_from(
+                kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()
+            )
+            is None
+        )
     else:
         (note,) = (each for each in found.notes if each.key == "people.copies_judge")
         assert note.weight is Weight.REVERSES and note.values["why"].key == f"people.why_{sign}"
-        assert people.made_from(kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()) == "identical"
+        assert (
+            people.made_from(
+                kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()
+            )
+            == "identical"
+        )
 
 
 def test_equal_texts_of_few_groups_are_few() -> None:
@@ -237,9 +312,12 @@ def test_equal_texts_of_few_groups_are_few() -> None:
     assert "same_as_judge" in keys(tell("pass_fail", CLASSES, CLASSES, groups))
 
 
-@pytest.mark.parametrize(("errors", "raters", "sign"), [(5, 2, None), (40, 2, "split"), (4, 3, None), (8, 3, "alone")])
+@pytest.mark.parametrize(
+    ("errors", "raters", "sign"), [(5, 2, None), (40, 2, "split"), (4, 3, None), (8, 3, "alone")]
+)
 def test_whoever_is_equal_also_where_others_say_something_else_copies(errors, raters, sign) -> None:
-    """One person's labels are the judge's, also on items on which the others agree on something else."""
+    """One person's labels are the judge's, also on items on which the others agree on something
+    else."""
     judge = CLASSES[:100]
     others = np.where(np.arange(100) < errors, 1 - judge, judge)
     # The others are not the same as each other: both would be copies, too.
@@ -262,7 +340,9 @@ def test_verdicts_that_are_the_majority_on_few_items_are_no_consensus_yet() -> N
 
 def test_the_stricter_rater_is_named_and_the_others_are_not(rng) -> None:
     truth = rng.normal(50, 15, N)
-    labels = {name: truth + rng.normal(0, 5, N) - 6 * (name == "strict") for name in ("a", "b", "strict")}
+    labels = {
+        name: truth + rng.normal(0, 5, N) - 6 * (name == "strict") for name in ("a", "b", "strict")
+    }
     told = tell("numeric", truth, labels)
     (lower,) = (n.values for n in told.notes if n.key in ("people.lower", "people.higher"))
     assert lower["rater"] == "strict" and lower["interval"][0] < 6 < lower["interval"][1]
@@ -272,7 +352,9 @@ def test_a_judge_that_says_one_thing_does_not_pass_for_an_annotator(rng) -> None
     """Nearly all items are passes: the constant judge is always with the majority."""
     labels = {name: (rng.random(N) < 0.93).astype(float) for name in "abc"}
     told = tell("pass_fail", np.ones(N), labels, margin=0.2)
-    assert {"annotator_constant", "no_common_truth"} <= keys(told).keys() and "ceiling_as_good" not in keys(told)
+    assert {"annotator_constant", "no_common_truth"} <= keys(
+        told
+    ).keys() and "ceiling_as_good" not in keys(told)
     judge, *good = said(rng, [0.95, 0.9, 0.9, 0.9], k=3)
     passes = tell("unordered", judge, dict(zip("abc", good, strict=True)))
     assert "annotator_passes" in keys(passes) and "people.advantage" in passes.figures
@@ -284,7 +366,9 @@ def test_both_orders_of_a_choice_count_as_one_item(rng) -> None:
     judge, *labels = said(rng, [0.8, 0.9, 0.9, 0.9])
     once = tell("pairwise", judge, dict(zip("abc", labels, strict=True)))
     both = tell("pairwise", np.stack([judge, judge]), dict(zip("abc", labels, strict=True)))
-    assert both.figures["people.difference"].interval == pytest.approx(once.figures["people.difference"].interval)
+    assert both.figures["people.difference"].interval == pytest.approx(
+        once.figures["people.difference"].interval
+    )
     assert both.figures["people.advantage"] == once.figures["people.advantage"]
 
 
@@ -292,11 +376,18 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
     said_of = said(rng, [0.8, 0.9, 0.9], k=2)
     chosen = rng.random(N) < 0.5
     turned = [np.where(chosen, 1 - choices, choices) for choices in said_of]
-    figures = [tell("pairwise", own[0], dict(zip("ab", own[1:], strict=True))).figures for own in (said_of, turned)]
+    figures = [
+        tell("pairwise", own[0], dict(zip("ab", own[1:], strict=True))).figures
+        for own in (said_of, turned)
+    ]
     for name in ("people.agreement", "people.judge", "people.difference"):
         assert figures[0][name].interval == pytest.approx(figures[1][name].interval)
-    always = tell("pairwise", np.zeros(N), {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)})
-    assert always.figures["people.judge"].value > 0.8  # the better output stands first in nearly all items
+    always = tell(
+        "pairwise", np.zeros(N), {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)}
+    )
+    assert (
+        always.figures["people.judge"].value > 0.8
+    )  # the better output stands first in nearly all items
 
 
 @pytest.mark.parametrize(
@@ -309,9 +400,15 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
         ([0.3] * 40 + [None] * 20, "probabilities", None),
     ],
 )
-def test_labels_that_were_chosen_are_no_random_sample(column: list[Any], selection: Any, noted: str | None) -> None:
+def test_labels_that_were_chosen_are_no_random_sample(
+    column: list[Any], selection: Any, noted: str | None
+) -> None:
     name = "probability" if selection == "probabilities" else "slice.inclusion_probability"
     labels = [float(n % 2) for n in range(40)] + [np.nan] * 20
-    told = tell("pass_fail", [n % 2 for n in range(60)], labels, {name: column}, selection=selection)
+    told = tell(
+        "pass_fail", [n % 2 for n in range(60)], labels, {name: column}, selection=selection
+    )
     found = {key: weight for key, weight in keys(told).items() if key in ("chosen", "unequal")}
-    assert found == ({noted: Weight.REVERSES if noted == "chosen" else Weight.LIMITS} if noted else {})
+    assert found == (
+        {noted: Weight.REVERSES if noted == "chosen" else Weight.LIMITS} if noted else {}
+    )

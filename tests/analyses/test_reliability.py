@@ -37,7 +37,10 @@ def beside(own: Any, *others: Any, digest: str | None = None) -> Told:
 class TestRepeats:
     def test_numbers_by_hand(self) -> None:
         result = analyse(repeats([10.0, 20, 30, 40], [10.0, 20, 36, 38]))
-        names = "repeat.exact_match repeat.max_difference repeat.mean_abs_difference repeat.spearman repeat.sd_within"
+        names = (
+            "repeat.exact_match repeat.max_difference repeat.mean_abs_difference repeat.spearman"
+            " repeat.sd_within"
+        )
         assert result.of(names) == pytest.approx([0.5, 6, 2, 1, np.sqrt((36 + 4) / 4 / 2)])
         assert result.says["repeat"]["matches"] == 2
         assert result.says["verdict_repeat_few"] == {"n": 4, "groups": 4, "needed": 10}
@@ -45,7 +48,10 @@ class TestRepeats:
 
     def test_a_tolerance_forgives_small_differences(self) -> None:
         judged = repeats([10.0, 20, 30], [10.4, 20, 29.6])
-        assert [analyse(judged, tolerance=t).says["repeat"]["matches"] for t in (0.0, 0.5)] == [1, 3]
+        assert [analyse(judged, tolerance=t).says["repeat"]["matches"] for t in (0.0, 0.5)] == [
+            1,
+            3,
+        ]
 
     @pytest.mark.parametrize(
         ("again", "key", "standing"),
@@ -67,19 +73,25 @@ class TestRepeats:
         assert constant.says["verdict_repeat_constant"] == {"n": 30}
         judged, even = repeats(SPREAD, SPREAD), np.linspace(20, 80, 30)
         assert analyse(replace(judged, rubric=rubric())).ruled[0] == "repeat_no_margin"
-        assert analyse(repeats(even, even + np.tile([-10, 10], 15))).ruled[0] == "repeat_open_endless"
+        assert (
+            analyse(repeats(even, even + np.tile([-10, 10], 15))).ruled[0] == "repeat_open_endless"
+        )
         few = analyse(repeats([50.0] * 4, [50.0] * 4))  # no correlation either
         assert (few.says["repeat"]["pearson"], few.ruled[0]) == (None, "repeat_few")
 
     def test_texts_that_belong_together_are_one_in_the_interval_of_exact_repeats(self) -> None:
         alone, together = (repeats(SPREAD, SPREAD) for _ in range(2))
-        together.frame["group"] = together.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
+        together.frame["group"] = (
+            together.frame["item_id"].str[1:].astype(int).floordiv(10).astype(str)
+        )
         low = [analyse(each)["repeat.exact_match_low"] for each in (alone, together)]
         assert low[0] > 0.9 and low[1] < 0.7
 
     def test_cached_answers_prove_nothing_and_do_not_count_among_fresh_ones(self) -> None:
         judged = repeats(SPREAD, [*SPREAD[:55], *SPREAD[:5]])
-        rows = (judged.frame["repeat"] == 1) & judged.frame["item_id"].isin([f"t{n}" for n in range(55)])
+        rows = (judged.frame["repeat"] == 1) & judged.frame["item_id"].isin(
+            [f"t{n}" for n in range(55)]
+        )
         judged.frame.loc[rows, ["cached", "calls"]] = [1, 0]
         assert analyse(judged).says["verdict_repeat_few"]["n"] == 5
         same = [10.0, 20, 30]
@@ -99,7 +111,10 @@ class TestRepeats:
         assert result.says["repeat_left_out"] == {"repeat": 2, "n": 1}
         assert result.tables["repeats"]["n"].tolist() == [3]
         few = analyse(repeats([10.0, "refusal", 30], [10.0, 20, "timeout"]))
-        assert few.says["repeat_too_few"] == {"repeat": 2, "n": 1, "needed": 3} and few.headline is None
+        assert (
+            few.says["repeat_too_few"] == {"repeat": 2, "n": 1, "needed": 3}
+            and few.headline is None
+        )
         assert few.says["verdict_repeat_few"] == {"n": 1, "groups": 1, "needed": 10}
 
 
@@ -107,8 +122,9 @@ class TestAgreement:
     def test_numbers_by_hand(self) -> None:
         result = beside(repeats([10.0, 30, 60, 90], name="mine"), [0.0, 20, 50, 80])
         assert result.of("bias.other lower.other upper.other") == [10, 10, 10]
-        # Levels 0 25 50 100 (60 is nearer to 50, 90 to 100) against 0 25 50 75: steps 0 1 2 4 and 0 1 2 3. Quadratic
-        # disagreement 1/4; expected over all 16 pairs of the two: (14 + 6 + 6 + 30) / 16.
+        # Levels 0 25 50 100 (60 is nearer to 50, 90 to 100) against 0 25 50 75: steps 0 1 2 4 and 0
+        # 1 2 3. Quadratic disagreement 1/4; expected over all 16 pairs of the two: (14 + 6 + 6 +
+        # 30) / 16.
         kappa = 1 - (1 / 4) / (56 / 16)
         assert result.of("change.other pearson.other kappa.other") == pytest.approx([0, 1, kappa])
         assert result.says["agreement"]["a"] == "mine"
@@ -158,9 +174,15 @@ class TestAgreement:
         assert found(SPREAD - 14 + 4 * NOISE)["bias_outcome"] == "matters"
         # Half the slope: 2 / 3 per unit of the mean.
         bent = found(SPREAD / 2 + NOISE / 9)
-        assert (bent["change"], bent["change_outcome"]) == (pytest.approx(100 * 2 / 3, abs=0.5), "matters")
+        assert (bent["change"], bent["change_outcome"]) == (
+            pytest.approx(100 * 2 / 3, abs=0.5),
+            "matters",
+        )
         assert found(SPREAD + 8 * NOISE)["change_outcome"] == "is_open"
-        assert found(SPREAD + NOISE, replace(repeats(SPREAD), rubric=rubric()))["bias_outcome"] == "no_margin"
+        assert (
+            found(SPREAD + NOISE, replace(repeats(SPREAD), rubric=rubric()))["bias_outcome"]
+            == "no_margin"
+        )
 
     def test_failures_on_either_side_and_coefficients_of_constant_scores_are_left_out(self) -> None:
         result = beside([10.0, "refusal", 60, 90, 40], [0.0, 20, "refusal", 80, 30])
@@ -175,14 +197,19 @@ class TestAgreement:
         assert held.numbers == beside(scores, other).numbers
 
     @pytest.mark.parametrize(("digest", "other"), [("here", True), ("there", False)])
-    def test_the_same_ids_over_another_dataset_are_pointed_out(self, digest: str, other: bool) -> None:
+    def test_the_same_ids_over_another_dataset_are_pointed_out(
+        self, digest: str, other: bool
+    ) -> None:
         told = beside(repeats([10.0, 30, 60], digest=digest), [10.0, 30, 60], digest="there")
         assert ("other_dataset" in told.says) is other
 
 
 def test_what_does_not_fit() -> None:
     scored_folder(Path("10-22-33"), [1.0, 2])
-    judged, shares = repeats([1.0, 2, 3]), "shares 2 items with this run, which has 3; that one has 2"
+    judged, shares = (
+        repeats([1.0, 2, 3]),
+        "shares 2 items with this run, which has 3; that one has 2",
+    )
     refuses(Unsuited, r"run\.repeats=2", "reliability", judged)
     refuses(DataError, shares, "reliability", judged, against=["10-22-33"])
     missing = r"`analysis\.against\[0\]` is .*not a folder.*10-22-33"

@@ -1,4 +1,5 @@
-"""Surface and length as rivals: judges of the surface are not believed beyond it, and a judge of something else is."""
+"""Surface and length as rivals: judges of the surface are not believed beyond it, and a judge of
+something else is."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +12,15 @@ from tests.analyses.builders import paired_run
 from tests.analyses.conftest import words_of
 from undogmatic.analyses import rivals
 from undogmatic.analyses.pairs import match
-from undogmatic.analyses.rivals import LabelledRival, Matched, PairSettings, Rival, Seen, control, labelled_rival
+from undogmatic.analyses.rivals import (
+    LabelledRival,
+    Matched,
+    PairSettings,
+    Rival,
+    Seen,
+    control,
+    labelled_rival,
+)
 from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
@@ -28,9 +37,13 @@ FIELD, TFIDF = (f"undogmatic.constructs.shame.patterns.{name}" for name in ("cou
 Judge = Callable[[str], float]
 
 
-def _rival(first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray, seed: int = 0) -> Rival:
+def _rival(
+    first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray, seed: int = 0
+) -> Rival:
     groups = list(range(len(first)))
-    sides = (pd.DataFrame({"text": t, "score": s, "group": groups}) for t, s in ((first, a), (second, b)))
+    sides = (
+        pd.DataFrame({"text": t, "score": s, "group": groups}) for t, s in ((first, a), (second, b))
+    )
     return rivals.paired_rival(*sides, SETTINGS, np.random.default_rng(seed))
 
 
@@ -38,7 +51,9 @@ def _told(name: str, say: Callable[..., None], *found: Any) -> list[str]:
     """The keys of what is told of it, all of which has words in both languages."""
     tell = Telling(name)
     say(tell, *found)
-    assert all(words_of(language).say(finding) for finding in tell.findings for language in ("en", "pt"))
+    assert all(
+        words_of(language).say(finding) for finding in tell.findings for language in ("en", "pt")
+    )
     return [finding.key for finding in tell.findings]
 
 
@@ -59,7 +74,10 @@ def _text(rng: np.random.Generator) -> str:
             return word.capitalize()
         return f"{word}," if u < 0.3 else str(rng.integers(1, 999)) if u < 0.35 else word
 
-    words = ["".join(rng.choice(list("abcdeiou"), rng.integers(1, 10))) for _ in range(rng.integers(20, 70))]
+    words = [
+        "".join(rng.choice(list("abcdeiou"), rng.integers(1, 10)))
+        for _ in range(rng.integers(20, 70))
+    ]
     return " ".join(map(marked, words)) + "."
 
 
@@ -74,9 +92,12 @@ SURFACE: dict[str, Judge] = {
 
 @pytest.mark.parametrize("name", SURFACE)
 def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
-    """Of every two texts the one that the judge puts higher is the treatment, with a mean difference of 25."""
+    """Of every two texts the one that the judge puts higher is the treatment, with a mean
+    difference of 25."""
     made, judge = _texts(np.random.default_rng(0), 80), SURFACE[name]
-    low, high = zip(*(sorted(pair, key=judge) for pair in zip(made[:40], made[40:], strict=True)), strict=True)
+    low, high = zip(
+        *(sorted(pair, key=judge) for pair in zip(made[:40], made[40:], strict=True)), strict=True
+    )
     a, b = (np.array([judge(text) for text in side]) for side in (high, low))
     scale = 25 / np.mean(a - b)
     found = _rival(high, low, a * scale, b * scale)
@@ -89,7 +110,8 @@ def test_a_judge_of_the_surface_is_not_beyond_it(name: str) -> None:
 
 
 def test_a_tie_of_the_judge_is_no_point_for_the_surface() -> None:
-    """A judge in steps ties in half of the pairs and is right in the others; the surface orders all of them."""
+    """A judge in steps ties in half of the pairs and is right in the others; the surface orders all
+    of them."""
     rng = np.random.default_rng(4)
     short = _texts(rng, 40)
     long = [f"{text} {text} {_text(rng)}" for text in short]
@@ -105,17 +127,25 @@ def test_a_judge_of_something_else_is_beyond_the_surface_where_that_is_balanced(
         rng = np.random.default_rng(seed)
         first, second = (_texts(rng, 46) for _ in range(2))
         topic = rng.normal(40, 10, 46)
-        found = _rival(first, second, topic + 20 + rng.normal(0, 10, 46), topic + rng.normal(0, 10, 46), seed)
+        found = _rival(
+            first, second, topic + 20 + rng.normal(0, 10, 46), topic + rng.normal(0, 10, 46), seed
+        )
         outcomes.append(found.outcome)
         assert found.at_equal is not None
-        assert found.at_equal.difference.estimate.low < 20 < found.at_equal.difference.estimate.high + 3
+        assert (
+            found.at_equal.difference.estimate.low
+            < 20
+            < found.at_equal.difference.estimate.high + 3
+        )
     assert outcomes.count("beyond_surface") >= 2
 
 
 def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
     """A perfect judge, even: their naked side is other in every count."""
     items = CuratedDataset(parts=["theses"]).load()
-    sides = [[i.text for i in items if i.condition == c] for c in ("authority_only", "explained_only")]
+    sides = [
+        [i.text for i in items if i.condition == c] for c in ("authority_only", "explained_only")
+    ]
     noise = np.random.default_rng(0).normal(0, 5, (2, len(sides[0])))
     found = _rival(*sides, 80 + noise[0], 20 + noise[1])
     assert found.outcome == "surface_as_good"
@@ -148,9 +178,13 @@ def test_of_many_pairs_whole_groups_are_drawn(monkeypatch: pytest.MonkeyPatch) -
 N = 80
 
 
-def _labelled(texts: Sequence[str], scores: Any, labels: Any, rng: np.random.Generator, **fields: Any) -> LabelledRival:
+def _labelled(
+    texts: Sequence[str], scores: Any, labels: Any, rng: np.random.Generator, **fields: Any
+) -> LabelledRival:
     seen = Seen(known=fields.get("known"))
-    return labelled_rival(list(texts), scores, labels, fields.get("groups", range(len(texts))), rng, seen)
+    return labelled_rival(
+        list(texts), scores, labels, fields.get("groups", range(len(texts))), rng, seen
+    )
 
 
 def test_a_judge_of_the_surface_where_labels_follow_the_surface() -> None:
@@ -169,7 +203,9 @@ def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did() -> Non
     scores = np.array(list(worth.values()))
     labels = scores + rng.normal(0, 15, N)
     alone = _labelled(list(worth), scores, labels, rng)
-    met = _labelled(list(worth), scores, labels, rng, known=lambda t: np.array([[worth[one]] for one in t]))
+    met = _labelled(
+        list(worth), scores, labels, rng, known=lambda t: np.array([[worth[one]] for one in t])
+    )
     assert (alone.outcome, met.outcome) == ("beyond_surface", "surface_explains")
 
 
@@ -189,8 +225,14 @@ def test_what_is_missing_of_labels() -> None:
     flat = _labelled(texts, np.full(N, 5.0), rng.normal(size=N), rng)
     same = _labelled(["a"] * 20, np.arange(20.0), np.arange(20.0), rng)
     one = _labelled(texts, np.arange(80.0), np.arange(80.0), rng, groups=["one"] * N)
-    assert [found.outcome for found in (flat, same, one)] == ["open", "no_texts", "open"] and flat.increment is None
-    assert all(len(_told("labelled", rivals.tell_labelled, found)) == 1 for found in (flat, same, one))
+    assert [found.outcome for found in (flat, same, one)] == [
+        "open",
+        "no_texts",
+        "open",
+    ] and flat.increment is None
+    assert all(
+        len(_told("labelled", rivals.tell_labelled, found)) == 1 for found in (flat, same, one)
+    )
 
 
 def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
@@ -200,7 +242,13 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
     at = found.at_equal
     assert at is not None and found.increment is not None
     moved = {"foreseen": 0.1, "moved": at.moved._replace(estimate=Estimate(9.0, 8.0, 10.0))}
-    cases = [(15, 27, {}), (-9, 3, {}), (5, 17, {}), (15, 27, {"extrapolated": True}), (12, 20, moved)]
+    cases = [
+        (15, 27, {}),
+        (-9, 3, {}),
+        (5, 17, {}),
+        (15, 27, {"extrapolated": True}),
+        (12, 20, moved),
+    ]
     for low, high, changes in cases:
         difference = at.difference._replace(estimate=Estimate((low + high) / 2, low, high))
         changed = {"difference": difference, "foreseen": 1.0, "extrapolated": False} | changes
@@ -211,19 +259,27 @@ def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
 
 
 def test_a_word_counter_that_was_fitted_elsewhere_is_known_by_its_name() -> None:
-    """TF-IDF fitted to the development texts follows the labels of the test texts better than one fitted to these."""
+    """TF-IDF fitted to the development texts follows the labels of the test texts better than one
+    fitted to these."""
     items = CuratedDataset(parts=["labelled"], split="test").load()
     texts = [item.text for item in items]
     known = Rivals([TFIDF])(texts)
     assert known is not None
     labels = np.array([item.label for item in items], dtype=np.float64)
     honest = labels + np.random.default_rng(1).normal(0, 12, labels.size)
-    for scores, outcome in ((100 * known(texts)[:, 0], "surface_explains"), (honest, "beyond_surface")):
-        found = _labelled(texts, scores, labels, np.random.default_rng(0), groups=texts, known=known)
+    for scores, outcome in (
+        (100 * known(texts)[:, 0], "surface_explains"),
+        (honest, "beyond_surface"),
+    ):
+        found = _labelled(
+            texts, scores, labels, np.random.default_rng(0), groups=texts, known=known
+        )
         assert found.outcome == outcome
 
 
-def test_a_rival_that_has_seen_a_text_of_the_run_is_none_and_one_that_rates_no_texts_is_named() -> None:
+def test_a_rival_that_has_seen_a_text_of_the_run_is_none_and_one_that_rates_no_texts_is_named() -> (
+    None
+):
     assert Rivals([TFIDF])(["another", development_texts()[0][0]]) is None
     assert Rivals([])(["another"]) is None
     with pytest.raises(ConfigError, match=r"rubric\.rivals"):
@@ -244,7 +300,12 @@ def test_the_words_of_a_field_count_where_the_rubric_names_them_and_nowhere_else
 
 @pytest.mark.parametrize(
     "wrong",
-    ["os.remove", "undogmatic.safety.files.write", "undogmatic.constructs.shame.patterns.PatternsModel", "count"],
+    [
+        "os.remove",
+        "undogmatic.safety.files.write",
+        "undogmatic.constructs.shame.patterns.PatternsModel",
+        "count",
+    ],
 )
 def test_what_counts_no_words_is_refused(wrong: str) -> None:
     with pytest.raises(ConfigError, match=r"rubric\.field_words"):
@@ -252,7 +313,9 @@ def test_what_counts_no_words_is_refused(wrong: str) -> None:
 
 
 def _claim(low: float, high: float) -> Claim:
-    return Claim("open", Estimate((low + high) / 2, low, high, n_groups=40), (low, high), 10.0, None)
+    return Claim(
+        "open", Estimate((low + high) / 2, low, high, n_groups=40), (low, high), 10.0, None
+    )
 
 
 SAME = "all pairs are of one length"
@@ -291,7 +354,9 @@ def _matched(limits: tuple[float, float], telling: bool = True) -> Matched:
         (SAME, _matched(BELOW), "confounded"),
     ],
 )
-def test_all_checks_that_count_must_hold(check: Any, matched: Matched | None, expected: rivals.Control) -> None:
+def test_all_checks_that_count_must_hold(
+    check: Any, matched: Matched | None, expected: rivals.Control
+) -> None:
     same = check == SAME
     assert control(None if same else check, matched, LIMITED, same) == expected
 
@@ -301,7 +366,9 @@ def test_the_expected_side_may_be_the_lower() -> None:
     assert control(_check((-25, -15)), None, LIMITED) == "confounded"
 
 
-def _match(counts: dict[str, list[int]], scores: dict[str, list[float]], **fields: Any) -> Matched | None:
+def _match(
+    counts: dict[str, list[int]], scores: dict[str, list[float]], **fields: Any
+) -> Matched | None:
     judged = paired_run(scores, lengths=counts, **fields)
     return rivals.check_matched(*match(judged, (T, B)).between(T, B), LIMITED)
 
@@ -314,7 +381,9 @@ def _scores(seed: int, spread: float, n: int) -> dict[str, list[float]]:
 
 def test_matches_are_computed_from_the_texts_whatever_the_metadata_say() -> None:
     counts = {T: [9] * 10 + [20] * 10, B: [10] * 10 + [40] * 10}
-    found = _match(counts, _scores(1, 5, 20), metadata={"length_matched": [False] * 10 + [True] * 10})
+    found = _match(
+        counts, _scores(1, 5, 20), metadata={"length_matched": [False] * 10 + [True] * 10}
+    )
     assert found is not None and (found.n, found.telling) == (10, True)
     assert found.difference is not None and found.difference.outcome == "beyond"
 
@@ -330,17 +399,22 @@ def test_few_matched_pairs_are_not_telling_and_pairs_of_one_group_are_one_unit()
 
 
 def test_eight_matched_pairs_do_not_hold_back_a_good_judge() -> None:
-    """The interval of eight noisy differences is so wide that it would be open whatever the judge is worth."""
+    """The interval of eight noisy differences is so wide that it would be open whatever the judge
+    is worth."""
     counts = {T: [10] * 8 + [20] * 20 + [40] * 18, B: [10] * 8 + [40] * 20 + [20] * 18}
     found = []
     for rng in map(np.random.default_rng, range(40)):
-        scores = {c: np.clip(50 + d + rng.normal(0, 20, 46), 0, 100).tolist() for c, d in ((T, 35), (B, -35))}
+        scores = {
+            c: np.clip(50 + d + rng.normal(0, 20, 46), 0, 100).tolist()
+            for c, d in ((T, 35), (B, -35))
+        }
         found.append(control(_check(BEYOND), _match(counts, scores), LIMITED))
     assert found.count("survives") >= 37
 
 
 def test_matched_pairs_that_all_agree_on_nothing_are_telling() -> None:
-    """A judge that tells only texts above a length from those below scores pairs of equal length alike."""
+    """A judge that tells only texts above a length from those below scores pairs of equal length
+    alike."""
     counts = {T: [10] * 20 + [40] * 40, B: [10] * 20 + [20] * 40}
     found = _match(counts, {T: [30.0] * 20 + [70.0] * 40, B: [30.0] * 60})
     assert found is not None and found.telling

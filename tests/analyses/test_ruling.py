@@ -1,4 +1,5 @@
-"""The rules of the paired verdict on hand-made evidence: which rule applies first, and what outweighs what."""
+"""The rules of the paired verdict on hand-made evidence: which rule applies first, and what
+outweighs what."""
 
 import copy
 import functools
@@ -22,20 +23,33 @@ MARGIN = Margin(10.0, "rubric", 100.0)
 
 
 def found(
-    outcome: Outcome, inner: tuple[float, float] | None = None, margin: float = 10.0, needed: int | None = 90
+    outcome: Outcome,
+    inner: tuple[float, float] | None = None,
+    margin: float = 10.0,
+    needed: int | None = 90,
 ) -> Claim:
     """A claim of this outcome; only what the rules read is told apart."""
-    ends = {"beyond": (15.0, 25.0), "against": (-25.0, -15.0), "within": (-4.0, 5.0), "open": (3.0, 18.0)}[outcome]
+    ends = {
+        "beyond": (15.0, 25.0),
+        "against": (-25.0, -15.0),
+        "within": (-4.0, 5.0),
+        "open": (3.0, 18.0),
+    }[outcome]
     inner = inner or ends
     return Claim(outcome, Estimate(sum(ends) / 2, *ends, n_groups=46), inner, margin, needed)
 
 
-def compared(p: float = 1e-6, share: float = 0.8, balance: float = 0.3, rank_biserial: float | None = 0.9) -> Any:
+def compared(
+    p: float = 1e-6, share: float = 0.8, balance: float = 0.3, rank_biserial: float | None = 0.9
+) -> Any:
     """Of the comparison, what the rules read."""
     of_share = SimpleNamespace(estimate=Estimate(share, 0, 1, n=46), n_ties=0)
     of_balance = SimpleNamespace(estimate=Estimate(2 * share - 1, balance, 1))
     return SimpleNamespace(
-        test=SimpleNamespace(p_value=p), share=of_share, balance=of_balance, rank_biserial=rank_biserial
+        test=SimpleNamespace(p_value=p),
+        share=of_share,
+        balance=of_balance,
+        rank_biserial=rank_biserial,
     )
 
 
@@ -43,22 +57,31 @@ def compared(p: float = 1e-6, share: float = 0.8, balance: float = 0.3, rank_bis
 def real() -> PairEvidence:
     """Evidence of some pairs, of which the tests set all that the rules read."""
     judged = paired_run({side: [10.0, 20.0] for side in "tbh"})
-    return PairEvidence(match(judged, "tbh"), PairSettings(1, MARGIN), np.random.default_rng(0), for_report=False)
+    return PairEvidence(
+        match(judged, "tbh"), PairSettings(1, MARGIN), np.random.default_rng(0), for_report=False
+    )
 
 
 def evidence(**changes: object) -> PairEvidence:
     """What supports the claim, with changes."""
     made = copy.copy(real())
     of_pairs = {"judged": {"t": 46, "b": 46}, "n_pairs": 46, "n_groups": 46, "main": compared()}
-    good = of_pairs | {"difference": found("beyond"), "surface": "beyond_surface", "length": "survives"}
+    good = of_pairs | {
+        "difference": found("beyond"),
+        "surface": "beyond_surface",
+        "length": "survives",
+    }
     vars(made).update(good | hybrid(found("beyond"), surface="beyond_surface") | changes)
     return made
 
 
-def hybrid(over: Claim | None, under: Outcome = "within", groups: int = 46, surface: Any = None) -> dict[str, object]:
+def hybrid(
+    over: Claim | None, under: Outcome = "within", groups: int = 46, surface: Any = None
+) -> dict[str, object]:
     """Of the comparisons with the hybrid, what the rules read."""
     compared = {
-        name: SimpleNamespace(claim=claim, n_groups=groups) for name, claim in (("over", over), ("under", found(under)))
+        name: SimpleNamespace(claim=claim, n_groups=groups)
+        for name, claim in (("over", over), ("under", found(under)))
     }
     return compared | {"over_rival": None if surface is None else Rival(surface, 46, 46)}
 
@@ -71,7 +94,11 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({}, "supported", "supported"),
     ({"hybrid": None}, "supported", "supported"),
     ({"margin": UNSET}, "supported", "supported"),
-    ({"judged": {"t": 0, "b": 46}, "n_pairs": 0, "n_groups": 0, "difference": None}, "all_failed", "undecided"),
+    (
+        {"judged": {"t": 0, "b": 46}, "n_pairs": 0, "n_groups": 0, "difference": None},
+        "all_failed",
+        "undecided",
+    ),
     ({"n_pairs": 0, "n_groups": 0, "difference": None}, "no_pairs", "undecided"),
     ({"n_groups": 1, "difference": None}, "one_group", "undecided"),
     ({"n_pairs": 1, "n_groups": 1, "difference": None}, "too_few", "undecided"),
@@ -85,7 +112,11 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
     ({"difference": BELOW, "margin": UNSET}, "no_margin", "undecided"),
     ({"difference": found("open")}, "open", "undecided"),
     ({"difference": found("open", needed=None)}, "open_endless", "undecided"),
-    ({"difference": found("open", inner=(-9.0, -1.0), margin=0.0), "margin": ZERO}, "open_zero", "undecided"),
+    (
+        {"difference": found("open", inner=(-9.0, -1.0), margin=0.0), "margin": ZERO},
+        "open_zero",
+        "undecided",
+    ),
     ({"difference": found("open", margin=0.0), "margin": ZERO}, "open_zero", "undecided"),
     ({"surface": "surface_explains"}, "surface_explains", "refuted"),
     ({"surface": "surface_as_good"}, "surface_as_good", "undecided"),
@@ -127,7 +158,11 @@ def test_the_gravest_reason_leads_and_the_others_follow() -> None:
     assert (ruling.key, ruling.standing) == ("confounded", "refuted")
     assert ruling.others == ("surface_as_good", "hybrid_open", "inconsistent")
     ruling = verdict(AB, evidence(surface="surface_as_good", length="inseparable"))
-    assert (ruling.key, ruling.standing, ruling.others) == ("surface_as_good", "undecided", ("inseparable",))
+    assert (ruling.key, ruling.standing, ruling.others) == (
+        "surface_as_good",
+        "undecided",
+        ("inseparable",),
+    )
 
 
 def test_only_what_refutes_leads_to_a_refutation() -> None:
@@ -137,14 +172,18 @@ def test_only_what_refutes_leads_to_a_refutation() -> None:
 
 def test_what_others_may_explain_is_not_yet_and_what_is_too_few_is_undecided() -> None:
     answers = {rule.key: ANSWERS[rule.leaves] for rule in AB.rules}
-    assert (answers["surface_as_good"], answers["hybrid_few"], answers["inconsistent"]) == ("not_yet",) * 3
+    assert (answers["surface_as_good"], answers["hybrid_few"], answers["inconsistent"]) == (
+        "not_yet",
+    ) * 3
     assert (answers["too_few"], answers["open"], answers["missing"]) == ("undecided",) * 3
     assert (answers["supported"], answers["reversed"]) == ("yes", "no")
 
 
 def test_failures_withhold_a_verdict_that_they_could_turn() -> None:
     yes, no = verdict(AB, evidence()), verdict(AB, evidence(difference=found("within")))
-    reversed_, open_ = (verdict(AB, evidence(difference=found(outcome))) for outcome in ("against", "open"))
+    reversed_, open_ = (
+        verdict(AB, evidence(difference=found(outcome))) for outcome in ("against", "open")
+    )
     assert withheld(yes, yes) is yes
     assert withheld(no, reversed_) is no
     assert withheld(open_, yes) is open_

@@ -1,4 +1,5 @@
-"""Which trivial reading could explain a judge's agreement: judges without merit are named, good ones are not."""
+"""Which trivial reading could explain a judge's agreement: judges without merit are named, good
+ones are not."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,10 @@ from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
 
-LANGUAGES = [Words(code, [Path(examined.__file__).with_suffix(".texts.yaml")], strict=True) for code in ("en", "pt")]
+LANGUAGES = [
+    Words(code, [Path(examined.__file__).with_suffix(".texts.yaml")], strict=True)
+    for code in ("en", "pt")
+]
 
 
 def look(table: VerdictTable, **options: Any) -> tuple[SurfaceRival, Told]:
@@ -36,8 +40,18 @@ def look(table: VerdictTable, **options: Any) -> tuple[SurfaceRival, Told]:
 def test_a_good_judge_is_beyond_the_surface(name: str) -> None:
     found, told = look(made_table(name, 100, 0.0, 2))
     assert found.outcome == "beyond" and found.n == found.groups == 100
-    assert found.at_equal and found.at_equal.low > 0.35 and found.increment and found.increment.low > 0.2
-    assert {"surface.agreement", "surface.increment", "surface.at_equal", "surface.foretold"} <= told.figures.keys()
+    assert (
+        found.at_equal
+        and found.at_equal.low > 0.35
+        and found.increment
+        and found.increment.low > 0.2
+    )
+    assert {
+        "surface.agreement",
+        "surface.increment",
+        "surface.at_equal",
+        "surface.foretold",
+    } <= told.figures.keys()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +72,9 @@ def test_a_good_judge_is_beyond_the_surface(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_a_judge_without_merit_is_not(name: str, outcomes: set[str], what: str, noise: float) -> None:
+def test_a_judge_without_merit_is_not(
+    name: str, outcomes: set[str], what: str, noise: float
+) -> None:
     found, _ = look(made_table(name, 164, noise, 5))
     assert found.outcome in outcomes
     assert not what or noise or what in found.what
@@ -67,7 +83,8 @@ def test_a_judge_without_merit_is_not(name: str, outcomes: set[str], what: str, 
 
 
 def test_a_pattern_that_labels_teach_badly_is_known_by_its_own_verdicts() -> None:
-    """Eight words, some in three texts: fitted to the labels the surface reaches far less than the judge."""
+    """Eight words, some in three texts: fitted to the labels the surface reaches far less than the
+    judge."""
     found, _ = look(made_table("regex_8", 100, 0.0, 0))
     assert found.outcome == "follows" and found.increment and found.increment.low > 0
     assert found.at_equal and found.at_equal.low < 0.2
@@ -89,9 +106,19 @@ NOISE = RNG.normal(size=(2, 150))
         ("numeric", WORTH + NOISE[0], WORTH + NOISE[1], True),
         ("numeric", LENGTH + 40 * NOISE[0], LENGTH + 40 * NOISE[1], False),
         ("ordered", np.clip(STEPS + np.round(NOISE[0] / 2), 0, 4), STEPS, True),
-        ("ordered", np.round(LENGTH / LENGTH.max() * 4), np.round(LENGTH / LENGTH.max() * 4), False),
+        (
+            "ordered",
+            np.round(LENGTH / LENGTH.max() * 4),
+            np.round(LENGTH / LENGTH.max() * 4),
+            False,
+        ),
         ("unordered", np.where(NOISE[0] > 1.5, 0, CLASS), CLASS, True),
-        ("unordered", np.searchsorted([250, 300, 350], LENGTH), np.searchsorted([250, 300, 350], LENGTH), False),
+        (
+            "unordered",
+            np.searchsorted([250, 300, 350], LENGTH),
+            np.searchsorted([250, 300, 350], LENGTH),
+            False,
+        ),
     ],
 )
 def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) -> None:
@@ -100,18 +127,24 @@ def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) 
     assert (found.accuracy is None) is (kind in ("numeric", "ordered"))
 
 
-def grouped(kind: Any, judge: np.ndarray, label: np.ndarray, texts: list[str], groups: np.ndarray) -> VerdictTable:
+def grouped(
+    kind: Any, judge: np.ndarray, label: np.ndarray, texts: list[str], groups: np.ndarray
+) -> VerdictTable:
     return verdict_table(kind, judge, label, {"text": texts, "group": [f"g{k}" for k in groups]})
 
 
 @pytest.mark.parametrize("kind", ["ordered", "pass_fail", "numeric"])
 def test_words_that_name_a_group_explain_nothing(kind: Any) -> None:
-    """Every topic has its own words, its texts are of like worth, and no word says of what worth."""
+    """Every topic has its own words, its texts are of like worth, and no word says of what
+    worth."""
     rng, groups = np.random.default_rng(4), np.repeat(np.arange(30), 12)
     worth = 0.7 * rng.normal(size=30)[groups] + 0.7 * rng.normal(size=360)
     sides = [worth + 0.4 * rng.normal(size=360) for _ in range(2)]
     if kind != "numeric":
-        sides = [np.clip(np.floor(own + 2), 0, 3) if kind == "ordered" else (own > 0) * 1.0 for own in sides]
+        sides = [
+            np.clip(np.floor(own + 2), 0, 3) if kind == "ordered" else (own > 0) * 1.0
+            for own in sides
+        ]
     texts = [" ".join(rng.choice([f"t{k}x{n}" for n in range(20)], 40)) for k in groups]
     found, _ = look(grouped(kind, sides[0], sides[1], texts, groups))
     assert found.outcome == "beyond" and not found.predicts
@@ -128,7 +161,10 @@ def test_a_word_counter_is_known_in_groups_too(rule: str, topics: int, size: int
         verdict = (sizes > np.median(sizes)).astype(float)
     elif rule == "a word of topics":
         asked = rng.permutation(topics) < topics // 2
-        texts = [f"{'Refund' if asked[k] else 'Delivery'} asked. {text}" for k, text in zip(groups, texts, strict=True)]
+        texts = [
+            f"{'Refund' if asked[k] else 'Delivery'} asked. {text}"
+            for k, text in zip(groups, texts, strict=True)
+        ]
         verdict = asked[groups].astype(float)
     else:
         verdict = np.array([float(any(word in text.lower() for word in CITED)) for text in texts])
@@ -139,42 +175,58 @@ def test_a_word_counter_is_known_in_groups_too(rule: str, topics: int, size: int
 
 
 def test_no_sentence_says_that_words_predict_what_they_do_not() -> None:
-    """The clause about what words foretell follows the interval of what is foretold, whatever the outcome."""
+    """The clause about what words foretell follows the interval of what is foretold, whatever the
+    outcome."""
     found, seen = look(made_table("good", 100, 0.0, 2))[0], set()
     assert found.foretold and found.at_equal
-    told, not_told = found.foretold.replace(value=0.4, low=0.1), found.foretold.replace(value=-0.04, low=-0.2, high=0.1)
+    told, not_told = (
+        found.foretold.replace(value=0.4, low=0.1),
+        found.foretold.replace(value=-0.04, low=-0.2, high=0.1),
+    )
     outcomes: tuple[Any, ...] = ("as_good", "follows", "open")
     for outcome in outcomes:
         for foretold in (told, not_told):
             if outcome == "follows" and foretold is not_told:
                 continue  # `surface_rival` says "open" then
-            finding = rival_sentence(replace(found, outcome=outcome, foretold=foretold, what=("“word”",)))
+            finding = rival_sentence(
+                replace(found, outcome=outcome, foretold=foretold, what=("“word”",))
+            )
             for words in LANGUAGES:
                 said = words.say(finding)
-                assert ("not shown (agreement" in said or "se mostrou que só" in said) is (foretold is not_told), said
+                assert ("not shown (agreement" in said or "se mostrou que só" in said) is (
+                    foretold is not_told
+                ), said
                 assert f"{foretold.value:.2f}".replace("-", "−") in said.replace(",", ".")
                 seen.add(said)
     assert len(seen) == 10
 
 
 def test_the_interval_that_is_told_lies_within_the_margin() -> None:
-    """Two one-sided tests decide with the 90 % interval; the 95 % interval may reach beyond the margin."""
+    """Two one-sided tests decide with the 90 % interval; the 95 % interval may reach beyond the
+    margin."""
     judge = WORTH + NOISE[0] / 4
-    slope = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}))[1].figures["surface.length_bias"]
+    slope = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}))[1].figures[
+        "surface.length_bias"
+    ]
     usual = float(np.ptp(np.quantile(np.log2(LENGTH), (0.25, 0.75))))
     reach = usual * max(abs(slope.low), abs(slope.high))
-    _, told = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach)
+    _, told = look(
+        verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach
+    )
     (noted,) = (own for own in told.notes if own.key == "surface.no_length_bias")
     low, high = noted.values["ends"].values["interval"]
     assert noted.values["level"] == pytest.approx(0.9) and -0.98 * reach < low < high < 0.98 * reach
 
 
 def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:
-    """Of two outputs always the first, but for fifteen: the fifteen say too little of what moved the judge."""
+    """Of two outputs always the first, but for fifteen: the fifteen say too little of what moved
+    the judge."""
     n, hidden = 150, np.random.default_rng(3).permutation(150)
     for others, outcome in ((15, "rare"), (60, "beyond")):
         label = (hidden < others).astype(float)
-        found, _ = look(verdict_table("pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts}))
+        found, _ = look(
+            verdict_table("pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
+        )
         assert len(label) == n and found.outcome == outcome, others
         assert rival_sentence(found).key == f"surface.{outcome}"
 
@@ -186,26 +238,43 @@ def test_what_cannot_be_examined_says_so() -> None:
     holes = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60))
     made = {"slice.size": holes, "slice.maker": label, "slice.page": [f"p{k}" for k in range(60)]}
     found, told = look(verdict_table("pass_fail", label, label, made))
-    assert (found.outcome, found.what, list(told.not_examined)) == ("column", ("maker",), ["surface"])
-    assert look(verdict_table("pass_fail", label, label, made), ignore=("maker",))[0].outcome == "no_texts"
+    assert (found.outcome, found.what, list(told.not_examined)) == (
+        "column",
+        ("maker",),
+        ["surface"],
+    )
+    assert (
+        look(verdict_table("pass_fail", label, label, made), ignore=("maker",))[0].outcome
+        == "no_texts"
+    )
     few = verdict_table(
-        "pass_fail", label, label, {"text": MADE.texts[:60], "group": [f"g{k % 19}" for k in range(60)]}
+        "pass_fail",
+        label,
+        label,
+        {"text": MADE.texts[:60], "group": [f"g{k % 19}" for k in range(60)]},
     )
     found, told = look(few)
     assert (found.outcome, found.groups, list(told.not_examined)) == ("few", 19, ["surface"])
 
 
 def test_verdicts_without_a_label_teach_the_surface_too() -> None:
-    """A pattern over rare words is learned from all that the judge said, of which a third has labels."""
+    """A pattern over rare words is learned from all that the judge said, of which a third has
+    labels."""
     whole = made_table("regex_8", 300, 0.0, 3)
     part = replace(whole, labels=whole.labels[:100])
     alone = replace(part, verdicts=whole.verdicts[:100], items=whole.items[:100])
     found = [surface_rival(own.of("judge", "quality"), CheckOptions()) for own in (part, alone)]
     assert found[0].n == found[1].n == 100
-    assert found[0].foretold and found[1].foretold and found[0].foretold.value > found[1].foretold.value
+    assert (
+        found[0].foretold
+        and found[1].foretold
+        and found[0].foretold.value > found[1].foretold.value
+    )
 
 
-def test_of_many_labelled_items_some_are_drawn_in_whole_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_labelled_items_some_are_drawn_in_whole_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(examined, "MOST_ITEMS", 100)
     table = made_table("good", 164, 0.0, 1)
     table.items["group"] = [f"g{k // 3}" for k in range(164)]
@@ -219,8 +288,12 @@ def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyP
     plain = examined.words.marks
     monkeypatch.setattr(examined.words, "marks", lambda *texts: read.append(1) or plain(*texts))
     examined._surface.cache_clear()
-    table = verdict_table("pass_fail", {"a": MADE.meaning, "b": 1 - MADE.meaning}, MADE.meaning, {"text": MADE.texts})
-    outcomes = [surface_rival(table.of(judge, "quality"), CheckOptions()).outcome for judge in table.judges]
+    table = verdict_table(
+        "pass_fail", {"a": MADE.meaning, "b": 1 - MADE.meaning}, MADE.meaning, {"text": MADE.texts}
+    )
+    outcomes = [
+        surface_rival(table.of(judge, "quality"), CheckOptions()).outcome for judge in table.judges
+    ]
     assert outcomes[0] == "beyond" and outcomes[1] == "as_good" and read == [1]
 
 
@@ -244,17 +317,24 @@ def test_errors_that_rise_with_length(lean: float, margin: float | None, key: st
 
 
 def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
-    longer = np.array([len(a) < len(b) for a, b in zip(MADE.texts, OTHER.texts, strict=True)], dtype=float)
-    label = np.where(MADE.meaning == OTHER.meaning, (NOISE[0] > 0) * 1.0, MADE.meaning < OTHER.meaning)
+    longer = np.array(
+        [len(a) < len(b) for a, b in zip(MADE.texts, OTHER.texts, strict=True)], dtype=float
+    )
+    label = np.where(
+        MADE.meaning == OTHER.meaning, (NOISE[0] > 0) * 1.0, MADE.meaning < OTHER.meaning
+    )
     judge = np.where(NOISE[1] > 0.8, longer, label)
     table = verdict_table("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
     assert "surface.longer_higher_pair" in [noted.key for noted in look(table)[1].notes]
-    same = verdict_table("pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150})
+    same = verdict_table(
+        "pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150}
+    )
     assert "length_bias" in look(same)[1].not_examined
 
 
 def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None:
-    """Of a judge that differs nowhere the interval of its leaning to long texts would be without ends."""
+    """Of a judge that differs nowhere the interval of its leaning to long texts would be without
+    ends."""
     passed = (np.median(WORTH) < WORTH).astype(float)
     _, told = look(verdict_table("pass_fail", passed, passed, {"text": MADE.texts}))
     assert told.not_examined["length_bias"].key == "surface.length_unknown"

@@ -1,4 +1,5 @@
-"""What systems deserve: which estimator follows from which choice of labels, refusals, rankings, both languages."""
+"""What systems deserve: which estimator follows from which choice of labels, refusals, rankings,
+both languages."""
 
 import os
 from collections.abc import Callable
@@ -18,12 +19,18 @@ from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.results import Finding, Weight
 from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 
-ARENA = Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data")) / "audit/arena_scores.csv"
+ARENA = (
+    Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    / "audit/arena_scores.csv"
+)
 Tell = Callable[[JudgeTable, Told, CheckOptions], None]
 
 
-def tell(table: VerdictTable, part: Tell = systems.tell, **options: Any) -> tuple[Told, dict[str, Finding]]:
-    """What a part tells of the first judge, and its findings by key, each put into words in both languages."""
+def tell(
+    table: VerdictTable, part: Tell = systems.tell, **options: Any
+) -> tuple[Told, dict[str, Finding]]:
+    """What a part tells of the first judge, and its findings by key, each put into words in both
+    languages."""
     told = Told()
     part(table.of(table.judges[0], table.criteria[0]), told, CheckOptions(**options))
     said = {noted.key: noted for noted in told.ordered()}
@@ -35,13 +42,19 @@ def tell(table: VerdictTable, part: Tell = systems.tell, **options: Any) -> tupl
         for name, shown in told.tables.items():
             section, _, short = name.partition(".")
             assert words.text(f"{section}.table_{short}")
-            assert all(words.find(f"{section}.names.{c}") or words.find(f"columns.{c}") for c in shown.columns)
+            assert all(
+                words.find(f"{section}.names.{c}") or words.find(f"columns.{c}")
+                for c in shown.columns
+            )
         assert all(words.metric(name) for name in told.figures)
     return told, said
 
 
-def table(rng: np.random.Generator, n: int = 300, share: float = 0.3, **fields: Any) -> VerdictTable:
-    """Verdicts half a step too high, some labels, and three systems of which "good" is a step better."""
+def table(
+    rng: np.random.Generator, n: int = 300, share: float = 0.3, **fields: Any
+) -> VerdictTable:
+    """Verdicts half a step too high, some labels, and three systems of which "good" is a step
+    better."""
     names = np.array(["good", "plain", "other"])[np.arange(n) % 3]
     truth = np.clip(np.round(rng.normal(2.6, 0.8, n)) + (names == "good"), 1, 5)
     verdicts = np.clip(truth + rng.integers(0, 2, n), 1, 5)
@@ -49,7 +62,9 @@ def table(rng: np.random.Generator, n: int = 300, share: float = 0.3, **fields: 
     return verdict_table("numeric", verdicts, labels, {"system": names}, scale=(1, 5), **fields)
 
 
-def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimator(rng: np.random.Generator) -> None:
+def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimator(
+    rng: np.random.Generator,
+) -> None:
     told, said = tell(table(rng, selection="random"))
     assert said["systems.mean_off"].values["estimator"] == "random"
     assert told.notes[0].weight == Weight.LIMITS
@@ -68,7 +83,9 @@ def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimato
         ({"selection": "probabilities"}, "systems.no_probability"),
     ],
 )
-def test_a_mean_without_ground_is_refused(fields: dict[str, Any], key: str, rng: np.random.Generator) -> None:
+def test_a_mean_without_ground_is_refused(
+    fields: dict[str, Any], key: str, rng: np.random.Generator
+) -> None:
     told, said = tell(table(rng, **fields))
     assert told.not_examined[systems.MEAN].key == key
     assert key in said
@@ -81,25 +98,34 @@ def test_too_few_labels_and_verdicts_beyond_all_that_is_labelled_give_no_mean() 
     few, low = np.arange(300) < 4, verdicts < 3
     for chosen, key in ((few, "systems.refused_too_few"), (low, "systems.refused_outside")):
         labels = np.where(chosen, verdicts, np.nan)
-        assert key in tell(verdict_table("numeric", verdicts, labels, scale=(1, 3), selection="random"))[1]
+        assert (
+            key
+            in tell(verdict_table("numeric", verdicts, labels, scale=(1, 3), selection="random"))[1]
+        )
 
 
 def test_labels_of_all_items_are_seen_and_need_no_declaration(rng: np.random.Generator) -> None:
     told, said = tell(table(rng, share=1.1))
     assert said["systems.mean_off"].values["estimator"] == "all"
     assert told.figures["systems.mean"].value == pytest.approx(
-        np.average(told.tables["systems.means"]["mean"], weights=told.tables["systems.means"]["labels"])
+        np.average(
+            told.tables["systems.means"]["mean"], weights=told.tables["systems.means"]["labels"]
+        )
     )
 
 
-def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(rng: np.random.Generator) -> None:
+def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(
+    rng: np.random.Generator,
+) -> None:
     whole = table(rng, selection="random")
     bare = whole.items.index[whole.items["system"] == "other"]
     told, said = tell(
         verdict_table(
             "numeric",
             whole.verdicts["verdict"],
-            whole.labels.set_index("item")["label"].drop(bare, errors="ignore").reindex(whole.items.index),
+            whole.labels.set_index("item")["label"]
+            .drop(bare, errors="ignore")
+            .reindex(whole.items.index),
             {"system": whole.items["system"].to_numpy()},
             scale=(1, 5),
             selection="random",
@@ -120,7 +146,9 @@ def test_missing_verdicts_are_counted_and_bound_the_judges_mean(rng: np.random.G
 
 
 @pytest.mark.skipif(not ARENA.is_file(), reason="the shared table is not here")
-def test_the_interval_holds_the_mean_of_all_labels_of_real_verdicts_and_the_judges_own_does_not() -> None:
+def test_the_interval_holds_the_mean_of_all_labels_of_real_verdicts_and_the_judges_own_does_not() -> (
+    None
+):
     rows = pd.read_csv(ARENA).dropna(subset=["oracle_label"])
     scores, labels = (rows[name].to_numpy(np.float64) for name in ("judge_score", "oracle_label"))
     ours, people, judge = compare(scores, labels, n=60, seeds=200, cje=None)
@@ -129,21 +157,27 @@ def test_the_interval_holds_the_mean_of_all_labels_of_real_verdicts_and_the_judg
     assert judge["coverage"] == 0
 
 
-def pairs(rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = True) -> VerdictTable:
-    """Choices among three systems, the first the strongest, with a taste for the place shown first; in two `sets`
-    that never meet if asked for."""
+def pairs(
+    rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = True
+) -> VerdictTable:
+    """Choices among three systems, the first the strongest, with a taste for the place shown first;
+    in two `sets` that never meet if asked for."""
     one = rng.integers(3, size=n)
     other = (one + rng.integers(1, 3, size=n)) % 3
     of = np.arange(n) % sets
     names = np.array([["s0", "s1", "s2"], ["t0", "t1", "t2"]])
     merit = 0.8 * (other - one)
-    said = [(rng.random(n) > 1 / (1 + np.exp(-(merit + taste)))).astype(float) for taste in (0.6, -0.6)]
+    said = [
+        (rng.random(n) > 1 / (1 + np.exp(-(merit + taste)))).astype(float) for taste in (0.6, -0.6)
+    ]
     said[0][:3] = 2
     items = {"system_1": names[of, one], "system_2": names[of, other]}
     return verdict_table("pairwise", np.stack(said) if orders else said[0], items=items)
 
 
-def test_systems_are_ranked_by_choices_with_the_place_taken_out_and_ties_apart(rng: np.random.Generator) -> None:
+def test_systems_are_ranked_by_choices_with_the_place_taken_out_and_ties_apart(
+    rng: np.random.Generator,
+) -> None:
     told, said = tell(pairs(rng))
     values = said["systems.choices_placed"].values
     assert (values["order"], values["ties"], values["separable"]) == (["s0", "s1", "s2"], 3, 3)
@@ -152,20 +186,30 @@ def test_systems_are_ranked_by_choices_with_the_place_taken_out_and_ties_apart(r
     assert "systems.choices" in tell(pairs(rng, orders=False))[1]
 
 
-@pytest.mark.parametrize(("turned", "key"), [(False, "systems.people_same"), (True, "systems.people_differ")])
-def test_peoples_own_ranking_stands_beside_the_judges(rng: np.random.Generator, turned: bool, key: str) -> None:
+@pytest.mark.parametrize(
+    ("turned", "key"), [(False, "systems.people_same"), (True, "systems.people_differ")]
+)
+def test_peoples_own_ranking_stands_beside_the_judges(
+    rng: np.random.Generator, turned: bool, key: str
+) -> None:
     table = pairs(rng, 400)
     first = table.verdicts.drop_duplicates("item").set_index("item")["verdict"]
     labels = (1 - first if turned else first).where(first < 2, 2)
-    people = pd.DataFrame({"item": first.index, "criterion": "quality", "rater": "ana", "label": labels.to_numpy()})
+    people = pd.DataFrame(
+        {"item": first.index, "criterion": "quality", "rater": "ana", "label": labels.to_numpy()}
+    )
     told, said = tell(replace(table, labels=people))
     values, shown = said[key].values, told.tables["systems.strengths"].set_index("system")
     assert (values["n"], values["pairs"]) == (int((labels < 2).sum()), 3)
     assert values["order"] == (["s2", "s1", "s0"] if turned else ["s0", "s1", "s2"])
-    assert shown["people_best"].to_dict() == ({"s0": 3, "s1": 2, "s2": 1} if turned else {"s0": 1, "s1": 2, "s2": 3})
+    assert shown["people_best"].to_dict() == (
+        {"s0": 3, "s1": 2, "s2": 1} if turned else {"s0": 1, "s1": 2, "s2": 3}
+    )
     assert told.figures["systems.people.s0"].value == pytest.approx(shown.loc["s0", "people"])
     weights = {noted.key: noted.weight for noted in told.notes}
-    assert values.get("opposed", 0) == 3 * turned and weights[key] == (Weight.LIMITS if turned else Weight.QUALIFIES)
+    assert values.get("opposed", 0) == 3 * turned and weights[key] == (
+        Weight.LIMITS if turned else Weight.QUALIFIES
+    )
 
 
 def test_people_who_compared_too_little_are_not_ranked(rng: np.random.Generator) -> None:

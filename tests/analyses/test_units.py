@@ -29,18 +29,27 @@ def sets(*members: str) -> set[frozenset[str]]:
 
 @pytest.mark.parametrize("key", ["group", "precedent", "source"])
 def test_metadata_ties_texts(key: str) -> None:
-    items = [item(n, metadata={key: value}) for n, value in (("a", "1"), ("b", 1), ("c", None), ("d", 2))]
+    items = [
+        item(n, metadata={key: value}) for n, value in (("a", "1"), ("b", 1), ("c", None), ("d", 2))
+    ]
     assert together(*items) == sets("a b", "c", "d")
 
 
 def test_pairs_parents_and_copies_tie_texts_and_ties_are_joined() -> None:
-    tied = [item("a", pair="p"), item("b", LONG, pair="p"), item("c", LONG.upper()), item("made", parent="c")]
+    tied = [
+        item("a", pair="p"),
+        item("b", LONG, pair="p"),
+        item("c", LONG.upper()),
+        item("made", parent="c"),
+    ]
     items = [*tied, item("alone"), *(item(name, parent="gone") for name in ("orphan", "sibling"))]
     assert together(*items) == sets("a b c made", "alone", "orphan sibling")
     assert groups_of(items)["made"] == "pair p"
 
 
-def test_many_copies_of_one_text_take_no_more_steps_than_as_many_texts_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_copies_of_one_text_take_no_more_steps_than_as_many_texts_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     items = [Item(id=str(n), text=f"text {n}") for n in range(1_500)]
     steps, before = [0, 0], sys.gettrace()
     for place, found in enumerate((tuple(range(len(items))), (0,) * len(items))):
@@ -61,9 +70,13 @@ def test_many_copies_of_one_text_take_no_more_steps_than_as_many_texts_apart(mon
 def test_what_all_items_share_ties_nothing_and_a_source_that_some_share_does() -> None:
     rules, sources = words(80, "rules"), [words(50, ("source", n)) for n in range(2)]
     fields = [{"rules": rules, "summary": words(20, n), "language": "pt"} for n in range(4)]
-    items = [Item(id=str(n), inputs=each | {"source": sources[n // 2]}) for n, each in enumerate(fields)]
+    items = [
+        Item(id=str(n), inputs=each | {"source": sources[n // 2]}) for n, each in enumerate(fields)
+    ]
     assert together(*items) == sets("0 1", "2 3")
-    assert together(*(Item(id=str(n), inputs=each) for n, each in enumerate(fields))) == sets(*"0123")
+    assert together(*(Item(id=str(n), inputs=each) for n, each in enumerate(fields))) == sets(
+        *"0123"
+    )
     assert together(*(item(n, LONG) for n in "ab")) == sets("a b")
 
 
@@ -75,7 +88,11 @@ def said(*items: Item) -> str:
 
 
 def test_copies_are_counted_and_named_and_minimal_pairs_are_none() -> None:
-    pairs = [item(f"{n}{side}", f"{words(40, n)} {side}", pair=str(n)) for n in range(12) for side in "xy"]
+    pairs = [
+        item(f"{n}{side}", f"{words(40, n)} {side}", pair=str(n))
+        for n in range(12)
+        for side in "xy"
+    ]
     assert "The 24 texts form 12 independent groups." in said(*pairs)
     assert "No text is a copy" in said(*pairs)
     copied = [*pairs, item("z", edited(pairs[0].text, 0.1, 0))]
@@ -110,7 +127,11 @@ def test_labels_of_a_review_queue_that_was_chosen_support_nothing(
         (
             n / 10,
             n / 10 + n % 3,
-            {"metadata": {} if p is None else {"inclusion_probability": p, "label_in_view": in_view}},
+            {
+                "metadata": (
+                    {} if p is None else {"inclusion_probability": p, "label_in_view": in_view}
+                )
+            },
         )
         for n, p in zip(range(1000), probabilities * 500, strict=True)
     ]

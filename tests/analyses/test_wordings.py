@@ -15,14 +15,17 @@ NOT_FINDINGS = ("question", "question_sides", "title", "names", "metrics", "said
 SAYING = ("Finding", "tell.say", "self.tell.say")
 TELLS_FOR = {"independence": "units"}
 """Of a module that tells for an analysis of another name: whose."""
-CODE = re.compile(r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+")
+CODE = re.compile(
+    r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+"
+)
 HOLE = re.compile(r"\{\w+:[^{}|]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
 BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cache chance chatbot cite classes cohen
 commit compare continue crps ctrl data decide declare drift euros for gate gates git grave gwet hash hodges holm idf
 ids install item judge kappa kendall krippendorff lehmann lin mail manual material matplotlib min mlflow mondrian nli
 normal order ordinal original pareto pearson phi pip platt pratt prompt prompts real ridge roc rouge sha spearman
 system súmula tau terry tokens true undogmatic untied usd use usual utf wilcoxon zsplit"""
-"""Words that Portuguese has too, names, and the terms of the trade that it takes from English (prompt, tokens)."""
+"""Words that Portuguese has too, names, and the terms of the trade that it takes from English
+(prompt, tokens)."""
 
 
 def trees() -> Iterator[tuple[str, ast.AST]]:
@@ -32,7 +35,8 @@ def trees() -> Iterator[tuple[str, ast.AST]]:
 
 
 def told() -> Iterator[tuple[str, ast.expr]]:
-    """Analysis and first argument of every `Finding(...)` and `tell.say(...)`; of a choice, both."""
+    """Analysis and first argument of every `Finding(...)` and `tell.say(...)`; of a choice,
+    both."""
     for name, tree in trees():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args and ast.unparse(node.func) in SAYING:
@@ -48,10 +52,18 @@ def full(analysis: str, key: object) -> str:
 def keys_in_code() -> tuple[set[str], set[str]]:
     """Whole keys, and beginnings of keys that end in a value."""
     written = [node for _, tree in trees() for node in ast.walk(tree)]
-    whole = {node.value for node in written if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    whole = {
+        node.value
+        for node in written
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     openings = [("", node) for node in written if isinstance(node, ast.JoinedStr)]
     openings += [(name, key) for name, key in told() if isinstance(key, ast.JoinedStr)]
-    beginnings = {full(name, key.values[0].value) for name, key in openings if isinstance(key.values[0], ast.Constant)}
+    beginnings = {
+        full(name, key.values[0].value)
+        for name, key in openings
+        if isinstance(key.values[0], ast.Constant)
+    }
     sections = tuple({f"{key.partition('.')[0]}." for key in wordings()})
     return finding_keys() | {k for k in whole if k.startswith(sections)}, {
         b for b in beginnings if b.startswith(sections) and "_" in b
@@ -88,7 +100,9 @@ def test_every_finding_in_the_code_has_words() -> None:
 
 def test_no_wording_is_left_over() -> None:
     whole, beginnings = keys_in_code()
-    unused = {k for k in wordings() if k not in whole | ruled() and not k.startswith(tuple(beginnings))}
+    unused = {
+        k for k in wordings() if k not in whole | ruled() and not k.startswith(tuple(beginnings))
+    }
     assert not unused, sorted(unused)
 
 
@@ -108,5 +122,7 @@ def test_the_portuguese_wordings_have_no_english_words() -> None:
     ]  # which holds files
     trees = [(read(path)["en"], read(path)["pt"]) for path in paths]
     trees.append((read(REPORT_TEXTS / "en.yaml"), read(REPORT_TEXTS / "pt.yaml")))
-    english, portuguese = (set(words_in(dict(enumerate(each)))) for each in zip(*trees, strict=True))
+    english, portuguese = (
+        set(words_in(dict(enumerate(each)))) for each in zip(*trees, strict=True)
+    )
     assert len(english) > 1000 and (english & portuguese) - set(BOTH.split()) == set()

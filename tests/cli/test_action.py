@@ -19,29 +19,46 @@ INSTALL, GATE = ACTION["runs"]["steps"]
 
 REAL = f'exec "{sys.executable}" -m undogmatic.cli "$@"'
 ENDS = (
-    '[ "$*" = "gate --config undogmatic-gate.yaml --markdown undogmatic-gate.md --junit undogmatic-gate.xml'
-    ' -- my card.json" ]\nprintf {outcome} | tee undogmatic-gate.md > undogmatic-gate.xml\nexit {status}'
+    '[ "$*" = "gate --config undogmatic-gate.yaml --markdown undogmatic-gate.md --junit'
+    ' undogmatic-gate.xml -- my card.json" ]\nprintf {outcome} | tee undogmatic-gate.md >'
+    " undogmatic-gate.xml\nexit {status}"
 )
-"""What `undogmatic gate` does of which only files and exit status count here; tests/cli/test_gate.py has the rest."""
+"""What `undogmatic gate` does of which only files and exit status count here;
+tests/cli/test_gate.py has the rest."""
 
 
 def step(
-    folder: Path, given: dict[str, Any], script: dict[str, Any] = GATE, tool: str = REAL, **more: str
+    folder: Path,
+    given: dict[str, Any],
+    script: dict[str, Any] = GATE,
+    tool: str = REAL,
+    **more: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a step as the runner does: the inputs, else their defaults, in the environment that the step names."""
-    inputs = {name: given.get(name, about.get("default")) for name, about in ACTION["inputs"].items()}
+    """Run a step as the runner does: the inputs, else their defaults, in the environment that the
+    step names."""
+    inputs = {
+        name: given.get(name, about.get("default")) for name, about in ACTION["inputs"].items()
+    }
     told = {"inputs": inputs, "github": {"action_path": "/somewhere/action"}}
 
     def value(found: re.Match[str]) -> str:
         return str(told[found[1]][found[2]])
 
-    named = {name: re.sub(r"\$\{\{ (\w+)\.([\w-]+) \}\}", value, text) for name, text in script["env"].items()}
+    named = {
+        name: re.sub(r"\$\{\{ (\w+)\.([\w-]+) \}\}", value, text)
+        for name, text in script["env"].items()
+    }
     tools = folder / "bin"
     put(tools / "undogmatic", f"#!/bin/sh\nset -e\n{tool}\n").chmod(0o755)
-    outputs = {"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")}
+    outputs = {
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+    }
     known = environment(**outputs, PATH=f"{tools}:{os.environ['PATH']}") | named | more
     words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script["run"]]
-    return subprocess.run(words, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(
+        words, cwd=folder, env=known, capture_output=True, text=True, timeout=300, check=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,9 +87,12 @@ def test_the_step_ends_as_the_gate_does(
 
 
 @pytest.mark.parametrize(
-    ("given", "status"), [({"card": "my card.json"}, 2), ({"card": "my card.json", "fail-on-undecided": "false"}, 0)]
+    ("given", "status"),
+    [({"card": "my card.json"}, 2), ({"card": "my card.json", "fail-on-undecided": "false"}, 0)],
 )
-def test_undecided_fails_unless_it_shall_not(given: dict[str, str], status: int, tmp_path: Path) -> None:
+def test_undecided_fails_unless_it_shall_not(
+    given: dict[str, str], status: int, tmp_path: Path
+) -> None:
     done = step(tmp_path, given, tool=ENDS.format(outcome="undecided", status=2))
     assert done.returncode == status, done.stderr
     assert (tmp_path / "output").read_text() == "outcome=undecided\ncomment=undogmatic-gate.md\n"
@@ -84,25 +104,42 @@ def test_undecided_fails_unless_it_shall_not(given: dict[str, str], status: int,
 )
 @pytest.mark.parametrize(("outcome", "status"), [("undecided", 2), ("pass", 0)])
 def test_only_false_opens_the_gate(word: str, outcome: str, status: int, tmp_path: Path) -> None:
-    """A slip is refused by name, also where the gate passes: or it would wait until the gate is undecided."""
+    """A slip is refused by name, also where the gate passes: or it would wait until the gate is
+    undecided."""
     given = {"card": "my card.json", "fail-on-undecided": word}
     done = step(tmp_path, given, tool=ENDS.format(outcome=outcome, status=status))
     assert done.returncode == (status or 3)
-    assert '::error::fail-on-undecided is "' in done.stdout and 'must be "true" or "false"' in done.stdout
+    assert (
+        '::error::fail-on-undecided is "' in done.stdout
+        and 'must be "true" or "false"' in done.stdout
+    )
     assert ("outcome=void" in (tmp_path / "output").read_text()) == (outcome == "pass")
 
 
 def test_what_cannot_start_is_no_pass(tmp_path: Path) -> None:
-    done = step(tmp_path, {"card": "card.json"}, PYTHONPATH="/nowhere", PYTHONNOUSERSITE="1", PYTHONHOME="/nowhere")
+    done = step(
+        tmp_path,
+        {"card": "card.json"},
+        PYTHONPATH="/nowhere",
+        PYTHONNOUSERSITE="1",
+        PYTHONHOME="/nowhere",
+    )
     assert done.returncode == 3 and "outcome=void" in (tmp_path / "output").read_text()
 
 
 @pytest.mark.parametrize(
-    ("given", "asked"), [("action", "/somewhere/action/.."), ("undogmatic==0.1.0", "undogmatic==0.1.0")]
+    ("given", "asked"),
+    [("action", "/somewhere/action/.."), ("undogmatic==0.1.0", "undogmatic==0.1.0")],
 )
 def test_the_action_installs_what_is_asked(given: str, asked: str, tmp_path: Path) -> None:
     put(tmp_path / "bin" / "python", '#!/bin/sh\nprintf "%s\\n" "$@"\n').chmod(0o755)
-    assert step(tmp_path, {"install": given}, INSTALL).stdout.split() == ["-m", "pip", "install", "--quiet", asked]
+    assert step(tmp_path, {"install": given}, INSTALL).stdout.split() == [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        asked,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,14 +154,30 @@ def test_the_action_installs_what_is_asked(given: str, asked: str, tmp_path: Pat
         {"card": "RUN", "comment": "RUN/report.md"},
     ],
 )
-def test_nothing_that_is_read_is_removed_or_written_over(given: dict[str, str], tmp_path: Path) -> None:
-    for name in ("my card.json", "prompt.txt", "new data.csv", "undogmatic-gate.yaml", "RUN/run.json", "RUN/report.md"):
+def test_nothing_that_is_read_is_removed_or_written_over(
+    given: dict[str, str], tmp_path: Path
+) -> None:
+    for name in (
+        "my card.json",
+        "prompt.txt",
+        "new data.csv",
+        "undogmatic-gate.yaml",
+        "RUN/run.json",
+        "RUN/report.md",
+    ):
         put(tmp_path / name, name)
     (tmp_path / "link.xml").symlink_to("my card.json")
     done = step(tmp_path, {"card": "my card.json"} | given)
     assert done.returncode == 3 and "which would be written over" in done.stdout, done.stderr
     assert (tmp_path / "output").read_text() == "outcome=void\ncomment=\n"
-    for name in ("my card.json", "prompt.txt", "new data.csv", "undogmatic-gate.yaml", "RUN/run.json", "RUN/report.md"):
+    for name in (
+        "my card.json",
+        "prompt.txt",
+        "new data.csv",
+        "undogmatic-gate.yaml",
+        "RUN/run.json",
+        "RUN/report.md",
+    ):
         assert (tmp_path / name).read_text() == name
     assert (tmp_path / "link.xml").is_symlink()
 

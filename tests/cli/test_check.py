@@ -1,4 +1,5 @@
-"""`undogmatic check` and `undogmatic.check`: from a file to the first line, the report, the card and back."""
+"""`undogmatic check` and `undogmatic.check`: from a file to the first line, the report, the card
+and back."""
 
 import html
 import json
@@ -22,11 +23,16 @@ from undogmatic.records.card import read_card
 def frame(n: int = 80, noise: float = 0.03, seed: int = 0) -> pd.DataFrame:
     """Replies that a person and a judge pass or fail; no word tells which."""
     rng = np.random.default_rng(seed)
-    truth, words = rng.integers(0, 2, n), "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+    truth, words = (
+        rng.integers(0, 2, n),
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa".split(),
+    )
     said = [np.where(rng.random(n) < noise, 1 - truth, truth) for _ in range(2)]
     texts = [" ".join(rng.choice(words, 12)) for _ in range(n)]
     named = [np.where(values == 1, "pass", "fail") for values in said]
-    return pd.DataFrame({"id": [f"r{k}" for k in range(n)], "text": texts, "judge": named[0], "human": named[1]})
+    return pd.DataFrame(
+        {"id": [f"r{k}" for k in range(n)], "text": texts, "judge": named[0], "human": named[1]}
+    )
 
 
 def a_file(folder: Path, **changes: Any) -> Path:
@@ -39,9 +45,15 @@ def check(capsys: Capture, *words: str) -> str:
 
 
 @pytest.mark.parametrize(("noise", "asked"), [(0.02, "--card card.json"), (0.5, "--report report")])
-def test_the_command_that_comes_next_works(noise: float, asked: str, tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_that_comes_next_works(
+    noise: float, asked: str, tmp_path: Path, capsys: Capture
+) -> None:
     file = put(tmp_path / "my verdicts.csv", frame(noise=noise).to_csv(index=False))
-    (found,) = [line for line in check(capsys, str(file), "--judge", "judge").splitlines() if line.startswith("Next, ")]
+    (found,) = [
+        line
+        for line in check(capsys, str(file), "--judge", "judge").splitlines()
+        if line.startswith("Next, ")
+    ]
     command = shlex.split(found.rpartition(": `")[2].rstrip("`"))
     assert command[:2] == ["undogmatic", "check"] and " ".join(command).endswith(asked)
     assert asked.startswith("--card") == ("Next, see in the report" in check(capsys, *command[2:]))
@@ -52,7 +64,17 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
     file = str(a_file(tmp_path))
     config = ["--judge-config", "model=gpt-5", "temperature=0"]
     said = check(
-        capsys, file, "--report", "out", "--card", "card.json", "--card", "card.svg", *config, "--use", "triage"
+        capsys,
+        file,
+        "--report",
+        "out",
+        "--card",
+        "card.json",
+        "--card",
+        "card.svg",
+        *config,
+        "--use",
+        "triage",
     )
     blocks = said.strip().split("\n\n")
     assert "Judge: `judge` (`--judge`)" in blocks[0] and "[" not in blocks[1].split()[0]
@@ -65,24 +87,52 @@ def test_the_command_answers_and_writes_what_is_asked(tmp_path: Path, capsys: Ca
     assert own.settings == {"model": "gpt-5", "temperature": "0"} and own.answer in said
     assert own.data.options == {} and (tmp_path / "card.svg").is_file()
     with pytest.raises(SystemExit) as ended:
-        main(["gate", "card.json", "--config", str(put(tmp_path / "g.yaml", "standing: supported")), "--data", file])
+        main(
+            [
+                "gate",
+                "card.json",
+                "--config",
+                str(put(tmp_path / "g.yaml", "standing: supported")),
+                "--data",
+                file,
+            ]
+        )
     assert (
-        ended.value.code in (0, 2) and "The labels are those that the judge was checked on" in capsys.readouterr().out
+        ended.value.code in (0, 2)
+        and "The labels are those that the judge was checked on" in capsys.readouterr().out
     )
 
 
 def test_several_judges_are_answered_each_and_together(tmp_path: Path, capsys: Capture) -> None:
     other = np.random.default_rng(1).permutation(frame()["judge"])
-    said = check(capsys, str(a_file(tmp_path, coin=other)), "--judge", "judge", "--judge", "coin", "--report", "out")
+    said = check(
+        capsys,
+        str(a_file(tmp_path, coin=other)),
+        "--judge",
+        "judge",
+        "--judge",
+        "coin",
+        "--report",
+        "out",
+    )
     assert "Of 2 judges, 1 may be believed" in said and "beat a" in said
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert page.index("judge</h2>") < page.index("coin</h2>") and ">r79<" in page
 
 
 def test_a_card_is_read_as_it_was_made(tmp_path: Path, capsys: Capture) -> None:
-    file = str(put(tmp_path / "v.csv", frame().rename(columns={"judge": "a", "human": "b"}).to_csv(index=False)))
+    file = str(
+        put(
+            tmp_path / "v.csv",
+            frame().rename(columns={"judge": "a", "human": "b"}).to_csv(index=False),
+        )
+    )
     check(capsys, file, "--judge", "a", "--human", "b", "--labels", "all", "--card", "card.json")
-    assert read_card(tmp_path / "card.json").data.options == {"judge": ["a"], "human": ["b"], "labels": "all"}
+    assert read_card(tmp_path / "card.json").data.options == {
+        "judge": ["a"],
+        "human": ["b"],
+        "labels": "all",
+    }
     gate = put(tmp_path / "undogmatic-gate.yaml", "figures: {agreement.kappa: {at_least: 0.1}}")
     for folder, status in (("same", 0), ("other", 3)):
         table = pd.read_csv(file).sample(frac=1, random_state=1)
@@ -97,21 +147,47 @@ def test_a_card_is_read_as_it_was_made(tmp_path: Path, capsys: Capture) -> None:
 def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
     told = json.loads(check(capsys, str(a_file(tmp_path)), "--json", "--language", "pt"))
     (judge,) = told["judges"]
-    assert told["answer"] == judge["answer"] and judge["figures"]["agreement.kappa"]["interval"][0] > 0.5
+    assert (
+        told["answer"] == judge["answer"]
+        and judge["figures"]["agreement.kappa"]["interval"][0] > 0.5
+    )
     assert told["digests"]["judges"].keys() == {"judge"} and "uma pessoa" in told["answer"]
-    sentences = [each["sentence"] for each in judge["findings"]] + list(judge["not_examined"].values())
+    sentences = [each["sentence"] for each in judge["findings"]] + list(
+        judge["not_examined"].values()
+    )
     assert not [sentence for sentence in (judge["rival"], *sentences) if sentence.startswith("[")]
 
 
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["gone.csv"], "`FILE` is 'gone.csv', which does not exist. In .: verdicts.csv. Name one that exists (.csv,"),
-        (["empty/gone.csv"], "`FILE` is 'empty/gone.csv', which does not exist. In empty: no file of these kinds"),
-        (["nowhere/gone.csv"], "`FILE` is 'nowhere/gone.csv', which does not exist, nor does the folder 'nowhere'."),
-        (["verdicts.csv", "--level", "1.5"], "--level is 1.5: it must be a number above 0.5 and below 1. What each"),
-        (["verdicts.csv", "--least", "-1"], "--least is -1.0: it must be a number of at least 0 and below 1. What"),
-        (["verdicts.csv", "--kind", "numbers"], "--kind is 'numbers': it must be 'numeric', 'ordered'"),
+        (
+            ["gone.csv"],
+            (
+                "`FILE` is 'gone.csv', which does not exist. In .: verdicts.csv. Name one that"
+                " exists (.csv,"
+            ),
+        ),
+        (
+            ["empty/gone.csv"],
+            "`FILE` is 'empty/gone.csv', which does not exist. In empty: no file of these kinds",
+        ),
+        (
+            ["nowhere/gone.csv"],
+            "`FILE` is 'nowhere/gone.csv', which does not exist, nor does the folder 'nowhere'.",
+        ),
+        (
+            ["verdicts.csv", "--level", "1.5"],
+            "--level is 1.5: it must be a number above 0.5 and below 1. What each",
+        ),
+        (
+            ["verdicts.csv", "--least", "-1"],
+            "--least is -1.0: it must be a number of at least 0 and below 1. What",
+        ),
+        (
+            ["verdicts.csv", "--kind", "numbers"],
+            "--kind is 'numbers': it must be 'numeric', 'ordered'",
+        ),
         (["verdicts.csv", "--human", "nobody"], "nobody"),
         (["verdicts.csv", "--card", "card.pdf"], "--card is 'card.pdf'"),
         (["verdicts.csv", "--use", "x"], "Add --card card.json"),
@@ -121,7 +197,10 @@ def test_json_is_all_that_is_printed(tmp_path: Path, capsys: Capture) -> None:
         (["verdicts.csv", "--bogus"], "unrecognized arguments: --bogus"),
         (
             ["--judge", "judge", "other", "verdicts.csv", "--human", "human"],
-            "--judge takes one name each time. Type: undogmatic check --judge judge --judge other verdicts.csv --human",
+            (
+                "--judge takes one name each time. Type: undogmatic check --judge judge --judge"
+                " other verdicts.csv --human"
+            ),
         ),
     ],
 )
@@ -130,7 +209,10 @@ def test_what_was_typed_wrongly_is_named(words: list[str], named: str, tmp_path:
     (tmp_path / "empty").mkdir()
     done = typed("undogmatic.cli", "check", *words, folder=tmp_path)
     assert (
-        done.returncode == 2 and named in done.stderr and "Traceback" not in done.stderr and "FILE=" not in done.stderr
+        done.returncode == 2
+        and named in done.stderr
+        and "Traceback" not in done.stderr
+        and "FILE=" not in done.stderr
     )
 
 
@@ -158,12 +240,15 @@ def test_python_names_a_wrong_option() -> None:
         undogmatic.check(pd.DataFrame({"a": []}))
 
 
-def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judges(tmp_path: Path) -> None:
+def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judges(
+    tmp_path: Path,
+) -> None:
     a_file(tmp_path)
     heavy = "dspy hydra omegaconf mlflow matplotlib".split()
     code = (
-        "import sys, undogmatic; assert 'pandas' not in sys.modules; undogmatic.check('verdicts.csv'); "
-        f"print([name for name in {heavy} if name in sys.modules])"
+        "import sys, undogmatic; assert 'pandas' not in sys.modules;"
+        f" undogmatic.check('verdicts.csv'); print([name for name in {heavy} if name in"
+        " sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -27,7 +27,12 @@ STYLES = {
 
 
 def chosen(stub: StubServer, style: str) -> list[str]:
-    model = ["model=openai_compatible", "model.name=stub", f"model.api_base={stub.url}/v1", "engine.cache=false"]
+    model = [
+        "model=openai_compatible",
+        "model.name=stub",
+        f"model.api_base={stub.url}/v1",
+        "engine.cache=false",
+    ]
     return [*model, f"judge={style}", *STYLES[style]]
 
 
@@ -41,7 +46,10 @@ def test_it_is_what_the_server_receives(style: str) -> None:
 
         def answer(request: Any) -> str:
             turns = [{"role": "system", "content": request.system}]
-            turns += [{"role": m.role, "content": "".join(p.text for p in m.parts)} for m in request.messages]
+            turns += [
+                {"role": m.role, "content": "".join(p.text for p in m.parts)}
+                for m in request.messages
+            ]
             return answers[json.dumps(turns)]["choices"][0]["message"]["content"]  # type: ignore[no-any-return]
 
         parts = Recipe(config).build()
@@ -51,10 +59,17 @@ def test_it_is_what_the_server_receives(style: str) -> None:
     assert sorted(map(json.dumps, messages)) == sorted(answers)
 
 
-def test_it_makes_up_answers_and_says_what_a_run_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_makes_up_answers_and_says_what_a_run_costs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     texts = put(tmp_path / "texts.jsonl", ({"id": str(n), "text": f"text {n}"} for n in range(3)))
     with StubServer() as stub:
-        data = ["dataset=texts", f"dataset.path={texts}", "model.price.input=1000000", "model.price.output=0"]
+        data = [
+            "dataset=texts",
+            f"dataset.path={texts}",
+            "model.price.input=1000000",
+            "model.price.output=0",
+        ]
         main(["describe", "--price", *chosen(stub, "devils_advocate"), *data])
         assert not stub.requests
     printed = capsys.readouterr().out
@@ -64,19 +79,33 @@ def test_it_makes_up_answers_and_says_what_a_run_costs(tmp_path: Path, capsys: p
 
 def test_every_question_about_levels_is_shown() -> None:
     with StubServer() as stub:
-        parts = Recipe(compose_config([*chosen(stub, "devils_advocate"), "readout=logprobs"])).build()
+        parts = Recipe(
+            compose_config([*chosen(stub, "devils_advocate"), "readout=logprobs"])
+        ).build()
         requests = described(parts, parts.judge, ITEM)
         assert not stub.requests
     assert len(requests) == 4 and len({sent.messages for sent in requests}) == 4
 
 
 def test_steps_are_shown_before_the_judges(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["describe", "experiment=faithfulness", "model=gpt", "summarizer=[claude]", "judges=[bucket]"])
+    main(
+        [
+            "describe",
+            "experiment=faithfulness",
+            "model=gpt",
+            "summarizer=[claude]",
+            "judges=[bucket]",
+        ]
+    )
     titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("===")]
-    assert ["claude" in title for title in titles] == [True, *(False for _ in titles[1:])] and len(titles) > 1
+    assert ["claude" in title for title in titles] == [True, *(False for _ in titles[1:])] and len(
+        titles
+    ) > 1
 
 
-def test_it_needs_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_needs_no_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     main(["describe", "judge=debate", "model=gpt", "--price"])
     said = capsys.readouterr().out
@@ -85,14 +114,18 @@ def test_it_needs_no_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     assert batch == pytest.approx(once / 2, abs=0.01) and "USD with engine=batch" in said
 
 
-def test_a_model_that_is_sent_no_messages_reads_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_is_sent_no_messages_reads_the_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     main(["describe", "model=patterns"])
     assert "=== 1. to patterns-2\n[reads]\n" in capsys.readouterr().out
 
 
 def test_what_is_asked_several_times_is_paid_several_times() -> None:
     with StubServer() as stub:
-        parts = Recipe(compose_config([*chosen(stub, "score"), "readout=samples", "readout.n=4"])).build()
+        parts = Recipe(
+            compose_config([*chosen(stub, "score"), "readout=samples", "readout.n=4"])
+        ).build()
         (sent,) = described(parts, parts.judge, ITEM)
     assert sent.times == 4
     assert "8 calls for 1 items" in price([sent], [ITEM], 2)

@@ -34,11 +34,15 @@ KAPPA = "figures: {agreement.kappa: {at_least: %s}}"
 def a_card(days: int = 180, **known: str) -> TrustCard:
     """A supported judge with a kappa of .61 to .9, made today."""
     verdicts = checks.table(settings={"judge": known} if known else {})
-    (made,) = card.cards_of(checks.result(verdicts=verdicts), checks.words(), {}, days=days).values()
+    (made,) = card.cards_of(
+        checks.result(verdicts=verdicts), checks.words(), {}, days=days
+    ).values()
     return made
 
 
-def run(folder: Path, *words: str, demanded: str | None = KAPPA % 0.6, **known: str) -> tuple[int, str]:
+def run(
+    folder: Path, *words: str, demanded: str | None = KAPPA % 0.6, **known: str
+) -> tuple[int, str]:
     """The exit status and the output of the command, for a card and a gate in the folder."""
     put(folder / "card.json", a_card(**known).text())
     if demanded is not None:
@@ -50,15 +54,30 @@ def run(folder: Path, *words: str, demanded: str | None = KAPPA % 0.6, **known: 
 
 @pytest.mark.parametrize(
     ("bound", "status", "first"),
-    [(0.6, 0, "Passed: judge meets its only requirement."), (0.95, 1, "Failed:"), (0.7, 2, "Undecided:")],
+    [
+        (0.6, 0, "Passed: judge meets its only requirement."),
+        (0.95, 1, "Failed:"),
+        (0.7, 2, "Undecided:"),
+    ],
 )
-def test_a_threshold_is_held_against_the_limit(bound: float, status: int, first: str, tmp_path: Path) -> None:
-    found, said = run(tmp_path, "card.json", "--junit", "j.xml", "--markdown", "c.md", demanded=KAPPA % bound)
+def test_a_threshold_is_held_against_the_limit(
+    bound: float, status: int, first: str, tmp_path: Path
+) -> None:
+    found, said = run(
+        tmp_path, "card.json", "--junit", "j.xml", "--markdown", "c.md", demanded=KAPPA % bound
+    )
     assert found == status and said.startswith(first)
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()
-    assert suite.attrib == {"tests": "1", "failures": str(int(status > 0)), "errors": "0", "skipped": "0"}
+    assert suite.attrib == {
+        "tests": "1",
+        "failures": str(int(status > 0)),
+        "errors": "0",
+        "skipped": "0",
+    }
     comment = (tmp_path / "c.md").read_text("utf-8")
-    assert (first in comment and "agreement beyond chance" in (said + comment).lower()) or "agreement.kappa" in comment
+    assert (
+        first in comment and "agreement beyond chance" in (said + comment).lower()
+    ) or "agreement.kappa" in comment
 
 
 def test_another_model_or_prompt_makes_the_card_void(tmp_path: Path) -> None:
@@ -71,7 +90,9 @@ def test_another_model_or_prompt_makes_the_card_void(tmp_path: Path) -> None:
         status, said = run(tmp_path, "card.json", change, "--junit", "j.xml", **known)
         assert status == 3 and said.startswith("Void:") and change.partition("=")[0] in said
         assert ElementTree.parse(tmp_path / "j.xml").getroot().attrib["errors"] == "1"
-    status, said = run(tmp_path, "card.json", demanded=f"{KAPPA % 0.6}\njudge: {{model: gpt-6}}", **known)
+    status, said = run(
+        tmp_path, "card.json", demanded=f"{KAPPA % 0.6}\njudge: {{model: gpt-6}}", **known
+    )
     assert status == 3 and "gpt-6" in said
 
 
@@ -93,7 +114,10 @@ def edited() -> str:
         (
             ["card.json"],
             KAPPA % "x",
-            "`figures.agreement.kappa.at_least` is 'x': it must be a number, without quotes. Keys of a figure: ",
+            (
+                "`figures.agreement.kappa.at_least` is 'x': it must be a number, without quotes."
+                " Keys of a figure: "
+            ),
         ),
         (
             ["card.json"],
@@ -105,11 +129,27 @@ def edited() -> str:
             "figure: {}",
             "`figure` is no known key. Did you mean `figures`? Keys: figures, standing, judge",
         ),
-        (["card.json"], "{standing: yes}", "`standing` is True: it must be 'supported'. Keys: figures"),
-        (["card.json"], "{standing: supported, max_age_days: 0}", "`max_age_days` is 0: it must be at least 1. Keys"),
-        (["card.json"], "{standing: supported, labels: xyz}", "it must fit the pattern ^[0-9a-f]{8,64}$"),
+        (
+            ["card.json"],
+            "{standing: yes}",
+            "`standing` is True: it must be 'supported'. Keys: figures",
+        ),
+        (
+            ["card.json"],
+            "{standing: supported, max_age_days: 0}",
+            "`max_age_days` is 0: it must be at least 1. Keys",
+        ),
+        (
+            ["card.json"],
+            "{standing: supported, labels: xyz}",
+            "it must fit the pattern ^[0-9a-f]{8,64}$",
+        ),
         (["card.json"], "figures: {agreement.kappa: {}}", "neither at_least nor at_most"),
-        (["card.json"], "figures: {agreement.kapa: {at_least: 0.1}}", "There is no figure “agreement.kapa”"),
+        (
+            ["card.json"],
+            "figures: {agreement.kapa: {at_least: 0.1}}",
+            "There is no figure “agreement.kapa”",
+        ),
         (["card.json"], "[", "not YAML"),
         (["card.json", "--config", "gone.yaml"], None, "gone.yaml"),
         (["card.json", "model"], KAPPA % 0.6, "KEY=VALUE"),
@@ -117,7 +157,9 @@ def edited() -> str:
         ([], KAPPA % 0.6, "required"),
     ],
 )
-def test_what_is_broken_is_never_a_pass(words: list[str], demanded: str | None, named: str, tmp_path: Path) -> None:
+def test_what_is_broken_is_never_a_pass(
+    words: list[str], demanded: str | None, named: str, tmp_path: Path
+) -> None:
     put(tmp_path / "edited.json", edited())
     put(tmp_path / "half.json", a_card().text()[:200])
     status, said = run(tmp_path, *words, demanded=demanded)
@@ -125,7 +167,9 @@ def test_what_is_broken_is_never_a_pass(words: list[str], demanded: str | None, 
 
 
 def test_what_is_broken_is_written_too(tmp_path: Path) -> None:
-    status, _ = run(tmp_path, "gone.json", "--junit", "j.xml", "--markdown", "c.md", "--language", "pt")
+    status, _ = run(
+        tmp_path, "gone.json", "--junit", "j.xml", "--markdown", "c.md", "--language", "pt"
+    )
     assert status == 3 and ElementTree.parse(tmp_path / "j.xml").getroot().attrib["errors"] == "1"
     assert "sem validade" in (tmp_path / "c.md").read_text("utf-8")
 
@@ -136,8 +180,13 @@ def test_labels_and_items_are_those_of_the_card(tmp_path: Path) -> None:
     asked = GateConfig(standing="supported", labels=now.labels[:12])
     assert hold(gate.of_card(own), asked, digests=now).outcome == "pass"
     for what in ("verdicts", "labels", "items"):
-        assert hold(gate.of_card(own), asked, digests=now.model_copy(update={what: "0" * 64})).outcome == "void"
-    assert hold(gate.of_card(own), GateConfig(standing="supported", labels="0" * 8)).outcome == "void"
+        assert (
+            hold(gate.of_card(own), asked, digests=now.model_copy(update={what: "0" * 64})).outcome
+            == "void"
+        )
+    assert (
+        hold(gate.of_card(own), GateConfig(standing="supported", labels="0" * 8)).outcome == "void"
+    )
 
 
 def gated(low: float, high: float, **fields: Any) -> Gated:
@@ -179,17 +228,44 @@ def test_a_threshold_between_the_limits_is_undecided(
 @pytest.mark.parametrize(
     ("figure", "demanded", "said"),
     [
-        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.7}, "About 650 more independent labelled "
-         "items would probably settle it, and it would pass if the figure stays as it is: `undogmatic label FILE`."),
-        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_most": 0.7}, "and it would fail if the figure stays as it"),
-        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.8}, "hardly settle it: the figure is 0.8 itself"),
-        (Estimate(0.8, 0.6, 0.9, n=90, n_groups=90), {"at_least": 0.79}, "about 74,000 independent labelled items, and "
-         "there are 90"),
-        (Estimate(0.8, 0.75, 0.9, n=90, n_groups=90, worst=0.5, best=0.9), {"at_least": 0.7}, "have the judge give"),
-        (Estimate(0.8, 0.6, math.inf, n=90, n_groups=90), {"at_least": 0.7}, "cannot be told from this figure"),
+        (
+            Estimate(0.8, 0.6, 0.9, n=90, n_groups=90),
+            {"at_least": 0.7},
+            (
+                "About 650 more independent labelled items would probably settle it, and it would"
+                " pass if the figure stays as it is: `undogmatic label FILE`."
+            ),
+        ),
+        (
+            Estimate(0.8, 0.6, 0.9, n=90, n_groups=90),
+            {"at_most": 0.7},
+            "and it would fail if the figure stays as it",
+        ),
+        (
+            Estimate(0.8, 0.6, 0.9, n=90, n_groups=90),
+            {"at_least": 0.8},
+            "hardly settle it: the figure is 0.8 itself",
+        ),
+        (
+            Estimate(0.8, 0.6, 0.9, n=90, n_groups=90),
+            {"at_least": 0.79},
+            "about 74,000 independent labelled items, and there are 90",
+        ),
+        (
+            Estimate(0.8, 0.75, 0.9, n=90, n_groups=90, worst=0.5, best=0.9),
+            {"at_least": 0.7},
+            "have the judge give",
+        ),
+        (
+            Estimate(0.8, 0.6, math.inf, n=90, n_groups=90),
+            {"at_least": 0.7},
+            "cannot be told from this figure",
+        ),
     ],
-)  # fmt: skip
-def test_an_undecided_figure_says_what_would_settle_it(figure: Estimate, demanded: dict[str, float], said: str) -> None:
+)
+def test_an_undecided_figure_says_what_would_settle_it(
+    figure: Estimate, demanded: dict[str, float], said: str
+) -> None:
     own = gated(0.6, 0.9, figures={"a.b": figure}, expires=datetime.date(2999, 1, 1))
     result = hold(own, GateConfig(figures={"a.b": demanded}))
     words = words_of("en")
@@ -207,10 +283,21 @@ def test_an_undecided_figure_says_what_would_settle_it(figure: Estimate, demande
         (("One.", "Two."), "The limits: (1) One. (2) Two."),
     ],
 )
-def test_a_standing_names_the_limits_and_what_is_counted(limits: tuple[str, ...], said: str) -> None:
+def test_a_standing_names_the_limits_and_what_is_counted(
+    limits: tuple[str, ...], said: str
+) -> None:
     figures = {"agreement.spearman": Estimate(0.8, 0.6, 0.9, n=90, n_groups=30)}
     day, known = datetime.date(2999, 1, 1), {"j": "agreement.spearman"}
-    own = gated(0.6, 0.9, figures=figures, expires=day, headline=known, items_labelled=30, limits=limits, in_order=True)
+    own = gated(
+        0.6,
+        0.9,
+        figures=figures,
+        expires=day,
+        headline=known,
+        items_labelled=30,
+        limits=limits,
+        in_order=True,
+    )
     sentence = words_of("en").say(hold(own, GateConfig(standing="supported")).held[0].finding)
     assert said in sentence and "from 90 labels of 30 items)" in sentence
 
@@ -232,18 +319,25 @@ def test_the_first_line_counts_in_words(bounds: list[float], first: str) -> None
 
 
 def test_a_void_card_neither_passes_nor_fails() -> None:
-    day, asked = datetime.date(2026, 3, 1), GateConfig(figures={"a.b": {"at_least": 0.95}}, max_age_days=59)
+    day, asked = (
+        datetime.date(2026, 3, 1),
+        GateConfig(figures={"a.b": {"at_least": 0.95}}, max_age_days=59),
+    )
     assert hold(gated(0.6, 0.9), asked, today=day).outcome == "fail"
     assert hold(gated(0.6, 0.9), asked, today=day + datetime.timedelta(1)).outcome == "void"
     old = gated(0.6, 0.9, expires=day)
     bare = GateConfig(figures={"a.b": {"at_least": 0.6}})
-    assert [hold(old, bare, today=day + datetime.timedelta(n)).outcome for n in (0, 1)] == ["pass", "void"]
+    assert [hold(old, bare, today=day + datetime.timedelta(n)).outcome for n in (0, 1)] == [
+        "pass",
+        "void",
+    ]
     assert hold(gated(0.6, 0.9, status="stopped"), bare).outcome == "void"
     assert hold(gated(0.6, 0.9), GateConfig(figures={"a.c": {"at_least": 0.0}})).outcome == "void"
 
 
 @pytest.mark.parametrize(
-    ("standing", "outcome"), [("supported", "pass"), ("refuted", "fail"), ("undecided", "undecided")]
+    ("standing", "outcome"),
+    [("supported", "pass"), ("refuted", "fail"), ("undecided", "undecided")],
 )
 def test_the_standing_is_held_too(standing: Any, outcome: str) -> None:
     asked = GateConfig(standing="supported")
@@ -253,27 +347,62 @@ def test_the_standing_is_held_too(standing: Any, outcome: str) -> None:
 
 def test_the_gate_counts_missing_verdicts_against_the_judge() -> None:
     kappa = Estimate(0.78, 0.61, 0.9, worst=0.3, best=0.95)
-    (made,) = card.cards_of(checks.result(checks.judge_check(kappa=kappa)), checks.words(), {}).values()
+    (made,) = card.cards_of(
+        checks.result(checks.judge_check(kappa=kappa)), checks.words(), {}
+    ).values()
     assert made.figures["agreement.kappa"].interval == (0.61, 0.9)
-    assert hold(gate.of_card(made), GateConfig(figures={"agreement.kappa": {"at_least": 0.6}})).outcome == "undecided"
+    assert (
+        hold(gate.of_card(made), GateConfig(figures={"agreement.kappa": {"at_least": 0.6}})).outcome
+        == "undecided"
+    )
 
 
 def a_run(folder: Path, **facts: Any) -> Path:
-    told = {"name": "run", "status": "finished", "standing": {"ab": "supported"}, "dataset_digest": "ab" * 32}
-    told |= {"choices": {"model": "local", "prompt": "anchored_pt"}, "model": "gemma", "ended": 1_790_000_000.0} | facts
+    told = {
+        "name": "run",
+        "status": "finished",
+        "standing": {"ab": "supported"},
+        "dataset_digest": "ab" * 32,
+    }
+    told |= {
+        "choices": {"model": "local", "prompt": "anchored_pt"},
+        "model": "gemma",
+        "ended": 1_790_000_000.0,
+    } | facts
     put(folder / "run.json", json.dumps(told))
-    put(folder / "metrics.json", json.dumps({"ab.share": 0.8, "ab.share_low": 0.7, "ab.share_high": 0.9, "judged": 3}))
+    put(
+        folder / "metrics.json",
+        json.dumps({"ab.share": 0.8, "ab.share_low": 0.7, "ab.share_high": 0.9, "judged": 3}),
+    )
     return folder
 
 
 @pytest.mark.parametrize(
     ("facts", "demanded", "status", "named"),
     [
-        ({}, "gate: {figures: {ab.share: {at_least: 0.7}}, standing: supported, judge: {model: local}}", 0, "Passed"),
+        (
+            {},
+            (
+                "gate: {figures: {ab.share: {at_least: 0.7}}, standing: supported, judge: {model:"
+                " local}}"
+            ),
+            0,
+            "Passed",
+        ),
         ({}, "figures: {ab.share: {at_least: 0.75}}", 2, "Undecided"),
-        ({"standing": {"ab": "supported", "x": "refuted"}}, "standing: supported", 1, "answer to “x” is no"),
+        (
+            {"standing": {"ab": "supported", "x": "refuted"}},
+            "standing: supported",
+            1,
+            "answer to “x” is no",
+        ),
         ({}, "{standing: supported, judge: {prompt: other}}", 3, "other now"),
-        ({}, "{standing: supported, items: abababab, labels: '00000000'}", 3, "labels are not those"),
+        (
+            {},
+            "{standing: supported, items: abababab, labels: '00000000'}",
+            3,
+            "labels are not those",
+        ),
         ({"status": "stopped"}, "standing: supported", 3, "did not finish"),
         ({}, "figures: {judged: {at_least: 1}}", 3, "no interval"),
         ({}, "{standing: supported, max_age_days: 1}", 3, "days old"),
@@ -290,16 +419,27 @@ def test_a_run_is_held_to_the_same_gate(
 def test_a_gate_holds_a_run_that_was_made(tmp_path: Path) -> None:
     words = ["model=patterns", "dataset=pairs", "tracking=none", "hydra.run.dir=made"]
     assert typed("undogmatic.run", *words, folder=tmp_path).returncode == 0
-    block = "gate: {figures: {ab.mean_difference: {at_least: -10}, ab.share_expected: {at_most: 0.5}}}"
+    block = (
+        "gate: {figures: {ab.mean_difference: {at_least: -10}, ab.share_expected: {at_most: 0.5}}}"
+    )
     status, said = run(tmp_path, "made", demanded=block)
-    assert status == 0 and "`ab.mean_difference`) is −0.942 [−2.75, 0.9]" in said and "136 judged texts" in said, said
+    assert (
+        status == 0
+        and "`ab.mean_difference`) is −0.942 [−2.75, 0.9]" in said
+        and "136 judged texts" in said
+    ), said
     status, said = run(tmp_path, "made", demanded="gate: {standing: supported}")
     assert status == 1 and "answer to “Paired experiment” is no" in said, said
 
 
 def test_a_run_has_no_data_beside_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--data"):
-        gate.examine(a_run(tmp_path), put(tmp_path / "g.yaml", "standing: supported"), {}, [tmp_path / "x.csv"])
+        gate.examine(
+            a_run(tmp_path),
+            put(tmp_path / "g.yaml", "standing: supported"),
+            {},
+            [tmp_path / "x.csv"],
+        )
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -310,12 +450,17 @@ def test_hostile_names_stay_text(language: str) -> None:
     assert "<script>" in (suite[0][0][0].text or "") and suite[0][0].attrib["classname"].startswith(
         "undogmatic.gate.<b>"
     )
-    assert "<script>" not in shown.markdown(result, words) and r"a \| b" in shown.markdown(result, words)
+    assert "<script>" not in shown.markdown(result, words) and r"a \| b" in shown.markdown(
+        result, words
+    )
 
 
 def test_the_gate_says_what_it_did_not_compare(tmp_path: Path) -> None:
     assert "does not notice" in run(tmp_path, "card.json")[1]
-    assert "Not compared with the judge as it is now: model" in run(tmp_path, "card.json", model="a")[1]
+    assert (
+        "Not compared with the judge as it is now: model"
+        in run(tmp_path, "card.json", model="a")[1]
+    )
 
 
 def test_the_documented_gates_are_valid() -> None:
@@ -326,14 +471,21 @@ def test_the_documented_gates_are_valid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "outcome"), [("supported", "pass"), ("undecided", "undecided"), ("refuted", "fail")]
+    ("standing", "outcome"),
+    [("supported", "pass"), ("undecided", "undecided"), ("refuted", "fail")],
 )
-def test_what_a_judge_may_decide_alone_waits_until_it_may_be_believed(standing: Any, outcome: str) -> None:
+def test_what_a_judge_may_decide_alone_waits_until_it_may_be_believed(
+    standing: Any, outcome: str
+) -> None:
     share = Estimate(0.98, 0.95, 1.0, n_groups=200, n=200)
-    made = replace(gate.of_card(a_card()), standings={"judge": standing}, figures={"alone.share": share})
+    made = replace(
+        gate.of_card(a_card()), standings={"judge": standing}, figures={"alone.share": share}
+    )
     found = hold(made, GateConfig(figures={"alone.share": {"at_least": 0.5}}))
     assert (found.outcome, found.status) == (outcome, gate.STATUS[outcome])
-    assert ElementTree.fromstring(shown.junit(found, words_of("en"))).attrib["failures"] == str(int(outcome != "pass"))
+    assert ElementTree.fromstring(shown.junit(found, words_of("en"))).attrib["failures"] == str(
+        int(outcome != "pass")
+    )
     assert shown.lines(found, words_of("pt"))
 
 
@@ -347,14 +499,23 @@ def test_a_gate_that_asks_for_figures_alone_says_what_the_check_said(standing: A
     for each in (found, hold(replace(made, expires=None), GateConfig(figures=limits))):
         for language in ("en", "pt"):
             assert "standing: supported" in shown.as_json(each, words_of(language))["notes"][0]
-    assert not [n for n in hold(gate.of_card(a_card()), GateConfig(figures=limits)).notes if "standing" in n.key]
-    assert not hold(made, GateConfig(standing="supported")).notes[0].key.startswith("gate.note_check")
+    assert not [
+        n
+        for n in hold(gate.of_card(a_card()), GateConfig(figures=limits)).notes
+        if "standing" in n.key
+    ]
+    assert (
+        not hold(made, GateConfig(standing="supported")).notes[0].key.startswith("gate.note_check")
+    )
 
 
 @pytest.mark.parametrize(
-    ("demanded", "outcome"), [({"name": "judge"}, "pass"), ({"name": "other"}, "void"), ({"criterion": "x"}, "void")]
+    ("demanded", "outcome"),
+    [({"name": "judge"}, "pass"), ({"name": "other"}, "void"), ({"criterion": "x"}, "void")],
 )
-def test_a_card_of_another_judge_or_criterion_is_void(demanded: dict[str, Any], outcome: str) -> None:
+def test_a_card_of_another_judge_or_criterion_is_void(
+    demanded: dict[str, Any], outcome: str
+) -> None:
     config = GateConfig(figures={"agreement.kappa": {"at_least": 0.5}}, judge=demanded)
     assert hold(gate.of_card(a_card()), config).outcome == outcome
 
@@ -365,15 +526,39 @@ def test_a_card_of_another_judge_or_criterion_is_void(demanded: dict[str, Any], 
         ("figures: {a.b: {at_least: true}}", "`figures.a.b.at_least` is True: it must be a number"),
         ("figures: {a.b: {at_least: yes}}", "`figures.a.b.at_least` is True"),
         ("figures: {a.b: {at_most: on}}", "`figures.a.b.at_most` is True"),
-        ("figures: {a.b: {at_least: '0.6'}}", "`figures.a.b.at_least` is '0.6': it must be a number, without quotes"),
-        ("figures: {a.b: {at_least: 1e400}}", "`figures.a.b.at_least` is inf: it must be a finite number"),
-        ("figures: {a.b: {at_least: .nan}}", "`figures.a.b.at_least` is nan: it must be a finite number"),
-        ("figures: {a.b: {at_least: [0.6]}}", "`figures.a.b.at_least` is [0.6]: it must be a number"),
+        (
+            "figures: {a.b: {at_least: '0.6'}}",
+            "`figures.a.b.at_least` is '0.6': it must be a number, without quotes",
+        ),
+        (
+            "figures: {a.b: {at_least: 1e400}}",
+            "`figures.a.b.at_least` is inf: it must be a finite number",
+        ),
+        (
+            "figures: {a.b: {at_least: .nan}}",
+            "`figures.a.b.at_least` is nan: it must be a finite number",
+        ),
+        (
+            "figures: {a.b: {at_least: [0.6]}}",
+            "`figures.a.b.at_least` is [0.6]: it must be a number",
+        ),
         ("figures: {a.b: 0.6}", "`figures.a.b` is 0.6"),
-        ("{standing: supported, max_age_days: true}", "`max_age_days` is True: it must be a number"),
-        ("{standing: supported, max_age_days: '30'}", "`max_age_days` is '30': it must be a number"),
-        ("{standing: supported, max_age_days: 30.5}", "`max_age_days` is 30.5: it must be a whole number"),
-        ("{standing: supported, max_age_days: 1000000}", "`max_age_days` is 1000000: it must be at most 3650"),
+        (
+            "{standing: supported, max_age_days: true}",
+            "`max_age_days` is True: it must be a number",
+        ),
+        (
+            "{standing: supported, max_age_days: '30'}",
+            "`max_age_days` is '30': it must be a number",
+        ),
+        (
+            "{standing: supported, max_age_days: 30.5}",
+            "`max_age_days` is 30.5: it must be a whole number",
+        ),
+        (
+            "{standing: supported, max_age_days: 1000000}",
+            "`max_age_days` is 1000000: it must be at most 3650",
+        ),
         ("{standing: supported, labels: 12345678}", "`labels` is 12345678: it must be a text"),
     ],
 )
@@ -427,18 +612,26 @@ def numbers(**fields: Any) -> Gated:
         ("something.else", {"at_least": -1000}, True),
     ],
 )
-def test_a_limit_that_could_not_fail_is_void(name: str, limit: dict[str, float], fails: bool) -> None:
+def test_a_limit_that_could_not_fail_is_void(
+    name: str, limit: dict[str, float], fails: bool
+) -> None:
     """Of a figure whose range is not known nothing is said; those of these pass as ever."""
     found = hold(numbers(), GateConfig(figures={name: limit}), today=datetime.date(2026, 1, 2))
     assert found.outcome == ("pass" if fails else "void")
     for language in ("en", "pt") if not fails else ():
         sentence = words_of(language).say(found.held[0].finding)
-        assert f"`figures.{name}.at_" in sentence and {"en": "e.g. ", "pt": "por exemplo "}[language] in sentence
+        assert (
+            f"`figures.{name}.at_" in sentence
+            and {"en": "e.g. ", "pt": "por exemplo "}[language] in sentence
+        )
 
 
 def test_where_the_scale_is_not_known_a_limit_on_it_counts() -> None:
     asked = GateConfig(figures={"agreement.error": {"at_most": 10}})
-    assert hold(replace(numbers(), span=None), asked, today=datetime.date(2026, 1, 2)).outcome == "pass"
+    assert (
+        hold(replace(numbers(), span=None), asked, today=datetime.date(2026, 1, 2)).outcome
+        == "pass"
+    )
 
 
 @pytest.mark.parametrize(
@@ -461,19 +654,30 @@ def test_where_the_scale_is_not_known_a_limit_on_it_counts() -> None:
 def test_an_interval_that_is_none_is_void(figure: Estimate, said: str) -> None:
     day = datetime.date(2026, 1, 2)
     for expires in (datetime.date(2999, 1, 1), None):  # a card, and a run
-        own = gated(0, 1, figures={"agreement.kappa": figure, "a.b": Estimate(0.5, 0.4, 0.6)}, expires=expires)
+        own = gated(
+            0,
+            1,
+            figures={"agreement.kappa": figure, "a.b": Estimate(0.5, 0.4, 0.6)},
+            expires=expires,
+        )
         found = hold(own, GateConfig(figures={"agreement.kappa": {"at_least": 0.1}}), today=day)
         sentence = words_of("en").say(found.held[0].finding)
         assert found.outcome == "void" and said in sentence.replace("−", "-")
         assert ("Repeat the run" if expires is None else "undogmatic check") in sentence
         assert words_of("pt").say(found.held[0].finding)
         # What is not asked for is no matter of the gate.
-        assert hold(own, GateConfig(figures={"a.b": {"at_least": 0.1}}), today=day).outcome == "pass"
+        assert (
+            hold(own, GateConfig(figures={"a.b": {"at_least": 0.1}}), today=day).outcome == "pass"
+        )
 
 
 def test_a_run_is_held_by_the_scale_of_its_rubric(tmp_path: Path) -> None:
     folder = a_run(tmp_path / "out")
-    told = {"ab.mean_difference": 5.0, "ab.mean_difference_low": 2.0, "ab.mean_difference_high": 8.0}
+    told = {
+        "ab.mean_difference": 5.0,
+        "ab.mean_difference_low": 2.0,
+        "ab.mean_difference_high": 8.0,
+    }
     put(folder / "metrics.json", json.dumps(told))
     put(folder / COMPOSED, yaml.safe_dump({"rubric": {"scale": {"minimum": 0, "maximum": 10}}}))
     held = gate.of_run(str(folder))
@@ -502,7 +706,8 @@ def test_a_run_of_the_future_is_void_where_its_age_counts(tmp_path: Path) -> Non
 
 
 def resealed(**change: Any) -> str:
-    """The card with something else in it, and a seal that fits: as if its own check had written it."""
+    """The card with something else in it, and a seal that fits: as if its own check had written
+    it."""
     told = json.loads(a_card().text())
     figure = told["figures"]["agreement.kappa"]
     for name, value in change.items():
@@ -544,7 +749,9 @@ def resealed(**change: Any) -> str:
         ({"card__expires": True}, "`expires` is True"),
     ],
 )
-def test_a_card_whose_numbers_or_days_are_none_is_not_read(change: dict[str, Any], named: str, tmp_path: Path) -> None:
+def test_a_card_whose_numbers_or_days_are_none_is_not_read(
+    change: dict[str, Any], named: str, tmp_path: Path
+) -> None:
     with pytest.raises(DataError) as refused:
         read_card(put(tmp_path / "c.json", resealed(**change)))
     assert named in str(refused.value) and "Make it again" in str(refused.value)
@@ -564,9 +771,14 @@ def test_a_card_whose_numbers_or_days_are_none_is_not_read(change: dict[str, Any
         ({"card__made": "2998-01-01", "card__expires": "2999-01-01"}, "void"),
     ],
 )
-def test_a_card_is_held_by_what_it_says(change: dict[str, Any], outcome: str, tmp_path: Path) -> None:
+def test_a_card_is_held_by_what_it_says(
+    change: dict[str, Any], outcome: str, tmp_path: Path
+) -> None:
     """An end that nothing limits is none of these faults."""
-    made, gates = put(tmp_path / "c.json", resealed(**change)), put(tmp_path / "g.yaml", KAPPA % 0.6)
+    made, gates = (
+        put(tmp_path / "c.json", resealed(**change)),
+        put(tmp_path / "g.yaml", KAPPA % 0.6),
+    )
     assert gate.examine(made, gates, {})[0].outcome == outcome
 
 

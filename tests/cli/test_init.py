@@ -41,7 +41,10 @@ def test_what_is_written_is_complete_and_composes(tmp_path: Path, capsys: Captur
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert all(path in said for path in written)
     assert "made up" in said and said.endswith("Next: undogmatic run experiment=polite\n")
-    words = "experiment=polite analysis=none tracking=none model=openai_compatible model.name=m readout=logprobs"
+    words = (
+        "experiment=polite analysis=none tracking=none model=openai_compatible model.name=m"
+        " readout=logprobs"
+    )
     made = Experiment(*composed([*words.split(), "model.api_base=http://127.0.0.1:9/v1"], ()))
     assert len(rows()) == 24 and len(made.items) == 16
     assert len(made.parts.prompt.demonstrations) == 8
@@ -53,7 +56,9 @@ def test_what_is_written_is_complete_and_composes(tmp_path: Path, capsys: Captur
 def test_an_editor_finds_the_schema_and_the_files_fit_it(group: str) -> None:
     init(*POLITE, "--language", "pt")
     for file in Path("my/conf", group).glob("*.yaml"):
-        line = re.search(r"^# yaml-language-server: \$schema=(\S+)$", file.read_text(), re.MULTILINE)
+        line = re.search(
+            r"^# yaml-language-server: \$schema=(\S+)$", file.read_text(), re.MULTILINE
+        )
         assert line is not None
         checker = jsonschema.Draft7Validator(json.loads((file.parent / line[1]).read_text()))
         content = read_yaml(file)
@@ -78,7 +83,10 @@ def test_every_scale_gets_a_rubric_and_rows(scale: str, more: list[str], labels:
     found = rows(f"my/{rubric.name}.csv")
     assert {row["label"] for row in found} == labels
     shown = [row["label"] for row in found if row["text"].startswith(("Two metres", "Dois metros"))]
-    assert all(rubric.scale.read(float(x) if x.replace(".", "").isdigit() else x) is not None for x in shown)
+    assert all(
+        rubric.scale.read(float(x) if x.replace(".", "").isdigit() else x) is not None
+        for x in shown
+    )
     worse = "higher_is_worse" if "--higher-is-worse" in more else "higher_is_better"
     assert rubric.direction == worse or not rubric.scale.ordered
 
@@ -88,7 +96,9 @@ def test_more_inputs_than_two_are_filled() -> None:
     assert {row["context"] for row in rows()} == {"A shop for household goods."}
 
 
-def test_the_three_questions_are_asked_where_somebody_can_answer(monkeypatch: Patch, capsys: Capture) -> None:
+def test_the_three_questions_are_asked_where_somebody_can_answer(
+    monkeypatch: Patch, capsys: Capture
+) -> None:
     asked: list[str] = []
     answers = iter(["quão educada é a resposta", "1-5", "resposta"])
 
@@ -104,13 +114,19 @@ def test_the_three_questions_are_asked_where_somebody_can_answer(monkeypatch: Pa
     assert "A seguir" not in Path("my/conf/experiment/educada.yaml").read_text()
 
 
-def test_a_file_that_is_there_is_never_written_over_without_force(tmp_path: Path, capsys: Capture) -> None:
+def test_a_file_that_is_there_is_never_written_over_without_force(
+    tmp_path: Path, capsys: Capture
+) -> None:
     init(*POLITE)
     mine = Path("my/conf/rubric/polite.yaml")
     mine.write_text("mine")
     before = {path: path.read_text() for path in tmp_path.rglob("*.*") if path.is_file()}
     message = told(capsys, *POLITE)
-    assert "already here" in message and "my/conf/rubric/polite.yaml" in message and "--force" in message
+    assert (
+        "already here" in message
+        and "my/conf/rubric/polite.yaml" in message
+        and "--force" in message
+    )
     assert {path: path.read_text() for path in before} == before
     toml = Path("undogmatic.toml").read_text() + "# mine\n"
     Path("undogmatic.toml").write_text(toml)
@@ -137,9 +153,15 @@ def test_a_project_that_is_there_and_a_table_of_ones_own_are_used(capsys: Captur
         ([], "--rubric is missing or empty. What do you want to judge?"),
         ([*POLITE[:2], "--scale", "five", "--inputs", "a"], "--scale is 'five', which is no scale"),
         ([*POLITE[:2], "--scale", "5-1", "--inputs", "a"], "--scale is '5-1', which is no scale"),
-        ([*POLITE[:4], "--inputs", "the answer"], "--inputs names 'the answer', which is not one word"),
+        (
+            [*POLITE[:4], "--inputs", "the answer"],
+            "--inputs names 'the answer', which is not one word",
+        ),
         ([*POLITE[:4], "--inputs", "a,a"], "--inputs names 'a', which stands there twice"),
-        ([*POLITE[:4], "--inputs", "text,label"], "--inputs names 'label', which means something else here"),
+        (
+            [*POLITE[:4], "--inputs", "text,label"],
+            "--inputs names 'label', which means something else here",
+        ),
         ([*POLITE, "--name", "Not good"], "--name is 'Not good'"),
         ([*POLITE, "--name", "shame"], "rubric=shame is one of the program's own"),
         ([*POLITE, "--data", "nowhere.csv"], "`--data` is 'nowhere.csv', which does not exist"),
@@ -152,7 +174,9 @@ def test_what_cannot_be_made_is_told_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_schemas_are_printed_or_written(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+def test_schemas_are_printed_or_written(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
     main(["schema", "prompt"])
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
     main(["schema", "prompt", "--out", "schemas"])

@@ -28,12 +28,16 @@ WORD = [
 
 
 @pytest.mark.parametrize("words", WORD, ids=" ".join)
-def test_a_value_that_is_no_such_number(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_value_that_is_no_such_number(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     option, value = words[-2:]
     with pytest.raises(SystemExit) as ended:
         cli.main(list(words))
     said = capsys.readouterr().err
-    assert ended.value.code == 2 and said.startswith((f"error: {option} is {value!r}", f"error: {option} is {value};"))
+    assert ended.value.code == 2 and said.startswith(
+        (f"error: {option} is {value!r}", f"error: {option} is {value};")
+    )
     assert re.search(r"must be a (whole |finite )?number (of at least|above|from) ", said)
     assert f"Type e.g. {option} " in said or f"undogmatic {words[0]} --help" in said
     assert "usage:" not in said and "argument" not in said

@@ -56,7 +56,10 @@ def test_build_coerces_types_and_keeps_zero() -> None:
         ({"_target_": SAMPLES, "n": "three"}, "`readout.n` is 'three'"),
         ({"_target_": SAMPLES, "n": 1.5}, "`readout.n` is 1.5"),
         ({"_target_": PROMPT, "id": "x"}, "`prompt.language` is required"),
-        ({"_target_": PROMPT, "id": "x", "language": "pt", "instructions": ""}, "`prompt.instructions` is ''"),
+        (
+            {"_target_": PROMPT, "id": "x", "language": "pt", "instructions": ""},
+            "`prompt.instructions` is ''",
+        ),
         ({"n": 3}, "`readout._target_` is missing"),
     ],
 )
@@ -70,21 +73,36 @@ def test_what_an_extra_would_bring_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
     monkeypatch.setattr("undogmatic.engine.ray.needs", needs)
-    with pytest.raises(ConfigError, match=r'^`engine` needs what `pip install "undogmatic\[scale\]"` brings \(ray'):
+    with pytest.raises(
+        ConfigError, match=r'^`engine` needs what `pip install "undogmatic\[scale\]"` brings \(ray'
+    ):
         build({"_target_": "undogmatic.engine.ray.RayEngine"}, "engine")
 
 
 def test_a_text_in_place_of_a_list_is_shown_as_a_list() -> None:
-    node = {"_target_": "undogmatic.analyses.reliability.ReliabilityAnalysis", "against": "outputs/a"}
-    with pytest.raises(ConfigError, match=r"it must be a list\. In brackets: analysis\.against=\[outputs/a\]\."):
+    node = {
+        "_target_": "undogmatic.analyses.reliability.ReliabilityAnalysis",
+        "against": "outputs/a",
+    }
+    with pytest.raises(
+        ConfigError, match=r"it must be a list\. In brackets: analysis\.against=\[outputs/a\]\."
+    ):
         build(node, "analysis")
 
 
 @pytest.mark.parametrize(
     "path",
-    ["os.system", "subprocess.Popen", "builtins.eval", "undogmatic_evil.Thing", "undogmatic.config.build.build",
-     "undogmatic.readouts.structured._hidden", "undogmatic.nowhere.Thing", "undogmatic.safety.paths.os.system"],
-)  # fmt: skip
+    [
+        "os.system",
+        "subprocess.Popen",
+        "builtins.eval",
+        "undogmatic_evil.Thing",
+        "undogmatic.config.build.build",
+        "undogmatic.readouts.structured._hidden",
+        "undogmatic.nowhere.Thing",
+        "undogmatic.safety.paths.os.system",
+    ],
+)
 def test_only_classes_of_allowed_packages_are_built(path: str) -> None:
     with pytest.raises(ConfigError, match="_target_"):
         resolve(path, "judge")
@@ -100,15 +118,24 @@ def test_a_package_of_ones_own_can_be_allowed(monkeypatch: pytest.MonkeyPatch) -
 def test_parts_supplied_by_the_program_cannot_be_set_in_the_config() -> None:
     readout = SamplesReadout()
     readout.rubric = TEN
-    assert build({"_target_": "undogmatic.judges.score.ScoreJudge"}, "judge", readout=readout).readout is readout
+    assert (
+        build({"_target_": "undogmatic.judges.score.ScoreJudge"}, "judge", readout=readout).readout
+        is readout
+    )
     with pytest.raises(ConfigError, match=r"`judge.readout` is not a known key"):
-        build({"_target_": "undogmatic.judges.score.ScoreJudge", "readout": "x"}, "judge", readout=readout)
+        build(
+            {"_target_": "undogmatic.judges.score.ScoreJudge", "readout": "x"},
+            "judge",
+            readout=readout,
+        )
     assert ScoreJudge.name == "score"
 
 
 def test_records_are_validated_in_place() -> None:
     node = {"_target_": PROMPT, "id": "x", "language": "pt", "instructions": "i"}
-    built = build(node | {"demonstrations": [{"text": "t", "score": 1, "rationale": "r"}]}, "prompt")
+    built = build(
+        node | {"demonstrations": [{"text": "t", "score": 1, "rationale": "r"}]}, "prompt"
+    )
     assert isinstance(built, Prompt)
     with pytest.raises(ConfigError, match=r"`prompt.demonstrations.0.inputs.text` is ''"):
         build(node | {"demonstrations": [{"text": "", "score": 1, "rationale": "r"}]}, "prompt")
@@ -116,7 +143,9 @@ def test_records_are_validated_in_place() -> None:
 
 def test_classes_that_earlier_runs_name_are_found_where_they_lie_now() -> None:
     """The folder of such a run keeps its config, from which rubric and dataset are built again."""
-    renamed = yaml.safe_load((Path(build.__code__.co_filename).parent / "renamed.yaml").read_text(encoding="utf-8"))
+    renamed = yaml.safe_load(
+        (Path(build.__code__.co_filename).parent / "renamed.yaml").read_text(encoding="utf-8")
+    )
     for earlier, now in renamed.items():
         found = resolve(earlier, "anything")
         assert f"{found.__module__}.{found.__qualname__}" == now
@@ -140,21 +169,37 @@ def test_classes_that_earlier_runs_name_are_found_where_they_lie_now() -> None:
 def test_true_is_no_number(target: str, arguments: dict[str, object], key: str) -> None:
     """Python counts it as 1."""
     group = "engine" if "Engine" in target else "model" if "Chat" in target else "price"
-    with pytest.raises(ConfigError, match=rf"`{group}\.{re.escape(key)}` is (true|false); it must be a number"):
+    with pytest.raises(
+        ConfigError, match=rf"`{group}\.{re.escape(key)}` is (true|false); it must be a number"
+    ):
         build({"_target_": target, **arguments}, group)
 
 
 @pytest.mark.parametrize(
-    ("change", "key"), [({"seed": True}, "seed"), ({"run": {"repeats": True}}, "run.repeats"),
-                        ({"run": {"limit": False}}, "run.limit"), ({"plan": {"alpha": True}}, "plan.alpha")]
-)  # fmt: skip
+    ("change", "key"),
+    [
+        ({"seed": True}, "seed"),
+        ({"run": {"repeats": True}}, "run.repeats"),
+        ({"run": {"limit": False}}, "run.limit"),
+        ({"plan": {"alpha": True}}, "plan.alpha"),
+    ],
+)
 def test_true_is_no_number_of_the_whole_config_either(change: dict[str, object], key: str) -> None:
-    with pytest.raises(ConfigError, match=rf"`{re.escape(key)}` is (true|false); it must be a number"):
+    with pytest.raises(
+        ConfigError, match=rf"`{re.escape(key)}` is (true|false); it must be a number"
+    ):
         settings(whole(**change))
 
 
 def test_true_stays_what_it_is_where_it_is_meant() -> None:
-    assert build({"_target_": "undogmatic.engine.local.LocalEngine", "cache": True}, "engine").cache is True
+    assert (
+        build({"_target_": "undogmatic.engine.local.LocalEngine", "cache": True}, "engine").cache
+        is True
+    )
     extra = {"thinking": True, "deep": {"on": False}}
-    model = {"_target_": "undogmatic.models.hosted.ChatModel", "name": "m", "api_base": "http://localhost/v1"}
+    model = {
+        "_target_": "undogmatic.models.hosted.ChatModel",
+        "name": "m",
+        "api_base": "http://localhost/v1",
+    }
     assert build(model | {"extra": extra, "sampling": False, "batch": True}, "model")

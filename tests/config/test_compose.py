@@ -1,4 +1,5 @@
-"""Configs composed by the loader: each job of a sweep once, nothing unchecked, and no part of Hydra replaced."""
+"""Configs composed by the loader: each job of a sweep once, nothing unchecked, and no part of Hydra
+replaced."""
 
 import ast
 import pickle
@@ -80,7 +81,11 @@ DEEP = ["model=openai_compatible", "+model.extra={a: 1}"]
         (["judge=score", "seed=1"], ["judge=debate", "seed=1"], False),
         (["seed=1"], ["seed=null"], False),
         (["run.name='${seed}'"], ["run.name=x"], False),
-        ([*DEEP, "model.extra.a=2", "+model.extra.b=3"], [*DEEP, "model.extra.a=3", "+model.extra.b=3"], False),
+        (
+            [*DEEP, "model.extra.a=2", "+model.extra.b=3"],
+            [*DEEP, "model.extra.a=3", "+model.extra.b=3"],
+            False,
+        ),
         (["seed=1", "seed=2"], ["seed=3", "seed=2"], False),
     ],
 )
@@ -94,10 +99,14 @@ def test_a_job_that_differs_in_a_plain_value_is_composed_as_any_other(
     assert compose.passed(started)
     sweeping.loader._siblings.clear()
     own = sweeping.start(sweeping.config, *second)
-    assert OmegaConf.to_yaml(started) == OmegaConf.to_yaml(own) and one.hydra.job.id != own.hydra.job.get("id")
+    assert OmegaConf.to_yaml(started) == OmegaConf.to_yaml(
+        own
+    ) and one.hydra.job.id != own.hydra.job.get("id")
 
 
-def test_what_cannot_be_composed_is_refused_as_ever_where_another_job_could_be(sweeping: Sweeping) -> None:
+def test_what_cannot_be_composed_is_refused_as_ever_where_another_job_could_be(
+    sweeping: Sweeping,
+) -> None:
     sweeping.start(sweeping.config, "seed=1", "run.limit=3")
     with pytest.raises(HydraException, match=r"Could not override 'run\.limits'"):
         sweeping.start(sweeping.config, "seed=1", "run.limits=3")
@@ -123,13 +132,19 @@ def test_another_sweep_composes_its_own(sweeping: Sweeping) -> None:
     assert len(sweeping.composed) == 3
 
 
-def test_no_more_are_kept_than_a_memory_holds(sweeping: Sweeping, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_are_kept_than_a_memory_holds(
+    sweeping: Sweeping, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Loader, "MOST_KEPT", 1)
     monkeypatch.setattr(Loader, "MOST_SIBLINGS", 1)
     batch = [["judge=score"], ["judge=debate"], ["judge=panel"]]
     sweeping.look(*batch)
     started = [sweeping.start(sweeping.config, *words) for words in batch]
-    assert [config.hydra.runtime.choices.judge for config in started] == ["score", "debate", "panel"]
+    assert [config.hydra.runtime.choices.judge for config in started] == [
+        "score",
+        "debate",
+        "panel",
+    ]
     assert len(sweeping.composed) == 5
 
 
@@ -147,7 +162,9 @@ def test_a_batch_that_cannot_be_composed_leaves_nothing_behind(sweeping: Sweepin
 
 def test_a_worker_gets_the_loader_that_checks_and_none_of_the_configs() -> None:
     with compose.opened() as loader, loader.looking():
-        loader.load_sweep_config(loader.load_configuration("config", [], RunMode.MULTIRUN), ["seed=1"])
+        loader.load_sweep_config(
+            loader.load_configuration("config", [], RunMode.MULTIRUN), ["seed=1"]
+        )
     sent = pickle.loads(pickle.dumps(loader))
     assert type(sent) is Loader and loader._kept and not sent._kept
 
@@ -156,7 +173,9 @@ def test_a_sweeper_writes_no_secret_and_its_jobs_have_it() -> None:
     key = "sk-proj-4f9aX2bQ7rT1mZ8wK3vN6c"
     with compose.opened() as loader:
         words = [f"+hydra.job.env_set.SERVICE_KEY={key}", f"+model.extra.api_key={key}"]
-        master = loader.load_configuration("config", [words[0], "model=gpt", words[1]], RunMode.MULTIRUN)
+        master = loader.load_configuration(
+            "config", [words[0], "model=gpt", words[1]], RunMode.MULTIRUN
+        )
         shown = loader.shown(master)
         assert key not in OmegaConf.to_yaml(shown) and key in OmegaConf.to_yaml(master)
         started = loader.load_sweep_config(shown, ["model=gpt", words[1]])
@@ -185,11 +204,18 @@ def test_nothing_of_hydra_omegaconf_or_logging_is_replaced_or_private() -> None:
     for path in Path(undogmatic.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        }
         assert not [name for name in names if name and name.startswith("hydra._internal")], path
 
 
-def test_a_check_that_breaks_down_ends_the_command_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_breaks_down_ends_the_command_before_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What a callback raises is only a warning otherwise, and the run would begin unchecked."""
 
     def broken(config: DictConfig) -> None:
@@ -205,20 +231,31 @@ def test_a_check_that_breaks_down_ends_the_command_before_the_run(monkeypatch: p
 @pytest.mark.parametrize("section", ["hydra.job.env_set", "hydra.run", "hydra.sweep"])
 def test_no_section_of_hydra_is_a_reference_to_what_a_config_says_elsewhere(section: str) -> None:
     words = ["model=gpt", "+model.extra.UNDOGMATIC_ALLOW=os", f"{section}=${{model.extra}}"]
-    with compose.opened() as loader, pytest.raises(ConfigError, match=f"`{section}` is .* must be written out here"):
+    with (
+        compose.opened() as loader,
+        pytest.raises(ConfigError, match=f"`{section}` is .* must be written out here"),
+    ):
         loader.load_configuration("config", words, RunMode.RUN)
 
 
-@pytest.mark.parametrize("node", [{"hydra": "${model}", "model": {}}, {"hydra": {"job": "${model}"}, "model": {}}])
+@pytest.mark.parametrize(
+    "node", [{"hydra": "${model}", "model": {}}, {"hydra": {"job": "${model}"}, "model": {}}]
+)
 def test_hydras_own_section_is_checked_whole(node: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="must be written out here"):
         check(OmegaConf.create(node))
 
 
 @pytest.mark.parametrize("base", ["???", "${dataset}", "${nothing}", "nothing", "/judge: score"])
-def test_the_file_of_a_nested_option_may_extend_options_of_its_group_only(base: str, tmp_path: Path) -> None:
+def test_the_file_of_a_nested_option_may_extend_options_of_its_group_only(
+    base: str, tmp_path: Path
+) -> None:
     (tmp_path / "dataset").mkdir()
-    (tmp_path / "dataset/own.yaml").write_text(f"defaults:\n- {base}\n_target_: x\n", encoding="utf-8")
+    (tmp_path / "dataset/own.yaml").write_text(
+        f"defaults:\n- {base}\n_target_: x\n", encoding="utf-8"
+    )
     chosen = settings(compose_config([], str(tmp_path)))
-    with pytest.raises(ConfigError, match=r"`optimizer\.development` is .own., whose file has a `defaults` list"):
+    with pytest.raises(
+        ConfigError, match=r"`optimizer\.development` is .own., whose file has a `defaults` list"
+    ):
         groups.named("dataset", "own", "optimizer.development", chosen)

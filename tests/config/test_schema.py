@@ -10,13 +10,17 @@ from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import read_yaml
 from undogmatic.safety.paths import conf_folder
 
-GROUPS = sorted(path.name for path in conf_folder().iterdir() if path.is_dir() and path.name != "hydra")
+GROUPS = sorted(
+    path.name for path in conf_folder().iterdir() if path.is_dir() and path.name != "hydra"
+)
 
 
 def problems(group: str, content: Any) -> list[str]:
     checker = jsonschema.Draft7Validator(schema(group))
     checker.check_schema(checker.schema)
-    return [f"{'.'.join(map(str, each.path))}: {each.message}" for each in checker.iter_errors(content)]
+    return [
+        f"{'.'.join(map(str, each.path))}: {each.message}" for each in checker.iter_errors(content)
+    ]
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -36,10 +40,22 @@ def test_every_folder_of_conf_is_a_group() -> None:
 @pytest.mark.parametrize(
     ("group", "content", "told"),
     [
-        ("readout", {"_target_": "undogmatic.readouts.logprobs.LogprobsReadout", "topp": 3}, "'topp' was unexpected"),
-        ("readout", {"_target_": "undogmatic.readouts.logprobs.LogprobsReadout", "top": "many"}, "top: "),
+        (
+            "readout",
+            {"_target_": "undogmatic.readouts.logprobs.LogprobsReadout", "topp": 3},
+            "'topp' was unexpected",
+        ),
+        (
+            "readout",
+            {"_target_": "undogmatic.readouts.logprobs.LogprobsReadout", "top": "many"},
+            "top: ",
+        ),
         ("model", {"_target_": "undogmatic.models.qwen.QwenModel", "threads": 0}, "threads: "),
-        ("dataset", {"_target_": "undogmatic.datasets.tabular.TextsDataset"}, "'path' is a required property"),
+        (
+            "dataset",
+            {"_target_": "undogmatic.datasets.tabular.TextsDataset"},
+            "'path' is a required property",
+        ),
         ("rubric", {"name": "x"}, "is not valid under any"),
         ("experiment", {"judgge": {}}, "'judgge' was unexpected"),
         ("experiment", {"run": {"repeats": 0}}, "run: "),
@@ -50,23 +66,34 @@ def test_what_would_be_refused_is_marked(group: str, content: Any, told: str) ->
 
 
 def test_a_reference_may_stand_for_any_value_and_an_own_class_takes_any_key() -> None:
-    referring = {"_target_": "undogmatic.readouts.logprobs.LogprobsReadout", "top": "${readout.top}"}
+    referring = {
+        "_target_": "undogmatic.readouts.logprobs.LogprobsReadout",
+        "top": "${readout.top}",
+    }
     assert not problems("readout", referring)
     assert not problems("judge", {"_target_": "my.judge.Own", "anything": 1})
 
 
 def test_keys_say_what_they_mean() -> None:
-    branches = {b["if"]["properties"]["_target_"]["const"]: b for b in schema("readout")["allOf"] if "then" in b}
+    branches = {
+        b["if"]["properties"]["_target_"]["const"]: b
+        for b in schema("readout")["allOf"]
+        if "then" in b
+    }
     keys = branches["undogmatic.readouts.structured.SamplesReadout"]["then"]["properties"]
     assert keys["n"]["default"] == 5
     assert json.dumps(schema("rubric")).count("What a score can be.") == 1
-    options = schema("experiment")["properties"]["defaults"]["items"]["properties"]["override /judge"]
+    options = schema("experiment")["properties"]["defaults"]["items"]["properties"][
+        "override /judge"
+    ]
     assert "gating/uncertainty" in options["anyOf"][0]["enum"]
 
 
 def test_an_option_in_the_users_folder_is_offered(tmp_path: Path) -> None:
     (tmp_path / "undogmatic.toml").write_text('conf = "mine"\n')
     (tmp_path / "mine" / "rubric").mkdir(parents=True)
-    (tmp_path / "mine" / "rubric" / "kind.yaml").write_text("_target_: undogmatic.records.rubric.Rubric\nname: kind\n")
+    (tmp_path / "mine" / "rubric" / "kind.yaml").write_text(
+        "_target_: undogmatic.records.rubric.Rubric\nname: kind\n"
+    )
     options = schema("arm")["properties"]["defaults"]["items"]["properties"]["/rubric"]
     assert {"kind", "shame"} <= set(options["anyOf"][0]["enum"])

@@ -42,7 +42,10 @@ def labelled(table: VerdictTable) -> dict[str, str]:
     """The label of each text."""
     texts = table.items["text"]
     rows = table.labels.dropna(subset=["label"])
-    return {texts[item]: table.categories[int(value)] for item, value in zip(rows["item"], rows["label"], strict=True)}
+    return {
+        texts[item]: table.categories[int(value)]
+        for item, value in zip(rows["item"], rows["label"], strict=True)
+    }
 
 
 def keys(table: VerdictTable) -> set[str]:
@@ -132,7 +135,12 @@ def test_two_people_and_labels_that_were_taken_back() -> None:
     label({6: None})  # type: ignore[dict-item]
     own = check().labels.dropna(subset=["label"])
     told = sorted(zip(own["item"], own["rater"], own["label"], strict=True))
-    assert told == [("row 2", "ana", 1), ("row 2", "ben", 0), ("row 3", "ben", 1), ("row 4", "ana", 0)]
+    assert told == [
+        ("row 2", "ana", 1),
+        ("row 2", "ben", 0),
+        ("row 3", "ben", 1),
+        ("row 4", "ana", 0),
+    ]
 
 
 def test_rows_without_a_text_are_not_counted_as_others() -> None:
@@ -157,7 +165,9 @@ def test_rows_without_a_text_are_not_counted_as_others() -> None:
 
 
 def test_a_table_with_a_row_for_each_verdict_has_one_label_for_each_text() -> None:
-    rows = [(text, judge, ("pass", "fail")[n % 2]) for n, (text, _) in enumerate(ROWS) for judge in "xy"]
+    rows = [
+        (text, judge, ("pass", "fail")[n % 2]) for n, (text, _) in enumerate(ROWS) for judge in "xy"
+    ]
     pd.DataFrame(rows, columns=["text", "judge", "verdict"]).to_csv("t.csv", index=False)
     assert len(label(ANSWERS).entries) == len(ROWS)
     table = check()
@@ -174,12 +184,19 @@ def test_ids_still_join_and_a_text_that_was_edited_below_an_id_is_said() -> None
     assert labelled(check()) == WANTED and keys(check()) == set()
     frame.replace({"text": {ROWS[3][0]: "Edited."}}).to_csv("t.csv", index=False)
     assert labelled(check())["Edited."] == "fail" and keys(check()) == {"labels_changed"}
-    frame.drop(columns="text").assign(text="x").rename(columns={"text": "note"}).to_csv("t.csv", index=False)
-    assert len(check(judge=("verdict",)).labels.dropna(subset=["label"])) == 3  # no texts to compare
+    frame.drop(columns="text").assign(text="x").rename(columns={"text": "note"}).to_csv(
+        "t.csv", index=False
+    )
+    assert (
+        len(check(judge=("verdict",)).labels.dropna(subset=["label"])) == 3
+    )  # no texts to compare
 
 
 def test_the_columns_that_were_shown_are_those_that_are_compared() -> None:
-    rows = [{"question": f"Question {n}?", "response": f"Answer {n}.", "verdict": v} for n, (_, v) in enumerate(ROWS)]
+    rows = [
+        {"question": f"Question {n}?", "response": f"Answer {n}.", "verdict": v}
+        for n, (_, v) in enumerate(ROWS)
+    ]
     frame = pd.DataFrame(rows)
     frame.to_csv("t.csv", index=False)
     label(ANSWERS)
@@ -190,7 +207,11 @@ def test_the_columns_that_were_shown_are_those_that_are_compared() -> None:
     assert got == {f"Answer {n}." for n in ANSWERS}
     frame.rename(columns={"question": "asked"}).to_csv("t.csv", index=False)
     with pytest.raises(
-        DataError, match=r"in the column 'question', and t.csv has none of that name: asked, response, verdict. Give"
+        DataError,
+        match=(
+            r"in the column 'question', and t.csv has none of that name: asked, response, verdict."
+            r" Give"
+        ),
     ):
         check()
 
@@ -219,7 +240,8 @@ def test_labels_of_an_earlier_version_join_by_row(capsys: Capture) -> None:
     table = check(str(CASE / "noid.csv"), str(CASE / "noid.labels.csv"))
     whole, own = pd.read_csv(CASE / "noid.csv"), pd.read_csv(CASE / "noid.labels.csv")
     numbers = own["item"].str.removeprefix("row ").astype(int)
-    # They begin at row 2, without a gap: row 1 is the header. So read, judge and labels agree in 82 %.
+    # They begin at row 2, without a gap: row 1 is the header. So read, judge and labels agree in 82
+    # %.
     wanted = dict(zip(whole["text"][numbers - 2], own["label"], strict=True))
     assert labelled(table) == wanted and len(table.verdicts) == len(whole)
 
@@ -230,7 +252,9 @@ def test_places_are_found_by_number_then_by_text_in_order() -> None:
     found = places([("row 1", a), ("row 2", a), ("row 9", b), ("row 8", "gone")], ids, [a, b, a])
     assert [place.item for place in found.values()] == ["row 1", "row 3", "row 2", None]
     assert [place.moved for place in found.values()] == [False, True, True, False]
-    assert places([("row 0", None), ("row 4", None)], ids, [a, b, a], ids)["row 0", None].item is None
+    assert (
+        places([("row 0", None), ("row 4", None)], ids, [a, b, a], ids)["row 0", None].item is None
+    )
     assert mark_of(["a", None]) != mark_of([None, "a"]) and mark_of(["a b"]) == mark_of([" a\n b"])
 
 

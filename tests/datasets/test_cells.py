@@ -1,4 +1,5 @@
-"""Cells of a table: numbers in either way of writing, words without case and accents, and why a cell says nothing."""
+"""Cells of a table: numbers in either way of writing, words without case and accents, and why a
+cell says nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from undogmatic.datasets.cells import read_cell, read_cells
 @pytest.mark.parametrize(
     ("written", "number"),
     [
-        *(("4", 4), (" 4.5 ", 4.5), ("4,5", 4.5), ("-0,25", -0.25), ("1e-3", 0.001), (3, 3), (0.5, 0.5)),
+        *(
+            ("4", 4),
+            (" 4.5 ", 4.5),
+            ("4,5", 4.5),
+            ("-0,25", -0.25),
+            ("1e-3", 0.001),
+            (3, 3),
+            (0.5, 0.5),
+        ),
         *(("1.234,5", 1234.5), ("1,234.5", 1234.5), ("85%", 85), ("4/5", 4), ("8 out of 10", 8)),
         *(("[[4]]", 4), ('"3"', 3), ("\N{MINUS SIGN}2", -2)),
     ],
@@ -33,7 +42,12 @@ def test_numbers(written: object, number: float) -> None:
             ("[[A]]", "a"),
             ("tie (bothbad)", "tie (bothbad)"),
         ),
-        *((True, "true"), ("partially-correct", "partially correct"), ("1_000", "1 000"), ("infinity", "infinity")),
+        *(
+            (True, "true"),
+            ("partially-correct", "partially correct"),
+            ("1_000", "1 000"),
+            ("infinity", "infinity"),
+        ),
     ],
 )
 def test_words(written: object, word: str) -> None:
@@ -48,8 +62,14 @@ def test_words(written: object, word: str) -> None:
         *(("empty", each) for each in ("", "  ", None, "NaN", "none", "-", "—")),
         *(("not_applicable", each) for each in ("n/a", "N/A", "não se aplica")),
         *(("formula", each) for each in ("=A1+B2", "=SUM(A1:A3)", "=-B2")),
-        *(("date", each) for each in ("2024-05-01", "2024-05-01 00:00:00", "05/jan", "1-Mai", "03/04/2024")),
-        *(("refusal", each) for each in ("I'm sorry, but I cannot judge this.", "Não posso avaliar este texto")),
+        *(
+            ("date", each)
+            for each in ("2024-05-01", "2024-05-01 00:00:00", "05/jan", "1-Mai", "03/04/2024")
+        ),
+        *(
+            ("refusal", each)
+            for each in ("I'm sorry, but I cannot judge this.", "Não posso avaliar este texto")
+        ),
         *(("error", each) for each in ("#REF!", "Error: timeout", "parse error")),
     ],
 )

@@ -1,4 +1,5 @@
-"""A verdict table in the form of another tool: reading it again gives the same verdicts and labels."""
+"""A verdict table in the form of another tool: reading it again gives the same verdicts and
+labels."""
 
 import json
 from pathlib import Path
@@ -27,14 +28,39 @@ NUMBERS = {
     "region": ["x", "x", "y", "y", "x", "y"],
     "judge_model": ["m-1"] * 6,
 }
-WORDS = {"item": list("abcd"), "judge": ["j", "j", "k", "k"], "text": [f"text {n}" for n in range(4)]}
-SIDES = {"item": list("aabb"), "judge": ["j"] * 4, "order": ["as_given", "swapped"] * 2, "label": ["A", "A", "B", "B"]}
+WORDS = {
+    "item": list("abcd"),
+    "judge": ["j", "j", "k", "k"],
+    "text": [f"text {n}" for n in range(4)],
+}
+SIDES = {
+    "item": list("aabb"),
+    "judge": ["j"] * 4,
+    "order": ["as_given", "swapped"] * 2,
+    "label": ["A", "A", "B", "B"],
+}
 TABLES: dict[str, dict[str, list[Any]]] = {
     "numeric": NUMBERS,
-    "pass_fail": WORDS | {"verdict": ["pass", "fail", "pass", "pass"], "label": ["pass", "pass", "fail", "fail"]},
-    "ordered": WORDS | {"verdict": ["low", "high", "medium", "low"], "label": ["low", "low", "high", "high"]},
-    "unordered": WORDS | {"verdict": ["cat", "dog", "owl", "cat"], "label": ["cat", "dog", "dog", "owl"]},
-    "pairwise": SIDES | {"verdict": ["A", "B", "B", "B"], "text_1": list("ppqq"), "text_2": list("rrss")},
+    "pass_fail": (
+        WORDS
+        | {
+            "verdict": ["pass", "fail", "pass", "pass"],
+            "label": ["pass", "pass", "fail", "fail"],
+        }
+    ),
+    "ordered": (
+        WORDS
+        | {
+            "verdict": ["low", "high", "medium", "low"],
+            "label": ["low", "low", "high", "high"],
+        }
+    ),
+    "unordered": (
+        WORDS | {"verdict": ["cat", "dog", "owl", "cat"], "label": ["cat", "dog", "dog", "owl"]}
+    ),
+    "pairwise": (
+        SIDES | {"verdict": ["A", "B", "B", "B"], "text_1": list("ppqq"), "text_2": list("rrss")}
+    ),
 }
 
 
@@ -42,13 +68,19 @@ def said(table: VerdictTable) -> list[Any]:
     """What judges and people said of what, without the places."""
     verdicts = table.verdicts[table.verdicts["verdict"].notna()].drop(columns=["place", "reason"])
     kept = [sorted(map(str, frame.itertuples(index=False))) for frame in (verdicts, table.labels)]
-    texts = [name for name in ("text", "text_1", "text_2", "system", "slice.region") if name in table.items]
+    texts = [
+        name
+        for name in ("text", "text_1", "text_2", "system", "slice.region")
+        if name in table.items
+    ]
     return [table.kind, *kept, table.items[texts].sort_index().astype(object).to_dict()]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", TABLES)
-def test_what_is_exported_is_read_as_it_was(form: str, kind: str, tmp_path: Path, capsys: Any) -> None:
+def test_what_is_exported_is_read_as_it_was(
+    form: str, kind: str, tmp_path: Path, capsys: Any
+) -> None:
     source, out = tmp_path / "verdicts.jsonl", tmp_path / f"out{FORMS[form]}"
     source.write_text(pd.DataFrame(TABLES[kind]).to_json(orient="records", lines=True))
     words = ["export", str(source), "--to", form, "--out", str(out), "--kind", kind]
@@ -84,7 +116,10 @@ def test_a_name_of_another_suffix_is_refused(tmp_path: Path, capsys: Any) -> Non
 
 def test_the_score_of_promptfoo_passes_from_the_middle_of_the_scale() -> None:
     results = export.promptfoo_results(read_table(pd.DataFrame(NUMBERS)))["results"]["results"]
-    passes = [(r["vars"]["item"], [p["pass"] for p in r["gradingResult"]["componentResults"]]) for r in results]
+    passes = [
+        (r["vars"]["item"], [p["pass"] for p in r["gradingResult"]["componentResults"]])
+        for r in results
+    ]
     assert passes == [("a", [True]), ("b", [False]), ("b", [True]), ("c", [True]), ("d", [False])]
     with pytest.raises(ConfigError, match="unordered"):
         export.promptfoo_results(read_table(pd.DataFrame(TABLES["unordered"])))

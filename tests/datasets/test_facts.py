@@ -1,7 +1,8 @@
-"""The theses against the list of precedents, and the list against facts that were checked one by one.
+"""The theses against the list of precedents, and the list against facts that were checked one by
+one.
 
-What was checked is no part of the repository; the figures here are carried from it, so that the theses are held to them
-everywhere, and a copy of the material holds the figures to it.
+What was checked is no part of the repository; the figures here are carried from it, so that the
+theses are held to them everywhere, and a copy of the material holds the figures to it.
 """
 
 import csv
@@ -15,8 +16,8 @@ FACTS = "temas_facts.jsonl"
 CHECKED = "f26c438ccc3956a35e942c0cb1eed49874749d04b4a2dc5adc41b1c83fb85cfd"
 """SHA-256 of precedent, court, number and leading case of all 159, sorted."""
 NOT_IN_FORCE = set(
-    "STF-TEMA-810 STF-TEMA-825 STJ-TEMA-106 STJ-TEMA-905 STJ-TEMA-982 STJ-TEMA-999 STJ-SUMULA-543 TST-SUMULA-90 "
-    "TST-SUMULA-277 TST-SUMULA-331 TST-SUMULA-437 TST-SUMULA-450".split()
+    "STF-TEMA-810 STF-TEMA-825 STJ-TEMA-106 STJ-TEMA-905 STJ-TEMA-982 STJ-TEMA-999 STJ-SUMULA-543"
+    " TST-SUMULA-90 TST-SUMULA-277 TST-SUMULA-331 TST-SUMULA-437 TST-SUMULA-450".split()
 )
 """Cancelled or superseded, some in part, when they were checked."""
 
@@ -35,8 +36,11 @@ def mark(rows: Iterable[tuple[str, str, object, object]]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def test_theses_are_of_precedents_in_force_of_the_right_court_and_a_number_that_one_cites_is_its_own() -> None:
-    """Every thesis whose form is the number, spelled with digits, holds its precedent's number in the bare text."""
+def test_theses_are_of_precedents_in_force_of_the_right_court_and_a_number_that_one_cites_is_its_own() -> (
+    None
+):
+    """Every thesis whose form is the number, spelled with digits, holds its precedent's number in
+    the bare text."""
     known = listed()
     assert theses()
     for thesis in theses():
@@ -51,7 +55,9 @@ def test_theses_are_of_precedents_in_force_of_the_right_court_and_a_number_that_
 
 def test_the_list_of_precedents_is_the_one_that_was_checked() -> None:
     rows = listed().values()
-    assert mark((r["precedent"], r["court"], r["number"], r["leading_case"]) for r in rows) == CHECKED
+    assert (
+        mark((r["precedent"], r["court"], r["number"], r["leading_case"]) for r in rows) == CHECKED
+    )
 
 
 def test_the_figures_carried_here_are_those_of_the_checked_facts() -> None:

@@ -1,5 +1,6 @@
-"""The shipped cases say what they claim to: each flawed summary differs from the faithful one in what was planted, and
-the faithful one agrees with reference and opinion in every date, vote and number."""
+"""The shipped cases say what they claim to: each flawed summary differs from the faithful one in
+what was planted, and the faithful one agrees with reference and opinion in every date, vote and
+number."""
 
 import re
 import runpy
@@ -16,8 +17,8 @@ FAITH = data_folder() / "faith"
 CASES: list[dict[str, Any]] = rows_in(FAITH / "cases.jsonl")
 ROWS: list[dict[str, Any]] = rows_in(FAITH / "summaries.jsonl")
 PLANTED = (
-    "reversed_outcome wrong_vote wrong_date omitted_dissent omitted_concurrence fabricated_citation wrong_holding "
-    "invented_detail omitted_facts hedging"
+    "reversed_outcome wrong_vote wrong_date omitted_dissent omitted_concurrence fabricated_citation"
+    " wrong_holding invented_detail omitted_facts hedging"
 ).split()
 FLAWED = [row for row in ROWS if row["variant"] in PLANTED]
 REPLACED = ("reversed_outcome", "wrong_vote", "wrong_date", "wrong_holding", "hedging")
@@ -32,12 +33,16 @@ MONTHS = {
 }
 MONTH = "|".join(MONTHS)
 DATE = re.compile(
-    rf"(?P<m1>{MONTH}) (?P<d1>\d+), (?P<y1>\d{{4}})|(?P<d2>\d+)º? (?:de )?(?P<m2>{MONTH}) (?:de )?(?P<y2>\d{{4}})|"
+    rf"(?P<m1>{MONTH}) (?P<d1>\d+), (?P<y1>\d{{4}})|(?P<d2>\d+)º? (?:de )?(?P<m2>{MONTH}) (?:de"
+    r" )?(?P<y2>\d{4})|"
     r"(?P<d3>\d\d)/(?P<m3>\d\d)/(?P<y3>\d{4})"
 )
 COUNTS = {
     word: n
-    for words in ("zero one two three four five six seven eight", "zero um dois três quatro cinco seis sete oito")
+    for words in (
+        "zero one two three four five six seven eight",
+        "zero um dois três quatro cinco seis sete oito",
+    )
     for n, word in enumerate(words.split())
 }
 COUNT = rf"(\d\d?|{'|'.join(COUNTS)})"
@@ -61,7 +66,9 @@ def dates(written: str) -> set[str]:
     found = set()
     for match in DATE.finditer(written):
         day, month, year = next(
-            (match[f"d{n}"], match[f"m{n}"], match[f"y{n}"]) for n in (1, 2, 3) if match[f"y{n}"] is not None
+            (match[f"d{n}"], match[f"m{n}"], match[f"y{n}"])
+            for n in (1, 2, 3)
+            if match[f"y{n}"] is not None
         )
         found.add(f"{year}-{MONTHS.get(month) or int(month):02}-{int(day):02}")
     return found
@@ -92,13 +99,20 @@ def squeezed(written: str) -> str:
         ("Lei nº 8.245/1991, § 31-207", (set(), set())),
     ],
 )
-def test_dates_and_votes_are_read_in_every_form_that_occurs(written: str, said: tuple[set[str], set[str]]) -> None:
+def test_dates_and_votes_are_read_in_every_form_that_occurs(
+    written: str, said: tuple[set[str], set[str]]
+) -> None:
     assert (dates(written), votes(written)) == said
 
 
 def test_filler_of_test_cases_is_not_that_of_development() -> None:
     added = {
-        part: {each for case in CASES if case["split"] == part for each in by_variant(case, "verbose_filler")["added"]}
+        part: {
+            each
+            for case in CASES
+            if case["split"] == part
+            for each in by_variant(case, "verbose_filler")["added"]
+        }
         for part in ("dev", "test")
     }
     assert added["dev"]
@@ -106,14 +120,19 @@ def test_filler_of_test_cases_is_not_that_of_development() -> None:
     assert not added["dev"] & added["test"]
 
 
-def test_both_splits_have_cases_of_both_languages_and_each_case_every_kind_of_summary_once() -> None:
+def test_both_splits_have_cases_of_both_languages_and_each_case_every_kind_of_summary_once() -> (
+    None
+):
     split = Counter((case["language"], case["split"]) for case in CASES)
     assert split == {("en", "dev"): 4, ("pt", "dev"): 4, ("en", "test"): 1, ("pt", "test"): 2}
     kinds = ["perfect", *PLANTED, "verbose_filler"]
     for case in CASES:
         own = [row for row in ROWS if row["case"] == case["case"]]
         assert sorted(row["variant"] for row in own) == sorted(kinds)
-        assert all(row["planted"] == ([] if row["variant"] == "perfect" else [row["variant"]]) for row in own)
+        assert all(
+            row["planted"] == ([] if row["variant"] == "perfect" else [row["variant"]])
+            for row in own
+        )
         assert all(row["system"] == row["variant"] for row in own)
 
 
@@ -123,7 +142,13 @@ def test_a_flawed_summary_differs_in_what_was_planted_alone(row: dict[str, Any])
     assert all(each in flawed and each not in good for each in row["added"])
     assert all(each in good and each not in flawed for each in row["removed"])
     shape = (len(row["added"]), bool(row["removed"]))
-    expected = (1, True) if row["variant"] in REPLACED else (0, True) if "omitted" in row["variant"] else (1, False)
+    expected = (
+        (1, True)
+        if row["variant"] in REPLACED
+        else (0, True)
+        if "omitted" in row["variant"]
+        else (1, False)
+    )
     assert shape == expected
     for each in row["removed"]:
         good = good.replace(each, " ")
@@ -155,15 +180,22 @@ def test_what_was_planted_is_of_its_kind(case: dict[str, Any]) -> None:
     assert dates(true) == dates(false)
     assert not numbers(own["fabricated_citation"]["added"][0]) <= numbers(opinion)
     assert own["invented_detail"]["added"][0] not in opinion
-    dissent, concurrence = own["omitted_dissent"]["removed"][0], own["omitted_concurrence"]["removed"][0]
+    dissent, concurrence = (
+        own["omitted_dissent"]["removed"][0],
+        own["omitted_concurrence"]["removed"][0],
+    )
     assert re.search(r"dissent|vencid[oa]", dissent, re.IGNORECASE)
     assert re.search(r"concur|converg", concurrence, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_the_faithful_summary_agrees_with_reference_and_opinion_in_its_own_words(case: dict[str, Any]) -> None:
+def test_the_faithful_summary_agrees_with_reference_and_opinion_in_its_own_words(
+    case: dict[str, Any],
+) -> None:
     def ends(written: str) -> set[str]:
-        return set(re.split(r"(?<=[.?])\s+", re.sub(r"\b(v|J|P|art|Inc|Co)\.", r"\1", written.strip())))
+        return set(
+            re.split(r"(?<=[.?])\s+", re.sub(r"\b(v|J|P|art|Inc|Co)\.", r"\1", written.strip()))
+        )
 
     opinion, reference = (text(case["case"], name) for name in ("opinion.md", "reference.txt"))
     good = perfect(case["case"])
@@ -190,18 +222,24 @@ def test_filler_says_nothing_of_the_case(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_an_opinion_and_its_pdf_are_as_long_and_have_the_parts_that_real_ones_have(case: dict[str, Any]) -> None:
+def test_an_opinion_and_its_pdf_are_as_long_and_have_the_parts_that_real_ones_have(
+    case: dict[str, Any],
+) -> None:
     opinion = text(case["case"], "opinion.md")
     assert 900 <= len(opinion.split()) <= 1800
     assert opinion.count("\n## ") >= 5
     assert opinion.count("[^1]") == 2
     assert opinion.startswith(f"# {case['title']}\n")
     assert case["court"] in opinion
-    pdf = (FAITH / case["pdf"]).read_bytes()  # not compressed, so that what is shown can be looked for
+    pdf = (
+        FAITH / case["pdf"]
+    ).read_bytes()  # not compressed, so that what is shown can be looked for
     assert 2 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 4
     assert pdf.count(case["title"].upper().encode("cp1252")) >= 1
     assert len(re.findall(rb"[a-z]-\) Tj", pdf)) >= 3, "words broken at line ends"
-    assert len(re.findall(rb"\(1\) Tj", pdf)) == 2, "the mark of the note, in the text and at the foot"
+    assert len(re.findall(rb"\(1\) Tj", pdf)) == 2, (
+        "the mark of the note, in the text and at the foot"
+    )
     assert len(pdf) < 30_000
 
 

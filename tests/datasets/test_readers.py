@@ -1,5 +1,5 @@
-"""Logs of other tools: the fixtures were written by the tools themselves (tests/fixtures/make_*), the values here by
-hand from what the scripts let judges and people say."""
+"""Logs of other tools: the fixtures were written by the tools themselves (tests/fixtures/make_*),
+the values here by hand from what the scripts let judges and people say."""
 
 import contextlib
 import json
@@ -36,7 +36,9 @@ def said(frame: pd.DataFrame, *columns: str, **wanted: Any) -> list[tuple[Any, .
 
 
 def fixture(name: str) -> Path:
-    (path,) = FIXTURES.glob(f"*-*/{name}") if "/" not in name else FIXTURES.glob(name.replace("/", "-*/"))
+    (path,) = (
+        FIXTURES.glob(f"*-*/{name}") if "/" not in name else FIXTURES.glob(name.replace("/", "-*/"))
+    )
     return path
 
 
@@ -50,7 +52,9 @@ def test_every_file_is_claimed_by_one_reader(path: Path) -> None:
 @pytest.mark.parametrize("name", ["capitals.eval", "capitals.json"])
 def test_inspect(name: str) -> None:
     frame = read(fixture(f"inspect_ai/{name}"))
-    assert sorted(said(frame, "item", "repeat", "verdict", judge="model_graded_qa"), key=lambda row: row[:2]) == [
+    assert sorted(
+        said(frame, "item", "repeat", "verdict", judge="model_graded_qa"), key=lambda row: row[:2]
+    ) == [
         ("de", 0, "incorrect"),
         ("de", 1, None),
         ("es", 0, None),
@@ -64,9 +68,21 @@ def test_inspect(name: str) -> None:
         ("Grade not found in model output: I cannot tell.",)
     ]
     assert set(said(frame, "reason", item="es")) == {("ValueError('the tool broke off')",)}
-    assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [("clarity", 0), ("length", 6)]
-    about = said(frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0)
-    assert about[0] == ("Paris.", "The capital of France?", "Paris", "mockllm/model", "false", "mockllm/model")
+    assert said(frame, "criterion", "verdict", item="it", judge="style", repeat=0) == [
+        ("clarity", 0),
+        ("length", 6),
+    ]
+    about = said(
+        frame, "text", "input", "context", "system", "south", "settings.model", item="fr", repeat=0
+    )
+    assert about[0] == (
+        "Paris.",
+        "The capital of France?",
+        "Paris",
+        "mockllm/model",
+        "false",
+        "mockllm/model",
+    )
     prompt = "{question} {answer} {criterion} {instructions}\nReply GRADE: C or GRADE: I"
     assert set(said(frame, "settings.prompt", judge="model_graded_qa")) == {(prompt,)}
     assert frame.attrs["problems"] == []
@@ -93,9 +109,9 @@ def test_promptfoo(name: str) -> None:
     assert set(said(frame, "judge", "settings.prompt", criterion="correct")) == {
         ("file://grader.js", "Grade {{output}} by {{rubric}}\nNames the capital")
     }
-    assert said(frame, "judge", "verdict", "text", "system", "region", country="Italy", criterion="contains") == [
-        ("contains", 1, "It is Rome.", "system-a", "south")
-    ]
+    assert said(
+        frame, "judge", "verdict", "text", "system", "region", country="Italy", criterion="contains"
+    ) == [("contains", 1, "It is Rome.", "system-a", "south")]
 
 
 def test_a_rating_of_a_person_in_promptfoo_is_a_label() -> None:
@@ -121,22 +137,32 @@ def test_deepeval(name: str) -> None:
 @pytest.mark.parametrize("name", ["traces.json", "traces.jsonl", "table.json"])
 def test_mlflow(name: str) -> None:
     frame = read(fixture(f"mlflow/{name}"))
-    assert sorted(said(frame, "text", "verdict", "reason", "label", "rater", criterion="correct"), key=str) == [
+    assert sorted(
+        said(frame, "text", "verdict", "reason", "label", "rater", criterion="correct"), key=str
+    ) == [
         ("I think Lyon.", "false", None, "true", "ana"),
         ("It is Rome.", None, "no JSON at all", None, None),
         ("Paris.", "true", None, "true", "ana"),
         ("Paris.", "true", None, "true", "rui"),
     ]
-    assert said(frame, "judge", "verdict", "region", criterion="clarity") == [("grader-x", 4, "west")]
+    assert said(frame, "judge", "verdict", "region", criterion="clarity") == [
+        ("grader-x", 4, "west")
+    ]
     assert said(frame, "expected_response", text="It is Rome.") == [("Rome",)]
     assert set(said(frame, "settings.prompt")) == {("Names the capital",)}
 
 
 @pytest.mark.parametrize(
     ("names", "criteria"),
-    [(["correct", "human_label"], {"correct"}), (["correct", "mood"], {"correct"}), (["correct", "a", "b"], set())],
+    [
+        (["correct", "human_label"], {"correct"}),
+        (["correct", "mood"], {"correct"}),
+        (["correct", "a", "b"], set()),
+    ],
 )
-def test_a_label_of_another_name_is_of_the_only_criterion(names: list[str], criteria: set[str], tmp_path: Path) -> None:
+def test_a_label_of_another_name_is_of_the_only_criterion(
+    names: list[str], criteria: set[str], tmp_path: Path
+) -> None:
     def one(name: str, kind: str) -> dict[str, Any]:
         return {"assessment_name": name, "source": {"source_type": kind}, "feedback": {"value": 1}}
 
@@ -167,16 +193,25 @@ def test_ragas(name: str) -> None:
     [
         ({"correct": 1, "clarity": 4, "human_correct": 0}, [("correct", 1, 0, "human_correct")]),
         ({"clarity": 4, "human_label": 3}, [("clarity", 4, 3, "human_label")]),
-        ({"clarity": 4, "human_1": 3, "human_2": 5}, [("clarity", 4, 3, "human_1"), ("clarity", 4, 5, "human_2")]),
+        (
+            {"clarity": 4, "human_1": 3, "human_2": 5},
+            [("clarity", 4, 3, "human_1"), ("clarity", 4, 5, "human_2")],
+        ),
         ({"correct": 1, "clarity": 4, "gold": 0}, None),  # on which?
         ({"clarity": 4, "human_notes": "long"}, []),
     ],
 )
-def test_labels_among_the_facts_of_an_item(columns: dict[str, Any], labelled: Any, tmp_path: Path) -> None:
+def test_labels_among_the_facts_of_an_item(
+    columns: dict[str, Any], labelled: Any, tmp_path: Path
+) -> None:
     path = tmp_path / "a.csv"
     pd.DataFrame([{"user_input": "q", "response": "r"} | columns]).to_csv(path, index=False)
     frame = read(path)
-    found = frame[frame["label"].notna()] if "label" in frame else frame[:0].reindex(columns=[*frame, "label", "rater"])
+    found = (
+        frame[frame["label"].notna()]
+        if "label" in frame
+        else frame[:0].reindex(columns=[*frame, "label", "rater"])
+    )
     assert said(found, "criterion", "verdict", "label", "rater") == (labelled or [])
     assert bool(frame.attrs["problems"]) == (labelled is None)
 
@@ -209,18 +244,29 @@ def test_a_verdict_with_two_labels_stays_one(tmp_path: Path) -> None:
     for n in range(6):
         about = base | {"traceId": f"t{n}"}
         rows.append(about | {"source": "EVAL", "value": n / 5})
-        rows += [about | {"source": "ANNOTATION", "value": n / 6, "authorUserId": who} for who in ("ana", "rui")]
+        rows += [
+            about | {"source": "ANNOTATION", "value": n / 6, "authorUserId": who}
+            for who in ("ana", "rui")
+        ]
     path = put(tmp_path / "a.jsonl", rows)
     table = read_table(path)
     assert len(table.verdicts) == 6
     assert table.raters("q") == ["ana", "rui"]
-    assert {note.key for note in table.read} & {"table.same_twice", "table.rows_are_repeats"} == set()
+    assert {note.key for note in table.read} & {
+        "table.same_twice",
+        "table.rows_are_repeats",
+    } == set()
 
 
 def test_batches_of_openai() -> None:
     frame = read(fixture("openai/chat.jsonl"))
     verdicts = said(frame, "item", "verdict", "confidence")
-    assert verdicts[:4] == [("item-1", 4, None), ("item-2", 2, None), ("item-3", "5", None), ("item-4", "B", None)]
+    assert verdicts[:4] == [
+        ("item-1", 4, None),
+        ("item-2", 2, None),
+        ("item-3", "5", None),
+        ("item-4", "B", None),
+    ]
     assert verdicts[6] == ("item-7", "B", pytest.approx(0.75))
     assert [row[0] for row in said(frame[frame["verdict"].isna()], "reason")] == [
         "refusal: I cannot judge this.",
@@ -237,7 +283,11 @@ def test_batches_of_openai() -> None:
         ("item-2", "correct", None),
     ]
     responses = read(fixture("openai/responses.jsonl"))
-    assert said(responses, "verdict", "settings.temperature") == [(3, "0.0"), ("pass", "0.0"), ("fail", "0.0")]
+    assert said(responses, "verdict", "settings.temperature") == [
+        (3, "0.0"),
+        ("pass", "0.0"),
+        ("fail", "0.0"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +295,10 @@ def test_batches_of_openai() -> None:
     [
         ("**4**", {None: "4"}),
         ("4/5", {None: "4/5"}),
-        ('{"scores": {"clarity": 3, "style": {"score": 2, "reason": "x"}}}', {"clarity": 3, "style": 2}),
+        (
+            '{"scores": {"clarity": 3, "style": {"score": 2, "reason": "x"}}}',
+            {"clarity": 3, "style": 2},
+        ),
         ('Here you are: {"verdict": "fail", "reason": "long"}', {None: "fail"}),
         ("First [[A]]. On reflection [[B]]", {None: "B"}),
         ("O texto é claro.\n\n**Nota:** 7,5", {None: "7,5"}),
@@ -262,7 +315,12 @@ def test_the_verdict_in_an_answer(text: str, verdicts: dict[str | None, Any]) ->
 def test_a_run_of_ours(tmp_path: Path) -> None:
     def judgment(item: str, **outcome: Any) -> str:
         origin = {"model": "m", "prompt_hash": "p", "readout": "r"}
-        return json.dumps({"item_id": item, "judge": "score", "outcome": outcome, "provenance": origin}) + "\n"
+        return (
+            json.dumps(
+                {"item_id": item, "judge": "score", "outcome": outcome, "provenance": origin}
+            )
+            + "\n"
+        )
 
     failed = judgment("a", kind="failure", reason="refusal", message="no")
     again = judgment("a", kind="verdict", score=70.0, confidence=80.0)
@@ -270,22 +328,48 @@ def test_a_run_of_ours(tmp_path: Path) -> None:
     put(tmp_path / "run/run.json", "{}")
     put(tmp_path / "run/judgments.jsonl", failed + again + other + '{"item_id": "c", "ju')
     put(tmp_path / "run/scores.csv", "item_id,group,score\na,g1,70\nb,g1,\n")
-    put(tmp_path / "run/labels.jsonl", '{"item_id": "a", "labeller": "ana", "label": 60.0, "given": 6}\n')
-    put(tmp_path / "run/with_labels.jsonl", '{"id": "a", "text": "A text.", "maker": "m1", "south": true}\n')
+    put(
+        tmp_path / "run/labels.jsonl",
+        '{"item_id": "a", "labeller": "ana", "label": 60.0, "given": 6}\n',
+    )
+    put(
+        tmp_path / "run/with_labels.jsonl",
+        '{"id": "a", "text": "A text.", "maker": "m1", "south": true}\n',
+    )
     frame = read(tmp_path / "run")
-    columns = ("item", "group", "verdict", "confidence", "reason", "label", "rater", "text", "system", "south")
+    columns = (
+        "item",
+        "group",
+        "verdict",
+        "confidence",
+        "reason",
+        "label",
+        "rater",
+        "text",
+        "system",
+        "south",
+    )
     assert said(frame, *columns) == [
         ("a", "g1", 70.0, 0.8, None, 60.0, "ana", "A text.", "m1", "true"),
         ("b", "g1", None, None, "declined", None, None, None, None, None),
     ]
-    assert [str(tmp_path / "run" / "judgments.jsonl") in problem for problem in frame.attrs["problems"]] == [True]
+    assert [
+        str(tmp_path / "run" / "judgments.jsonl") in problem for problem in frame.attrs["problems"]
+    ] == [True]
 
 
 @pytest.mark.parametrize(("categories", "label"), [(None, "1.0"), ("[first, second]", "0.0")])
-def test_a_run_that_compared_two_outputs(categories: str | None, label: str, tmp_path: Path) -> None:
+def test_a_run_that_compared_two_outputs(
+    categories: str | None, label: str, tmp_path: Path
+) -> None:
     said_of = {"overall": "first", "as_given": "first", "swapped": "second"}
     judgments = [
-        {"item_id": "a", "judge": "compare", "criterion": name, "outcome": {"kind": "verdict", "category": category}}
+        {
+            "item_id": "a",
+            "judge": "compare",
+            "criterion": name,
+            "outcome": {"kind": "verdict", "category": category},
+        }
         for name, category in said_of.items()
     ]
     put(tmp_path / "run/run.json", "{}")
@@ -297,17 +381,27 @@ def test_a_run_that_compared_two_outputs(categories: str | None, label: str, tmp
         tmp_path / "run/labels.csv",
         f"item_id,criterion,label,text_mark\na,overall,{label},{mark}\na,as_given,,{mark}\n",
     )
-    item = {"id": "a", "inputs": {"input": "?", "output_1": "One.", "output_2": "Two."}, "system_1": "m1"}
+    item = {
+        "id": "a",
+        "inputs": {"input": "?", "output_1": "One.", "output_2": "Two."},
+        "system_1": "m1",
+    }
     put(tmp_path / "run/with_labels.jsonl", json.dumps(item) + "\n")
     columns = ("order", "verdict", "label", "text_1", "text_2", "system_1")
     rest = ("first", "One.", "Two.", "m1")
-    assert said(read(tmp_path / "run"), *columns) == [("as_given", "first", *rest), ("swapped", "second", *rest)]
+    assert said(read(tmp_path / "run"), *columns) == [
+        ("as_given", "first", *rest),
+        ("swapped", "second", *rest),
+    ]
 
 
 def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(tmp_path: Path) -> None:
     put(tmp_path / "run/run.json", "{}")
     outcome = {"kind": "verdict", "score": 1.0}
-    put(tmp_path / "run/judgments.jsonl", json.dumps({"item_id": "a", "judge": "j", "outcome": outcome}) + "\n")
+    put(
+        tmp_path / "run/judgments.jsonl",
+        json.dumps({"item_id": "a", "judge": "j", "outcome": outcome}) + "\n",
+    )
     put(tmp_path / "run/labels.csv", f"item_id,label,text_mark\na,2,{text_mark('as it was')}\n")
     for text, read_text in (("as it was", ["as it was"]), ("as it is now", [])):
         put(tmp_path / "run/with_labels.jsonl", json.dumps({"id": "a", "text": text}) + "\n")
@@ -319,7 +413,9 @@ def test_texts_that_changed_since_a_run_are_not_taken_for_what_was_judged(tmp_pa
 
 @pytest.mark.parametrize("path", MADE, ids=lambda path: f"{path.parent.name}/{path.name}")
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: float, tmp_path: Path) -> None:
+def test_half_a_file_gives_what_is_whole_and_names_the_rest(
+    path: Path, share: float, tmp_path: Path
+) -> None:
     raw = path.read_bytes()
     half = tmp_path / path.name
     half.write_bytes(raw[: int(len(raw) * share)])
@@ -333,9 +429,13 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: f
         return
     assert frame.attrs["problems"], "nothing is said of what was lost"
     assert all(str(half) in problem for problem in frame.attrs["problems"])
-    columns = [c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame]
+    columns = [
+        c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame
+    ]
     rows, before = said(frame, *columns), said(all_of, *columns)
-    ends_late = share == 0.9 or (share == 0.6 and path.suffix == ".eval")  # what follows the samples is lost alone
+    ends_late = share == 0.9 or (
+        share == 0.6 and path.suffix == ".eval"
+    )  # what follows the samples is lost alone
     assert len(rows) < len(before) or ends_late
     assert set(map(str, rows)) <= set(map(str, before))
 
@@ -343,7 +443,11 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(path: Path, share: f
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.json", b'{"version": 2, "status": "success", "eval": {}, "samples": [' + b"1, " * 300 + b"}", "not JSON"),
+        (
+            "a.json",
+            b'{"version": 2, "status": "success", "eval": {}, "samples": [' + b"1, " * 300 + b"}",
+            "not JSON",
+        ),
         ("a.eval", b"PK\x03\x04" + b"_journal/start.json" * 3, "a.eval"),
         ("a.json", b'{"evalId": "e", "results": {"version": 3, "results": [3]}}', "a.json"),
         ("a.json", b'{"testCases": [{"metricsData": 5}]}', "a.json"),
@@ -370,7 +474,9 @@ def nodes(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from nodes(value[key])
 
 
-@pytest.mark.parametrize("path", [p for p in MADE if p.suffix == ".json"], ids=lambda p: f"{p.parent.name}/{p.name}")
+@pytest.mark.parametrize(
+    "path", [p for p in MADE if p.suffix == ".json"], ids=lambda p: f"{p.parent.name}/{p.name}"
+)
 def test_what_a_tool_would_not_write_is_read_or_named(path: Path, tmp_path: Path) -> None:
     drawn, changed = random.Random(path.name), tmp_path / path.name
     for _ in range(12):
@@ -391,7 +497,9 @@ def test_a_record_that_is_built_otherwise_is_named_and_the_others_are_read(tmp_p
     path = tmp_path / "a.json"
     path.write_text(json.dumps(value))
     frame = read(path)
-    assert [problem.partition(": ")[0] for problem in frame.attrs["problems"]] == [f"{path}#result 2"]
+    assert [problem.partition(": ")[0] for problem in frame.attrs["problems"]] == [
+        f"{path}#result 2"
+    ]
     assert len(frame["item"].unique()) == 3
 
 

@@ -1,4 +1,5 @@
-"""The kind and scale of verdicts and labels: recognised where values leave no doubt, mapped, or asked for."""
+"""The kind and scale of verdicts and labels: recognised where values leave no doubt, mapped, or
+asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError
 
 
-def scales(verdicts: Sequence[Any], labels: Sequence[Any] = (), pairwise: bool = False, **declared: Any) -> Scales:
+def scales(
+    verdicts: Sequence[Any], labels: Sequence[Any] = (), pairwise: bool = False, **declared: Any
+) -> Scales:
     return find_scales(read_cells(verdicts), read_cells(labels), TableOptions(**declared), pairwise)
 
 
@@ -54,11 +57,18 @@ def test_the_ends_of_numbers(numbers: list[float], ends: tuple[float, float]) ->
         ([1, 0], [], "pass_fail", ("fail", "pass")),
         (["ótimo", "ruim", "bom"], ["bom", "Bom"], "ordered", ("ruim", "bom", "ótimo")),
         (["low", "high"], ["médio", "low"], "ordered", ("low", "médio", "high")),
-        (["correct", "partially correct", "incorrect"], [], "ordered", ("incorrect", "partially correct", "correct")),
+        (
+            ["correct", "partially correct", "incorrect"],
+            [],
+            "ordered",
+            ("incorrect", "partially correct", "correct"),
+        ),
         (["cat", "dog", "bird"], ["dog"], "unordered", ("bird", "cat", "dog")),
     ],
 )
-def test_kinds_from_words(verdicts: list[Any], labels: list[Any], kind: str, categories: tuple[str, ...]) -> None:
+def test_kinds_from_words(
+    verdicts: list[Any], labels: list[Any], kind: str, categories: tuple[str, ...]
+) -> None:
     found = scales(verdicts, labels)
     assert (found.kind, found.categories) == (kind, categories)
 
@@ -110,7 +120,16 @@ def test_which_category_passes_can_be_declared() -> None:
 
 @pytest.mark.parametrize(
     ("written", "place"),
-    [("A", 0), ("[[B]]", 1), ("model_b", 1), ("tie", 2), ("Empate", 2), (2, 1), ("first", 0), ("tie (bothbad)", 2)],
+    [
+        ("A", 0),
+        ("[[B]]", 1),
+        ("model_b", 1),
+        ("tie", 2),
+        ("Empate", 2),
+        (2, 1),
+        ("first", 0),
+        ("tie (bothbad)", 2),
+    ],
 )
 def test_choices(written: Any, place: int) -> None:
     found = scales(["A", "B", "tie", written], pairwise=True)

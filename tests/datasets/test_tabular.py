@@ -20,17 +20,40 @@ from undogmatic.records.rubric import OrderedScale, Rubric
 
 
 def lines(path: Path, *rows: object) -> str:
-    path.write_text("".join((r if isinstance(r, str) else json.dumps(r, ensure_ascii=False)) + "\n" for r in rows))
+    path.write_text(
+        "".join(
+            (r if isinstance(r, str) else json.dumps(r, ensure_ascii=False)) + "\n" for r in rows
+        )
+    )
     return str(path)
 
 
 def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
-    first = {"id": "a", "text": "Tema 69.", "condition": "x", "pair": "p", "label": 90.0, "court": "STF"}
-    rows = [first, first | {"id": "b", "text": "não; porque\nhá «aspas», vírgulas", "condition": "y", "label": 3.5}]
+    first = {
+        "id": "a",
+        "text": "Tema 69.",
+        "condition": "x",
+        "pair": "p",
+        "label": 90.0,
+        "court": "STF",
+    }
+    rows = [
+        first,
+        first
+        | {
+            "id": "b",
+            "text": "não; porque\nhá «aspas», vírgulas",
+            "condition": "y",
+            "label": 3.5,
+        },
+    ]
     jsonl = lines(tmp_path / "t.jsonl", *rows)
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     pd.DataFrame(rows).to_parquet(tmp_path / "t.parquet")
-    loaded = [TextsDataset(p).load() for p in (jsonl, str(tmp_path / "t.csv"), str(tmp_path / "t.parquet"))]
+    loaded = [
+        TextsDataset(p).load()
+        for p in (jsonl, str(tmp_path / "t.csv"), str(tmp_path / "t.parquet"))
+    ]
     plain = [[item.model_dump() for item in items] for items in loaded]
     assert plain[0] == plain[1] == plain[2]
     assert [item.place for item in loaded[0]] == [f"{jsonl}:1", f"{jsonl}:2"]
@@ -38,8 +61,13 @@ def test_the_three_formats_give_the_same_items(tmp_path: Path) -> None:
     assert loaded[0][0].metadata == {"court": "STF"}
 
 
-def test_many_rows_of_parquet_are_read_when_they_are_asked_for(tmp_path: Path, monkeypatch: Patch) -> None:
-    rows = [{"id": f"t{n}", "text": f"Tema {n}.", "label": n, "day": pd.Timestamp(2026, 1, n + 1)} for n in range(8)]
+def test_many_rows_of_parquet_are_read_when_they_are_asked_for(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    rows = [
+        {"id": f"t{n}", "text": f"Tema {n}.", "label": n, "day": pd.Timestamp(2026, 1, n + 1)}
+        for n in range(8)
+    ]
     pd.DataFrame(rows).to_parquet(path := tmp_path / "t.parquet", row_group_size=3)
     held = TextsDataset(str(path)).load()
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 5)
@@ -55,7 +83,10 @@ def test_many_rows_of_parquet_are_read_when_they_are_asked_for(tmp_path: Path, m
 
 def test_options_may_be_a_list_or_stand_by_their_letters(tmp_path: Path) -> None:
     given = [["two", 2], {"A": "two", "B": 2}, "A: two\nB: 2"]
-    path = lines(tmp_path / "t.jsonl", *({"question": "Which?", "options": options, "label": "B"} for options in given))
+    path = lines(
+        tmp_path / "t.jsonl",
+        *({"question": "Which?", "options": options, "label": "B"} for options in given),
+    )
     items = TextsDataset(path, ("question", "options")).load()
     assert [item.inputs["options"] for item in items] == ["A: two\nB: 2"] * 3
 
@@ -94,33 +125,48 @@ def test_a_missing_file_lists_its_neighbours(tmp_path: Path) -> None:
 
 def test_a_text_that_a_parquet_file_repeats_is_in_memory_once(tmp_path: Path) -> None:
     """A file of some hundred bytes would otherwise take five gigabytes."""
-    entry = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 500, pyarrow.int32()), pyarrow.array(["x" * 10**6]))
+    entry = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * 500, pyarrow.int32()), pyarrow.array(["x" * 10**6])
+    )
     path = tmp_path / "t.parquet"
-    pyarrow.parquet.write_table(pyarrow.table({"text": entry}), path, dictionary_pagesize_limit=10**8)
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": entry}), path, dictionary_pagesize_limit=10**8
+    )
     texts = [item.text for item in TextsDataset(str(path)).load()]
     assert len(texts) == 500 and {len(text) for text in texts} == {10**6}
     assert len({id(text) for text in texts}) == 1
 
 
-def test_a_parquet_file_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_parquet_file_that_unpacks_to_far_too_much_is_refused(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr("undogmatic.datasets.rows.BATCH_BYTES", 500_000)
     path = tmp_path / "t.parquet"
     table = pyarrow.table({"text": ["a"] * 200, "noted": [{"n": "x" * 10**5}] * 200})
     pyarrow.parquet.write_table(table, path, compression="zstd")
-    with pytest.raises(DataError, match=r"t\.parquet: up to row \d+ it unpacks to more than 10,000,000 bytes"):
+    with pytest.raises(
+        DataError, match=r"t\.parquet: up to row \d+ it unpacks to more than 10,000,000 bytes"
+    ):
         TextsDataset(str(path)).load()
 
 
 class TestLabelScale:
     def ten(self, folder: Path, *labels: float) -> str:
-        return lines(folder / "ten.jsonl", *({"text": f"t{n}", "label": label} for n, label in enumerate(labels)))
+        return lines(
+            folder / "ten.jsonl",
+            *({"text": f"t{n}", "label": label} for n, label in enumerate(labels)),
+        )
 
-    def test_a_scale_whose_ends_the_labels_do_not_reach_is_asked_for(self, tmp_path: Path, rubric: Rubric) -> None:
+    def test_a_scale_whose_ends_the_labels_do_not_reach_is_asked_for(
+        self, tmp_path: Path, rubric: Rubric
+    ) -> None:
         file = self.ten(tmp_path, *range(3, 9))
         with pytest.raises(DataError) as caught:
             on_scale(TextsDataset(file).load(), rubric)
         said = str(caught.value)
-        assert said.startswith(f"{file}: all 6 labels lie between 3 and 8, while rubric=toy runs from 0 to 100.")
+        assert said.startswith(
+            f"{file}: all 6 labels lie between 3 and 8, while rubric=toy runs from 0 to 100."
+        )
         assert "dataset.label_scale=[1,10]" in said
         assert "dataset.label_scale=[0,100]" in said
 
@@ -130,15 +176,24 @@ class TestLabelScale:
     ) -> None:
         file = self.ten(tmp_path, *range(1, 11))
         read = read_labels(TextsDataset(file, label_scale=declared).load(), rubric)
-        assert [item.label for item in read.items] == pytest.approx([100 * n / 9 for n in range(10)])
-        assert read.scale is not None and (read.scale.ends, read.scale.assumed) == ((1, 10), declared is None)
-        assert [finding.key for finding in read.notes][:1] == (["labels.assumed"] if declared is None else [])
+        assert [item.label for item in read.items] == pytest.approx(
+            [100 * n / 9 for n in range(10)]
+        )
+        assert read.scale is not None and (read.scale.ends, read.scale.assumed) == (
+            (1, 10),
+            declared is None,
+        )
+        assert [finding.key for finding in read.notes][:1] == (
+            ["labels.assumed"] if declared is None else []
+        )
         assert on_scale(read.items, rubric) == read.items
         meant = on_scale(SubsetDataset(TextsDataset(file, label_scale=(0, 100)), 10).load(), rubric)
         assert sorted(item.label or 0 for item in meant) == list(range(1, 11))
         assert on_scale(meant, rubric) == meant
         turned = on_scale(TextsDataset(file, label_scale=(10, 1)).load(), rubric)
-        assert [item.label for item in turned] == pytest.approx([100 - 100 * n / 9 for n in range(10)])
+        assert [item.label for item in turned] == pytest.approx(
+            [100 - 100 * n / 9 for n in range(10)]
+        )
 
     @pytest.mark.parametrize("labels", [range(1, 5), [0.0] * 12, [*range(1, 11), 10.5]])
     def test_few_labels_those_all_at_the_end_and_higher_ones_pass(
@@ -147,21 +202,35 @@ class TestLabelScale:
         items = on_scale(TextsDataset(self.ten(tmp_path, *labels)).load(), rubric)
         assert [item.label for item in items] == list(labels)
 
-    def test_a_label_off_the_named_scale_is_refused_by_its_place(self, tmp_path: Path, rubric: Rubric) -> None:
-        with pytest.raises(DataError, match=r"ten\.jsonl:2, item '2': `label` is 11, outside the scale 1-10"):
+    def test_a_label_off_the_named_scale_is_refused_by_its_place(
+        self, tmp_path: Path, rubric: Rubric
+    ) -> None:
+        with pytest.raises(
+            DataError, match=r"ten\.jsonl:2, item '2': `label` is 11, outside the scale 1-10"
+        ):
             on_scale(TextsDataset(self.ten(tmp_path, 1, 11), label_scale=(1, 10)).load(), rubric)
 
     @pytest.mark.parametrize("ends", [(5, 5), (0, float("inf")), (float("nan"), 1)])
-    def test_a_scale_that_is_none_is_refused(self, tmp_path: Path, ends: tuple[float, float]) -> None:
-        with pytest.raises(ConfigError, match=r"`dataset\.label_scale` is .*e\.g\. dataset\.label_scale=\[1,10\]"):
+    def test_a_scale_that_is_none_is_refused(
+        self, tmp_path: Path, ends: tuple[float, float]
+    ) -> None:
+        with pytest.raises(
+            ConfigError, match=r"`dataset\.label_scale` is .*e\.g\. dataset\.label_scale=\[1,10\]"
+        ):
             TextsDataset(self.ten(tmp_path, 1), label_scale=ends)
 
     def test_categories_have_no_ends_to_map_to(self, tmp_path: Path, rubric: Rubric) -> None:
         wordings = {"en": rubric.wordings["en"].model_copy(update={"meanings": ()})}
         yes_no = rubric.model_copy(
-            update={"scale": OrderedScale(categories=("no", "yes")), "guide": None, "wordings": wordings}
+            update={
+                "scale": OrderedScale(categories=("no", "yes")),
+                "guide": None,
+                "wordings": wordings,
+            }
         )
-        with pytest.raises(DataError, match="cannot be mapped to no / yes, the scale of rubric=toy"):
+        with pytest.raises(
+            DataError, match="cannot be mapped to no / yes, the scale of rubric=toy"
+        ):
             on_scale(TextsDataset(self.ten(tmp_path, 3), label_scale=(1, 10)).load(), yes_no)
 
 
@@ -170,7 +239,11 @@ class Whole:
 
     def load(self) -> list[Item]:
         sizes = {"a": 30, "b": 10, "c": 2}
-        return [Item(id=f"{c}{k}", text="t", condition=c) for c, size in sizes.items() for k in range(size)]
+        return [
+            Item(id=f"{c}{k}", text="t", condition=c)
+            for c, size in sizes.items()
+            for k in range(size)
+        ]
 
 
 def test_conditions_take_turns_until_they_run_out() -> None:
@@ -185,7 +258,9 @@ def test_the_same_seed_draws_the_same_items_and_a_larger_subset_keeps_them() -> 
 
 
 def test_more_than_there_are_is_an_error_that_counts() -> None:
-    with pytest.raises(ConfigError, match=r"`dataset\.n` is 43, but whole, test split has 42 items"):
+    with pytest.raises(
+        ConfigError, match=r"`dataset\.n` is 43, but whole, test split has 42 items"
+    ):
         SubsetDataset(Whole(), 43).load()
     with pytest.raises(ConfigError, match=r"`dataset\.n` is 0"):
         SubsetDataset(Whole(), 0)
@@ -194,11 +269,17 @@ def test_more_than_there_are_is_an_error_that_counts() -> None:
 @pytest.mark.parametrize("columns", [None, {}])
 def test_a_folder_of_shards_is_one_table(tmp_path: Path, columns: Any) -> None:
     for n, ids in enumerate((("a", None), ("b",))):
-        rows = [{"text": f"{n} {place}"} | ({"id": id} if id else {}) for place, id in enumerate(ids)]
+        rows = [
+            {"text": f"{n} {place}"} | ({"id": id} if id else {}) for place, id in enumerate(ids)
+        ]
         pd.DataFrame(rows).to_parquet(tmp_path / f"part-{n}.parquet")
     (tmp_path / "_SUCCESS").touch()
     items = TextsDataset(str(tmp_path), columns=columns).load()
-    assert [(item.id, item.text) for item in items] == [("a", "0 0"), ("part-0:2", "0 1"), ("b", "1 0")]
+    assert [(item.id, item.text) for item in items] == [
+        ("a", "0 0"),
+        ("part-0:2", "0 1"),
+        ("b", "1 0"),
+    ]
     assert [item.place for item in items][1:] == [
         f"{tmp_path / 'part-0.parquet'}:2",
         f"{tmp_path / 'part-1.parquet'}:1",
@@ -212,8 +293,11 @@ def test_a_folder_of_shards_is_one_table(tmp_path: Path, columns: Any) -> None:
 
 
 @pytest.mark.parametrize("columns", [None, {}])
-def test_what_lies_beside_shards_is_told_and_never_left_out_in_silence(tmp_path: Path, columns: Any) -> None:
-    """A table that is packed or half written would be missing; another file is no data, and an empty shard is told."""
+def test_what_lies_beside_shards_is_told_and_never_left_out_in_silence(
+    tmp_path: Path, columns: Any
+) -> None:
+    """A table that is packed or half written would be missing; another file is no data, and an
+    empty shard is told."""
     folder = tmp_path / "shards"
     folder.joinpath("old").mkdir(parents=True)
     row = json.dumps({"id": "a", "text": "one text"})
@@ -236,5 +320,8 @@ def test_what_lies_beside_shards_is_told_and_never_left_out_in_silence(tmp_path:
         TextsDataset(str(folder), columns=columns).load()
     for place in ("a.jsonl", "c.jsonl", "d.jsonl"):
         (folder / place).unlink()
-    with pytest.raises(ConfigError, match=r"tables lie in folders of their own \('.*old/b.jsonl'\). Name one of these"):
+    with pytest.raises(
+        ConfigError,
+        match=r"tables lie in folders of their own \('.*old/b.jsonl'\). Name one of these",
+    ):
         TextsDataset(str(folder), columns=columns)

@@ -1,4 +1,5 @@
-"""That rows are tied by marks that they share, and cells gathered from rows that do not all have the same columns."""
+"""That rows are tied by marks that they share, and cells gathered from rows that do not all have
+the same columns."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,10 @@ def test_components_are_those_that_marks_tie_one_by_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     marks = [rng.integers(-1, rng.integers(1, 40), n) for _ in range(rng.integers(0, 4))]
-    rows = [[(kind, int(codes[k])) for kind, codes in enumerate(marks) if codes[k] >= 0] or [k] for k in range(n)]
+    rows = [
+        [(kind, int(codes[k])) for kind, codes in enumerate(marks) if codes[k] >= 0] or [k]
+        for k in range(n)
+    ]
     heads = heads_of(rows)
     numbers = {head: number for number, head in enumerate(dict.fromkeys(heads))}
     assert _components(marks, n).tolist() == [numbers[head] for head in heads]
@@ -29,5 +33,9 @@ def test_cells_of_rows_that_come_once_and_have_columns_of_their_own() -> None:
 
     cells = cells_of(rows())
     assert list(cells) == ["a", "b", "c.d", "c.e"]
-    assert cells.to_numpy().tolist() == [[1, None, None, None], [None, None, "true", "[1]"], [2, "x", None, None]]
+    assert cells.to_numpy().tolist() == [
+        [1, None, None, None],
+        [None, None, "true", "[1]"],
+        [2, "x", None, None],
+    ]
     assert cells_of([]).shape == (0, 0)

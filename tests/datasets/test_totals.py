@@ -1,4 +1,5 @@
-"""Rows at the end of a file that sum up those above are no items, and an item that looks like one is."""
+"""Rows at the end of a file that sum up those above are no items, and an item that looks like one
+is."""
 
 from pathlib import Path
 
@@ -21,7 +22,9 @@ def table(tmp_path: Path, head: str, rows: list[str], end: str) -> VerdictTable:
 
 def whole() -> list[str]:
     """An id, a text, a verdict and a label."""
-    return [f"i{n},The {n}th cat sat on the mat.,{one},{other}" for n, (one, other) in enumerate(GRADES)]
+    return [
+        f"i{n},The {n}th cat sat on the mat.,{one},{other}" for n, (one, other) in enumerate(GRADES)
+    ]
 
 
 def said(found: VerdictTable) -> list[int]:
@@ -59,7 +62,10 @@ def test_a_file_without_ids_or_without_texts(tmp_path: Path) -> None:
 
 
 def test_counts_of_words_below_words(tmp_path: Path) -> None:
-    rows = [f"i{n},The {n}th cat.,{'pass' if n % 3 else 'fail'},{'pass' if n % 2 else 'fail'}" for n in range(N)]
+    rows = [
+        f"i{n},The {n}th cat.,{'pass' if n % 3 else 'fail'},{'pass' if n % 2 else 'fail'}"
+        for n in range(N)
+    ]
     found = table(tmp_path, HEAD, rows, "Total,,26,20\n")
     assert (len(found.items), found.kind, said(found)) == (N, "pass_fail", [1])
 

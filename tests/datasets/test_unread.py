@@ -1,4 +1,5 @@
-"""Rows that cannot be read are counted, whoever wrote them: as missing verdicts in the bounds, and in the limits."""
+"""Rows that cannot be read are counted, whoever wrote them: as missing verdicts in the bounds, and
+in the limits."""
 
 from __future__ import annotations
 
@@ -42,7 +43,13 @@ def made(n: int = N, wrong: Callable[[int], bool] = lambda n: n % 2 == 1) -> lis
         verdict = OTHER[label] if wrong(i) or rng.random() < 0.02 else label
         text = " ".join(rng.choice(WORDS) for _ in range(12))
         rows.append(
-            {"item": f"i{i:03d}", "text": f"{text} {i}.", "human_ana": label, "human_ben": ben, "judge": verdict}
+            {
+                "item": f"i{i:03d}",
+                "text": f"{text} {i}.",
+                "human_ana": label,
+                "human_ben": ben,
+                "judge": verdict,
+            }
         )
     return rows
 
@@ -67,7 +74,9 @@ def csv_of(rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGE
 
 
 def lines_of(rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED) -> str:
-    return "".join((damage(json.dumps(r)) if n in at else json.dumps(r)) + "\n" for n, r in enumerate(rows))
+    return "".join(
+        (damage(json.dumps(r)) if n in at else json.dumps(r)) + "\n" for n, r in enumerate(rows)
+    )
 
 
 def list_of(rows: list[Row], damage: Callable[[str], str] = str, at: Any = DAMAGED) -> str:
@@ -113,13 +122,16 @@ def test_half_a_file_that_cannot_be_read_is_no_yes(name: str) -> None:
 
 def test_labels_that_are_damaged_count_too() -> None:
     cells = [
-        row | ({"human_ana": "#REF!", "human_ben": "=A1+B2"} if n in DAMAGED else {}) for n, row in enumerate(ROWS)
+        row | ({"human_ana": "#REF!", "human_ben": "=A1+B2"} if n in DAMAGED else {})
+        for n, row in enumerate(ROWS)
     ]
     result = checked({"a.csv": csv_of(cells)})
     assert result.table.unread == len(DAMAGED)
     assert result.judges[0].verdict.key == "check.verdict_missing"
     one = [row | ({"human_ana": "#REF!"} if n in DAMAGED else {}) for n, row in enumerate(ROWS)]
-    assert checked({"a.csv": csv_of(one)}).table.unread == 0  # ben's labels of these items are there
+    assert (
+        checked({"a.csv": csv_of(one)}).table.unread == 0
+    )  # ben's labels of these items are there
 
 
 TORN = {
@@ -141,7 +153,12 @@ def test_one_torn_line_loses_no_yes_and_is_counted(name: str) -> None:
 
 @pytest.mark.parametrize(
     "end",
-    ["\n\n,,,,\n", "\nTotal 120 rows\n", "# written by a program\n", csv_of(ROWS[:1]).split("\n")[0] + "\n"],
+    [
+        "\n\n,,,,\n",
+        "\nTotal 120 rows\n",
+        "# written by a program\n",
+        csv_of(ROWS[:1]).split("\n")[0] + "\n",
+    ],
     ids=["blank", "footer", "comment", "header"],
 )
 def test_what_is_no_row_is_no_lost_verdict(end: str) -> None:
@@ -152,7 +169,9 @@ def test_what_is_no_row_is_no_lost_verdict(end: str) -> None:
 
 def test_items_without_labels_may_end_early() -> None:
     rows = [{key: row[key] for key in ("item", "text", "judge", "human_ana")} for row in SOUND]
-    found = checked({"a.csv": csv_of(rows) + "".join(f"x{n},some text {n},pass\n" for n in range(90))})
+    found = checked(
+        {"a.csv": csv_of(rows) + "".join(f"x{n},some text {n},pass\n" for n in range(90))}
+    )
     assert (found.table.unread, found.judges[0].standing) == (0, "supported")
 
 
@@ -160,7 +179,9 @@ def test_a_refutation_that_lost_rows_may_undo_is_open() -> None:
     rows = [row | {"judge": row["human_ana"]} for row in ROWS]
     passing = [n for n, row in enumerate(rows) if row["judge"] == "pass"]
     result = checked({"a.jsonl": lines_of(rows, twice, passing)})
-    assert result.judges[0].standing == "undecided"  # all that can be read is "fail", and nobody knows the rest
+    assert (
+        result.judges[0].standing == "undecided"
+    )  # all that can be read is "fail", and nobody knows the rest
 
 
 def part(rows: list[Row], *names: str) -> list[Row]:
@@ -181,7 +202,10 @@ def test_of_joined_files_what_is_lost_counts_once() -> None:
     assert found.verdict.values["missing"] == len(DAMAGED)
     texts = csv_of(part(SOUND, "item", "text"), more_cells, range(1, 400, 40))
     sound = checked({"v.csv": csv_of(part(SOUND, "item", "judge", "human_ana")), "t.csv": texts})
-    assert (sound.table.unread, sound.judges[0].standing) == (0, "supported")  # no verdict stood there
+    assert (sound.table.unread, sound.judges[0].standing) == (
+        0,
+        "supported",
+    )  # no verdict stood there
 
 
 def test_what_one_judge_lost_is_no_gap_of_the_other() -> None:
@@ -196,11 +220,16 @@ def test_what_one_judge_lost_is_no_gap_of_the_other() -> None:
 
 
 def answer(row: Row) -> Row:
-    body = {"model": "gpt-5", "choices": [{"message": {"content": row["judge"]}, "finish_reason": "stop"}]}
+    body = {
+        "model": "gpt-5",
+        "choices": [{"message": {"content": row["judge"]}, "finish_reason": "stop"}],
+    }
     return {"custom_id": row["item"], "response": {"status_code": 200, "body": body}, "error": None}
 
 
-@pytest.mark.parametrize("damage", [lambda line: line[:-1], lambda line: line[:-1] + ', "custom_id": "i000"}'])
+@pytest.mark.parametrize(
+    "damage", [lambda line: line[:-1], lambda line: line[:-1] + ', "custom_id": "i000"}']
+)
 def test_lines_of_a_log_count(damage: Callable[[str], str]) -> None:
     log = lines_of([answer(row) for row in ROWS], damage)
     result = checked({"b.jsonl": log, "l.csv": csv_of(part(ROWS, "item", "text", "human_ana"))})
@@ -219,7 +248,9 @@ def test_many_faults_are_counted_and_the_first_are_named() -> None:
 
 
 def test_a_quote_that_is_left_open_counts_what_it_swallows() -> None:
-    assert table_of(csv_of(ROWS, lambda line: line.replace(",", ',"', 1), [N // 2])).unread == N // 2
+    assert (
+        table_of(csv_of(ROWS, lambda line: line.replace(",", ',"', 1), [N // 2])).unread == N // 2
+    )
 
 
 def test_card_and_gate_know_what_was_lost(capsys: Capture) -> None:
@@ -291,7 +322,13 @@ def test_one_row_that_cannot_be_read_among_many_hardly_widens_a_figure() -> None
     rows = SOUND[:200]
     path = put("a.jsonl", lines_of(rows, lambda line: line[:-1], [7]))
     found = check(read_table([str(path)]), CheckOptions()).judges[0].told.figures
-    names = ("surface.increment", "surface.at_equal", "people.agreement", "people.judge", "alone.share")
+    names = (
+        "surface.increment",
+        "surface.at_equal",
+        "people.agreement",
+        "people.judge",
+        "alone.share",
+    )
     for name in names:
         one = found[name]
         wider = one.low - one.worst_low + one.best_high - one.high

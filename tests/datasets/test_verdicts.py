@@ -1,4 +1,5 @@
-"""Tables of scores made elsewhere: long, wide, joined; what is no score is a failure, and what is wrong is named."""
+"""Tables of scores made elsewhere: long, wide, joined; what is no score is a failure, and what is
+wrong is named."""
 
 import json
 from pathlib import Path
@@ -29,7 +30,9 @@ a,y,j2,9,n/a,0.5,1,50,
 FAITH = "faithfulness_meta"
 
 
-def dataset(path: Path | list[str], experiment: str | None = None, **changes: Any) -> VerdictsDataset:
+def dataset(
+    path: Path | list[str], experiment: str | None = None, **changes: Any
+) -> VerdictsDataset:
     chosen = ["dataset=verdicts"] if experiment is None else [f"experiment={experiment}"]
     node = compose_config([*chosen, "dataset.path=x"])["dataset"]
     given = path if isinstance(path, list) else str(path)
@@ -46,7 +49,9 @@ def shame() -> Rubric:
 
 def scored(found: VerdictsDataset) -> list[float | None]:
     """The scores on a rubric from 0 to 100."""
-    return [each.outcome.score for each in found.judgments(shame()) if isinstance(each.outcome, Verdict)]
+    return [
+        each.outcome.score for each in found.judgments(shame()) if isinstance(each.outcome, Verdict)
+    ]
 
 
 def outcomes(found: VerdictsDataset) -> dict[tuple[str, str, str, int], float | str]:
@@ -88,7 +93,13 @@ def test_a_wide_table(tmp_path: Path) -> None:
 
 
 def test_details_and_what_was_given_are_kept_beside_the_score() -> None:
-    row = {"case": "a", "model": "x", "judge": "j", "factual_accuracy": 4, "factual_errors": [{"issue": "no"}]}
+    row = {
+        "case": "a",
+        "model": "x",
+        "judge": "j",
+        "factual_accuracy": 4,
+        "factual_errors": [{"issue": "no"}],
+    }
     (judgment,) = table(row, experiment=FAITH).judgments(rubric())
     assert isinstance(judgment.outcome, Verdict)
     assert judgment.outcome.details == {"errors": '[{"issue": "no"}]'}
@@ -97,7 +108,15 @@ def test_details_and_what_was_given_are_kept_beside_the_score() -> None:
 
 def test_a_long_table_with_repeats_counted_from_one_and_parquet() -> None:
     rows = [
-        {"item": "t", "judge": "j", "criterion": "nli", "score": 0.25 * n, "repeat": n, "system": "s"} for n in (1, 2)
+        {
+            "item": "t",
+            "judge": "j",
+            "criterion": "nli",
+            "score": 0.25 * n,
+            "repeat": n,
+            "system": "s",
+        }
+        for n in (1, 2)
     ]
     found = table(*rows)
     assert outcomes(found) == {("t", "j", "nli", 0): 0.25, ("t", "j", "nli", 1): 0.5}
@@ -113,7 +132,9 @@ def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
     put(tmp_path / "3.jsonl", [{"case": "a", "reference_summary": "What was held."}])
     again = {"retest": {"factual_accuracy": 1, "completeness": 1}, "retest_parse_error": False}
     put(tmp_path / "4.jsonl", [{"case": "a", "model": "x", "judge": "j"} | again])
-    quotes = [{"case": "a", "model": "x", "judge": "j", "omission": each} for each in ("dissent", "vote")]
+    quotes = [
+        {"case": "a", "model": "x", "judge": "j", "omission": each} for each in ("dissent", "vote")
+    ]
     put(tmp_path / "taxonomy_omissions.jsonl", quotes)
     for given in (tmp_path, [str(path) for path in sorted(tmp_path.iterdir())]):
         found = dataset(given, FAITH)
@@ -128,18 +149,29 @@ def test_several_files_are_joined_by_item_and_by_case(tmp_path: Path) -> None:
         }
         first = found.judgments(rubric())[0].outcome
         assert isinstance(first, Verdict)
-        assert json.loads(str(first.details["omissions"])) == [{"omission": "dissent"}, {"omission": "vote"}]
+        assert json.loads(str(first.details["omissions"])) == [
+            {"omission": "dissent"},
+            {"omission": "vote"},
+        ]
 
 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
         ([{"judge": "j", "nli": 1}], r"no column with the ids.*dataset\.columns\.id=COLUMN"),
-        ([{"case": "a", "words": 3}], r"which column holds the verdicts.*dataset\.columns\.judge=words"),
-        ([{"case": "a", "completeness": 1, "failed": "perhaps"}], r"t\.jsonl:1: `failed` is 'perhaps'.*true or false"),
+        (
+            [{"case": "a", "words": 3}],
+            r"which column holds the verdicts.*dataset\.columns\.judge=words",
+        ),
+        (
+            [{"case": "a", "completeness": 1, "failed": "perhaps"}],
+            r"t\.jsonl:1: `failed` is 'perhaps'.*true or false",
+        ),
     ],
 )
-def test_what_cannot_be_read_is_named_with_the_setting(rows: list[dict[str, Any]], said: str) -> None:
+def test_what_cannot_be_read_is_named_with_the_setting(
+    rows: list[dict[str, Any]], said: str
+) -> None:
     with pytest.raises((ConfigError, DataError), match=said):
         table(*rows, experiment=FAITH).load()
 
@@ -148,16 +180,31 @@ def test_what_cannot_be_read_is_named_with_the_setting(rows: list[dict[str, Any]
     ("rows", "key"),
     [
         # a score of the text that differs between judges' rows
-        ([{"case": "a", "judge": judge, "nli": score} for judge, score in (("j", 0.1), ("k", 0.2))], "verdicts"),
+        (
+            [
+                {"case": "a", "judge": judge, "nli": score}
+                for judge, score in (("j", 0.1), ("k", 0.2))
+            ],
+            "verdicts",
+        ),
         ([{"case": "a", "judge": "j", "completeness": n} for n in (1, 2)], "verdicts"),
         ([{"case": "a", "judge": j, "nli": 1, "label": n} for n, j in enumerate("jk")], "labels"),
     ],
 )
-def test_what_contradicts_itself_does_not_count_and_is_said(rows: list[dict[str, Any]], key: str) -> None:
+def test_what_contradicts_itself_does_not_count_and_is_said(
+    rows: list[dict[str, Any]], key: str
+) -> None:
     found = table(*rows, experiment=FAITH)
-    said = {note.values["note"].key: note.values["note"].values for note in (found.load(), found.read)[1]}
+    said = {
+        note.values["note"].key: note.values["note"].values
+        for note in (found.load(), found.read)[1]
+    }
     assert said[f"table.contradicting_{key}"]["places"] == [f"t.jsonl:{n}" for n in (1, 2)]
-    assert set(outcomes(found).values()) == {"unparseable"} if key == "verdicts" else not found.load()[0].labels
+    assert (
+        set(outcomes(found).values()) == {"unparseable"}
+        if key == "verdicts"
+        else not found.load()[0].labels
+    )
 
 
 def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
@@ -172,7 +219,8 @@ def test_paths_and_scales_are_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("values", [(1, 2, 4, 5), (1, 4, 7), (0, 1), (0, 1, 5, 10)])
 def test_scores_that_reach_the_ends_of_another_scale_are_mapped(values: tuple[int, ...]) -> None:
-    """Taken for points of 0 to 100, five stars would be five points; labels of a dataset are read like this, too."""
+    """Taken for points of 0 to 100, five stars would be five points; labels of a dataset are read
+    like this, too."""
     rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
     assert {0.0, 100.0} < set(scored(table(*rows))) | {50.0}
     meant = table(*rows, scales={"overall": {"ends": [0, 100]}})
@@ -182,7 +230,10 @@ def test_scores_that_reach_the_ends_of_another_scale_are_mapped(values: tuple[in
 @pytest.mark.parametrize("values", [(2, 3), (1, 2, 3, 6)])
 def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[int, ...]) -> None:
     rows = [{"item": f"i{n}", "judge": "j", "score": values[n % len(values)]} for n in range(20)]
-    said = r"t\.jsonl: all 20 scores lie between .*scales\.overall=\{ends: \[1,(5|7)\]\}.*\{ends: \[0,100\]\}"
+    said = (
+        r"t\.jsonl: all 20 scores lie between .*scales\.overall=\{ends: \[1,(5|7)\]\}.*\{ends:"
+        r" \[0,100\]\}"
+    )
     with pytest.raises(DataError, match=said):
         table(*rows).judgments(shame())
     assert scored(table(*rows, scale="1-11"))[0] == 10.0 * (values[0] - 1)
@@ -190,7 +241,12 @@ def test_scores_that_seem_to_be_on_another_scale_are_asked_about(values: tuple[i
 
 def test_labels_are_on_the_scale_of_the_verdicts_and_may_be_turned() -> None:
     rows = [{"id": n, "score": n % 10 + 1, "target": 3 + n % 7} for n in range(40)]
-    for scale, wanted in ((None, 200 / 9), ([1, 10], 200 / 9), ([10, 1], 700 / 9), ("1-10", 200 / 9)):
+    for scale, wanted in (
+        (None, 200 / 9),
+        ([1, 10], 200 / 9),
+        ([10, 1], 700 / 9),
+        ("1-10", 200 / 9),
+    ):
         found = table(*rows, label_scale=scale)
         assert read_labels(found.load(shame()), shame()).items[0].label == pytest.approx(wanted)
         assert scored(found)[:10] == pytest.approx([n * 100 / 9 for n in range(10)])
@@ -198,9 +254,11 @@ def test_labels_are_on_the_scale_of_the_verdicts_and_may_be_turned() -> None:
 
 def test_a_score_off_the_scale_of_the_others_fails() -> None:
     rows = [{"item": f"i{n}", "judge": "j", "score": 250 if n == 3 else 5 * n} for n in range(20)]
-    assert [each.outcome.reason for each in table(*rows).judgments(shame()) if isinstance(each.outcome, Failure)] == [
-        "off_scale"
-    ]
+    assert [
+        each.outcome.reason
+        for each in table(*rows).judgments(shame())
+        if isinstance(each.outcome, Failure)
+    ] == ["off_scale"]
 
 
 def test_good_scores_are_taken_as_they_are() -> None:
@@ -210,33 +268,51 @@ def test_good_scores_are_taken_as_they_are() -> None:
 
 
 def test_labels_of_people_become_those_of_the_items() -> None:
-    rows = [{"item": "a", "judge": "j", "criterion": "completeness", "score": 4, "label": 3, "rater": r} for r in "xy"]
-    found = table(rows[0], {**rows[1], "judge": "k", "label": 5}, {"item": "b", "judge": "j", "score": 2, "label": 1})
+    rows = [
+        {"item": "a", "judge": "j", "criterion": "completeness", "score": 4, "label": 3, "rater": r}
+        for r in "xy"
+    ]
+    found = table(
+        rows[0],
+        {**rows[1], "judge": "k", "label": 5},
+        {"item": "b", "judge": "j", "score": 2, "label": 1},
+    )
     labels = {item.id: item.labels for item in found.load()}
     assert labels == {"a": {"completeness": {"x": 3, "y": 5}}, "b": {"overall": {"label": 1}}}
 
 
 def test_columns_with_other_names_and_decimal_commas_are_read_and_said() -> None:
-    Path("t.csv").write_bytes("exemplo;juíza;critério;nota\na;j;tom;0,5\nb;j;tom;1\n".encode("cp1252"))
+    Path("t.csv").write_bytes(
+        "exemplo;juíza;critério;nota\na;j;tom;0,5\nb;j;tom;1\n".encode("cp1252")
+    )
     found = dataset(Path("t.csv"))
     assert outcomes(found) == {("a", "j", "tom", 0): 0.5, ("b", "j", "tom", 0): 1.0}
     words = Words("en", [TEXTS])
     said = " ".join(map(words.say, found.read))
     assert "t.csv is not UTF-8" in said and "read as judges (`dataset.columns.judge`)" in said
     assert "`dataset.columns.id=exemplo`" in said and "`dataset.columns.criterion=criterio`" in said
-    columns = {"id": "exemplo", "criterion": "criterio", "judge": "juiza"}  # as it says that they are typed
+    columns = {
+        "id": "exemplo",
+        "criterion": "criterio",
+        "judge": "juiza",
+    }  # as it says that they are typed
     assert outcomes(dataset(Path("t.csv"), columns=columns)) == outcomes(found)
 
 
 def test_columns_are_recognised_where_none_are_named() -> None:
-    rows = [{"texto": f"texto {n}", "nota": n % 5 + 1, "juiz": (n + 1) % 5 + 1 if n else None} for n in range(10)]
+    rows = [
+        {"texto": f"texto {n}", "nota": n % 5 + 1, "juiz": (n + 1) % 5 + 1 if n else None}
+        for n in range(10)
+    ]
     found = table(*rows)
     items = found.load()
     assert [item.inputs["text"] for item in items] == [row["texto"] for row in rows]
     assert [item.labels["overall"]["nota"] for item in items] == [row["nota"] for row in rows]
     said = outcomes(found)
     assert said[items[0].id, "juiz", "overall", 0] == "unparseable"
-    assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(0.5)  # 3 of 1 to 5, on a rubric from 0 to 1
+    assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(
+        0.5
+    )  # 3 of 1 to 5, on a rubric from 0 to 1
     with pytest.raises(DataError, match="unordered"):
         table(*({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9))).load()
 
@@ -244,8 +320,14 @@ def test_columns_are_recognised_where_none_are_named() -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("--judge is 'x', which is no column.", "dataset.columns.judge is 'x', which is no column."),
-        ("with --verdict, --judge names one", "with dataset.columns.verdict, dataset.columns.judge names one"),
+        (
+            "--judge is 'x', which is no column.",
+            "dataset.columns.judge is 'x', which is no column.",
+        ),
+        (
+            "with --verdict, --judge names one",
+            "with dataset.columns.verdict, dataset.columns.judge names one",
+        ),
         ("--judge X or --human Y", "dataset.columns.judge=X or dataset.columns.label=Y"),
     ],
 )

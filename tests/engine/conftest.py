@@ -55,7 +55,9 @@ def right(judgments: list[Judgment]) -> None:
 class Run:
     """The whole path over one stub server."""
 
-    def __init__(self, stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, folder: Path) -> None:
+    def __init__(
+        self, stub: Any, prompt: Prompt, rubric: Rubric, provenance: Provenance, folder: Path
+    ) -> None:
         self.stub, self.prompt, self.rubric, self.provenance = stub, prompt, rubric, provenance
         self.folder, self.path = folder, folder / JOURNAL
 
@@ -69,14 +71,20 @@ class Run:
         repeats: int = 1,
         **engine: Any,
     ) -> list[Judgment]:
-        model = ChatModel("stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0))
+        model = ChatModel(
+            "stub", self.stub.url + "/v1", key_env=key_env, price=Price(input=1000, output=0)
+        )
         readout: Readout = SamplesReadout(n=samples) if samples else StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
         options: dict[str, Any] = {"concurrency": 4, "backoff": 0.001, "retries": 2, "timeout": 0.5}
         options |= {"cache_dir": str(self.folder / "cache")} | engine
-        parts = Parts(self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),))
+        parts = Parts(
+            self.rubric, self.prompt, model, readout, (JudgeStep(judge(readout), self.provenance),)
+        )
         journals = Journals(folder if folder is not None else self.folder)
-        judged, judgments = asyncio.run(LocalEngine(**options).arun(Recipe({}, parts), items, journals, repeats))
+        judged, judgments = asyncio.run(
+            LocalEngine(**options).arun(Recipe({}, parts), items, journals, repeats)
+        )
         assert judged == items
         return judgments
 
@@ -84,12 +92,27 @@ class Run:
         return list(read_records(self.path, Judgment))
 
     def killed(self, after: int, **options: Any) -> None:
-        """The same in a process of its own, which is killed when the server has had so many requests."""
-        records = [record.model_dump_json() for record in (self.rubric, self.prompt, self.provenance)]
-        command = [sys.executable, "-c", KILLED, self.stub.url, str(self.folder), json.dumps(options), *records]
+        """The same in a process of its own, which is killed when the server has had so many
+        requests."""
+        records = [
+            record.model_dump_json() for record in (self.rubric, self.prompt, self.provenance)
+        ]
+        command = [
+            sys.executable,
+            "-c",
+            KILLED,
+            self.stub.url,
+            str(self.folder),
+            json.dumps(options),
+            *records,
+        ]
         process = subprocess.Popen(command, cwd=Path(__file__).parents[2], env={**os.environ})
         deadline = time.monotonic() + 60
-        while len(self.stub.requests) < after and time.monotonic() < deadline and process.poll() is None:
+        while (
+            len(self.stub.requests) < after
+            and time.monotonic() < deadline
+            and process.poll() is None
+        ):
             time.sleep(0.002)
         process.kill()
         process.wait()

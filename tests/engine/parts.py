@@ -1,4 +1,5 @@
-"""Steps, a judge of several criteria and an analysis of all, as a user would write them; configs in tests name them."""
+"""Steps, a judge of several criteria and an analysis of all, as a user would write them; configs in
+tests name them."""
 
 import csv
 import json
@@ -20,7 +21,13 @@ from undogmatic.models.calls import Reply
 from undogmatic.records.records import Item, Verdict
 from undogmatic.records.results import AnalysisResult
 
-CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
+CHOICES = {
+    "model": "patterns",
+    "prompt": "anchored_pt",
+    "judge": "score",
+    "dataset": "texts",
+    "analysis": "none",
+}
 TEXTS = ["model=patterns", "tracking=none", "dataset=texts", "dataset.path=texts.jsonl"]
 OUT = Path("out")
 HALVE = {"_target_": "tests.engine.parts.Halve"}
@@ -44,7 +51,8 @@ def run_in(folder: Path, config: dict[str, Any], typed: Sequence[str] = ()) -> f
 
 
 class Halve(Step):
-    """Two items from each: its first words and the others. It cannot read "illegible", nor anything while `down`."""
+    """Two items from each: its first words and the others. It cannot read "illegible", nor anything
+    while `down`."""
 
     name = "halve"
     down: ClassVar[bool] = False
@@ -71,9 +79,13 @@ class Summarise(Step):
 
     async def make(self, item: Item) -> Sequence[Item]:
         async def send() -> Reply:
-            return Reply(" ".join(item.text.split()[: self.length]), input_tokens=7, output_tokens=3, usd=0.5)
+            return Reply(
+                " ".join(item.text.split()[: self.length]), input_tokens=7, output_tokens=3, usd=0.5
+            )
 
-        reply = await self.asked_model.gateway.call(self.asked_model.name, {"summarise": item.text}, send)
+        reply = await self.asked_model.gateway.call(
+            self.asked_model.name, {"summarise": item.text}, send
+        )
         return [item.model_copy(update={"inputs": {"text": reply.data}})]
 
 
@@ -114,4 +126,6 @@ class Whole:
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         pairs = judged.frame[["judge", "criterion"]].drop_duplicates()
-        return [AnalysisResult(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")]
+        return [
+            AnalysisResult(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")
+        ]

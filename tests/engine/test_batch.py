@@ -1,4 +1,5 @@
-"""Judging by the batches of providers: half the price, nothing sent twice, and what a batch did not answer."""
+"""Judging by the batches of providers: half the price, nothing sent twice, and what a batch did not
+answer."""
 
 import asyncio
 import gzip
@@ -31,15 +32,28 @@ PRICE = Price(input=1000, output=0)
 
 
 class Batched:
-    """The whole path by batches, over one stub server; each call is a process of its own, as it were."""
+    """The whole path by batches, over one stub server; each call is a process of its own, as it
+    were."""
 
-    def __init__(self, stub: StubServer, prompt: Any, rubric: Any, provenance: Provenance, folder: Path) -> None:
-        self.stub, self.prompt, self.rubric, self.provenance, self.folder = stub, prompt, rubric, provenance, folder
+    def __init__(
+        self, stub: StubServer, prompt: Any, rubric: Any, provenance: Provenance, folder: Path
+    ) -> None:
+        self.stub, self.prompt, self.rubric, self.provenance, self.folder = (
+            stub,
+            prompt,
+            rubric,
+            provenance,
+            folder,
+        )
 
-    def __call__(self, model: Model | None = None, items: Any = ITEMS, **engine: Any) -> list[Judgment]:
+    def __call__(
+        self, model: Model | None = None, items: Any = ITEMS, **engine: Any
+    ) -> list[Judgment]:
         return asyncio.run(self.engine(model, items, **engine))
 
-    async def engine(self, model: Model | None = None, items: Any = ITEMS, **engine: Any) -> list[Judgment]:
+    async def engine(
+        self, model: Model | None = None, items: Any = ITEMS, **engine: Any
+    ) -> list[Judgment]:
         model = model or self.openai()
         readout = StructuredReadout()
         readout.bind(model, self.prompt, self.rubric)
@@ -61,24 +75,35 @@ class Batched:
 
 @pytest.fixture
 def batched(
-    stub: StubServer, prompt: Any, rubric: Any, provenance: Provenance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stub: StubServer,
+    prompt: Any,
+    rubric: Any,
+    provenance: Provenance,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Batched:
     monkeypatch.setenv("STUB_KEY", KEY)
     return Batched(stub, prompt, rubric, provenance, tmp_path)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_one_batch_gives_the_scores_of_single_calls_for_half_the_price(batched: Batched, provider: str) -> None:
+def test_one_batch_gives_the_scores_of_single_calls_for_half_the_price(
+    batched: Batched, provider: str
+) -> None:
     batched.stub.batch_seconds = 0.1
     judgments = batched(batched.anthropic() if provider == "anthropic" else None)
     right(judgments)
-    assert [judgment.cost.usd for judgment in judgments] == [0.05] * len(ITEMS)  # 100 tokens at 1,000 USD a million
+    assert [judgment.cost.usd for judgment in judgments] == [0.05] * len(
+        ITEMS
+    )  # 100 tokens at 1,000 USD a million
     assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))
     batched(batched.anthropic() if provider == "anthropic" else None)
     assert len(batched.stub.batches) == 1
 
 
-def test_an_answer_that_cannot_be_read_is_asked_for_again_in_the_next_batch(batched: Batched) -> None:
+def test_an_answer_that_cannot_be_read_is_asked_for_again_in_the_next_batch(
+    batched: Batched,
+) -> None:
     batched.stub.faults = {ITEMS[1].text: Fault("prose"), ITEMS[3].text: Fault("prose")}
     right(batched())
     assert [len(batch.requests) for batch in batched.stub.batches.values()] == [len(ITEMS), 2]
@@ -86,8 +111,11 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again_in_the_next_batch(batc
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("kept", [1, 2, 3])
-def test_a_run_that_was_killed_asks_for_the_batch_that_it_has(batched: Batched, provider: str, kept: int) -> None:
-    """After the first line nothing was known of whether the batch was sent; after the second, its id; then its end."""
+def test_a_run_that_was_killed_asks_for_the_batch_that_it_has(
+    batched: Batched, provider: str, kept: int
+) -> None:
+    """After the first line nothing was known of whether the batch was sent; after the second, its
+    id; then its end."""
     model = batched.anthropic if provider == "anthropic" else lambda: None
     batched(model())
     notes = batched.folder / BATCHES
@@ -97,7 +125,9 @@ def test_a_run_that_was_killed_asks_for_the_batch_that_it_has(batched: Batched, 
     assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))
 
 
-def test_a_batch_that_was_noted_and_never_sent_is_sent_once_and_counted_once(batched: Batched) -> None:
+def test_a_batch_that_was_noted_and_never_sent_is_sent_once_and_counted_once(
+    batched: Batched,
+) -> None:
     batched()
     notes = batched.folder / BATCHES
     notes.write_text(notes.read_text().splitlines(keepends=True)[0])
@@ -118,7 +148,12 @@ def test_a_batch_that_was_noted_and_never_sent_is_sent_once_and_counted_once(bat
     ],
 )
 def test_what_a_batch_did_not_answer_is_said_and_asked_for_when_the_run_goes_on(
-    batched: Batched, provider: str, fault: str, answered: int, said: str, capsys: pytest.CaptureFixture[str]
+    batched: Batched,
+    provider: str,
+    fault: str,
+    answered: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     model = batched.anthropic if provider == "anthropic" else lambda: None
     batched.stub.batch_fault = fault
@@ -136,7 +171,10 @@ def test_what_a_batch_did_not_answer_is_said_and_asked_for_when_the_run_goes_on(
 
 def test_a_batch_without_an_end_stops_the_run_and_is_asked_for_again(batched: Batched) -> None:
     batched.stub.batch_fault = "never"
-    with pytest.raises(RunStopped, match=r"batch batch_0 has not ended 0\.1 s after .*\(engine\.wait\).*run\.resume="):
+    with pytest.raises(
+        RunStopped,
+        match=r"batch batch_0 has not ended 0\.1 s after .*\(engine\.wait\).*run\.resume=",
+    ):
         batched(wait=0.1)
     batched.stub.batch_fault = ""
     right(batched())
@@ -144,7 +182,8 @@ def test_a_batch_without_an_end_stops_the_run_and_is_asked_for_again(batched: Ba
 
 
 @pytest.mark.parametrize(
-    ("broken", "reason"), [("models.batches.OpenAIBatches._state", "transport"), ("engine.batch._Desk._ended", "fault")]
+    ("broken", "reason"),
+    [("models.batches.OpenAIBatches._state", "transport"), ("engine.batch._Desk._ended", "fault")],
 )
 def test_a_fault_of_the_program_is_not_called_one_of_the_provider(
     batched: Batched, broken: str, reason: str, monkeypatch: pytest.MonkeyPatch
@@ -166,9 +205,14 @@ def test_a_full_budget_sends_what_is_left_of_it(batched: Batched) -> None:
     assert len(batched.stub.requests) == len(ITEMS)
 
 
-def test_batches_never_take_more_money_than_there_is(batched: Batched, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a question costs is known after the first answer; before, as many are sent as the budget pays for surely."""
-    cheap = Price(input=100, output=0)  # 0.005 USD for the 100 tokens that the stub counts, at most 0.1 by its length
+def test_batches_never_take_more_money_than_there_is(
+    batched: Batched, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a question costs is known after the first answer; before, as many are sent as the budget
+    pays for surely."""
+    cheap = Price(
+        input=100, output=0
+    )  # 0.005 USD for the 100 tokens that the stub counts, at most 0.1 by its length
     model = ChatModel("stub", batched.stub.url + "/v1", price=cheap, batch=True)
     with pytest.raises(RunStopped, match=r"`engine.max_usd` is 0.052, 0.0500 USD were spent"):
         batched(model, max_usd=0.052)
@@ -179,7 +223,8 @@ def test_batches_never_take_more_money_than_there_is(batched: Batched, capsys: p
 
 def test_a_question_that_may_cost_more_than_is_left_is_not_sent(batched: Batched) -> None:
     with pytest.raises(
-        RunStopped, match=r"`engine.max_usd` is 0.03, 0.0000 USD were spent, and one more .* may cost 0"
+        RunStopped,
+        match=r"`engine.max_usd` is 0.03, 0.0000 USD were spent, and one more .* may cost 0",
     ):
         batched(max_usd=0.03)
     assert not batched.stub.batches
@@ -204,8 +249,14 @@ def test_two_answers_to_one_question_that_differ_are_none(
     model = batched.anthropic if provider == "anthropic" else lambda: None
     with monkeypatch.context() as patched:
         patched.setattr(StubServer, "_results", twice)
-        failed = [judgment.outcome for judgment in batched(model()) if isinstance(judgment.outcome, Failure)]
-    assert [failure.reason for failure in failed] == ["transport"] and "two answers" in failed[0].message
+        failed = [
+            judgment.outcome
+            for judgment in batched(model())
+            if isinstance(judgment.outcome, Failure)
+        ]
+    assert [failure.reason for failure in failed] == ["transport"] and "two answers" in failed[
+        0
+    ].message
     batched.stub.batches.clear()
     right(batched(model()))
 
@@ -215,7 +266,10 @@ def test_a_key_that_was_not_accepted_in_a_batch_may_be_corrected(
 ) -> None:
     results = StubServer._results
     with monkeypatch.context() as patched:
-        refused = lambda *given: results(*given).replace(b'"status_code": 200', b'"status_code": 401')  # noqa: E731
+
+        def refused(*given: Any) -> bytes:
+            return results(*given).replace(b'"status_code": 200', b'"status_code": 401')
+
         patched.setattr(StubServer, "_results", refused)
         with pytest.raises(ConfigError, match="answered 401"):
             batched()
@@ -231,7 +285,9 @@ def test_who_has_no_batches_is_named_before_anything_is_sent(batched: Batched) -
         batched()
 
 
-@pytest.mark.parametrize(("key", "value"), [("poll", 0), ("wait", 0), ("size", 0), ("size", 50_001)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("poll", 0), ("wait", 0), ("size", 0), ("size", 50_001)]
+)
 def test_senseless_settings_are_named(key: str, value: float) -> None:
     with pytest.raises(ConfigError, match=f"engine.{key}"):
         build({"_target_": "undogmatic.engine.batch.BatchEngine", key: value}, "engine")
@@ -247,7 +303,9 @@ def model_of(batched: Batched, provider: str) -> Model | None:
 def reasons(judgments: list[Judgment]) -> dict[str, str]:
     """Why each item without a score has none."""
     outcomes = {judgment.item_id: judgment.outcome for judgment in judgments}
-    return {item: outcome.reason for item, outcome in outcomes.items() if isinstance(outcome, Failure)}
+    return {
+        item: outcome.reason for item, outcome in outcomes.items() if isinstance(outcome, Failure)
+    }
 
 
 UNUSABLE = [
@@ -288,7 +346,9 @@ def test_a_batch_that_was_taken_and_is_not_listed_stops_the_run_and_is_not_sent_
 ) -> None:
     batched.stub.batch_reply, batched.stub.batch_listed = b"{}", False
     for _ in range(2):  # neither now nor when the run goes on
-        with pytest.raises(RunStopped, match=r"not sent again.*run\.resume=.*delete the lines with"):
+        with pytest.raises(
+            RunStopped, match=r"not sent again.*run\.resume=.*delete the lines with"
+        ):
             batched(model_of(batched, provider), poll=0.001)
     assert len(batched.stub.requests) == len(ITEMS)
     batched.stub.batch_listed = True
@@ -313,7 +373,9 @@ def test_a_file_of_questions_whose_id_cannot_be_used_costs_nothing_and_is_sent_a
 
     async def odd(stub: StubServer, request: Any) -> Any:
         kept = await upload(stub, request)
-        return hostile.response(hostile.Odd(body)) if (body := next(told, None)) is not None else kept
+        return (
+            hostile.response(hostile.Odd(body)) if (body := next(told, None)) is not None else kept
+        )
 
     monkeypatch.setattr(StubServer, "_upload", odd)
     right(batched())
@@ -323,7 +385,8 @@ def test_a_file_of_questions_whose_id_cannot_be_used_costs_nothing_and_is_sent_a
 def test_a_batch_that_is_refused_stops_the_run_and_blames_no_text(
     batched: Batched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server answered well before, so that a refusal of one call would be that call's own failure."""
+    """The server answered well before, so that a refusal of one call would be that call's own
+    failure."""
 
     async def refuse(*given: Any) -> Any:
         return hostile.response(hostile.Odd(b'{"error": {"message": "no room for more"}}', 400))
@@ -345,7 +408,8 @@ ODD_LOOKS = [b"<html>", b"[]", b"", b"null", b'{"id": [], "request_counts": [1],
 def test_an_odd_reply_to_a_look_costs_nothing(
     batched: Batched, provider: str, odd: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither while the batch is looked for or waited for, nor when its answers are fetched: all of it is paid."""
+    """Neither while the batch is looked for or waited for, nor when its answers are fetched: all of
+    it is paid."""
     batched.stub.batch_reply = b"{}"
     for name, reply in (("_show_batch", odd), ("_list_batches", odd), ("_content", b"<html>")):
         shown, left = getattr(StubServer, name), [2]
@@ -354,7 +418,9 @@ def test_an_odd_reply_to_a_look_costs_nothing(
             stub: StubServer, request: Any, shown: Any = shown, left: Any = left, reply: Any = reply
         ) -> Any:
             left[0] -= 1
-            return hostile.response(hostile.Odd(reply)) if left[0] >= 0 else await shown(stub, request)
+            return (
+                hostile.response(hostile.Odd(reply)) if left[0] >= 0 else await shown(stub, request)
+            )
 
         monkeypatch.setattr(StubServer, name, first)
     right(batched(model_of(batched, provider)))
@@ -370,7 +436,9 @@ def test_a_provider_that_stays_odd_stops_the_run_and_its_batch_is_kept(
 
     with monkeypatch.context() as patched:
         patched.setattr(StubServer, "_content", page)
-        with pytest.raises(RunStopped, match=r"could not be looked at: .*a page in place of the answers"):
+        with pytest.raises(
+            RunStopped, match=r"could not be looked at: .*a page in place of the answers"
+        ):
             batched(model_of(batched, provider), poll=0.001)
     right(batched(model_of(batched, provider)))
     assert len(batched.stub.requests) == len(ITEMS)
@@ -381,7 +449,9 @@ def test_a_list_without_an_end_is_left(batched: Batched, monkeypatch: pytest.Mon
 
     async def again(stub: StubServer, request: Any) -> Any:
         row = {"id": "batch_x", "created_at": 4_000_000_000, "metadata": ["no mapping"]}
-        return hostile.response(hostile.Odd(json.dumps({"data": [None, row], "has_more": True}).encode()))
+        return hostile.response(
+            hostile.Odd(json.dumps({"data": [None, row], "has_more": True}).encode())
+        )
 
     batched.stub.batch_reply = b"{}"
     monkeypatch.setattr(StubServer, "_list_batches", again)
@@ -390,7 +460,8 @@ def test_a_list_without_an_end_is_left(batched: Batched, monkeypatch: pytest.Mon
 
 
 def spoilt(spoil: Callable[[dict[str, Any]], Any]) -> Callable[[bytes], hostile.Odd]:
-    """A file of answers in which the first line is another one: what `spoil` makes of it, as JSON or as bytes."""
+    """A file of answers in which the first line is another one: what `spoil` makes of it, as JSON
+    or as bytes."""
 
     def sent(content: bytes) -> hostile.Odd:
         first, *others = content.splitlines()
@@ -410,35 +481,70 @@ def body(row: dict[str, Any], value: Any) -> dict[str, Any]:
 
 ODD_LINES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no JSON": (lambda row: b"<?xml>no JSON", "transport"),
-    "no JSON after its id": (lambda row: json.dumps({"custom_id": row["custom_id"]}).encode()[:-1], "unparseable"),
+    "no JSON after its id": (
+        lambda row: json.dumps({"custom_id": row["custom_id"]}).encode()[:-1],
+        "unparseable",
+    ),
     "half a line": (lambda row: json.dumps(row).encode()[:-9], "unparseable"),
-    "bytes that are no text": (lambda row: json.dumps(row).encode().replace(b"Stub", b"\xff\xfe"), "unparseable"),
+    "bytes that are no text": (
+        lambda row: json.dumps(row).encode().replace(b"Stub", b"\xff\xfe"),
+        "unparseable",
+    ),
     "a list": (lambda row: [row], "transport"),
     "an unknown id": (lambda row: row | {"custom_id": "somebody-elses"}, "transport"),
-    "an unknown id of this batch": (lambda row: row | {"custom_id": "x" + row["custom_id"]}, "transport"),
+    "an unknown id of this batch": (
+        lambda row: row | {"custom_id": "x" + row["custom_id"]},
+        "transport",
+    ),
     "an id that is no text": (lambda row: row | {"custom_id": {"a": 1}}, "transport"),
-    "no id": (lambda row: {key: value for key, value in row.items() if key != "custom_id"}, "transport"),
+    "no id": (
+        lambda row: {key: value for key, value in row.items() if key != "custom_id"},
+        "transport",
+    ),
     "a huge line": (lambda row: row | {"x": "y" * 5_000_000}, "unparseable"),
-    "a deep line": (lambda row: json.dumps(row).encode()[:-1] + b', "x": ' + b"[" * 9000 + b"]" * 9000 + b"}",
-                    "unparseable"),
+    "a deep line": (
+        lambda row: json.dumps(row).encode()[:-1] + b', "x": ' + b"[" * 9000 + b"]" * 9000 + b"}",
+        "unparseable",
+    ),
     "a body that is null": (lambda row: body(row, None), "unparseable"),
     "a body that is a list": (lambda row: body(row, []), "unparseable"),
     "a body that is empty": (lambda row: body(row, {}), "unparseable"),
-    "an error in the body": (lambda row: body(row, {"error": {"message": "busy", "code": 503}}), "transport"),
-    "an error of the key in the body": (lambda row: body(row, {"error": {"message": "no", "code": 401}}), "transport"),
+    "an error in the body": (
+        lambda row: body(row, {"error": {"message": "busy", "code": 503}}),
+        "transport",
+    ),
+    "an error of the key in the body": (
+        lambda row: body(row, {"error": {"message": "no", "code": 401}}),
+        "transport",
+    ),
     "an error that is odd": (lambda row: body(row, {"error": [1, None]}), "transport"),
     "no outcome": (lambda row: {"custom_id": row["custom_id"]}, "transport"),
-    "an outcome that is null": (lambda row: row | {"response": None, "result": None, "error": None}, "transport"),
-    "an error that is a text": (lambda row: {"custom_id": row["custom_id"], "error": "gone"}, "transport"),
-    "an error that is a list": (lambda row: {"custom_id": row["custom_id"], "error": [1], "result": {"type": "errored",
-                                             "error": [1]}}, "transport"),
-}  # fmt: skip
+    "an outcome that is null": (
+        lambda row: row | {"response": None, "result": None, "error": None},
+        "transport",
+    ),
+    "an error that is a text": (
+        lambda row: {"custom_id": row["custom_id"], "error": "gone"},
+        "transport",
+    ),
+    "an error that is a list": (
+        lambda row: {
+            "custom_id": row["custom_id"],
+            "error": [1],
+            "result": {"type": "errored", "error": [1]},
+        },
+        "transport",
+    ),
+}
 
 
 @PROVIDERS
 @pytest.mark.parametrize("name", ODD_LINES)
-def test_one_odd_answer_is_the_failure_of_its_item_alone(batched: Batched, provider: str, name: str) -> None:
-    """With its kind: of what could not be read the judge asks again, as it does of a single call."""
+def test_one_odd_answer_is_the_failure_of_its_item_alone(
+    batched: Batched, provider: str, name: str
+) -> None:
+    """With its kind: of what could not be read the judge asks again, as it does of a single
+    call."""
     spoil, reason = ODD_LINES[name]
     batched.stub.batch_sends = spoilt(spoil)
     judgments = batched(model_of(batched, provider))
@@ -452,10 +558,16 @@ def test_one_odd_answer_is_the_failure_of_its_item_alone(batched: Batched, provi
 
 
 @pytest.mark.parametrize(
-    "status", [0, -1, True, None, "200", 99, 10**9, 302, 401, 404, 429, 500, 999], ids=lambda status: f"status {status}"
+    "status",
+    [0, -1, True, None, "200", 99, 10**9, 302, 401, 404, 429, 500, 999],
+    ids=lambda status: f"status {status}",
 )
-def test_an_answer_with_an_odd_status_is_the_failure_of_its_item_alone(batched: Batched, status: Any) -> None:
-    batched.stub.batch_sends = spoilt(lambda row: row | {"response": row["response"] | {"status_code": status}})
+def test_an_answer_with_an_odd_status_is_the_failure_of_its_item_alone(
+    batched: Batched, status: Any
+) -> None:
+    batched.stub.batch_sends = spoilt(
+        lambda row: row | {"response": row["response"] | {"status_code": status}}
+    )
     odd = reasons(batched())
     assert list(odd.values()) == ["transport"]
 
@@ -512,7 +624,8 @@ def test_packed_answers_that_break_off_are_fetched_again(batched: Batched) -> No
 def test_answers_that_fill_the_memory_when_unpacked_are_bounded(
     batched: Batched, provider: str, filling: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bound is lowered here; what was read before it counts, and what follows is said to be missing."""
+    """The bound is lowered here; what was read before it counts, and what follows is said to be
+    missing."""
     monkeypatch.setattr("undogmatic.models.batches.LONGEST_RESULTS", 60_000_000)
     monkeypatch.setattr("undogmatic.models.batches.STRANGE_LINES", 100)
 
@@ -534,25 +647,36 @@ def test_answers_that_fill_the_memory_when_unpacked_are_bounded(
     right(batched(model_of(batched, provider)))
 
 
-def test_answers_that_are_too_large_together_are_bounded(batched: Batched, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_that_are_too_large_together_are_bounded(
+    batched: Batched, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("undogmatic.models.batches.ROOM", 2000)
     monkeypatch.setattr("undogmatic.models.batches.ROOM_EACH", 0)
     judgments = batched()
     odd = [judgment.outcome for judgment in judgments if isinstance(judgment.outcome, Failure)]
     assert 0 < len(odd) < len(ITEMS)
-    assert all(outcome.reason == "transport" and "engine.size=" in outcome.message for outcome in odd)
+    assert all(
+        outcome.reason == "transport" and "engine.size=" in outcome.message for outcome in odd
+    )
 
 
 @PROVIDERS
-def test_a_batch_that_does_not_show_its_mark_yet_is_waited_for(batched: Batched, provider: str) -> None:
-    """Anthropic's list shows no marks, so that only the answers of a batch that has ended tell whose it is."""
+def test_a_batch_that_does_not_show_its_mark_yet_is_waited_for(
+    batched: Batched, provider: str
+) -> None:
+    """Anthropic's list shows no marks, so that only the answers of a batch that has ended tell
+    whose it is."""
     batched.stub.batch_seconds, batched.stub.batch_reply = 0.3, b"{}"
     right(batched(model_of(batched, provider)))
     assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))
 
 
-STAGES = {"before it is made": "_make_batch", "before its id is known": "_make_batch", "while it is waited for":
-          "_show_batch", "while its answers are fetched": "_content"}  # fmt: skip
+STAGES = {
+    "before it is made": "_make_batch",
+    "before its id is known": "_make_batch",
+    "while it is waited for": "_show_batch",
+    "while its answers are fetched": "_content",
+}
 
 
 @PROVIDERS

@@ -1,4 +1,5 @@
-"""Judges composed from configs, as a user types them: names within names, options, errors, runs without a key."""
+"""Judges composed from configs, as a user types them: names within names, options, errors, runs
+without a key."""
 
 import json
 from typing import Any
@@ -29,7 +30,12 @@ ITEMS = [Item(id=f"i{n}", text=f"text number {n}.") for n in range(8)]
 
 
 def hosted(stub: StubServer, *overrides: str) -> list[str]:
-    return ["model=openai_compatible", f"model.api_base={stub.url}/v1", "model.name=stub", *overrides]
+    return [
+        "model=openai_compatible",
+        f"model.api_base={stub.url}/v1",
+        "model.name=stub",
+        *overrides,
+    ]
 
 
 def parts(*overrides: str) -> Parts:
@@ -39,7 +45,9 @@ def parts(*overrides: str) -> Parts:
 
 
 @pytest.mark.parametrize(("style", "calls"), STYLES.items())
-def test_every_style_runs_on_a_hosted_model_with_the_calls_it_needs(stub: StubServer, style: str, calls: int) -> None:
+def test_every_style_runs_on_a_hosted_model_with_the_calls_it_needs(
+    stub: StubServer, style: str, calls: int
+) -> None:
     judgments = judge_items(ITEMS, hosted(stub, f"judge={style}"))
     assert all(isinstance(j.outcome, Verdict) for j in judgments), judgments[0].outcome
     assert [j.cost.calls for j in judgments] == [calls] * len(ITEMS)
@@ -49,19 +57,37 @@ def test_every_style_runs_on_a_hosted_model_with_the_calls_it_needs(stub: StubSe
 
 @pytest.mark.parametrize("style", ["score", "bucket", "distributional", "red_blue"])
 def test_a_text_whose_language_is_known_is_judged_in_it(stub: StubServer, style: str) -> None:
-    texts = {"en": "A first text.", "pt": "Um segundo texto.", "fr": "Un texte.", None: "No language is named."}
+    texts = {
+        "en": "A first text.",
+        "pt": "Um segundo texto.",
+        "fr": "Un texte.",
+        None: "No language is named.",
+    }
     rubric = ["rubric=faithfulness", "prompt=anchored_pt"]
     languages = {code: {} if code is None else {"language": code} for code in texts}
-    inputs = {code: dict.fromkeys(("summary", "reference", "opinion"), text) for code, text in texts.items()}
+    inputs = {
+        code: dict.fromkeys(("summary", "reference", "opinion"), text)
+        for code, text in texts.items()
+    }
     items = [Item(id=str(code), inputs=inputs[code], metadata=languages[code]) for code in texts]
     judgments = {j.item_id: j for j in judge_items(items, hosted(stub, f"judge={style}", *rubric))}
-    sent = [(json.dumps(r.body, ensure_ascii=False), r.body["messages"][0]["content"]) for r in stub.requests]
-    asked = {code: {system for body, system in sent if text in body} for code, text in texts.items()}
+    sent = [
+        (json.dumps(r.body, ensure_ascii=False), r.body["messages"][0]["content"])
+        for r in stub.requests
+    ]
+    asked = {
+        code: {system for body, system in sent if text in body} for code, text in texts.items()
+    }
     assert all(asked.values())
     assert asked["pt"] == asked["fr"] == asked[None]
     assert not asked["en"] & asked["pt"]
     prompts = {name: judgment.provenance.prompt for name, judgment in judgments.items()}
-    assert prompts == {"en": "anchored_pt (in en)", "pt": "anchored_pt", "fr": "anchored_pt", "None": "anchored_pt"}
+    assert prompts == {
+        "en": "anchored_pt (in en)",
+        "pt": "anchored_pt",
+        "fr": "anchored_pt",
+        "None": "anchored_pt",
+    }
     assert judgments["en"].provenance.prompt_hash != judgments["pt"].provenance.prompt_hash
 
 
@@ -82,7 +108,9 @@ def test_a_selective_judge_costs_about_one_call_and_the_trigger_rate(stub: StubS
 
 
 def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer) -> None:
-    overrides = hosted(stub, "judge=devils_advocate", "tracking=none", "run.limit=9", "analysis=none")
+    overrides = hosted(
+        stub, "judge=devils_advocate", "tracking=none", "run.limit=9", "analysis=none"
+    )
     run_experiment(compose_config(overrides), CHOICES, OUT)
     rows = table(OUT / "scores.csv")
     assert len(rows) == 9 and {row["uncertainty"] for row in rows} <= {"low", "medium", "high"}
@@ -92,7 +120,13 @@ def test_a_run_of_the_devils_advocate_ends_with_its_report(stub: StubServer) -> 
 
 
 def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubServer) -> None:
-    words = ["prompt=anchored_en", "tracking=none", "run.limit=6", "analysis=suite", "report.language=pt"]
+    words = [
+        "prompt=anchored_en",
+        "tracking=none",
+        "run.limit=6",
+        "analysis=suite",
+        "report.language=pt",
+    ]
     rubric = {"_target_": "undogmatic.records.rubric.Rubric", **COLOURS.model_dump(mode="json")}
     run_experiment(compose_config(hosted(stub, *words)) | {"rubric": rubric}, CHOICES, OUT)
     report = (OUT / "report.md").read_text(encoding="utf-8")
@@ -101,7 +135,9 @@ def test_categories_without_an_order_are_counted_and_drawn_by_nobody(stub: StubS
     rows = table(OUT / "scores.csv")
     assert [(row["score"], row["error"]) for row in rows] == [("", "")] * 6
     kept = {j.item_id: j.outcome for j in read_records(OUT / "judgments.jsonl", Judgment)}
-    said = {name: outcome.category for name, outcome in kept.items() if isinstance(outcome, Verdict)}
+    said = {
+        name: outcome.category for name, outcome in kept.items() if isinstance(outcome, Verdict)
+    }
     assert {row["item_id"]: row["category"] for row in rows} == said and len(said) == 6
 
 
@@ -128,12 +164,18 @@ def test_the_default_panel_follows_the_prompts_language() -> None:
     judge = parts("judge=panel", "prompt=anchored_en").judge
     assert isinstance(judge, PanelJudge)
     prompts = [member.readout.prompt for member in judge.members]  # type: ignore[attr-defined]
-    assert [(p.id, p.demo_order) for p in prompts] == [("anchored_en", None), ("demos_en", None), ("demos_en", 1)]
+    assert [(p.id, p.demo_order) for p in prompts] == [
+        ("anchored_en", None),
+        ("demos_en", None),
+        ("demos_en", 1),
+    ]
 
 
 def test_a_panel_over_models_connects_and_names_both(stub: StubServer) -> None:
     other = f"{{model: openai_compatible, api_base: '{stub.url}/v1', name: other}}"
-    overrides = hosted(stub, "judge=panel", f"judge.members=[score, {{judge: score, model: {other}}}]")
+    overrides = hosted(
+        stub, "judge=panel", f"judge.members=[score, {{judge: score, model: {other}}}]"
+    )
     judgments = judge_items(ITEMS[:2], overrides)
     assert [j.score for j in judgments] == [score_of(item.text) for item in ITEMS[:2]]
     assert sorted(r.body["model"] for r in stub.requests) == ["other", "other", "stub", "stub"]
@@ -143,7 +185,11 @@ def test_a_panel_over_models_connects_and_names_both(stub: StubServer) -> None:
 
 def test_what_is_inside_a_judge_is_part_of_its_identity() -> None:
     changes = {
-        "panel": ("aggregate=median", "members=[score,debate]", "members=[score,{judge: score, prompt: reasoned_pt}]"),
+        "panel": (
+            "aggregate=median",
+            "members=[score,debate]",
+            "members=[score,{judge: score, prompt: reasoned_pt}]",
+        ),
         "selective": ("rules.high_score.overall_above=0.6", "rules.high_score=null"),
         "debate": ("separate_calls=true",),
     }
@@ -158,15 +204,27 @@ def test_what_is_inside_a_judge_is_part_of_its_identity() -> None:
 @pytest.mark.parametrize(
     ("style", "option", "said"),
     [
-        ("selective", "expensive=devil", "`judge.expensive.judge` is 'devil', which is not in conf/judge/"),
+        (
+            "selective",
+            "expensive=devil",
+            "`judge.expensive.judge` is 'devil', which is not in conf/judge/",
+        ),
         ("selective", "expensive=3", "`judge.expensive` is 3; it must be the name of a judge"),
         ("panel", "members=score", "it must be a list of judges"),
         ("panel", "members=[]", "it must be a list of judges"),
         ("panel", "members=[{judge: score, prompt: nope}]", "`judge.members[0].prompt` is 'nope'"),
-        ("panel", "members=[{judge: debate, separate: true}]", "`judge.members[0].separate` is not a known"),
+        (
+            "panel",
+            "members=[{judge: debate, separate: true}]",
+            "`judge.members[0].separate` is not a known",
+        ),
         ("panel", "aggregate=mode", "`judge.aggregate` is 'mode'"),
         ("selective", "+rules.magic={x: 1}", "`judge.rules.magic` is not a known key"),
-        ("selective", "rules.high_score.overall_above=7", "`judge.rules.high_score.overall_above` is 7"),
+        (
+            "selective",
+            "rules.high_score.overall_above=7",
+            "`judge.rules.high_score.overall_above` is 7",
+        ),
         ("debate", "model=patterns", "Use a model that serves structured or logprobs"),
         ("devils_advocate", "model=patterns", "judge=score"),
         ("panel", "model=patterns", "reads no prompt (it serves: rules)"),
@@ -180,7 +238,11 @@ def test_bad_input_gets_one_clear_message(style: str, option: str, said: str) ->
 
 
 def test_styles_that_only_combine_run_on_rules() -> None:
-    overrides = ["model=patterns", "judge=selective", "judge.expensive={judge: panel, members: [score, score]}"]
+    overrides = [
+        "model=patterns",
+        "judge=selective",
+        "judge.expensive={judge: panel, members: [score, score]}",
+    ]
     text = "Aplica-se o Tema 69 do STF. Súmula 7. Jurisprudência pacífica."
     outcome = judge_items([Item(id="a", text=text)], overrides)[0].outcome
     assert isinstance(outcome, Verdict)
@@ -191,7 +253,10 @@ def test_styles_that_only_combine_run_on_rules() -> None:
 def test_every_style_runs_on_the_embedded_model_without_a_key() -> None:
     items = [
         Item(id="cites", text="Aplica-se o Tema 69 do STF, conforme jurisprudência pacífica."),
-        Item(id="explains", text="Não integra a base de cálculo, porque só transita pelo caixa da empresa."),
+        Item(
+            id="explains",
+            text="Não integra a base de cálculo, porque só transita pelo caixa da empresa.",
+        ),
     ]
     found: dict[str, list[Any]] = {}
     for style in (*STYLES, "selective"):
@@ -208,7 +273,9 @@ OTHERS = "[{judge: score, prompt: demos_pt}, {judge: score, prompt: anchored_pt}
 
 
 @pytest.mark.parametrize("members", [OTHERS, "[score]"])
-def test_the_model_that_members_ask_is_connected_though_none_asks_as_the_run_would(stub: Any, members: str) -> None:
+def test_the_model_that_members_ask_is_connected_though_none_asks_as_the_run_would(
+    stub: Any, members: str
+) -> None:
     found = parts(*hosted(stub), "judge=panel", f"judge.members={members}")
     found.model.connect(Gateway())
     assert found.uses_own

@@ -21,7 +21,9 @@ def polite(**other: Any) -> Rubric:
         "inputs": ["question", "answer"],
         "scale": {"kind": "numeric", "minimum": 1, "maximum": 5, "step": 1},
         "direction": "higher_is_better",
-        "wordings": {"en": {"definition": "How polite the answer is.", "question": "How polite is it?"}},
+        "wordings": {
+            "en": {"definition": "How polite the answer is.", "question": "How polite is it?"}
+        },
     }
     return Rubric.model_validate(fields | other)
 
@@ -57,9 +59,12 @@ def test_examples_cover_the_scale_and_follow_no_order_of_the_file(tmp_path: Path
 
 
 def test_examples_may_come_from_other_data_than_are_judged(tmp_path: Path) -> None:
-    """As in the test of a search's winner, which must ask as the trials did and judge every test text."""
+    """As in the test of a search's winner, which must ask as the trials did and judge every test
+    text."""
     first = take(table(tmp_path / "dev.csv"))
-    tested = take(table(tmp_path / "test.csv", 10), examples_from={"path": str(tmp_path / "dev.csv")})
+    tested = take(
+        table(tmp_path / "test.csv", 10), examples_from={"path": str(tmp_path / "dev.csv")}
+    )
     assert (tested.prompt.demonstrations, tested.ids) == (first.prompt.demonstrations, frozenset())
     assert tested.prompt.hash(polite()) == first.prompt.hash(polite())
 
@@ -81,7 +86,15 @@ def test_the_reason_is_the_rows_own_or_what_its_level_means(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("rows", "examples", "labels", "told"),
     [
-        (10, 6, None, r"labels for 10 texts .* \(\+\+prompt.examples=5\), or ask an instruction model.*model=qwen"),
+        (
+            10,
+            6,
+            None,
+            (
+                r"labels for 10 texts .* \(\+\+prompt.examples=5\), or ask an instruction"
+                r" model.*model=qwen"
+            ),
+        ),
         (16, 6, [""] * 16, "labels for 0 texts .* undogmatic label FILE"),
         (16, 6, [3] * 16, "all labels of .* are equal"),
     ],
@@ -96,7 +109,9 @@ def test_too_few_labels_are_told_with_the_way_on(
 
 def test_examples_of_its_own_and_of_the_data_exclude_one_another(tmp_path: Path) -> None:
     demo = {"inputs": {"question": "a", "answer": "b"}, "score": 3, "rationale": "c"}
-    prompt = Prompt.model_validate({"id": "x", "language": "en", "demonstrations": [demo], "examples": 4})
+    prompt = Prompt.model_validate(
+        {"id": "x", "language": "en", "demonstrations": [demo], "examples": 4}
+    )
     with pytest.raises(ConfigError, match="brings examples of its own"):
         taken(prompt, polite(), SimpleNamespace(dataset={}))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="taken for the run's own prompt alone"):
@@ -112,9 +127,12 @@ def test_a_run_judges_the_other_rows_alone(tmp_path: Path) -> None:
         f'{{"_target_": "undogmatic.records.rubric.Rubric",{text[1:]}'
     )
     words = (
-        "rubric=polite prompt=minimal_en dataset=texts dataset.path=a.csv readout=logprobs analysis=none tracking=none"
+        "rubric=polite prompt=minimal_en dataset=texts dataset.path=a.csv readout=logprobs"
+        " analysis=none tracking=none"
     )
-    words += " model=openai_compatible model.name=m model.api_base=http://127.0.0.1:9/v1 run.limit=7"
+    words += (
+        " model=openai_compatible model.name=m model.api_base=http://127.0.0.1:9/v1 run.limit=7"
+    )
     without = Experiment(*composed(words.split(), ()))
     filled = Experiment(*composed([*words.split(), "+prompt.examples=6"], ()))
     shown = {demo.inputs["answer"] for demo in filled.parts.prompt.demonstrations}

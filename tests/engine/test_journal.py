@@ -1,4 +1,5 @@
-"""Journal, ledger, resume, cache and budgets: what a run has spent is known also of calls whose item got no record."""
+"""Journal, ledger, resume, cache and budgets: what a run has spent is known also of calls whose
+item got no record."""
 
 import functools
 import json
@@ -35,7 +36,9 @@ def test_a_torn_last_line_is_cut_off_and_its_item_judged_again(run: Run, stub: S
     assert len(run.kept()) == 12
 
 
-def test_a_damaged_line_in_the_middle_is_named_and_a_binary_journal_is_one_message(run: Run, stub: StubServer) -> None:
+def test_a_damaged_line_in_the_middle_is_named_and_a_binary_journal_is_one_message(
+    run: Run, stub: StubServer
+) -> None:
     run()
     lines = run.path.read_text().splitlines()
     lines[3] = lines[3].replace('"item_id"', '"item_it"')
@@ -48,10 +51,14 @@ def test_a_damaged_line_in_the_middle_is_named_and_a_binary_journal_is_one_messa
     assert len(stub.requests) == len(ITEMS)
 
 
-def test_repeats_are_real_calls_and_a_rerun_makes_none(run: Run, stub: StubServer, tmp_path: Path) -> None:
+def test_repeats_are_real_calls_and_a_rerun_makes_none(
+    run: Run, stub: StubServer, tmp_path: Path
+) -> None:
     first, again = (run(folder=tmp_path / name, repeats=2) for name in "ab")
     assert len(stub.requests) == 24
-    assert [(j.item_id, j.repeat, j.score) for j in again] == [(j.item_id, j.repeat, j.score) for j in first]
+    assert [(j.item_id, j.repeat, j.score) for j in again] == [
+        (j.item_id, j.repeat, j.score) for j in first
+    ]
     assert (sum(j.cost.calls for j in again), sum(j.cost.cached for j in again)) == (0, 24)
 
 
@@ -67,7 +74,13 @@ def test_the_cache_holds_json_texts_alone(run: Run) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        *(("concurrency", 0), ("retries", -1), ("timeout", 0.0), ("max_calls", -1), ("stop_after", 0)),
+        *(
+            ("concurrency", 0),
+            ("retries", -1),
+            ("timeout", 0.0),
+            ("max_calls", -1),
+            ("stop_after", 0),
+        ),
         *(("calls_per_minute", 0), ("tokens_per_minute", -1)),
     ],
 )
@@ -77,13 +90,18 @@ def test_senseless_settings_are_named(key: str, value: float) -> None:
 
 
 def test_two_processes_cannot_write_one_journal(run: Run) -> None:
-    with FileLock(run.folder / LOCK), pytest.raises(ConfigError, match="another process is at work in"):
+    with (
+        FileLock(run.folder / LOCK),
+        pytest.raises(ConfigError, match="another process is at work in"),
+    ):
         run()
 
 
 def test_the_sums_go_on_where_they_were_left(tmp_path: Path) -> None:
     path = tmp_path / LEDGER
-    with Ledger(path, [Cost(calls=3, usd=0.5), Cost(calls=1, usd=None)]) as first:  # a run of an earlier version
+    with Ledger(
+        path, [Cost(calls=3, usd=0.5), Cost(calls=1, usd=None)]
+    ) as first:  # a run of an earlier version
         first.note(1, 0.0)
         first.note(0, 0.25)
     again = Ledger(path, [Cost(calls=100)])
@@ -93,15 +111,21 @@ def test_the_sums_go_on_where_they_were_left(tmp_path: Path) -> None:
     assert Ledger(path, ()).calls == 5
 
 
-@pytest.mark.parametrize("line", ["[]", "{", '{"calls": -1}', '{"calls": 1.5}', '{"usd": 1e999}', '{"usd": -1}', "\0"])
+@pytest.mark.parametrize(
+    "line", ["[]", "{", '{"calls": -1}', '{"calls": 1.5}', '{"usd": 1e999}', '{"usd": -1}', "\0"]
+)
 def test_a_damaged_ledger_is_named_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / LEDGER
     path.write_text(f'{{"calls": 1}}\n{line}\n', encoding="utf-8")
-    with pytest.raises(DataError, match=rf"{LEDGER}:2: not what a run has spent .* Delete the line"):
+    with pytest.raises(
+        DataError, match=rf"{LEDGER}:2: not what a run has spent .* Delete the line"
+    ):
         Ledger(path, ())
 
 
-def test_a_resumed_run_counts_the_calls_of_items_that_were_under_way(run: Run, stub: StubServer) -> None:
+def test_a_resumed_run_counts_the_calls_of_items_that_were_under_way(
+    run: Run, stub: StubServer
+) -> None:
     with pytest.raises(BudgetExceeded):
         run(samples=4, max_calls=10, concurrency=2, cache=False)
     assert len(stub.requests) == 10
@@ -121,7 +145,10 @@ def test_killed_at_any_moment_a_run_stays_within_its_budget(run: Run, stub: Stub
     stub.latency = 0.05
     for killed_after in (4, 13, 22):
         run.killed(killed_after, concurrency=3, max_calls=30, samples=5, cache=False)
-        noted = [json.loads(line).get("calls", 0) for line in (run.folder / LEDGER).read_text().splitlines()]
+        noted = [
+            json.loads(line).get("calls", 0)
+            for line in (run.folder / LEDGER).read_text().splitlines()
+        ]
         assert len(stub.requests) <= sum(noted) <= 30  # noted before it is sent
     stub.latency = 0.0
     with pytest.raises(BudgetExceeded):
@@ -132,35 +159,56 @@ def test_killed_at_any_moment_a_run_stays_within_its_budget(run: Run, stub: Stub
 
 def record(provenance: Provenance, item_id: str = "a", **call: Any) -> Judgment:
     fields: dict[str, Any] = {"calls": (Call(model="m", **call),)} if call else {}
-    made = fields | {"judge": "score", "outcome": Verdict(score=1), "cost": Cost(calls=1), "provenance": provenance}
+    made = fields | {
+        "judge": "score",
+        "outcome": Verdict(score=1),
+        "cost": Cost(calls=1),
+        "provenance": provenance,
+    }
     return Judgment(item_id=item_id, **made)
 
 
-def test_a_record_that_no_file_takes_is_a_failure_that_says_so(provenance: Provenance, tmp_path: Path) -> None:
+def test_a_record_that_no_file_takes_is_a_failure_that_says_so(
+    provenance: Provenance, tmp_path: Path
+) -> None:
     deep: Any = functools.reduce(lambda inner, _: [inner], range(2000), 0)
     with Journal(tmp_path / "judgments.jsonl", Judgment) as journal:
-        for n, call in enumerate(({"request": {"a": "\ud800"}, "reply": object()}, {"request": {"a": deep}})):
+        for n, call in enumerate(
+            ({"request": {"a": "\ud800"}, "reply": object()}, {"request": {"a": deep}})
+        ):
             kept = journal.append(record(provenance, str(n), **call))
             assert isinstance(kept.outcome, Failure) and kept.outcome.reason == "fault"
             assert "cannot be written" in kept.outcome.message
             assert journal.done[kept.key] is kept
         whole = journal.append(record(provenance))
-    assert [r.outcome for r in read_records(journal.path or tmp_path, Judgment)][-1] == whole.outcome
+    assert [r.outcome for r in read_records(journal.path or tmp_path, Judgment)][
+        -1
+    ] == whole.outcome
 
 
-def test_an_exchange_too_long_for_a_line_is_left_out(provenance: Provenance, monkeypatch: Patch) -> None:
+def test_an_exchange_too_long_for_a_line_is_left_out(
+    provenance: Provenance, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr("undogmatic.engine.journal.LONGEST_LINE", 2000)
     long = record(provenance, request={"a": "x" * 3000}, reply="y" * 3000, attempts=2)
     kept, line = written(long)
-    assert kept.outcome == long.outcome and kept.calls[0].attempts == 2 and "too long" in kept.calls[0].reply
+    assert (
+        kept.outcome == long.outcome
+        and kept.calls[0].attempts == 2
+        and "too long" in kept.calls[0].reply
+    )
     assert Judgment.model_validate_json(line) == kept
 
 
-def test_a_long_exchange_is_in_the_journal_and_not_in_memory(provenance: Provenance, tmp_path: Path) -> None:
+def test_a_long_exchange_is_in_the_journal_and_not_in_memory(
+    provenance: Provenance, tmp_path: Path
+) -> None:
     path = tmp_path / "judgments.jsonl"
     for name, size in (("short", 1000), ("long", 1_500_000)):
         with Journal(path, Judgment) as journal:
-            journal.append(record(provenance, name, request={"a": "b"}, reply=["y"] * (size // 4), usd=0.5))
+            journal.append(
+                record(provenance, name, request={"a": "b"}, reply=["y"] * (size // 4), usd=0.5)
+            )
         for held in (journal, Journal(path, Judgment)):
             kept = next(each for key, each in held.done.items() if key[0] == name)
             assert kept.calls[0].usd == 0.5
@@ -178,7 +226,9 @@ def test_a_long_exchange_is_in_the_journal_and_not_in_memory(provenance: Provena
         (b'{"' + b"x" * 200_000, b""),
     ],
 )
-def test_only_what_a_kill_left_of_a_line_of_ours_is_taken_back(tmp_path: Path, tail: bytes, left: bytes) -> None:
+def test_only_what_a_kill_left_of_a_line_of_ours_is_taken_back(
+    tmp_path: Path, tail: bytes, left: bytes
+) -> None:
     for before in (b"", b'{"b": 2}\n'):
         path = tmp_path / "file"
         path.write_bytes(before + tail)
@@ -186,13 +236,17 @@ def test_only_what_a_kill_left_of_a_line_of_ours_is_taken_back(tmp_path: Path, t
         assert path.read_bytes() == before + left
 
 
-def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(run: Run, stub: StubServer, capsys: Capture) -> None:
+def test_a_damaged_row_is_a_miss_that_is_said_once_and_replaced(
+    run: Run, stub: StubServer, capsys: Capture
+) -> None:
     first = run()
     cache = ReplyCache(run.folder / "cache")
     cache._database.execute("UPDATE replies SET reply = replace(reply, 'choices', 'voices')")
     cache.close()
     again = run(folder=run.folder / "again")
-    assert [j.score for j in again] == [j.score for j in first] and len(stub.requests) == 2 * len(ITEMS)
+    assert [j.score for j in again] == [j.score for j in first] and len(stub.requests) == 2 * len(
+        ITEMS
+    )
     assert capsys.readouterr().err.count("is damaged") == 1
     assert all(j.cost.cached == 1 for j in run(folder=run.folder / "more"))
 
@@ -225,7 +279,11 @@ def test_many_records_are_found_by_an_index_and_none_is_paid_twice(
     with monkeypatch.context() as patch:
         patch.setattr("undogmatic.runs.index.placed_records", None)
         assert Journals(run.folder).judgments.done.many  # the journal was not read
-    for spoilt in (lambda: None, lambda: index.write_bytes(b"SQLite format 3\0" + b"x" * 5000), index.unlink):
+    for spoilt in (
+        lambda: None,
+        lambda: index.write_bytes(b"SQLite format 3\0" + b"x" * 5000),
+        index.unlink,
+    ):
         spoilt()
         right(run(cache=False))
         assert len(Journals(run.folder).answered()) == 1
@@ -235,10 +293,14 @@ def test_many_records_are_found_by_an_index_and_none_is_paid_twice(
 
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("lost", [1, 2, 9])
-def test_an_index_that_is_not_of_this_journal_is_not_used(run: Run, stub: StubServer, lost: int) -> None:
+def test_an_index_that_is_not_of_this_journal_is_not_used(
+    run: Run, stub: StubServer, lost: int
+) -> None:
     run(cache=False)
     stale, lines = beside(run.path).read_bytes(), run.path.read_bytes().splitlines(keepends=True)
-    run.path.write_bytes(b"".join(lines[lost:]))  # the journal of another time, or lines that a user took out
+    run.path.write_bytes(
+        b"".join(lines[lost:])
+    )  # the journal of another time, or lines that a user took out
     assert len(Journals(run.folder).judgments.done) == 12 - lost
     beside(run.path).write_bytes(stale)
     right(run(cache=False))
@@ -253,7 +315,9 @@ def test_an_index_that_is_not_of_this_journal_is_not_used(run: Run, stub: StubSe
 
 
 @pytest.mark.usefixtures("few")
-def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(run: Run, stub: StubServer) -> None:
+def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(
+    run: Run, stub: StubServer
+) -> None:
     stub.faults = {"number 2.": Fault("reset", times=None)}
     first = run(repeats=2, cache=False, stop_after=1000)
     assert [j.repeat for j in first] == [0] * 12 + [1] * 12
@@ -262,7 +326,9 @@ def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(run: Run, s
     again = run(repeats=2, cache=False)
     assert [j.item_id for j in again] == [j.item_id for j in first]
     assert (
-        not any(isinstance(j.outcome, Failure) for j in again) and again[-1] == first[-1] and again[3:5] == first[3:5]
+        not any(isinstance(j.outcome, Failure) for j in again)
+        and again[-1] == first[-1]
+        and again[3:5] == first[3:5]
     )
     assert sum(1 for _ in Journals(run.folder).costs()) == 24
 
@@ -271,7 +337,9 @@ def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(run: Run, s
 def test_a_disk_that_fills_under_the_index_stops_the_run_and_keeps_what_was_judged(
     run: Run, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("undogmatic.runs.index._TABLE", "CREATE TABLE places (key BLOB)")  # nothing fits in
+    monkeypatch.setattr(
+        "undogmatic.runs.index._TABLE", "CREATE TABLE places (key BLOB)"
+    )  # nothing fits in
     with pytest.raises(StorageError, match="cannot be written"):
         run(cache=False)
     assert len(run.kept()) >= 4

@@ -1,4 +1,5 @@
-"""Judging by workers of Ray: the same records as in one process, one budget for all, and nothing lost with a worker."""
+"""Judging by workers of Ray: the same records as in one process, one budget for all, and nothing
+lost with a worker."""
 
 import asyncio
 import json
@@ -30,7 +31,9 @@ from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.index import read_records
 
 ray = pytest.importorskip("ray")
-machines = pytest.mark.xdist_group("ray")  # a cluster takes twenty seconds to start, so one worker alone has one
+machines = pytest.mark.xdist_group(
+    "ray"
+)  # a cluster takes twenty seconds to start, so one worker alone has one
 HALVED = [Item(id=f"h{n}", text=f"words {n} of a text with number {n}") for n in range(6)]
 
 
@@ -44,7 +47,9 @@ def hosted(stub: StubServer, *words: str) -> Recipe:
     return Recipe(compose_config(["model=gpt", f"model.api_base={stub.url}/v1", *words]))
 
 
-def judged(engine: Engine, recipe: Recipe, folder: Path, items: Sequence[Item] = ITEMS) -> list[Judgment]:
+def judged(
+    engine: Engine, recipe: Recipe, folder: Path, items: Sequence[Item] = ITEMS
+) -> list[Judgment]:
     journals = Journals(folder, recipe.build().steps)
     return list(asyncio.run(engine.arun(recipe, items, journals))[1])
 
@@ -65,7 +70,11 @@ def by_ray(cluster: Machines, folder: Path, **options: Any) -> RayEngine:
 
 @machines
 def test_two_machines_judge_as_one_process_does(
-    cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Machines,
+    stub: StubServer,
+    keyed: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By steps of the user's own, too; and the key that servers are asked with is in no log."""
     config = hosted(stub).config | {"steps": [{"_target_": "tests.engine.parts.Halve"}]}
@@ -73,7 +82,9 @@ def test_two_machines_judge_as_one_process_does(
     here = judged(LocalEngine(cache=False), Recipe(config), tmp_path / "here", HALVED)
     asked = len(stub.requests)
     there = judged(by_ray(cluster, tmp_path), Recipe(config), tmp_path / "there", HALVED)
-    assert [(j.key, j.outcome, j.provenance) for j in there] == [(j.key, j.outcome, j.provenance) for j in here]
+    assert [(j.key, j.outcome, j.provenance) for j in there] == [
+        (j.key, j.outcome, j.provenance) for j in here
+    ]
     assert len(there) == 2 * len(HALVED) == asked == len(stub.requests) - asked
     assert spent(tmp_path / "there") == pytest.approx(spent(tmp_path / "here"))
     logs = [path for path in cluster.folder.rglob("*") if path.is_file()]
@@ -97,15 +108,21 @@ def test_a_worker_that_is_killed_costs_no_answer(
     journals = Journals(tmp_path)
     asyncio.run(engine.adrain(recipe, ITEMS, journals, on_record=kill))
     right(list(journals.results(ITEMS, recipe.build().judges, 1)[1]))
-    assert killed and len(stub.requests) <= len(ITEMS) + 1  # what was in flight at that moment is asked again
+    assert (
+        killed and len(stub.requests) <= len(ITEMS) + 1
+    )  # what was in flight at that moment is asked again
 
 
 @machines
-def test_all_workers_share_one_budget(cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path) -> None:
+def test_all_workers_share_one_budget(
+    cluster: Machines, stub: StubServer, keyed: None, tmp_path: Path
+) -> None:
     with pytest.raises(BudgetExceeded, match="max_calls"):
         judged(by_ray(cluster, tmp_path, max_calls=5, workers=2), hosted(stub), tmp_path)
     assert len(stub.requests) == spent(tmp_path)[0] == 5
-    right(judged(LocalEngine(cache=False), hosted(stub), tmp_path))  # goes on with what the workers did
+    right(
+        judged(LocalEngine(cache=False), hosted(stub), tmp_path)
+    )  # goes on with what the workers did
     assert stub.texts() == dict.fromkeys((item.text for item in ITEMS), 1)
 
 
@@ -118,14 +135,23 @@ def test_a_ledger_that_cannot_be_written_halts_the_desk() -> None:
     asyncio.run(_Workers._listen(workers))
     halt.assert_awaited_once_with(Fault("StorageError", "no space left"))
     assert (engine.budget.calls, engine.budget.usd, workers._window) == (3, 0.5, 16)
-    assert [call.args for call in news.await_args_list] == [(0,), (3,)]  # the desk hears what the ledger has
+    assert [call.args for call in news.await_args_list] == [
+        (0,),
+        (3,),
+    ]  # the desk hears what the ledger has
 
 
 @machines
-def test_other_code_on_a_machine_is_refused(cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is asked, with both versions; here the two differ in the moment at which they are looked at."""
+def test_other_code_on_a_machine_is_refused(
+    cluster: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is asked, with both versions; here the two differ in the moment at which they
+    are looked at."""
     monkeypatch.setattr(platform, "python_version", lambda: "3.9.1")
-    there, here = r"there is undogmatic .* on Python 3\.1\d", r"here is undogmatic .* on Python 3\.9"
+    there, here = (
+        r"there is undogmatic .* on Python 3\.1\d",
+        r"here is undogmatic .* on Python 3\.9",
+    )
     with pytest.raises(ConfigError, match=f"{there}, and {here}.*Install the same"):
         judged(by_ray(cluster, tmp_path), Recipe(compose_config(["model=patterns"])), tmp_path)
 
@@ -146,7 +172,11 @@ def test_an_address_without_a_cluster_is_named(address: str, said: str, tmp_path
 
 def test_a_server_that_is_no_cluster_is_told_at_once(stub: StubServer, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is there .what answers there is not Ray"):
-        judged(RayEngine(stub.url.removeprefix("http://")), Recipe(compose_config(["model=patterns"])), tmp_path)
+        judged(
+            RayEngine(stub.url.removeprefix("http://")),
+            Recipe(compose_config(["model=patterns"])),
+            tmp_path,
+        )
 
 
 def test_a_search_is_refused_before_anything_is_judged() -> None:
@@ -172,7 +202,9 @@ def test_workers_are_shared_out_by_processors(
     assert _shares(machines, workers, threads) == expected
 
 
-def test_the_desk_lets_a_call_go_when_it_is_noted_and_forgets_those_of_a_worker_that_ended() -> None:
+def test_the_desk_lets_a_call_go_when_it_is_noted_and_forgets_those_of_a_worker_that_ended() -> (
+    None
+):
     async def told() -> None:
         desk = Desk((3, None), (0, 0.0), (None, None, None))
         first = asyncio.ensure_future(desk.leave(1, "server"))
@@ -210,20 +242,36 @@ def test_an_answer_without_a_price_waits_for_no_further_call() -> None:
 
 @machines
 def test_ray_is_started_here_and_leaves_nothing(tmp_path: Path) -> None:
-    """The whole command, without a cluster: the scores of engine=local, no process, no folder of a session."""
-    lines = (json.dumps({"id": f"t{n}", "text": f"O Tema {n} não se aplica ao caso."}) for n in range(30))
+    """The whole command, without a cluster: the scores of engine=local, no process, no folder of a
+    session."""
+    lines = (
+        json.dumps({"id": f"t{n}", "text": f"O Tema {n} não se aplica ao caso."}) for n in range(30)
+    )
     (tmp_path / "texts.jsonl").write_text("\n".join(lines), encoding="utf-8")
     words = ["model=patterns", "dataset=texts", f"dataset.path={tmp_path}/texts.jsonl"]
     items = TextsDataset(f"{tmp_path}/texts.jsonl").load()
     here = judged(LocalEngine(), Recipe(compose_config(words)), tmp_path / "here", items)
-    command = [sys.executable, "-m", "undogmatic.run", *words, "analysis=none", "tracking=none", "engine=ray"]
+    command = [
+        sys.executable,
+        "-m",
+        "undogmatic.run",
+        *words,
+        "analysis=none",
+        "tracking=none",
+        "engine=ray",
+    ]
     command.append("engine.workers=1")
     environment = {**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(Path(__file__).parents[2])}
     command.append(f"hydra.run.dir={tmp_path}/there")
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
     said = process.communicate()[1]
     assert process.returncode == 0 and "on 1 machine" in said, said
-    there = {judgment.item_id: judgment for judgment in read_records(tmp_path / "there" / "judgments.jsonl", Judgment)}
+    there = {
+        judgment.item_id: judgment
+        for judgment in read_records(tmp_path / "there" / "judgments.jsonl", Judgment)
+    }
     assert [there[own.item_id].outcome for own in here] == [own.outcome for own in here]
     assert len(here) == len(there) == 30
     assert not list(Path("/tmp").glob(f"undogmatic-ray-{process.pid}-*"))

@@ -1,4 +1,5 @@
-"""Several judges and criteria in one run: journal, long table, files and report, and what reads them afterwards."""
+"""Several judges and criteria in one run: journal, long table, files and report, and what reads
+them afterwards."""
 
 import csv
 import json
@@ -37,7 +38,12 @@ LABELLED = [
 
 
 def run(
-    folder: Path, judges: list[Any] | None, *overrides: str, rows: Any = ROWS, reads: str = "none", **changed: Any
+    folder: Path,
+    judges: list[Any] | None,
+    *overrides: str,
+    rows: Any = ROWS,
+    reads: str = "none",
+    **changed: Any,
 ) -> float | None:
     """A run over texts, with the files that Hydra leaves."""
     put(Path("texts.jsonl"), rows)
@@ -52,35 +58,56 @@ labelled = partial(run, rows=LABELLED, reads="labelled")
 def test_one_judge_of_the_list_is_the_short_form(tmp_path: Path) -> None:
     run(tmp_path / "short", None)
     run(tmp_path / "list", ["score"])
-    short, listed = (json.loads((tmp_path / name / "run.json").read_text()) for name in ("short", "list"))
+    short, listed = (
+        json.loads((tmp_path / name / "run.json").read_text()) for name in ("short", "list")
+    )
     assert short["identity"] == listed["identity"]
-    assert list(table(tmp_path / "list" / "scores.csv")[0]) == list(table(tmp_path / "short" / "scores.csv")[0])
+    assert list(table(tmp_path / "list" / "scores.csv")[0]) == list(
+        table(tmp_path / "short" / "scores.csv")[0]
+    )
 
 
 def test_judges_of_one_name_are_told_apart_everywhere() -> None:
     run(OUT, ["score", {"judge": "score"}], "run.repeats=2")
     rows = table(OUT / "scores.csv")
     assert list(rows[0])[:3] == ["item_id", "judge", "criterion"]
-    assert [(r["item_id"], r["judge"]) for r in rows] == [(i, j) for i in "abc" for j in ("score", "score-2")]
+    assert [(r["item_id"], r["judge"]) for r in rows] == [
+        (i, j) for i in "abc" for j in ("score", "score-2")
+    ]
     assert all(one["score"] == two["score"] for one, two in zip(rows[::2], rows[1::2], strict=True))
     assert len(rows_in(OUT / JOURNAL)) == metrics(OUT)["judged"] == 12
     assert metrics(OUT)["score.none.mean"] == metrics(OUT)["score-2.none.mean"]
-    headings = [line for line in (OUT / "report.md").read_text(encoding="utf-8").splitlines() if line[:2] == "##"]
+    headings = [
+        line
+        for line in (OUT / "report.md").read_text(encoding="utf-8").splitlines()
+        if line[:2] == "##"
+    ]
     assert len([line for line in headings if line.endswith((": score", ": score-2"))]) == 2
     assert len(list((OUT / "figures").iterdir())) == 2
 
 
 def cells(name: str, column: str) -> dict[tuple[str, str, str], str]:
     """A column of a table by item, judge and criterion."""
-    return {(row["item_id"], row["judge"], row["criterion"]): row[column] for row in table(OUT / f"{name}.csv")}
+    return {
+        (row["item_id"], row["judge"], row["criterion"]): row[column]
+        for row in table(OUT / f"{name}.csv")
+    }
 
 
-def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_it_belongs() -> None:
+def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_it_belongs() -> (
+    None
+):
     run(OUT, ["score", TRAITS])
-    scores, errors, labels = cells("scores", "score"), cells("scores", "error"), cells("labels", "label")
+    scores, errors, labels = (
+        cells("scores", "score"),
+        cells("scores", "error"),
+        cells("labels", "label"),
+    )
     assert len(scores) == 9
     assert [float(scores["a", "traits", criterion]) for criterion in ("length", "calm")] == [6, 99]
-    failed = [errors[item, "traits", criterion] for item in "bc" for criterion in ("length", "calm")]
+    failed = [
+        errors[item, "traits", criterion] for item in "bc" for criterion in ("length", "calm")
+    ]
     assert failed == ["", "unparseable", "refusal", "refusal"]
     kept = [line for line in rows_in(OUT / JOURNAL) if line["judge"] == "traits"]
     assert all((line["cost"]["seconds"] > 0) == (line["criterion"] == "length") for line in kept)
@@ -91,7 +118,9 @@ def test_a_judge_of_several_criteria_notes_its_cost_once_and_each_failure_where_
     assert numbers["traits.calm.none.mean"] == 99
     assert "score.none.mean" in numbers
     assert "no calm in it" in (OUT / "report.md").read_text(encoding="utf-8")
-    assert run(OUT, ["score", TRAITS], analysis={"_target_": "tests.engine.parts.Whole"}) == 3.0, "it reads all at once"
+    assert run(OUT, ["score", TRAITS], analysis={"_target_": "tests.engine.parts.Whole"}) == 3.0, (
+        "it reads all at once"
+    )
 
 
 def test_an_item_is_settled_when_all_its_criteria_are() -> None:
@@ -102,7 +131,10 @@ def test_an_item_is_settled_when_all_its_criteria_are() -> None:
     whole, cut = (json.loads(kept[n])["item_id"] for n in (0, 2))
     TraitsJudge.asked.clear()
     run(OUT, [TRAITS])
-    assert dict(TraitsJudge.asked) == {each: 1 for each in "abc" if each != whole} and cut in TraitsJudge.asked
+    assert (
+        dict(TraitsJudge.asked) == {each: 1 for each in "abc" if each != whole}
+        and cut in TraitsJudge.asked
+    )
     assert list(cells("scores", "score").items()) == list(before.items())
 
 
@@ -113,13 +145,18 @@ def built(*judges: str) -> Parts:
 def test_an_empty_list_of_judges_is_refused_and_a_judge_is_checked_at_its_place() -> None:
     with pytest.raises(ConfigError, match=r"`judges` is \[\]; name at least one"):
         built("judges=[]")
-    with pytest.raises(ConfigError, match=r"`judges\[1\].judge` is 'scroe', which is not in conf/judge/"):
+    with pytest.raises(
+        ConfigError, match=r"`judges\[1\].judge` is 'scroe', which is not in conf/judge/"
+    ):
         built("judges=[score,scroe]")
 
 
 def test_each_judge_says_where_its_judgments_come_from() -> None:
     one, two = built("judges=[score,{judge: score, model: tfidf}]").judges
-    assert (one.provenance.model, two.provenance.model) == ("patterns-2", two.judge.readouts()[0].model.name)
+    assert (one.provenance.model, two.provenance.model) == (
+        "patterns-2",
+        two.judge.readouts()[0].model.name,
+    )
     assert one.provenance == built().provenance
     assert two.provenance.config_hash != one.provenance.config_hash
 
@@ -133,7 +170,12 @@ def test_a_sweep_compares_the_judges_of_its_jobs_like_jobs(tmp_path: Path) -> No
     assert judges == [(0, "score"), (0, "score-2"), (1, "score")]
     assert len(result.agreement) == 3
     same = result.comparisons[result.comparisons["difference"] == 0]
-    assert set(same["measure"]) == {"score", "absolute_error", "spearman", "pearson"}  # the judge that both jobs have
+    assert set(same["measure"]) == {
+        "score",
+        "absolute_error",
+        "spearman",
+        "pearson",
+    }  # the judge that both jobs have
     assert same["p"].isna().all()
     headlines = result.jobs.set_index(["number", "judge"])["headline"]
     assert headlines[0, "score"] == headlines[1, "score"] != headlines[0, "score-2"]
@@ -146,7 +188,10 @@ def test_a_sweep_does_not_compare_scores_for_different_criteria(tmp_path: Path) 
     assert result.verdicts == 4
     said = " ".join(map(Words("en", result.texts, strict=True).say, result.findings))
     assert "different rubrics or criteria (length, calm) are not compared" in said
-    pairs = {(row.left.split(".")[-1], row.right.split(".")[-1]) for row in result.comparisons.itertuples()}
+    pairs = {
+        (row.left.split(".")[-1], row.right.split(".")[-1])
+        for row in result.comparisons.itertuples()
+    }
     assert pairs == {("length", "length"), ("calm", "calm")}
     judged = result.jobs[["criterion", "judged"]].to_numpy().tolist()
     assert judged == [["length", N], ["length", N], ["calm", N], ["calm", N]]
@@ -157,7 +202,9 @@ def test_other_runs_give_the_scores_of_the_judge_and_criterion_that_ask(tmp_path
     labelled(tmp_path / "again", ["score", TFIDF], "analysis.against=[both]", reads="reliability")
     found = metrics(tmp_path / "again")
     assert found["score.reliability.alpha"] == found["score-2.reliability.alpha"] == 1
-    with pytest.raises(DataError, match=r"several scores per item \(score on overall, score-2 on overall\)"):
+    with pytest.raises(
+        DataError, match=r"several scores per item \(score on overall, score-2 on overall\)"
+    ):
         members: dict[str, Any] = {"judge": "panel", "members": ["score"]}
         labelled(tmp_path / "refused", [members], "analysis.against=[both]", reads="reliability")
     labelled(tmp_path / "score", None)
@@ -170,11 +217,18 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
     panel = {"judge": "panel", "aggregate": "weighted", "members": [TFIDF, "score"]}
     labelled(tmp_path / "panel", [panel | {"history": ["both", "both"]}])
     members = rows_in(tmp_path / "panel" / "judgments.jsonl")[0]["outcome"]["details"]
-    errors = [metrics(tmp_path / "both")[f"{name}.labelled.rmse"] ** 2 for name in ("score-2", "score")]
+    errors = [
+        metrics(tmp_path / "both")[f"{name}.labelled.rmse"] ** 2 for name in ("score-2", "score")
+    ]
     share = 1 / errors[0] / (1 / errors[0] + 1 / errors[1])
     assert f"x{share:.4f}" in members["members"].split(",")[0]
-    nested = panel | {"members": [{"judge": "panel", "members": ["score"]}, "score"], "history": ["both"] * 2}
-    with pytest.raises(ConfigError, match=r"a run by another judge than judge.members\[0\]: .*, nor "):
+    nested = panel | {
+        "members": [{"judge": "panel", "members": ["score"]}, "score"],
+        "history": ["both"] * 2,
+    }
+    with pytest.raises(
+        ConfigError, match=r"a run by another judge than judge.members\[0\]: .*, nor "
+    ):
         labelled(tmp_path / "none", [nested])
 
 
@@ -185,7 +239,13 @@ def test_a_flag_of_any_judge_puts_an_item_into_the_queue_once(tmp_path: Path) ->
     for line in judged:
         outcome, n = line["outcome"], int(line["item_id"][1:])
         if line["judge"] == "score":  # the same for all: it does not tell them apart
-            outcome |= {"confidence": 50.0, "doubt": None, "interval": None, "review": n == 3, "uncertainty": None}
+            outcome |= {
+                "confidence": 50.0,
+                "doubt": None,
+                "interval": None,
+                "review": n == 3,
+                "uncertainty": None,
+            }
         else:
             outcome |= {"doubt": n / N, "review": n in (3, 7), "uncertainty": None}
     put(journal, judged)
@@ -195,7 +255,9 @@ def test_a_flag_of_any_judge_puts_an_item_into_the_queue_once(tmp_path: Path) ->
     assert [(row["item_id"], row["judge"]) for row in rows] == [("t7", "score-2"), ("t3", "score")]
     assert rows[1]["uncertainty_value"] == 3 / N
     with Path("queue.csv").open(encoding="utf-8-sig") as file:
-        assert [row["uncertainty_by"] for row in csv.DictReader(file)] == ["procedure of score-2"] * 2
+        assert [row["uncertainty_by"] for row in csv.DictReader(file)] == [
+            "procedure of score-2"
+        ] * 2
     Path("filled.csv").write_text("item_id,label,labeller\nt7,50,ana\n", encoding="utf-8")
     assert "1 label added" in import_labels("both", "filled.csv")
 
@@ -210,12 +272,18 @@ def test_the_report_tells_judges_apart(tmp_path: Path) -> None:
     assert shown and all(", score" in line.split(":")[0] for line in shown)
 
 
-def test_mlflow_gets_each_judges_own_reason_and_no_wordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_gets_each_judges_own_reason_and_no_wordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     logged: list[Any] = []
-    monkeypatch.setattr("undogmatic.tracking.NoTracker.log", lambda _, finished: logged.append(finished))
+    monkeypatch.setattr(
+        "undogmatic.tracking.NoTracker.log", lambda _, finished: logged.append(finished)
+    )
     labelled(tmp_path / "both", ["score", TFIDF], "judge=debate", "prompt=anchored_pt")
     rows = tracker.table(logged[0])
-    reasons = {(j.item_id, j.judge): getattr(j.outcome, "rationale", None) for j in logged[0].judgments}
+    reasons = {
+        (j.item_id, j.judge): getattr(j.outcome, "rationale", None) for j in logged[0].judgments
+    }
     assert rows["judge"].tolist() == ["score", "score-2"] * N
     keys = zip(rows["item_id"], rows["judge"], strict=True)
     assert [reasons[key] for key in keys] == rows["rationale"].tolist()
@@ -224,7 +292,12 @@ def test_mlflow_gets_each_judges_own_reason_and_no_wordings(tmp_path: Path, monk
 
 
 def test_the_items_that_a_step_made_can_be_reviewed(tmp_path: Path) -> None:
-    labelled(tmp_path / "made", ["score", TFIDF], "steps=[{_target_: tests.engine.parts.Halve}]", reads="none")
+    labelled(
+        tmp_path / "made",
+        ["score", TFIDF],
+        "steps=[{_target_: tests.engine.parts.Halve}]",
+        reads="none",
+    )
     told = export("made", "queue", everything=True)
     assert f"{2 * N} of {2 * N} judged items" in told
     rows = rows_in(Path("queue.jsonl"))

@@ -1,4 +1,5 @@
-"""Steps that make items from items: from a config to scores, with failures, resumption, one budget and laziness."""
+"""Steps that make items from items: from a config to scores, with failures, resumption, one budget
+and laziness."""
 
 import asyncio
 import functools
@@ -33,7 +34,9 @@ SCORES, MADE = OUT / "scores.csv", OUT / "steps" / "halve.jsonl"
 def config(*steps: Any, overrides: Sequence[str] = (), texts: str = "abc") -> dict[str, Any]:
     """A composed config over these TEXTS with these steps, given as a user's YAML would."""
     put(Path("texts.jsonl"), [{"id": name, "text": TEXTS[name]} for name in texts])
-    return compose_config([*OVER_TEXTS, "analysis=none", "engine.concurrency=2", *overrides]) | {"steps": list(steps)}
+    return compose_config([*OVER_TEXTS, "analysis=none", "engine.concurrency=2", *overrides]) | {
+        "steps": list(steps)
+    }
 
 
 def ran(*steps: Any, **changed: Any) -> list[dict[str, str]]:
@@ -110,13 +113,17 @@ def test_items_are_made_once_however_often_they_are_judged() -> None:
     assert set(Halve.asked.values()) == {1}
     judged = [(line["repeat"], line["item_id"]) for line in rows_in(OUT / JOURNAL)]
     assert sorted(judged) == [(n, name) for n in range(3) for name in ("a.0", "a.1", "b.0", "b.1")]
-    assert [n for n, _ in judged] == sorted(n for n, _ in judged)  # a run that is stopped has its first repeat
+    assert [n for n, _ in judged] == sorted(
+        n for n, _ in judged
+    )  # a run that is stopped has its first repeat
 
 
 def test_items_of_one_id_and_what_is_no_step_are_refused_by_name() -> None:
     with pytest.raises(DataError, match="step 'clash' made an item 'same' of"):
         ran({"_target_": "tests.engine.parts.Clash"})
-    with pytest.raises(ConfigError, match=r"`steps\[0\]._target_` is .* it is no undogmatic.engine.step.Step"):
+    with pytest.raises(
+        ConfigError, match=r"`steps\[0\]._target_` is .* it is no undogmatic.engine.step.Step"
+    ):
         Recipe(config({"_target_": "undogmatic.constructs.shame.patterns.PatternsModel"})).build()
 
 
@@ -131,7 +138,9 @@ def test_items_are_taken_as_there_is_room_for_them() -> None:
     async def first(count: int) -> list[Any]:
         recipe = Recipe(config(HALVE))
         journals, found = Journals(None, recipe.build().steps), []
-        async with aclosing(LocalEngine(concurrency=3, cache=False).stream(recipe, endless(), journals)) as records:
+        async with aclosing(
+            LocalEngine(concurrency=3, cache=False).stream(recipe, endless(), journals)
+        ) as records:
             async for record in records:
                 found.append(record)
                 assert len(taken) <= len(found) + 4

@@ -1,8 +1,9 @@
-"""Judges of known worth: what each says of texts of which it may know the condition and the surface.
+"""Judges of known worth: what each says of texts of which it may know the condition and the
+surface.
 
-`FAKES` are without merit and must not be believed; `GOOD` are honest, at three strengths. Those that read the text
-alone are `undogmatic.models.fake.KINDS`, which users can run as well (`model=fake`); here they are joined by those that
-need to know what they are tested on.
+`FAKES` are without merit and must not be believed; `GOOD` are honest, at three strengths. Those
+that read the text alone are `undogmatic.models.fake.KINDS`, which users can run as well
+(`model=fake`); here they are joined by those that need to know what they are tested on.
 """
 
 import asyncio
@@ -21,7 +22,8 @@ Scores = list[float | FailureKind]
 Judge = Callable[[Sequence[Item], np.random.Generator], Scores]
 
 EXPRESSIONS = {
-    name: Expressions.model_validate(node) for name, node in plain("model", "fake", "model")["expressions"].items()
+    name: Expressions.model_validate(node)
+    for name, node in plain("model", "fake", "model")["expressions"].items()
 }
 HIGH = ("imitation", "authority_only")
 
@@ -73,7 +75,8 @@ def _in_steps(judge: Judge, step: float = 25.0) -> Judge:
 
 
 def _at_the_margin_in_steps(items: Sequence[Item], draw: np.random.Generator) -> Scores:
-    """A true difference of exactly ten points: one step of 25 in two pairs of five, and else a tie."""
+    """A true difference of exactly ten points: one step of 25 in two pairs of five, and else a
+    tie."""
     return _scale(50 + 25 * is_high(items) * (draw.uniform(size=len(items)) < 0.4))
 
 
@@ -84,15 +87,22 @@ def _mostly_ties(items: Sequence[Item], draw: np.random.Generator) -> Scores:
 
 def _refusing_what_is_wrong(items: Sequence[Item], draw: np.random.Generator) -> Scores:
     """A coin that says nothing of a pair that it would order wrongly."""
-    told = list(zip(items, draw.uniform(0, 100, len(items)), is_high(items).astype(bool), strict=True))
+    told = list(
+        zip(items, draw.uniform(0, 100, len(items)), is_high(items).astype(bool), strict=True)
+    )
     by_pair = {item.pair: score for item, score, wanted in told if wanted}
-    return ["refusal" if not wanted and score >= by_pair[item.pair] else float(score) for item, score, wanted in told]
+    return [
+        "refusal" if not wanted and score >= by_pair[item.pair] else float(score)
+        for item, score, wanted in told
+    ]
 
 
 def _sum(first: str, second: str) -> Judge:
     def judge(items: Sequence[Item], draw: np.random.Generator) -> Scores:
         parts = [SURFACES[name] for name in (first, second)]
-        values = [sum((part.of(item.text) - part.usual) / part.spread for part in parts) for item in items]
+        values = [
+            sum((part.of(item.text) - part.usual) / part.spread for part in parts) for item in items
+        ]
         return _scale(50 + 20 * np.array(values))
 
     return judge
@@ -112,7 +122,10 @@ def _saturated(items: Sequence[Item], draw: np.random.Generator) -> Scores:
 
 FAKES: dict[str, Judge] = {
     **{name: _model(name) for name in (*KINDS, *EXPRESSIONS)},
-    **{f"{name}_reversed": _model(name, reverse=True) for name in ("length", "capitals", "citations", "connectives")},
+    **{
+        f"{name}_reversed": _model(name, reverse=True)
+        for name in ("length", "capitals", "citations", "connectives")
+    },
     "a_tenth_of_a_point": _good(0.1, 0.01),
     "two_points": _good(2.3, 1.0),
     "at_the_margin": _good(10.0, 5.0),
@@ -124,7 +137,10 @@ FAKES: dict[str, Judge] = {
     "mostly_length": _mostly_length,
     "at_the_margin_in_steps": _at_the_margin_in_steps,
     "mostly_ties": _mostly_ties,
-    **{f"{name}_in_steps": _in_steps(_model(name)) for name in ("random", "length", "capitals", "citations")},
+    **{
+        f"{name}_in_steps": _in_steps(_model(name))
+        for name in ("random", "length", "capitals", "citations")
+    },
     "mostly_length_in_steps": _in_steps(_mostly_length),
 }
 

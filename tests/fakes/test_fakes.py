@@ -1,4 +1,5 @@
-"""Good judges are believed, copies are no evidence, fakes are found out, and the list of them is whole."""
+"""Good judges are believed, copies are no evidence, fakes are found out, and the list of them is
+whole."""
 
 import numpy as np
 import pytest
@@ -38,13 +39,21 @@ def test_on_theses_whose_surface_gives_them_away_not_even_good_judges_are_believ
 def test_the_ruling_alone_is_that_of_the_whole_analysis(name: str) -> None:
     items = made_up(24, seed=3, apart=1.5)
     (alone,) = on_items([name], items, seed=24)
-    assert verdict_of(items, (FAKES | GOOD)[name](items, np.random.default_rng((24, len(items))))).standing == alone
+    assert (
+        verdict_of(
+            items, (FAKES | GOOD)[name](items, np.random.default_rng((24, len(items))))
+        ).standing
+        == alone
+    )
 
 
 def test_eight_pairs_copied_are_eight_pairs() -> None:
     few = made_up(8, seed=5)
     copies = [(item, f" {copy}") for copy in range(8) for item in few]
-    items = [item.model_copy(update={"id": item.id + end, "pair": f"{item.pair}{end}"}) for item, end in copies]
+    items = [
+        item.model_copy(update={"id": item.id + end, "pair": f"{item.pair}{end}"})
+        for item, end in copies
+    ]
     draw = np.random.default_rng(0)
     score = {item.text: float(draw.uniform(0, 100)) for item in few}
     result = verdict_of(items, [score[item.text] for item in items])
@@ -60,4 +69,7 @@ def test_there_are_forty_and_the_experiment_has_all_that_read_the_text_alone() -
 
 @pytest.mark.parametrize("kind", arranged.KINDS)
 def test_a_judge_that_reads_one_arrangement_is_not_believed(kind: str) -> None:
-    assert {arranged.verdict(kind, 46, seed) for seed in range(2)} <= {"surface_as_good", "surface_explains"}
+    assert {arranged.verdict(kind, 46, seed) for seed in range(2)} <= {
+        "surface_as_good",
+        "surface_explains",
+    }

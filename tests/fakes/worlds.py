@@ -14,7 +14,9 @@ from undogmatic.constructs.shame.curated import CuratedDataset, Part
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult
 
-WORDS = [f"{a}{b}{c}" for a in "bcdlmnprst" for b in "aeiou" for c in ("", "m", "ra", "to", "dade", "r")]
+WORDS = [
+    f"{a}{b}{c}" for a in "bcdlmnprst" for b in "aeiou" for c in ("", "m", "ra", "to", "dade", "r")
+]
 
 
 def shipped(part: Part, n: int | None = None) -> list[Item]:
@@ -25,8 +27,8 @@ def shipped(part: Part, n: int | None = None) -> list[Item]:
 
 
 def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
-    """Pairs of texts of random words; with `apart` above 0 the treatment is longer by so many standard deviations, with
-    more capitals and commas."""
+    """Pairs of texts of random words; with `apart` above 0 the treatment is longer by so many
+    standard deviations, with more capitals and commas."""
     draw = np.random.default_rng(seed)
     vocabulary, letters = np.array(WORDS), np.array(list(string.ascii_lowercase))
     items = []
@@ -46,10 +48,16 @@ def made_up(n: int, seed: int, apart: float = 0.0) -> list[Item]:
 
 def judged(items: Sequence[Item], said: Scores) -> LongTable:
     """The table of these scores, with a margin of 10 points."""
-    refused = {score: Failure(reason=score, message="no") for score in said if isinstance(score, str)}
-    outcomes = [refused[score] if isinstance(score, str) else Verdict(score=score) for score in said]
+    refused = {
+        score: Failure(reason=score, message="no") for score in said if isinstance(score, str)
+    }
+    outcomes = [
+        refused[score] if isinstance(score, str) else Verdict(score=score) for score in said
+    ]
     judgments = [
-        Judgment(item_id=item.id, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=ORIGIN)
+        Judgment(
+            item_id=item.id, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=ORIGIN
+        )
         for item, outcome in zip(items, outcomes, strict=True)
     ]
     return LongTable(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))

@@ -1,4 +1,5 @@
-"""`undogmatic distill` and `fit=student`, on runs of the models that need no model file; the embeddings are fakes."""
+"""`undogmatic distill` and `fit=student`, on runs of the models that need no model file; the
+embeddings are fakes."""
 
 import json
 from dataclasses import replace
@@ -23,7 +24,13 @@ from undogmatic.records.marks import text_marks
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import RunFolder
 
-COMMON = ("model=patterns", "tracking=none", "dataset=curated_development", "run.limit=60", "analysis=labelled")
+COMMON = (
+    "model=patterns",
+    "tracking=none",
+    "dataset=curated_development",
+    "run.limit=60",
+    "analysis=labelled",
+)
 
 
 def made(folder: Path, *words: str) -> Path:
@@ -54,7 +61,9 @@ def test_a_run_is_distilled_into_a_student_that_judges_the_next_run(
     )
     about = Student.load(out, cache=False).about
     assert about.intervals_of == "people" and about.n == 60 and about.rubric == "shame"
-    judged = RunFolder.open(str(made(tmp_path / "again", "model=distilled", f"model.path={out}")), "RUN")
+    judged = RunFolder.open(
+        str(made(tmp_path / "again", "model=distilled", f"model.path={out}")), "RUN"
+    )
     verdicts = [judgment.outcome for judgment in judged.judgments]
     assert all(verdict.interval[0] <= verdict.score <= verdict.interval[1] for verdict in verdicts)
     assert np.ptp([verdict.score for verdict in verdicts]) > 0
@@ -66,7 +75,11 @@ def test_a_run_with_a_fit_holds_its_student_and_reports_it(tmp_path: Path) -> No
     folder = made(tmp_path / "run", "fit=student", "embeddings=e5", "report.language=pt")
     assert Student.load(folder / "student.safetensors", cache=False).about.n == 60
     figures = json.loads((folder / "metrics.json").read_text())
-    assert {"student.teacher_spearman", "student.teacher_spearman_low", "student.coverage"} <= figures.keys()
+    assert {
+        "student.teacher_spearman",
+        "student.teacher_spearman_low",
+        "student.coverage",
+    } <= figures.keys()
     page = (folder / "report.html").read_text()
     assert "Um aluno foi ajustado a 60 textos" in page and "Onde o aluno difere" in page
 
@@ -84,7 +97,9 @@ def test_equal_scores_are_spread_without_changing_their_order_or_middle() -> Non
 
 def test_a_student_of_a_teacher_with_five_grades_tells_apart_what_its_regression_does() -> None:
     grades = lesson(120)
-    student = fit_student(replace(grades, scores=np.round(grades.scores / 25) * 25), E5Embeddings(), {}).student
+    student = fit_student(
+        replace(grades, scores=np.round(grades.scores / 25) * 25), E5Embeddings(), {}
+    ).student
     assert student.about.folding is not None
     read = list(map(student.about.folding.read, grades.texts))
     raw = student.regression.raw(student.embeddings.vectors(read).astype(np.float64))
@@ -95,15 +110,27 @@ def test_a_student_of_a_teacher_with_five_grades_tells_apart_what_its_regression
     )
 
 
-def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_texts(capsys: Capture) -> None:
+def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_texts(
+    capsys: Capture,
+) -> None:
     fit = fit_student(lesson(labelled=80), E5Embeddings(), {})
     result = report(fit, np.random.default_rng(0))
     for language in ("en", "pt"):
         words = Words(language, result.texts, "points", strict=True)
         assert all(words.say(finding) for finding in result.findings)
-        assert all(words.metric(name) for name in result.metrics if not name.endswith(("_low", "_high")))
-    assert result.metrics["student.teacher_spearman"] == pytest.approx(fit.student.about.figures["teacher.spearman"])
-    assert set(result.tables["agreement"]["judge"]) == {"student", "teacher", "surface", "imitates", "tfidf"}
+        assert all(
+            words.metric(name) for name in result.metrics if not name.endswith(("_low", "_high"))
+        )
+    assert result.metrics["student.teacher_spearman"] == pytest.approx(
+        fit.student.about.figures["teacher.spearman"]
+    )
+    assert set(result.tables["agreement"]["judge"]) == {
+        "student",
+        "teacher",
+        "surface",
+        "imitates",
+        "tfidf",
+    }
     first, second = (finding.key for finding in result.findings[:2])
     assert first in ("student.people_better", "student.people_no_better")
     assert second in ("student.teacher_better", "student.teacher_no_better")
@@ -116,18 +143,42 @@ def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_text
 
 @pytest.mark.parametrize(
     ("labels", "teacher", "key"),
-    [(0.47, 0.6, "better"), (0.47, 0.72, "no_better"), (0.72, 0.47, "no_better"), (np.nan, np.nan, "better")],
+    [
+        (0.47, 0.6, "better"),
+        (0.47, 0.72, "no_better"),
+        (0.72, 0.47, "no_better"),
+        (np.nan, np.nan, "better"),
+    ],
 )
-def test_a_student_is_compared_with_the_better_of_two_word_counters(labels: float, teacher: float, key: str) -> None:
-    rows = [{"judge": "student", "n": 150, "spearman": 0.74, "spearman_interval": (0.65, 0.82), "mae": 20.0,
-             "mae_interval": (18.0, 22.0)}, {"judge": "teacher", "spearman": 0.8, "mae": 19.0},
-            {"judge": "surface", "spearman": labels}, {"judge": "imitates", "spearman": teacher}]  # fmt: skip
+def test_a_student_is_compared_with_the_better_of_two_word_counters(
+    labels: float, teacher: float, key: str
+) -> None:
+    rows = [
+        {
+            "judge": "student",
+            "n": 150,
+            "spearman": 0.74,
+            "spearman_interval": (0.65, 0.82),
+            "mae": 20.0,
+            "mae_interval": (18.0, 22.0),
+        },
+        {"judge": "teacher", "spearman": 0.8, "mae": 19.0},
+        {"judge": "surface", "spearman": labels},
+        {"judge": "imitates", "spearman": teacher},
+    ]
     assert _against("people", rows)["people"].key == f"student.people_{key}"
 
 
 def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Path) -> None:
     taught = lesson()
-    table = pd.DataFrame({"id": range(90), "text": taught.texts, "judge_score": taught.scores, "human": taught.scores})
+    table = pd.DataFrame(
+        {
+            "id": range(90),
+            "text": taught.texts,
+            "judge_score": taught.scores,
+            "human": taught.scores,
+        }
+    )
     table.to_csv(tmp_path / "verdicts.csv", index=False)
     distil(
         [str(tmp_path / "verdicts.csv")],
@@ -136,10 +187,23 @@ def test_a_table_of_verdicts_is_a_teacher_and_its_text_counts_once(tmp_path: Pat
         None,
         "overall",
     )
-    assert Student.load(tmp_path / "s.safetensors", cache=False).about.figures["teacher.spearman"] > 0.9
-    table.assign(judge_score=table["judge_score"] * 3).drop(columns="human").to_csv(tmp_path / "wide.csv", index=False)
-    with pytest.raises(DataError, match=r"wide.csv: the verdict \d+ is of another rubric; rubric=shame runs from 0"):
-        distil([str(tmp_path / "wide.csv")], tmp_path / "w.safetensors", ["tracking=none"], None, "overall")
+    assert (
+        Student.load(tmp_path / "s.safetensors", cache=False).about.figures["teacher.spearman"]
+        > 0.9
+    )
+    table.assign(judge_score=table["judge_score"] * 3).drop(columns="human").to_csv(
+        tmp_path / "wide.csv", index=False
+    )
+    with pytest.raises(
+        DataError, match=r"wide.csv: the verdict \d+ is of another rubric; rubric=shame runs from 0"
+    ):
+        distil(
+            [str(tmp_path / "wide.csv")],
+            tmp_path / "w.safetensors",
+            ["tracking=none"],
+            None,
+            "overall",
+        )
     twice = together([taught, lesson()], None)
     assert len(twice.texts) == 90 and twice.scores.tolist() == taught.scores.tolist()
 
@@ -156,7 +220,11 @@ def test_what_cannot_be_distilled_is_said_in_one_message(run: Path, tmp_path: Pa
         (few, [], r"scored 10 different texts; a student needs at least 50"),
         (silent, [], r"a run without a single score"),
         (tmp_path / "nothing", [], r"RUN is .*nothing', which is not a folder"),
-        (run, ["rubric=trait/verbosity"], r"judged by the rubric 'shame', and a student is wanted for 'verbosity'"),
+        (
+            run,
+            ["rubric=trait/verbosity"],
+            r"judged by the rubric 'shame', and a student is wanted for 'verbosity'",
+        ),
         (run, ["embeddings=hub", "embeddings.path=x"], r"sentence-transformers|cannot be loaded"),
     ):
         with pytest.raises((ConfigError, DataError), match=message):

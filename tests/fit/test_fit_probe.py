@@ -29,7 +29,13 @@ def data(n: int, seed: int = 0, noise: float = 8.0) -> tuple[np.ndarray, np.ndar
     """Twelve features, of which three carry the label."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, 12))
-    labels = 50 + 18 * features[:, 0] - 12 * features[:, 1] + 6 * features[:, 2] + noise * rng.normal(size=n)
+    labels = (
+        50
+        + 18 * features[:, 0]
+        - 12 * features[:, 1]
+        + 6 * features[:, 2]
+        + noise * rng.normal(size=n)
+    )
     return features, np.clip(labels, 0, 100)
 
 
@@ -43,7 +49,9 @@ def test_neither_the_scale_of_features_nor_a_monotone_change_of_the_labels_count
     features, labels = data(100)
     moved = features * np.linspace(0.5, 40, 12) + 7
     expected = fit_regression(features, labels).raw(features)
-    assert fit_regression(moved, labels).raw(moved) == pytest.approx(expected, abs=5e-3)  # half precision
+    assert fit_regression(moved, labels).raw(moved) == pytest.approx(
+        expected, abs=5e-3
+    )  # half precision
     assert fit_regression(features, labels**3).raw(features) == pytest.approx(expected)
 
 
@@ -100,7 +108,11 @@ def item(k: int, **fields: object) -> Item:
 def test_authors_are_left_out_one_at_a_time_from_three_on() -> None:
     three = [item(k, metadata={"author": f"w{k % 3}"}) for k in range(9)]
     codes, how, authors = fold_codes(three)
-    assert (list(codes), how, authors) == ([0, 1, 2] * 3, "one author left out at a time", ("w0", "w1", "w2"))
+    assert (list(codes), how, authors) == (
+        [0, 1, 2] * 3,
+        "one author left out at a time",
+        ("w0", "w1", "w2"),
+    )
     two = [item(k, pair=f"p{k // 2}", metadata={"author": f"w{k % 2}"}) for k in range(40)]
     codes, how, _ = fold_codes(two)
     assert how == "ten folds by group" and len(set(codes)) == 10
@@ -115,11 +127,16 @@ def test_authors_are_left_out_one_at_a_time_from_three_on() -> None:
     ("labels", "message"),
     [
         ([1.0] * 19, "19 labelled texts; a probe needs at least 20"),
-        ([5.0] * 29 + [101.0], r"the item '29' has the label 101\.0; the rubric 'toy' runs from 0 to 100"),
+        (
+            [5.0] * 29 + [101.0],
+            r"the item '29' has the label 101\.0; the rubric 'toy' runs from 0 to 100",
+        ),
         ([5.0] * 30, "all 30 labels are 5"),
     ],
 )
-def test_labels_that_cannot_be_fitted_are_refused(labels: list[float], message: str, rubric: Rubric) -> None:
+def test_labels_that_cannot_be_fitted_are_refused(
+    labels: list[float], message: str, rubric: Rubric
+) -> None:
     items = [item(k, label=label) for k, label in enumerate(labels)]
     with pytest.raises(DataError, match=message):
         fit_probe(np.zeros((len(items), 2)), items, rubric, {})
@@ -139,12 +156,18 @@ def test_the_command_refuses_before_it_reads_anything(tmp_path: Path) -> None:
 def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> None:
     from undogmatic.api import score_texts
 
-    good = "A multa não é devida porque o locatário avisou com trinta dias e foi transferido para a cidade {}."
+    good = (
+        "A multa não é devida porque o locatário avisou com trinta dias e foi transferido para a"
+        " cidade {}."
+    )
     bad = "É o que decidiu o Supremo no Tema {}, e ponto final."
     rows = [
-        {"text": (bad if k % 2 else good).format(k), "label": 95 - k % 5 if k % 2 else 5 + k % 5} for k in range(30)
+        {"text": (bad if k % 2 else good).format(k), "label": 95 - k % 5 if k % 2 else 5 + k % 5}
+        for k in range(30)
     ]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     out = tmp_path / "probe.safetensors"
     said = fit_from_config(str(tmp_path / "rows.jsonl"), out, ["engine.cache=false"])
     assert "30 labelled texts" in said and f"readout.path={out}" in said
@@ -152,14 +175,17 @@ def test_the_command_fits_a_probe_that_the_readout_can_use(tmp_path: Path) -> No
     texts = [good.format("Natal"), bad.format("Natal")]
     low, high = score_texts(texts, ["readout=probe", f"readout.path={out}"])
     assert low.score is not None and high.score is not None and low.score + 30 < high.score
-    again = score_texts(list(map(TYPED["upper case"], texts)), ["readout=probe", f"readout.path={out}"])
+    again = score_texts(
+        list(map(TYPED["upper case"], texts)), ["readout=probe", f"readout.path={out}"]
+    )
     assert [one.score for one in again] == [low.score, high.score]
 
 
 def test_a_probe_that_saw_copies_says_how_many(rubric: Rubric) -> None:
     features, labels = data(40)
     items = [
-        item(k, label=float(label)) for k, label in enumerate(np.interp(labels, (labels.min(), labels.max()), (0, 100)))
+        item(k, label=float(label))
+        for k, label in enumerate(np.interp(labels, (labels.min(), labels.max()), (0, 100)))
     ]
     about = {"model": "m", "model_sha256": "0", "views": (), "versions": {}}
     alone = fit_probe(features, items, rubric, about)
@@ -170,7 +196,8 @@ def test_a_probe_that_saw_copies_says_how_many(rubric: Rubric) -> None:
 
 
 def readings(n: int, seed: int = 0) -> tuple[list[Pieces], list[Pieces], list[np.ndarray]]:
-    """Texts of four pieces and copies with two more at the end, which lie elsewhere on one of five axes."""
+    """Texts of four pieces and copies with two more at the end, which lie elsewhere on one of five
+    axes."""
     rng = np.random.default_rng(seed)
     own = [Pieces(rng.integers(5, 20, 4), rng.normal(size=(4, 5))) for _ in range(n)]
     other = rng.normal(size=(n, 2, 5)) + np.array([0, 0, 6, 0, 0])
@@ -188,7 +215,10 @@ def test_a_sieve_finds_what_was_put_into_texts_it_has_not_seen() -> None:
     put = np.mean([sieve.weights(read)[-1] for read in new_copies])
     kept = np.mean([sieve.weights(read).mean() for read in new])
     assert put < 0.1 and kept > 0.7
-    moved = [np.abs(sieve.features(a) - sieve.features(b))[2] for a, b in zip(new, new_copies, strict=True)]
+    moved = [
+        np.abs(sieve.features(a) - sieve.features(b))[2]
+        for a, b in zip(new, new_copies, strict=True)
+    ]
     assert np.mean(moved) < 0.6  # all pieces alike: about 2
 
 
@@ -198,7 +228,9 @@ def test_sifting_twice_gives_the_same_bits_and_a_fold_is_sifted_without_itself()
     first, again = sift(own, copied, foreign, folds), sift(own, copied, foreign, folds)
     for a, b in zip([*first[0], *first[1:]], [*again[0], *again[1:]], strict=True):
         assert np.array_equal(a, b)
-    spoiled = [1 - share if fold == 0 else share for share, fold in zip(foreign, folds, strict=True)]
+    spoiled = [
+        1 - share if fold == 0 else share for share, fold in zip(foreign, folds, strict=True)
+    ]
     other = sift(own, copied, spoiled, folds)
     assert np.array_equal(other[2][folds == 0], first[2][folds == 0])
     assert not np.array_equal(other[2][folds == 1], first[2][folds == 1])
@@ -208,17 +240,27 @@ def test_what_was_put_into_a_copy_is_found_by_comparing() -> None:
     text = "O fiador responde só pelo prazo que assinou. Não anuiu ao resto, e por isso está livre."
     passage = "Choveu a manhã inteira na cidade porque uma frente fria chegou do sul."
     assert put_in(text, text).max() == 0
-    for copy in (f"{passage}\n{text}", f"{text}\n{passage}", text.replace(" Não", f"\n{passage}\nNão")):
+    for copy in (
+        f"{passage}\n{text}",
+        f"{text}\n{passage}",
+        text.replace(" Não", f"\n{passage}\nNão"),
+    ):
         found = put_in(text, copy)
         pieces = cut(copy)
         assert len(found) == len(pieces)
-        assert {piece.strip() in passage for piece, share in zip(pieces, found, strict=True) if share > 0.9} == {True}
+        assert {
+            piece.strip() in passage
+            for piece, share in zip(pieces, found, strict=True)
+            if share > 0.9
+        } == {True}
         assert found @ [len(piece) for piece in pieces] == pytest.approx(len(passage), abs=2)
 
 
 def test_pieces_are_clauses_that_join_to_the_text_and_end_with_the_line() -> None:
     text = (
-        "Nota: 3\nO fiador responde, em regra, só pelo prazo que assinou; não anuiu ao resto.\n\n" + "x" * 150 + " fim"
+        "Nota: 3\nO fiador responde, em regra, só pelo prazo que assinou; não anuiu ao resto.\n\n"
+        + "x" * 150
+        + " fim"
     )
     found = cut(text)
     assert "".join(found) == text and max(map(len, found)) <= 62

@@ -1,5 +1,6 @@
-"""Values that a well-meaning program does not expect, good values with one thing in them replaced by such a one, and
-what a door owes: items that every later file takes, or one message that names the file."""
+"""Values that a well-meaning program does not expect, good values with one thing in them replaced
+by such a one, and what a door owes: items that every later file takes, or one message that names
+the file."""
 
 import contextlib
 import copy
@@ -22,7 +23,14 @@ from undogmatic.safety import files
 from undogmatic.safety.outside import json_value
 
 NESTED = 60
-ODD_TEXTS = [*" \0 =1+1 \u202e { null NaN 1e999 -".split(" "), "\ud800", "a\udfffb", " ", "x" * 5000, "\n\n"]
+ODD_TEXTS = [
+    *" \0 =1+1 \u202e { null NaN 1e999 -".split(" "),
+    "\ud800",
+    "a\udfffb",
+    " ",
+    "x" * 5000,
+    "\n\n",
+]
 LARGE = [1e308, -1e308, 5e-324, 10**400, -(10**4200), 2**63, 2**64]
 ODD_NUMBERS = [True, -1, 0, *LARGE, *map(float, ("nan", "inf", "-inf"))]
 
@@ -54,10 +62,14 @@ def texts(most: int) -> st.SearchStrategy[bytes]:
 
 def lines(rows: Iterable[Any], as_they_are: bool = False) -> bytes:
     """JSON Lines, as ASCII or with all characters as they are."""
-    return "\n".join(json.dumps(row, ensure_ascii=not as_they_are) for row in rows).encode("utf-8", "surrogatepass")
+    return "\n".join(json.dumps(row, ensure_ascii=not as_they_are) for row in rows).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
-def sheet(rows: Iterable[Iterable[str]], encoding: str = "utf-8", end: str = "\r\n", mark: str = ",") -> bytes:
+def sheet(
+    rows: Iterable[Iterable[str]], encoding: str = "utf-8", end: str = "\r\n", mark: str = ","
+) -> bytes:
     """Rows as CSV."""
     text = io.StringIO(newline="")
     csv.writer(text, delimiter=mark, lineterminator=end).writerows(rows)
@@ -71,7 +83,8 @@ def pieces(tokens: Iterable[Any], most: int | None = None) -> st.SearchStrategy[
 
 
 def reading(name: str) -> Callable[[bytes], None]:
-    """Enters the door of a dataset's file: what is read can be written everywhere, or one message names the file."""
+    """Enters the door of a dataset's file: what is read can be written everywhere, or one message
+    names the file."""
 
     def enter(case: bytes) -> None:
         Path(name).write_bytes(case)
@@ -94,8 +107,12 @@ def spoiled(
     values: st.SearchStrategy[Any] | None = None,
     keys: st.SearchStrategy[Any] | None = None,
 ) -> Any:
-    """`good` with up to `most` of its nodes replaced by `values` (anything), left out, or put beside themselves."""
-    values, keys = odd() if values is None else values, st.text(max_size=8) if keys is None else keys
+    """`good` with up to `most` of its nodes replaced by `values` (anything), left out, or put
+    beside themselves."""
+    values, keys = (
+        odd() if values is None else values,
+        (st.text(max_size=8) if keys is None else keys),
+    )
     found = copy.deepcopy(good)
     for _ in range(draw(st.integers(1, most))):
         nodes = list(places(found))
@@ -119,7 +136,13 @@ def spoiled(
 
 def places(value: Any) -> Any:
     """Every node inside: what holds it, and its key there."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, part in list(inside):
         yield value, key
         yield from places(part)
@@ -138,15 +161,19 @@ LONGEST_MESSAGE = 2000
 
 @contextlib.contextmanager
 def one_message(places: Sequence[Path | str] = (), lines: int = 8) -> Iterator[None]:
-    """What fails inside fails with an error of ours and a status of its own, in a short paragraph that names one of the
-    places."""
+    """What fails inside fails with an error of ours and a status of its own, in a short paragraph
+    that names one of the places."""
     try:
         yield
     except Exception as error:
         assert isinstance(error, UndogmaticError), f"{type(error).__name__}: {error}"
         message = str(error)
         assert error.exit_status in (2, 3), (error.exit_status, message)
-        assert message.strip() and len(message) < LONGEST_MESSAGE and len(message.splitlines()) <= lines, message[:3000]
+        assert (
+            message.strip()
+            and len(message) < LONGEST_MESSAGE
+            and len(message.splitlines()) <= lines
+        ), message[:3000]
         assert "Traceback" not in message, message
         assert not places or any(str(place) in message for place in places), message
         message.encode("utf-8", "strict")
@@ -171,7 +198,11 @@ def writable(items: Sequence[Item]) -> None:
         json.dumps(item.form(), ensure_ascii=False, allow_nan=False).encode("utf-8")
         assert len(item.id) <= 1000 and item.id.isprintable() >= item.id.isascii()
         float("nan" if item.label is None else item.label)
-    frame = pd.DataFrame({"item_id": [i.id for i in items], "text": [i.text for i in items], "n": range(len(items))})
-    back = pd.read_csv(io.StringIO(files.csv(frame), newline=""), dtype="str", keep_default_na=False)
+    frame = pd.DataFrame(
+        {"item_id": [i.id for i in items], "text": [i.text for i in items], "n": range(len(items))}
+    )
+    back = pd.read_csv(
+        io.StringIO(files.csv(frame), newline=""), dtype="str", keep_default_na=False
+    )
     assert [files.as_written(cell) for cell in back["item_id"]] == [item.id for item in items]
     assert [files.as_written(cell) for cell in back["text"]] == [item.text for item in items]

@@ -16,7 +16,12 @@ from undogmatic.errors import UnparseableAnswer
 from undogmatic.models import calls
 from undogmatic.models.calls import Gateway, Reply, ReplyCache
 
-GOOD = {"data": {"choices": [{"message": {"content": "x"}}]}, "input_tokens": 3, "output_tokens": 2, "usd": 0.5}
+GOOD = {
+    "data": {"choices": [{"message": {"content": "x"}}]},
+    "input_tokens": 3,
+    "output_tokens": 2,
+    "usd": 0.5,
+}
 FRESH = Reply({"choices": []}, 1, 1, 0.25)
 _numbers = itertools.count()
 
@@ -41,12 +46,15 @@ EXAMPLES = [
 
 
 def strategy() -> st.SearchStrategy[Row]:
-    found = st.one_of(spoiled(GOOD).map(written), odd().map(written), st.binary(max_size=40), st.integers(-9, 9))
+    found = st.one_of(
+        spoiled(GOOD).map(written), odd().map(written), st.binary(max_size=40), st.integers(-9, 9)
+    )
     return st.builds(Row, found, st.booleans())
 
 
 def enter(case: Row) -> None:
-    """The reply of the row where it is a good one, else that of a call, which then stands in the row."""
+    """The reply of the row where it is a good one, else that of a call, which then stands in the
+    row."""
     database, cache = _open()
     gateway, request, sent = Gateway(cache, retries=0), {"n": next(_numbers)}, []
 
@@ -66,7 +74,9 @@ def enter(case: Row) -> None:
         key = database.execute("SELECT key FROM replies ORDER BY rowid DESC LIMIT 1").fetchone()[0]
         kind = "TEXT" if case.text else "BLOB"
         value = case.reply if isinstance(case.reply, int) else sqlite3.Binary(case.reply)
-        database.execute(f"UPDATE replies SET reply = CAST(? AS {kind}) WHERE key = ?", (value, key))
+        database.execute(
+            f"UPDATE replies SET reply = CAST(? AS {kind}) WHERE key = ?", (value, key)
+        )
         found = call()
         assert len(sent) in (1, 2)
         assert found == FRESH or len(sent) == 1

@@ -10,7 +10,20 @@ from tests.fuzzing.jsonl import odd
 from undogmatic.constructs.faithfulness.cases import CasesDataset
 
 COLUMNS = ("case", "document", "reference", "split", "system", "model", "text", "metadata", "x")
-NAMES = ("A", "A/b", "a.md", "b.txt", "../a.md", ".", "~", "~nobody/a.md", "/dev/zero", "a.md\n", "\0", "x" * 3000)
+NAMES = (
+    "A",
+    "A/b",
+    "a.md",
+    "b.txt",
+    "../a.md",
+    ".",
+    "~",
+    "~nobody/a.md",
+    "/dev/zero",
+    "a.md\n",
+    "\0",
+    "x" * 3000,
+)
 
 
 class Case(NamedTuple):
@@ -23,13 +36,16 @@ class Case(NamedTuple):
 def strategy() -> st.SearchStrategy[Case]:
     cells = st.sampled_from(NAMES) | odd
     row = st.dictionaries(st.sampled_from(COLUMNS) | st.text(max_size=5), cells, max_size=6)
-    filled = row.map(lambda found: {"case": "A", "text": "t", "reference": "r", "document": "a.md"} | found)
+    filled = row.map(
+        lambda found: {"case": "A", "text": "t", "reference": "r", "document": "a.md"} | found
+    )
     table = st.lists(filled | row, min_size=1, max_size=4)
     return st.builds(Case, st.booleans(), table.map(lines) | st.binary(max_size=100))
 
 
 def enter(case: Case) -> None:
-    """The table is read: items that can be written everywhere, or one message with file and line."""
+    """The table is read: items that can be written everywhere, or one message with file and
+    line."""
     Path("a.md").write_text("The document.", encoding="utf-8")
     Path("b.txt").write_text("The reference.", encoding="utf-8")
     path, other = Path("fuzzed.jsonl"), Path("good.jsonl")
@@ -55,7 +71,13 @@ EXAMPLES: list[Case] = [
     Case(False, _lines({"case": "A", "document": "~nobody/a.md", "reference": "\0.txt"})),
     Case(False, _lines({"case": "A", "document": "a.md", "reference": "r\nb.txt", "split": [1]})),
     Case(False, _lines({"case": "x" * 1001, "document": "a.md", "reference": "r"})),
-    Case(True, _lines({"case": "A", "system": "b/c", "text": "t"}, {"case": "A", "model": "c", "text": "\ud800"})),
+    Case(
+        True,
+        _lines(
+            {"case": "A", "system": "b/c", "text": "t"},
+            {"case": "A", "model": "c", "text": "\ud800"},
+        ),
+    ),
     Case(True, _lines({"case": "A", "system": "a\nb", "text": "t"})),
     Case(True, _lines({"case": "A", "text": "t", "document_sha256": 1, "case ": {"a": [1e300]}})),
     Case(True, _lines({"case": "A", "text": ["t"]}, {"case": "b", "text": "\0"})),

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """The file `.env` of the working directory: a value, none, or one message."""
 
 import contextlib
@@ -16,8 +15,32 @@ NAME = "A_KEY_OF_NOBODY"
 
 def strategy() -> st.SearchStrategy[bytes | None]:
     parts = st.sampled_from(
-        [NAME, "OTHER", "=", "export ", '"', "'", "\n", "\r\n", "\r", "#", " ", "\\", "$", "${X}", "sk-123456789", "é", "\0", "\ufeff", "`", "\x0c", "\u2028", ";", ":"]
-    )  # fmt: skip
+        [
+            NAME,
+            "OTHER",
+            "=",
+            "export ",
+            '"',
+            "'",
+            "\n",
+            "\r\n",
+            "\r",
+            "#",
+            " ",
+            "\\",
+            "$",
+            "${X}",
+            "sk-123456789",
+            "é",
+            "\0",
+            "\ufeff",
+            "`",
+            "\x0c",
+            "\u2028",
+            ";",
+            ":",
+        ]
+    )
     lines = st.lists(parts, max_size=30).map(lambda found: "".join(found).encode())
     named = lines.map(lambda rest: NAME.encode() + b"=" + rest)
     return st.one_of(st.binary(max_size=200), lines, named)
@@ -39,8 +62,26 @@ def enter(content: bytes | None) -> None:
 
 
 EXAMPLES: list[bytes | None] = [
-    None, b"", NAME.encode(), f"{NAME}=".encode(), f"export {NAME}=sk-1".encode(), f"{NAME}='sk".encode(), f'{NAME}="sk\nX=1\n'.encode(), f"{NAME}=sk".encode("utf-16"),
-    f"{NAME}=\xe9".encode("latin-1"), f"{NAME}=a\0b".encode(), b"\xef\xbb\xbf" + f"{NAME}=sk-1".encode(), b"x" * 10_000_000, f"{NAME}=".encode() + b"y" * 900_000,
-    b"A=1\n" * 100_000, f"{NAME} = sk".encode(), f"{NAME}=${{{NAME}}}".encode(), b"=\n" * 1000, b"'" * 5000, b'"\n' * 5000, b"\\" * 5000,
-    f"{NAME}=sk\n{NAME}='".encode(), f"set -a\n{NAME}=sk\n".encode(),
-]  # fmt: skip
+    None,
+    b"",
+    NAME.encode(),
+    f"{NAME}=".encode(),
+    f"export {NAME}=sk-1".encode(),
+    f"{NAME}='sk".encode(),
+    f'{NAME}="sk\nX=1\n'.encode(),
+    f"{NAME}=sk".encode("utf-16"),
+    f"{NAME}=\xe9".encode("latin-1"),
+    f"{NAME}=a\0b".encode(),
+    b"\xef\xbb\xbf" + f"{NAME}=sk-1".encode(),
+    b"x" * 10_000_000,
+    f"{NAME}=".encode() + b"y" * 900_000,
+    b"A=1\n" * 100_000,
+    f"{NAME} = sk".encode(),
+    f"{NAME}=${{{NAME}}}".encode(),
+    b"=\n" * 1000,
+    b"'" * 5000,
+    b'"\n' * 5000,
+    b"\\" * 5000,
+    f"{NAME}=sk\n{NAME}='".encode(),
+    f"set -a\n{NAME}=sk\n".encode(),
+]

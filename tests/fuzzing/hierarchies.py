@@ -1,4 +1,5 @@
-"""The door of predicted hierarchies: what a model answered, in any form, up to the metrics and the item."""
+"""The door of predicted hierarchies: what a model answered, in any form, up to the metrics and the
+item."""
 
 import json
 from pathlib import Path
@@ -18,7 +19,11 @@ COUNT = 60
 GOOD = {
     "name": "All Events",
     "children": [
-        {"name": "Singlets", "is_critical": True, "children": [{"name": "Live cells", "children": [{"name": "CD3+"}]}]},
+        {
+            "name": "Singlets",
+            "is_critical": True,
+            "children": [{"name": "Live cells", "children": [{"name": "CD3+"}]}],
+        },
         {"name": "Time", "children": []},
     ],
 }
@@ -39,17 +44,28 @@ def strategy() -> st.SearchStrategy[Any]:
 
 
 def enter(case: Any) -> None:
-    """A hierarchy within its bounds whose metrics lie on 0-1, or one reason; and an item of a file, or one message."""
+    """A hierarchy within its bounds whose metrics lie on 0-1, or one reason; and an item of a file,
+    or one message."""
     with watched():
         try:
             found = parse(case)
         except Malformed as error:
-            assert error.defect in get_args(Defect) and str(error).startswith(error.defect) and len(str(error)) < 1000
+            assert (
+                error.defect in get_args(Defect)
+                and str(error).startswith(error.defect)
+                and len(str(error)) < 1000
+            )
         else:
-            assert depth(found) <= hierarchy.MOST_LEVELS and len(names(found)) <= hierarchy.MOST_GATES
+            assert (
+                depth(found) <= hierarchy.MOST_LEVELS and len(names(found)) <= hierarchy.MOST_GATES
+            )
             measured = metrics(found, TRUTH, PANEL)
             assert all(value is None or 0 <= value <= 1 for value in measured[:7])
-            odd_names = [name for name in names(found) if len(name.split()) > 12 or name != name.strip(" *`_#-")]
+            odd_names = [
+                name
+                for name in names(found)
+                if len(name.split()) > 12 or name != name.strip(" *`_#-")
+            ]
             if found.children and not odd_names:
                 assert outline(found).count("\n") + 1 == len(names(found))
     _through_a_file(case)
@@ -72,7 +88,11 @@ def _through_a_file(case: Any) -> None:
         except DataError as error:
             assert "predictions.jsonl:1" in str(error)
             raise
-        assert ("prediction" in item.inputs) is ("automatic_f1" in item.metadata) is ("defect" not in item.metadata)
+        assert (
+            ("prediction" in item.inputs)
+            is ("automatic_f1" in item.metadata)
+            is ("defect" not in item.metadata)
+        )
 
 
 EXAMPLES = [

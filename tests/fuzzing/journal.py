@@ -1,4 +1,5 @@
-"""The door of a run's own lines: journal and ledger as they lie on the disk when a run is read or resumed."""
+"""The door of a run's own lines: journal and ledger as they lie on the disk when a run is read or
+resumed."""
 
 from typing import Any
 
@@ -11,12 +12,32 @@ from undogmatic.engine.journal import Journal, Ledger
 from undogmatic.records.records import Judgment, Made
 from undogmatic.runs.index import read_records
 
-PROVENANCE = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
-CALL = {"model": "m", "request": {"messages": [{"role": "user"}]}, "reply": {"choices": [1]}, "usd": 0.1, "attempts": 2}
-VERDICT = {"kind": "verdict", "score": 1.5, "interval": [1, 2], "details": {"a": 1.0}, "rationale": "why"}
+PROVENANCE = dict.fromkeys(
+    ("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x"
+)
+CALL = {
+    "model": "m",
+    "request": {"messages": [{"role": "user"}]},
+    "reply": {"choices": [1]},
+    "usd": 0.1,
+    "attempts": 2,
+}
+VERDICT = {
+    "kind": "verdict",
+    "score": 1.5,
+    "interval": [1, 2],
+    "details": {"a": 1.0},
+    "rationale": "why",
+}
 FAILURE = {"kind": "failure", "reason": "transport", "message": "gone"}
 GOOD: list[dict[str, Any]] = [
-    {"item_id": "a", "judge": "score", "outcome": outcome, "cost": {"calls": 1, "usd": 0.5}, "provenance": PROVENANCE}
+    {
+        "item_id": "a",
+        "judge": "score",
+        "outcome": outcome,
+        "cost": {"calls": 1, "usd": 0.5},
+        "provenance": PROVENANCE,
+    }
     | {"calls": [CALL]}
     for outcome in (VERDICT, FAILURE)
 ]
@@ -38,9 +59,16 @@ EXAMPLES: list[bytes] = [
 
 def strategy() -> st.SearchStrategy[bytes]:
     good = st.sampled_from([*GOOD, *SPENT])
-    line = st.one_of(good.map(written), good.flatmap(spoiled).map(written), odd().map(written), st.binary(max_size=30))
+    line = st.one_of(
+        good.map(written),
+        good.flatmap(spoiled).map(written),
+        odd().map(written),
+        st.binary(max_size=30),
+    )
     ends = st.sampled_from([b"\n", b"\r\n", b"\n\n", b""])
-    return st.lists(st.tuples(line, ends), min_size=1, max_size=4).map(lambda pairs: b"".join(a + b for a, b in pairs))
+    return st.lists(st.tuples(line, ends), min_size=1, max_size=4).map(
+        lambda pairs: b"".join(a + b for a, b in pairs)
+    )
 
 
 def enter(case: bytes) -> None:

@@ -10,7 +10,8 @@ from tests.fuzzing._values import lines, reading
 COLUMNS = "id text label labels condition pair inputs parent maker metadata label.a.b x".split()
 TOKENS = (
     *(json.dumps(name) for name in COLUMNS),
-    *'{ } [ ] : , " \\ null true NaN -Infinity 1e400 7 0.5 "7" {} [] "=1+1" "../x" "\\ud800" "\\u0000" "a\\nb"'.split(),
+    *'{ } [ ] : , " \\ null true NaN -Infinity 1e400 7 0.5 "7" {} [] "=1+1" "../x" "\\ud800"'
+    ' "\\u0000" "a\\nb"'.split(),
     *(" ", "\n", "\r", "1" * 400, '{"text": "a"}'),
 )
 odd = values.odd() | st.sampled_from(["'=1", "-5", "nan", "1_0", "a\rb", {}, []])
@@ -26,10 +27,14 @@ def strategy() -> st.SearchStrategy[bytes]:
 
 enter = reading("fuzzed.jsonl")
 _ROWS = (
-    r'"text": "a\u0000b"|"text": "\ud800"|"text": "a", "x": {"\ud800": 1}|"text": "a", "label": 1e400|'
-    '"text": "a", "label": NaN|"text": "a", "labels": [1], "label": 2|"text": "a", "labels": [1], "label.a": 2|'
-    '"text": "a", "labels": {"overall": [1]}, "label": 2|"text": "a", "inputs": [1]|"text": "a", "text": "b"|'
-    r'"id": "", "text": "a"|"id": null, "text": "a"|"id": true, "text": "a"|"id": "a\nb", "text": "a"'
+    r'"text": "a\u0000b"|"text": "\ud800"|"text": "a", "x": {"\ud800": 1}|"text": "a", "label":'
+    r" 1e400|"
+    '"text": "a", "label": NaN|"text": "a", "labels": [1], "label": 2|"text": "a", "labels": [1],'
+    ' "label.a": 2|'
+    '"text": "a", "labels": {"overall": [1]}, "label": 2|"text": "a", "inputs": [1]|"text": "a",'
+    ' "text": "b"|'
+    r'"id": "", "text": "a"|"id": null, "text": "a"|"id": true, "text": "a"|"id": "a\nb",'
+    r' "text": "a"'
 )
 EXAMPLES: list[bytes] = [
     *(f"{{{row}}}".encode() for row in _ROWS.split("|")),

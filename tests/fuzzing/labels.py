@@ -23,15 +23,29 @@ def strategy() -> st.SearchStrategy[Case]:
         return ".csv", sheet([COLUMNS, *cells], encoding, mark=mark)
 
     ids = st.sampled_from([*ITEMS, "''=1+1", "nobody", "", "x" * 5000])
-    cells = st.sampled_from(["", "7", "7,5", "1e400", "nan", "'5", "true", "-1", "0.5", "a\rb"]) | st.text(max_size=6)
-    row = st.fixed_dictionaries({"item_id": ids, "label": cells}, optional={name: cells for name in COLUMNS[2:]})
-    tables = st.builds(table, st.lists(row, max_size=4), st.sampled_from(ENCODINGS), st.sampled_from(",,;\t"))
-    objects = st.fixed_dictionaries({"item_id": ids | odd, "label": odd}, optional={name: odd for name in COLUMNS[2:]})
+    cells = st.sampled_from(
+        ["", "7", "7,5", "1e400", "nan", "'5", "true", "-1", "0.5", "a\rb"]
+    ) | st.text(max_size=6)
+    row = st.fixed_dictionaries(
+        {"item_id": ids, "label": cells}, optional={name: cells for name in COLUMNS[2:]}
+    )
+    tables = st.builds(
+        table, st.lists(row, max_size=4), st.sampled_from(ENCODINGS), st.sampled_from(",,;\t")
+    )
+    objects = st.fixed_dictionaries(
+        {"item_id": ids | odd, "label": odd}, optional={name: odd for name in COLUMNS[2:]}
+    )
     written = st.lists(objects, max_size=4).map(lambda rows: (".jsonl", lines(rows)))
     raw = st.tuples(st.sampled_from([".csv", ".jsonl"]), st.binary(max_size=200))
-    scales = st.none() | st.sampled_from(["0-10", "10-0", "0-" + "9" * 400, "a", "0--5", "-5--1"]) | st.text(max_size=5)
+    scales = (
+        st.none()
+        | st.sampled_from(["0-10", "10-0", "0-" + "9" * 400, "a", "0--5", "-5--1"])
+        | st.text(max_size=5)
+    )
     names = st.none() | st.sampled_from(["ana", "", "=x", "a\nb", "\ud800", "x" * 3000])
-    return st.builds(lambda file, scale, who: (*file, scale, who), tables | tables | written | raw, scales, names)
+    return st.builds(
+        lambda file, scale, who: (*file, scale, who), tables | tables | written | raw, scales, names
+    )
 
 
 def enter(case: Case) -> None:
@@ -48,7 +62,9 @@ def enter(case: Case) -> None:
         with one_message([path], lines=20):
             source, rows, _ = labels.read_sheet(str(path))
             options = {"scale": ends, "labeller": labeller, "revise": False}
-            checked = labels.check(str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options)
+            checked = labels.check(
+                str(source), rows, items=ITEMS, rubric=RUBRIC, before=[], **options
+            )
     if checked is None:
         return
     labels.append(folder, checked.new)
@@ -74,10 +90,16 @@ EXAMPLES: list[Case] = [
     *((".csv", _csv("a,50,"), None, name) for name in ("\ud800", "x" * 5000)),
     (".csv", _csv("=1+1,1,q", "'=1+1,2,q", "''=1+1,99,q", "'a,3,"), "0-100", None),
     *((".csv", _csv(row), None, None) for row in _LONG),
-    *((".csv", content, None, None) for content in (b"", _csv("a,50,", "a,60,"), b"item_id,label\na,5\0\n")),
+    *(
+        (".csv", content, None, None)
+        for content in (b"", _csv("a,50,", "a,60,"), b"item_id,label\na,5\0\n")
+    ),
     (".csv", "item_id,label\né,5\n".encode("latin-1"), None, None),
     (".csv", "item_id,label\na,5\n".encode("utf-16"), None, None),
     *((".jsonl", b'{"item_id": "a", "label": ' + label, None, None) for label in _LABELS),
     *((".jsonl", b'{"item_id": "a", "label": 5, ' + more, None, None) for more in _MORE),
-    *((".jsonl", content, None, None) for content in (b'{"item_id": ["a"], "label": {"b": 1}}', b"\x80\x04\x95")),
+    *(
+        (".jsonl", content, None, None)
+        for content in (b'{"item_id": ["a"], "label": {"b": 1}}', b"\x80\x04\x95")
+    ),
 ]

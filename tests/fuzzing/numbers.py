@@ -1,5 +1,5 @@
-# ruff: noqa: E501
-"""Every number and text of every shipped option, set to what means nothing: built, or one message that names the key."""
+"""Every number and text of every shipped option, set to what means nothing: built, or one message
+that names the key."""
 
 import copy
 import functools
@@ -20,9 +20,43 @@ from undogmatic.safety.paths import conf_folder
 GROUPS = "rubric prompt model readout judge dataset analysis engine tracking".split()
 BASE = ["model=gpt", "prompt=minimal_en", "readout=structured", "tracking=none", "analysis=none"]
 VALUES: list[Any] = [
-    float("nan"), float("inf"), float("-inf"), -1, 0, 1, 2, -0.5, 1e308, 1e-320, 10**9, 10**12, 10**18, 2**63, 10**400, "x", "", "nan", "1e400", None, [], [None], {},
-    {"a": 1}, True, "a\0b", "a\nb", "\ud800", "x" * 100_001, "../../../x", "/dev/null", "${nowhere}", "{0}", ["a"] * 2001, [1e308, 1e308], {1: 1},
-]  # fmt: skip
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    -1,
+    0,
+    1,
+    2,
+    -0.5,
+    1e308,
+    1e-320,
+    10**9,
+    10**12,
+    10**18,
+    2**63,
+    10**400,
+    "x",
+    "",
+    "nan",
+    "1e400",
+    None,
+    [],
+    [None],
+    {},
+    {"a": 1},
+    True,
+    "a\0b",
+    "a\nb",
+    "\ud800",
+    "x" * 100_001,
+    "../../../x",
+    "/dev/null",
+    "${nowhere}",
+    "{0}",
+    ["a"] * 2001,
+    [1e308, 1e308],
+    {1: 1},
+]
 
 
 class Case(NamedTuple):
@@ -59,7 +93,9 @@ def _composed(choice: str) -> dict[str, Any]:
     """The base with another option in one group, whose required values are given."""
     group, _, name = choice.partition("=")
     if "defaults" in _file(choice):  # of several files
-        node = compose_config([*(word for word in BASE if not word.startswith("analysis=")), choice])[group]
+        node = compose_config(
+            [*(word for word in BASE if not word.startswith("analysis=")), choice]
+        )[group]
     else:
         node = named(group, name, group, _base())
     for key, value in node.items():
@@ -70,23 +106,36 @@ def _composed(choice: str) -> dict[str, Any]:
 
 def _file(choice: str) -> dict[str, Any]:
     group, _, name = choice.partition("=")
-    found: dict[str, Any] = yaml.safe_load((conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = yaml.safe_load(
+        (conf_folder() / group / f"{name}.yaml").read_text(encoding="utf-8")
+    )
     return found
 
 
 @functools.cache
 def _keys() -> list[tuple[str, tuple[str, ...]]]:
     found = []
-    choices = [f"{group}={path.stem}" for group in GROUPS for path in sorted((conf_folder() / group).glob("*.yaml"))]
+    choices = [
+        f"{group}={path.stem}"
+        for group in GROUPS
+        for path in sorted((conf_folder() / group).glob("*.yaml"))
+    ]
     for choice in choices:
         if choice == "model=env":
             continue
-        node = _file(choice) if choice != "analysis=suite" else {"ab": {"level": 0.95}, "costs": {"baseline": None}}
+        node = (
+            _file(choice)
+            if choice != "analysis=suite"
+            else {"ab": {"level": 0.95}, "costs": {"baseline": None}}
+        )
         keys = _leaves(node, (choice.partition("=")[0],))
         found += [(choice, key) for key in keys if "defaults" not in key]
     own = {"run": ["resume", "repeats", "limit", "name"], "report": ["language"]}
     found += [("judge=score", (section, key)) for section, keys in own.items() for key in keys]
-    return found + [("judge=score", (key,)) for key in ("seed", "judges", "steps", "report", "run", "model", "judge")]
+    return found + [
+        ("judge=score", (key,))
+        for key in ("seed", "judges", "steps", "report", "run", "model", "judge")
+    ]
 
 
 def _leaves(node: Any, key: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -104,4 +153,5 @@ EXAMPLES = [
     for n, (choice, key) in enumerate(_keys())
     for value in (VALUES if key[0] in _OWN else VALUES[n % 7 :: 7])
 ]
-"""Each number of each option with a few of the values in turn, and each of the program's own with all."""
+"""Each number of each option with a few of the values in turn, and each of the program's own with
+all."""

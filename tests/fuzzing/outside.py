@@ -16,7 +16,9 @@ EXAMPLES: list[bytes] = [
 
 
 def strategy() -> st.SearchStrategy[bytes]:
-    marks = pieces(['{"', '":', "[", "]", "}", ",", "- ", "a: ", "&a ", "*a", "\n", "\t", "!!", "|", "'"])
+    marks = pieces(
+        ['{"', '":', "[", "]", "}", ",", "- ", "a: ", "&a ", "*a", "\n", "\t", "!!", "|", "'"]
+    )
     return st.one_of(st.binary(max_size=60), odd().map(written), texts(40), marks)
 
 

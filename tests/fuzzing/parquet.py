@@ -28,7 +28,10 @@ KINDS: tuple[tuple[pyarrow.DataType, st.SearchStrategy[Any]], ...] = (
     (pyarrow.duration("ms"), st.integers(-(10**12), 10**12)),
     (pyarrow.decimal128(20, 4), st.decimals(-9999, 9999, places=2)),
     (pyarrow.list_(pyarrow.float64()), st.lists(st.floats(), max_size=3)),
-    (pyarrow.struct({"a": pyarrow.string(), "b": pyarrow.binary()}), st.just({"a": "x", "b": b"\xff"})),
+    (
+        pyarrow.struct({"a": pyarrow.string(), "b": pyarrow.binary()}),
+        st.just({"a": "x", "b": b"\xff"}),
+    ),
     (pyarrow.map_(pyarrow.string(), pyarrow.int32()), st.just([("k", 1)])),
     (pyarrow.dictionary(pyarrow.int8(), pyarrow.string()), st.sampled_from(["a", "b"])),
     (pyarrow.null(), st.none()),
@@ -59,7 +62,9 @@ def tables(draw: st.DrawFn) -> bytes:
 @functools.cache
 def whole() -> bytes:
     """A plain file, to be damaged."""
-    return bytes_of(pyarrow.table({"id": ["a", "b", "c"], "text": ["x", "y", "z" * 50], "label": [1, 2, None]}))
+    return bytes_of(
+        pyarrow.table({"id": ["a", "b", "c"], "text": ["x", "y", "z" * 50], "label": [1, 2, None]})
+    )
 
 
 @st.composite
@@ -74,7 +79,9 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 def strategy() -> st.SearchStrategy[bytes]:
-    return st.one_of(tables(), damaged(), st.binary(max_size=100).map(lambda raw: b"PAR1" + raw + b"PAR1"))
+    return st.one_of(
+        tables(), damaged(), st.binary(max_size=100).map(lambda raw: b"PAR1" + raw + b"PAR1")
+    )
 
 
 enter = reading("fuzzed.parquet")

@@ -1,7 +1,9 @@
-"""The door of answers: what a server sends, in each wire format and for each way of asking, down to the journal's line.
+"""The door of answers: what a server sends, in each wire format and for each way of asking, down to
+the journal's line.
 
-Good replies with any node replaced by anything, and bodies that are no JSON, go through the reading of bodies, the
-checks, the readout or judge style and the journal; and a second time through the cache.
+Good replies with any node replaced by anything, and bodies that are no JSON, go through the reading
+of bodies, the checks, the readout or judge style and the journal; and a second time through the
+cache.
 """
 
 import asyncio
@@ -33,7 +35,10 @@ WAYS = {
     "logprobs": ["model=gpt", "readout=logprobs"],
     "decision": ["model=decision"],
     "samples": ["model=gpt", "readout=samples", "readout.n=2"],
-    **{style: ["model=gpt", f"judge={style}"] for style in ("debate", "distributional", "red_blue", "single_pass")},
+    **{
+        style: ["model=gpt", f"judge={style}"]
+        for style in ("debate", "distributional", "red_blue", "single_pass")
+    },
     "devils_advocate": ["model=gpt", "judge=devils_advocate"],
     "levels": ["model=gpt", "readout=logprobs", "judge=debate"],
 }
@@ -112,21 +117,32 @@ def _answers(draw: st.DrawFn) -> Answer:
     way = draw(st.sampled_from(sorted(WAYS)))
     call = draw(st.integers(0, len(good(way)) - 1))
     reply = good(way)[call]
-    kind = draw(st.sampled_from(["reply", "reply", "reply", "content", "content", "text", "bytes", "status"]))
+    kind = draw(
+        st.sampled_from(
+            ["reply", "reply", "reply", "content", "content", "text", "bytes", "status"]
+        )
+    )
     status, headers = 200, {}
     if kind == "reply":
         body = written(draw(spoiled(reply)))
     elif kind == "content":
-        body = _with_content(reply, json.dumps(draw(spoiled(json.loads(_content(reply) or '{"a": 0}')))))
+        body = _with_content(
+            reply, json.dumps(draw(spoiled(json.loads(_content(reply) or '{"a": 0}'))))
+        )
     elif kind == "text":
         body = _with_content(reply, draw(st.text(max_size=40) | st.sampled_from(ODD_TEXTS)))
     elif kind == "bytes":
         body = draw(st.binary(max_size=60) | odd().map(written))
     else:
-        status = draw(st.integers(100, 999) | st.sampled_from([400, 401, 404, 413, 422, 429, 500, 503]))
+        status = draw(
+            st.integers(100, 999) | st.sampled_from([400, 401, 404, 413, 422, 429, 500, 503])
+        )
         odd_waits = ["1e999", "nan", "-1", "1e30", "Mon, 01 Jan 0001 00:00:00 +9999"]
         value = st.text(max_size=30) | st.sampled_from(odd_waits)
-        headers = {name: draw(value) for name in draw(st.sets(st.sampled_from(["Retry-After", "retry-after-ms"])))}
+        headers = {
+            name: draw(value)
+            for name in draw(st.sets(st.sampled_from(["Retry-After", "retry-after-ms"])))
+        }
         body = written(draw(odd() | spoiled(REFUSAL)))
     return Answer(way, body, status, headers, call, draw(st.booleans()))
 
@@ -153,7 +169,9 @@ def enter(case: Answer) -> None:
         again = judged(case.way, text, answer, Gateway(cache(), retries=0))
         _check(again)
         if calls == 1000:
-            assert [j.outcome for j in again] == [j.outcome for j in first], "the cache gives another judgment"
+            assert [j.outcome for j in again] == [j.outcome for j in first], (
+                "the cache gives another judgment"
+            )
 
 
 def _check(judgments: list[Judgment]) -> None:
@@ -184,15 +202,22 @@ def _content(reply: dict[str, Any]) -> str:
 def _with_content(reply: dict[str, Any], content: str) -> bytes:
     if "choices" in reply:
         first = reply["choices"][0]
-        return written(reply | {"choices": [first | {"message": first["message"] | {"content": content}}]})
-    return written(reply | {"content": [{"type": "text", "text": content}]} if "content" in reply else content)
+        return written(
+            reply | {"choices": [first | {"message": first["message"] | {"content": content}}]}
+        )
+    return written(
+        reply | {"content": [{"type": "text", "text": content}]} if "content" in reply else content
+    )
 
 
 EXAMPLES = [
     Answer("structured", b"[" * 100_000),
     Answer("structured", written({"choices": [{"message": {"content": "{}", "refusal": 7}}]})),
     Answer("structured", b'{"choices": [{"message": {"content": "\\ud800"}}]}'),
-    Answer("structured", _with_content({"choices": [{"message": {}}]}, '{"shame_score": ' + "9" * 5000 + "}")),
+    Answer(
+        "structured",
+        _with_content({"choices": [{"message": {}}]}, '{"shame_score": ' + "9" * 5000 + "}"),
+    ),
     Answer("structured", _with_content({"choices": [{"message": {}}]}, "```" + " " * 90_000 + "x")),
     Answer("openrouter", b'{"choices": [{"message": {"content": "x"}}], "usage": {"cost": NaN}}'),
     Answer("claude", written({"content": [{"type": "text", "text": 7}], "stop_reason": []})),

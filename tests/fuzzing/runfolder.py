@@ -1,7 +1,8 @@
-"""The door of run folders: damage in any of a run's files ends a command that reads it with one message, or not at all.
+"""The door of run folders: damage in any of a run's files ends a command that reads it with one
+message, or not at all.
 
-The folder is that of one small run, and of a sweep of which it is a job; each case damages one of its files and puts it
-through one of the commands that read run folders.
+The folder is that of one small run, and of a sweep of which it is a job; each case damages one of
+its files and puts it through one of the commands that read run folders.
 """
 
 import contextlib
@@ -23,17 +24,44 @@ from undogmatic.config.door import compose_config
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.command import tell
 
-WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
-CHOICES = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "texts", "analysis": "none"}
+WORDS = [
+    "model=patterns",
+    "dataset=texts",
+    "dataset.path=texts.jsonl",
+    "analysis=none",
+    "tracking=none",
+]
+CHOICES = {
+    "model": "patterns",
+    "prompt": "anchored_pt",
+    "judge": "score",
+    "dataset": "texts",
+    "analysis": "none",
+}
 FILES = (
-    "run.json judgments.jsonl scores.csv labels.csv metrics.json .hydra/config.yaml .hydra/overrides.yaml "
-    ".hydra/hydra.yaml mlflow.json sweep.json multirun.yaml error.txt steps/cut.jsonl"
+    "run.json judgments.jsonl scores.csv labels.csv metrics.json .hydra/config.yaml"
+    " .hydra/overrides.yaml .hydra/hydra.yaml mlflow.json sweep.json multirun.yaml error.txt"
+    " steps/cut.jsonl"
 ).split()
-VALUES = ("null", "true", "-1", "1e400", "NaN", '"x"', "[]", "[[1]]", "{}", '{"a": {"b": []}}', '"\\ud800"', "9" * 400)
+VALUES = (
+    "null",
+    "true",
+    "-1",
+    "1e400",
+    "NaN",
+    '"x"',
+    "[]",
+    "[[1]]",
+    "{}",
+    '{"a": {"b": []}}',
+    '"\\ud800"',
+    "9" * 400,
+)
 
 
 class Case(NamedTuple):
-    """What is done to which file, and which door it goes through; `at` is a share of the file's length."""
+    """What is done to which file, and which door it goes through; `at` is a share of the file's
+    length."""
 
     door: str
     file: str
@@ -65,7 +93,9 @@ EXAMPLES = [
     Case("export", ".hydra/config.yaml", "replace", 0, b"rubric: ${rubric}\n"),
     Case("export", ".hydra/hydra.yaml", "replace", 0, b"hydra: {runtime: 3}\n"),
     Case("export", "mlflow.json", "replace", 0, b"{}"),
-    Case("sweep", "sweep.json", "replace", 0, b'{"overrides": 3, "started": 1, "mlflow_run": null}'),
+    Case(
+        "sweep", "sweep.json", "replace", 0, b'{"overrides": 3, "started": 1, "mlflow_run": null}'
+    ),
     Case("sweep", "metrics.json", "value", 0.3, b'"x"'),
     Case("sweep", ".hydra/overrides.yaml", "replace", 0, b"3"),
     Case("sweep", ".hydra/config.yaml", "replace", 0, b"[1, 2]"),
@@ -79,8 +109,8 @@ EXAMPLES = [
 
 
 def enter(case: Case) -> None:
-    """Damage a copy of the run's folder and put it through the door. AssertionError for anything but success or one of
-    our errors with status 2 or 3."""
+    """Damage a copy of the run's folder and put it through the door. AssertionError for anything
+    but success or one of our errors with status 2 or 3."""
     with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
         shutil.copytree(_whole(), place, dirs_exist_ok=True)
         above = case.file in ("sweep.json", "multirun.yaml")
@@ -126,24 +156,36 @@ _DOORS: dict[str, Callable[[], None]] = {
 
 @functools.cache
 def _whole() -> Path:
-    """A folder with texts and a sweep of two jobs over them, as runs leave it; made once in a process."""
+    """A folder with texts and a sweep of two jobs over them, as runs leave it; made once in a
+    process."""
     import atexit
 
     place = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    rows = [{"id": f"t{n}", "text": f"Conforme o Tema {n} do STF.", "label": 10 * n} for n in range(4)]
+    rows = [
+        {"id": f"t{n}", "text": f"Conforme o Tema {n} do STF.", "label": 10 * n} for n in range(4)
+    ]
     (place / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with contextlib.chdir(place), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        contextlib.chdir(place),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         for job in ("swept/0", "swept/1"):
             _judge(job)
             (Path(job) / ".hydra").mkdir()  # what Hydra writes
-            noted = {"config": compose_config(WORDS), "overrides": ["model=patterns", f"seed={job[-1]}"]}
+            noted = {
+                "config": compose_config(WORDS),
+                "overrides": ["model=patterns", f"seed={job[-1]}"],
+            }
             noted["hydra"] = {"hydra": {"runtime": {"cwd": os.getcwd()}}}
             for name, content in noted.items():
                 (Path(job) / ".hydra" / f"{name}.yaml").write_text(json.dumps(content))
     manifest = {"overrides": ["seed=0,1"], "started": 1.0, "mlflow_run": None, "status": "finished"}
     (place / "swept/sweep.json").write_text(json.dumps(manifest))
-    (place / "swept/multirun.yaml").write_text(json.dumps({"hydra": {"overrides": {"task": ["seed=0,1"]}}}))
+    (place / "swept/multirun.yaml").write_text(
+        json.dumps({"hydra": {"overrides": {"task": ["seed=0,1"]}}})
+    )
     return place
 
 

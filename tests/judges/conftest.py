@@ -1,4 +1,5 @@
-"""Judges over a fake chat model, in words (one JSON answer per step) or in levels (one number per question)."""
+"""Judges over a fake chat model, in words (one JSON answer per step) or in levels (one number per
+question)."""
 
 import asyncio
 import json
@@ -26,7 +27,9 @@ def _wordings() -> dict[str, dict[str, Any]]:
     """Those of all styles that ship, as if one judge had all their steps."""
     found: dict[str, dict[str, Any]] = {}
     for path in sorted((conf_folder() / "judge").glob("*.yaml")):
-        for language, steps in (yaml.safe_load(path.read_text(encoding="utf-8")).get("wordings") or {}).items():
+        for language, steps in (
+            yaml.safe_load(path.read_text(encoding="utf-8")).get("wordings") or {}
+        ).items():
             found.setdefault(language, {}).update(steps)
     return found
 
@@ -58,7 +61,8 @@ class Bench:
         self.prompt, self.rubric, self.provenance = prompt, rubric, provenance
 
     def words(self, *answers: Any) -> Asker:
-        """Answers in this order: objects become JSON, texts stay as they are. The last one repeats."""
+        """Answers in this order: objects become JSON, texts stay as they are. The last one
+        repeats."""
         texts = [a if isinstance(a, str) else json.dumps(a) for a in answers]
         self.chat = FakeChat(lambda _: (texts.pop(0) if len(texts) > 1 else texts[0], None))
         self.chat.connect(Gateway())
@@ -74,12 +78,18 @@ class Bench:
         self.chat.connect(Gateway())
         return Asker(LevelsQuestion, self.chat, self.prompt, self.rubric, WORDINGS)
 
-    def judge(self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any) -> Judgment:
-        item = Item(id="a", inputs={"text": text} if isinstance(text, str) else text, metadata=metadata)
+    def judge(
+        self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any
+    ) -> Judgment:
+        item = Item(
+            id="a", inputs={"text": text} if isinstance(text, str) else text, metadata=metadata
+        )
         with dspy.context(lm=LanguageModel(self.chat) if hasattr(self, "chat") else None):
             return asyncio.run(JudgeStep(judge, self.provenance).process(item))[0]
 
-    def verdict(self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any) -> Verdict:
+    def verdict(
+        self, judge: Judge, text: str | Mapping[str, str] = "Tema 69.", **metadata: Any
+    ) -> Verdict:
         outcome = self.judge(judge, text, **metadata).outcome
         assert isinstance(outcome, Verdict), outcome
         return outcome

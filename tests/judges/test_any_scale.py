@@ -1,4 +1,5 @@
-"""Every readout and every judge style on every kind of scale, and as DSPy modules on which its own tools work."""
+"""Every readout and every judge style on every kind of scale, and as DSPy modules on which its own
+tools work."""
 
 import asyncio
 from typing import Any
@@ -7,13 +8,27 @@ import dspy
 import pytest
 
 from tests.judges.conftest import WORDINGS
-from tests.rubrics import ALL, COLOURS, FIVE, HUNDRED, ORDERED, QUESTION_ANSWER, TEN, YES_NO, FormFiller
+from tests.rubrics import (
+    ALL,
+    COLOURS,
+    FIVE,
+    HUNDRED,
+    ORDERED,
+    QUESTION_ANSWER,
+    TEN,
+    YES_NO,
+    FormFiller,
+)
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError
 from undogmatic.judges.asker import asker_for
 from undogmatic.judges.base import Judge, coherent
 from undogmatic.judges.debate import DebateJudge, RedBlueJudge
-from undogmatic.judges.devils_advocate import CalibrationProbeJudge, DevilsAdvocateJudge, SinglePassJudge
+from undogmatic.judges.devils_advocate import (
+    CalibrationProbeJudge,
+    DevilsAdvocateJudge,
+    SinglePassJudge,
+)
 from undogmatic.judges.panel import PanelJudge
 from undogmatic.judges.score import DistributionalJudge, ScoreJudge
 from undogmatic.judges.selective import Rules, SelectiveJudge
@@ -48,14 +63,17 @@ STYLES: dict[str, Any] = {
         start,
         DistributionalJudge(asker()),
         rubric,
-        Rules.model_validate({"low_confidence": {"confidence_below": 100}, "high_score": {"overall_above": 0.1}}),
+        Rules.model_validate(
+            {"low_confidence": {"confidence_below": 100}, "high_score": {"overall_above": 0.1}}
+        ),
     ),
 }
 ARGUES = ("devils_advocate", "debate", "debate_apart", "red_blue", "single_pass")
 
 
 class Direct(Model):
-    """Answers otherwise than by chat: as a decision model with even odds, and as a rater with a share."""
+    """Answers otherwise than by chat: as a decision model with even odds, and as a rater with a
+    share."""
 
     name = "direct"
     readouts = ("decision", "rules")
@@ -72,7 +90,9 @@ class Direct(Model):
 
 @pytest.mark.parametrize("make", [DecisionReadout, RulesReadout])
 @pytest.mark.parametrize("rubric", ALL, ids=lambda rubric: rubric.name)
-def test_models_that_do_not_chat_serve_every_scale(rubric: Rubric, make: Any, provenance: Provenance) -> None:
+def test_models_that_do_not_chat_serve_every_scale(
+    rubric: Rubric, make: Any, provenance: Provenance
+) -> None:
     readout = make()
     readout.bind(Direct(), Prompt(id="toy", language="en"), rubric)
     outcome = judged(ScoreJudge(readout), rubric, Direct(), provenance).outcome  # type: ignore[arg-type]
@@ -91,7 +111,9 @@ def item(rubric: Rubric) -> Item:
 
 def bound(readout: Readout, rubric: Rubric, model: FormFiller) -> Readout:
     example = {name: f"a {name}" for name in rubric.inputs}
-    lowest = rubric.minimum if rubric.scale.kind == "numeric" else rubric.scale.write(rubric.minimum)
+    lowest = (
+        rubric.minimum if rubric.scale.kind == "numeric" else rubric.scale.write(rubric.minimum)
+    )
     shots = (Demonstration(inputs=example, score=lowest, rationale="r"),)
     model.connect(Gateway())
     readout.bind(model, Prompt(id="toy", language="en", demonstrations=shots), rubric)
@@ -146,7 +168,11 @@ def test_nothing_of_another_scale_is_said(rubric: Rubric) -> None:
     model = FormFiller()
     readout = bound(StructuredReadout(), rubric, model)
     asker = asker_for(readout, WORDINGS)
-    for judge in (DebateJudge(asker), DevilsAdvocateJudge(ScoreJudge(readout), asker), SinglePassJudge(None, asker)):  # type: ignore[arg-type]
+    for judge in (
+        DebateJudge(asker),
+        DevilsAdvocateJudge(ScoreJudge(readout), asker),
+        SinglePassJudge(None, asker),
+    ):  # type: ignore[arg-type]
         shown = "\n".join(source.shown() for source in judge.readouts() if source is asker)
         assert "What is meant." in shown
     if rubric is not HUNDRED:  # percentages are asked as such
@@ -161,29 +187,42 @@ def test_labels_are_the_numbers_themselves_or_cannot_be_taken_for_them() -> None
 
 
 @pytest.mark.parametrize("rubric", ALL, ids=lambda rubric: rubric.name)
-def test_several_inputs_are_fenced_under_their_headings_by_one_code(rubric: Rubric, provenance: Provenance) -> None:
+def test_several_inputs_are_fenced_under_their_headings_by_one_code(
+    rubric: Rubric, provenance: Provenance
+) -> None:
     model = FormFiller()
     judged(ScoreJudge(bound(StructuredReadout(), rubric, model)), rubric, model, provenance)
     asked = model.requests[-1]["messages"][-1]["content"]
     fences = {line for line in asked.splitlines() if line.startswith("<<text-")}
     assert len(fences) == 1
     if rubric is QUESTION_ANSWER:
-        assert asked.index("The question:") < asked.index("the question") < asked.index("The answer:")
+        assert (
+            asked.index("The question:") < asked.index("the question") < asked.index("The answer:")
+        )
 
 
 @pytest.mark.parametrize(
-    ("rubric", "score"), [(TEN, 99), (TEN, 7.5), (YES_NO, "maybe"), (COLOURS, 3), (HUNDRED, 50.5), (TEN, "seven")]
+    ("rubric", "score"),
+    [(TEN, 99), (TEN, 7.5), (YES_NO, "maybe"), (COLOURS, 3), (HUNDRED, 50.5), (TEN, "seven")],
 )
 def test_a_demonstration_off_the_scale_is_refused_by_name(rubric: Rubric, score: Any) -> None:
     shots = (Demonstration(text="t", score=score, rationale="r"),)
-    with pytest.raises(ConfigError, match=rf"prompt=toy: `demonstrations\[0\]\.score` is .*rubric={rubric.name}"):
-        StructuredReadout().bind(FormFiller(), Prompt(id="toy", language="en", demonstrations=shots), rubric)
+    with pytest.raises(
+        ConfigError, match=rf"prompt=toy: `demonstrations\[0\]\.score` is .*rubric={rubric.name}"
+    ):
+        StructuredReadout().bind(
+            FormFiller(), Prompt(id="toy", language="en", demonstrations=shots), rubric
+        )
 
 
-def test_demonstrations_of_another_rubric_are_refused_and_a_base_model_is_told_of_those_for_this_one() -> None:
+def test_demonstrations_of_another_rubric_are_refused_and_a_base_model_is_told_of_those_for_this_one() -> (
+    None
+):
     shots = (Demonstration(text="t", score=99, rationale="r"),)
     prompt = Prompt(id="demos_pt", language="en", rubric="shame", demonstrations=shots)
-    with pytest.raises(ConfigError, match="worked examples of rubric=shame, and this run judges by rubric=ten"):
+    with pytest.raises(
+        ConfigError, match="worked examples of rubric=shame, and this run judges by rubric=ten"
+    ):
         StructuredReadout().bind(FormFiller(), prompt, TEN)
     with pytest.raises(ConfigError, match=r"is a base model.*\+\+prompt\.examples=8"):
         LogprobsReadout().bind(FormFiller(base=True), Prompt(id="bare", language="en"), TEN)
@@ -202,8 +241,12 @@ def test_a_score_outside_its_own_range_is_called_a_contradiction(
     rubric: Rubric, score: float, interval: tuple[float, float], contradicts: bool
 ) -> None:
     found = coherent(Verdict(score=score, interval=interval), rubric)
-    assert [issue.startswith("Contradiction: the score") for issue in found.issues] == [True] * contradicts
-    assert coherent(found, rubric).issues == found.issues, "a judge around the judge does not say it again"
+    assert [issue.startswith("Contradiction: the score") for issue in found.issues] == [
+        True
+    ] * contradicts
+    assert coherent(found, rubric).issues == found.issues, (
+        "a judge around the judge does not say it again"
+    )
 
 
 MARKED = "A sentence that no file of ours holds."
@@ -233,12 +276,19 @@ def an_answer(predictor: dspy.Predict) -> dict[str, Any]:
     found: dict[str, Any] = {"text": MARKED}
     for name, field in predictor.signature.output_fields.items():
         marks = field.json_schema_extra
-        found[name] = marks["labels"][0] if "labels" in marks else marks["scale"].minimum if "scale" in marks else "w"
+        found[name] = (
+            marks["labels"][0]
+            if "labels" in marks
+            else marks["scale"].minimum
+            if "scale" in marks
+            else "w"
+        )
     return found
 
 
 def changed(judge: Judge, name: str, demonstration: dspy.Example) -> list[Judge]:
-    """Copies of the judge, in one of which a predictor has other instructions, and in one a demonstration."""
+    """Copies of the judge, in one of which a predictor has other instructions, and in one a
+    demonstration."""
     instructed, shown = judge.deepcopy(), judge.deepcopy()
     predictor = dict(instructed.named_predictors())[name]
     predictor.signature = predictor.signature.with_instructions(MARKED)
@@ -248,7 +298,9 @@ def changed(judge: Judge, name: str, demonstration: dspy.Example) -> list[Judge]
 
 @pytest.mark.parametrize("way", READOUTS)
 @pytest.mark.parametrize("style", STYLES)
-def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_hash(style: str, way: str) -> None:
+def test_instructions_and_demonstrations_of_every_predictor_reach_request_and_hash(
+    style: str, way: str
+) -> None:
     judge, model = made(way, style)
     before, program = sent(judge, model), judge.program_hash()
     assert MARKED not in before
@@ -279,15 +331,21 @@ def test_a_copy_asks_the_same_with_the_cache_on(style: str, way: str, tmp_path: 
 def test_evaluate_and_labeled_few_shot_of_dspy_work_unaided(style: str, way: str) -> None:
     judge, model = made(way, style)
     texts = [f"Text number {n} of a stranger." for n in range(4)]
-    train = [dspy.Example(text=t, score=1.0, confidence=90, rationale="r").with_inputs("text") for t in texts]
+    train = [
+        dspy.Example(text=t, score=1.0, confidence=90, rationale="r").with_inputs("text")
+        for t in texts
+    ]
     with dspy.context(lm=LanguageModel(model)):
         compiled = dspy.LabeledFewShot(k=2).compile(judge, trainset=train)
         model.requests.clear()
-        result = dspy.Evaluate(devset=train[:2], metric=_near, num_threads=2, display_progress=False)(compiled)
+        result = dspy.Evaluate(
+            devset=train[:2], metric=_near, num_threads=2, display_progress=False
+        )(compiled)
     assert 0 <= result.score <= 100
     asked = "\n".join(repr(request) for request in model.requests)
     shown = sum(f"Text number {n} " in asked for n in range(4))
-    # A score is an example for every predictor that gives one; a style that gives none by itself is left as it was.
+    # A score is an example for every predictor that gives one; a style that gives none by itself is
+    # left as it was.
     outputs = (f for p in compiled.predictors() for f in p.signature.output_fields.values())
     assert shown > 2 if any(f.json_schema_extra.get("is_score") for f in outputs) else shown == 2
     assert compiled.program_hash() != judge.program_hash()

@@ -40,7 +40,9 @@ def test_aggregates(bench: Bench, options: dict[str, object], score: float) -> N
     assert outcome.score == pytest.approx(score)
 
 
-def test_disagreement_is_the_uncertainty_of_members_without_a_level_else_what_they_say_is_joined(bench: Bench) -> None:
+def test_disagreement_is_the_uncertainty_of_members_without_a_level_else_what_they_say_is_joined(
+    bench: Bench,
+) -> None:
     agreed = bench.judge(panel(50, 55, 60)).outcome
     apart = bench.judge(panel(20, 55, 90)).outcome
     assert (agreed.uncertainty, apart.uncertainty, apart.review) == ("low", "high", True)
@@ -50,17 +52,28 @@ def test_disagreement_is_the_uncertainty_of_members_without_a_level_else_what_th
     one = ScoreDistribution(values=(0, 100), probabilities=(0.2, 0.8))
     two = ScoreDistribution(values=(0, 100), probabilities=(0.6, 0.4))
     members = [
-        FixedJudge(Verdict(score=80.0, distribution=one, uncertainty="high", review=True, issues=("a",))),
+        FixedJudge(
+            Verdict(score=80.0, distribution=one, uncertainty="high", review=True, issues=("a",))
+        ),
         FixedJudge(Verdict(score=40.0, distribution=two, uncertainty="medium", issues=("b",))),
     ]
     outcome = bench.verdict(PanelJudge(members, RUBRIC))
     assert outcome.distribution.probabilities == pytest.approx((0.4, 0.6))
-    assert (outcome.uncertainty, outcome.review, outcome.interval) == ("high", True, pytest.approx((40, 80)))
+    assert (outcome.uncertainty, outcome.review, outcome.interval) == (
+        "high",
+        True,
+        pytest.approx((40, 80)),
+    )
     assert outcome.issues[:2] == ("a", "b") and "medium" in outcome.issues[2]
 
 
-def test_a_failed_member_is_left_out_most_failed_is_a_failure_and_a_config_error_stops_the_run(bench: Bench) -> None:
-    good, bad = FixedJudge(Verdict(score=30.0)), FixedJudge(UnparseableAnswer("nonsense", "raw words"))
+def test_a_failed_member_is_left_out_most_failed_is_a_failure_and_a_config_error_stops_the_run(
+    bench: Bench,
+) -> None:
+    good, bad = (
+        FixedJudge(Verdict(score=30.0)),
+        FixedJudge(UnparseableAnswer("nonsense", "raw words")),
+    )
     outcome = bench.verdict(PanelJudge([good, bad], RUBRIC))
     assert (outcome.score, outcome.details["members_failed"]) == (30, 1)
     assert outcome.issues == ("unparseable: nonsense",)
@@ -80,20 +93,34 @@ def test_a_failed_member_is_left_out_most_failed_is_a_failure_and_a_config_error
         ({"weights": [1.0, 1.0]}, "weights go with"),
         ({"aggregate": "weighted", "weights": [1.0]}, "one number >= 0 per member"),
         ({"aggregate": "weighted", "weights": [0.0, 0.0]}, "not all 0"),
-        ({"aggregate": "weighted", "weights": [1.0, 1.0], "history": ["a", "b"]}, "exactly one of the two"),
+        (
+            {"aggregate": "weighted", "weights": [1.0, 1.0], "history": ["a", "b"]},
+            "exactly one of the two",
+        ),
         ({"aggregate": "median", "history": ["a", "b"]}, "weights go with aggregate=weighted"),
-        ({"aggregate": "weighted", "history": ["a"]}, r"names 1 run\(s\), and the panel has 2 members"),
+        (
+            {"aggregate": "weighted", "history": ["a"]},
+            r"names 1 run\(s\), and the panel has 2 members",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_refused(options: dict[str, object], said: str) -> None:
     members = [FixedJudge(Verdict(score=score)) for score in (10, 20)]
     with pytest.raises(ConfigError, match=said):
-        build({"_target_": "undogmatic.judges.panel.PanelJudge", **options}, "judge", members=members, rubric=RUBRIC)
+        build(
+            {"_target_": "undogmatic.judges.panel.PanelJudge", **options},
+            "judge",
+            members=members,
+            rubric=RUBRIC,
+        )
 
 
 def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(bench: Bench) -> None:
     scores = iter(range(100))
-    bench.chat, readout = FakeChat(lambda _: (good_answer(next(scores)), None)), StructuredReadout(temperature=1.0)
+    bench.chat, readout = (
+        FakeChat(lambda _: (good_answer(next(scores)), None)),
+        StructuredReadout(temperature=1.0),
+    )
     bench.chat.connect(Gateway())
     readout.bind(bench.chat, PROMPT, RUBRIC)
     judgment = bench.judge(PanelJudge([ScoreJudge(readout)], RUBRIC, repeats=4))
@@ -102,7 +129,10 @@ def test_repeats_are_real_calls_and_a_repeat_of_the_run_repeats_none_of_them(ben
 
 def selective(cheap: Verdict, **rules: object) -> tuple[SelectiveJudge, FixedJudge]:
     expensive = FixedJudge(Verdict(score=55.0, uncertainty="low"), "expensive")
-    return SelectiveJudge(FixedJudge(cheap), expensive, RUBRIC, Rules.model_validate(rules)), expensive
+    return (
+        SelectiveJudge(FixedJudge(cheap), expensive, RUBRIC, Rules.model_validate(rules)),
+        expensive,
+    )
 
 
 def test_the_expensive_judge_is_called_only_where_a_rule_fires_and_one_without_its_number_is_named(
@@ -110,18 +140,36 @@ def test_the_expensive_judge_is_called_only_where_a_rule_fires_and_one_without_i
 ) -> None:
     judge, expensive = selective(Verdict(score=71.0), high_score={})
     outcome = bench.verdict(judge)
-    assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (55, 1, "high_score")
+    assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (
+        55,
+        1,
+        "high_score",
+    )
     assert outcome.details["cheap_score"] == 71
     judge, expensive = selective(Verdict(score=70.0), high_score={})
     outcome = bench.verdict(judge)
-    assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (70, 0, "")
+    assert (outcome.score, outcome.details["escalated"], outcome.details["rules_fired"]) == (
+        70,
+        0,
+        "",
+    )
     assert expensive.asked == 0
-    judge, _ = selective(Verdict(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={})
+    judge, _ = selective(
+        Verdict(score=10.0), disagrees_with_f1={}, low_confidence={}, wide_interval={}
+    )
     outcome = bench.verdict(judge, accuracy=0.9)
-    assert outcome.details["rules_not_evaluated"] == "disagrees_with_f1, low_confidence, wide_interval"
+    assert (
+        outcome.details["rules_not_evaluated"] == "disagrees_with_f1, low_confidence, wide_interval"
+    )
 
 
-F1, HALLUCINATION = {"accuracy": 0.9, "automatic_f1": 0.5}, {"scientific": 0.8, "hallucination_rate": 0.2}
+F1, HALLUCINATION = (
+    {"accuracy": 0.9, "automatic_f1": 0.5},
+    {
+        "scientific": 0.8,
+        "hallucination_rate": 0.2,
+    },
+)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +209,14 @@ def test_a_higher_threshold_never_escalates_more(value: float, one: float, other
 
 @pytest.mark.parametrize(
     ("rules", "where"),
-    [({"highscore": {}}, "highscore"), ({"high_score": {"overall_above": 7}}, r"high_score\.overall_above")],
+    [
+        ({"highscore": {}}, "highscore"),
+        ({"high_score": {"overall_above": 7}}, r"high_score\.overall_above"),
+    ],
 )
-def test_an_unknown_rule_and_a_threshold_off_its_scale_are_named(rules: dict[str, object], where: str) -> None:
+def test_an_unknown_rule_and_a_threshold_off_its_scale_are_named(
+    rules: dict[str, object], where: str
+) -> None:
     with pytest.raises(ValueError, match=where):
         Rules.model_validate(rules)
 
@@ -180,7 +233,9 @@ def test_every_shared_trigger_decision_is_reproduced() -> None:
     rows = [row for row in map(json.loads, lines) if row["judge_error"] is None]
     repeats: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in rows:
-        repeats[row["test_case_id"], row["model"], row["condition"]].append(row["judge_0_10"]["overall"] / 10)
+        repeats[row["test_case_id"], row["model"], row["condition"]].append(
+            row["judge_0_10"]["overall"] / 10
+        )
     names = ("high_score", "disagrees_with_f1", "high_scientific_hallucination", "low_variance")
     judge, _ = selective(Verdict(score=0.0), **{name: {} for name in names})
     decisions = []
@@ -192,18 +247,30 @@ def test_every_shared_trigger_decision_is_reproduced() -> None:
         assert variance == pytest.approx(expected["bootstrap_variance_population"], abs=1e-9)
         about = unit | {"automatic_f1": row["auto"]["hierarchy_f1"], "bootstrap_variance": variance}
         about["hallucination_rate"] = row["auto"].get("hallucination_rate")
-        fired, _ = judge.fired(Verdict(score=100 * unit["overall"]), Item(id="a", text="t", metadata=about))
+        fired, _ = judge.fired(
+            Verdict(score=100 * unit["overall"]), Item(id="a", text="t", metadata=about)
+        )
         assert {name: name in fired for name in names} == expected["rules"], row["condition"]
         assert bool(fired) == expected["run"]
         decisions.append(fired)
     totals = json.loads(reference("flow/expected.json").read_text(encoding="utf-8"))["trigger"]
     assert len(decisions) == totals["n"]
     assert np.mean([bool(fired) for fired in decisions]) == pytest.approx(totals["rate"], abs=1e-9)
-    assert {name: np.mean([name in fired for fired in decisions]) for name in names} == pytest.approx(totals["by_rule"])
+    assert {
+        name: np.mean([name in fired for fired in decisions]) for name in names
+    } == pytest.approx(totals["by_rule"])
 
 
-def test_a_score_already_had_is_handed_on_and_judges_work_without_an_event_loop(bench: Bench) -> None:
-    critique = {"issues": [], "critique_strength": 1, "range_low": 70, "range_high": 80, "confidence": 9}
+def test_a_score_already_had_is_handed_on_and_judges_work_without_an_event_loop(
+    bench: Bench,
+) -> None:
+    critique = {
+        "issues": [],
+        "critique_strength": 1,
+        "range_low": 70,
+        "range_high": 80,
+        "confidence": 9,
+    }
     cheap, initial = FixedJudge(Verdict(score=75.0)), FixedJudge(Verdict(score=75.0))
     devil = DevilsAdvocateJudge(initial, bench.words(critique))
     judgment = bench.judge(SelectiveJudge(cheap, devil, RUBRIC, Rules(high_score={})))  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""`judge=compare`: both orders decide together, a preference for a place decides nothing, swapped outputs mirror."""
+"""`judge=compare`: both orders decide together, a preference for a place decides nothing, swapped
+outputs mirror."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +18,15 @@ from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer, UnparseableAnswer
 from undogmatic.judges.compare import CompareJudge
 from undogmatic.readouts.base import Readout, categorised, entropy_verdict
-from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Provenance, ScoreDistribution
+from undogmatic.records.records import (
+    OVERALL,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    ScoreDistribution,
+)
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import voices
 from undogmatic.report.contents import order_notes
@@ -52,8 +61,12 @@ def first(item: Item) -> float:
 
 def pair(n: int, one: str, other: str, label: str = "first") -> Item:
     inputs = {"input": f"Question {n}?", "output_1": one, "output_2": other}
-    return Item(id=f"i{n}", inputs=inputs, labels={OVERALL: {"ana": float(RUBRIC.scale.read(label))}},
-                metadata={"system_1": "a", "system_2": "b"})  # fmt: skip
+    return Item(
+        id=f"i{n}",
+        inputs=inputs,
+        labels={OVERALL: {"ana": float(RUBRIC.scale.read(label))}},
+        metadata={"system_1": "a", "system_2": "b"},
+    )
 
 
 def asked(says: Says, item: Item, **options: Any) -> Mapping[str, Any]:
@@ -66,11 +79,16 @@ def asked(says: Says, item: Item, **options: Any) -> Mapping[str, Any]:
 def test_the_choice_of_both_orders_is_the_verdict_with_the_mean_of_their_probabilities() -> None:
     found = asked(longer, pair(0, "a longer output", "short"))
     assert [found[name].category for name in (OVERALL, "as_given", "swapped")] == ["first"] * 3
-    assert found[OVERALL].distribution.probabilities == pytest.approx((0, (0.9 + 0.8) / 2, (0.1 + 0.2) / 2))
+    assert found[OVERALL].distribution.probabilities == pytest.approx(
+        (0, (0.9 + 0.8) / 2, (0.1 + 0.2) / 2)
+    )
 
 
 def test_swapped_outputs_mirror_the_verdict() -> None:
-    one, other = asked(longer, pair(0, "a longer output", "short")), asked(longer, pair(0, "short", "a longer output"))
+    one, other = (
+        asked(longer, pair(0, "a longer output", "short")),
+        asked(longer, pair(0, "short", "a longer output")),
+    )
     assert (one[OVERALL].category, other[OVERALL].category) == ("first", "second")
     assert one[OVERALL].distribution.probabilities[1:] == pytest.approx(
         other[OVERALL].distribution.probabilities[:0:-1]
@@ -105,9 +123,17 @@ def judged_by(says: Says, n: int = 60) -> LongTable:
     for k in range(n):
         better = bool(rng.integers(2))
         good, bad = f"a good output {k} with more to it", f"bad {k}"
-        item = pair(k, good if better else bad, bad if better else good, "first" if better else "second")
-        items.append(item.model_copy(update={"metadata": {"system_1": "ab"[not better], "system_2": "ab"[better]}}))
-        where = Provenance(model="m", readout="r", prompt="p", prompt_hash="", program_hash="", config_hash="")
+        item = pair(
+            k, good if better else bad, bad if better else good, "first" if better else "second"
+        )
+        items.append(
+            item.model_copy(
+                update={"metadata": {"system_1": "ab"[not better], "system_2": "ab"[better]}}
+            )
+        )
+        where = Provenance(
+            model="m", readout="r", prompt="p", prompt_hash="", program_hash="", config_hash=""
+        )
         for criterion, found in asked(says, item).items():
             failed = isinstance(found, ModelError)
             outcome = Failure(reason="undecided", message=str(found)) if failed else found
@@ -118,14 +144,22 @@ def judged_by(says: Says, n: int = 60) -> LongTable:
     return LongTable(frame, RUBRIC, inputs={item.id: item.inputs for item in items}, said=said)
 
 
-def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_one_that_reads() -> None:
+def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_one_that_reads() -> (
+    None
+):
     analysis = PreferenceAnalysis()
     (biased,) = analysis(judged_by(first), np.random.default_rng(0))
-    assert biased.verdict is not None and biased.verdict.key == "check.verdict_first" and biased.standing == "refuted"
+    assert (
+        biased.verdict is not None
+        and biased.verdict.key == "check.verdict_first"
+        and biased.standing == "refuted"
+    )
     table = judged_by(longer)
     (reading,) = analysis(table, np.random.default_rng(0))
     assert reading.metrics["preference.agreement.pairwise_kappa"] == pytest.approx(1)
-    assert reading.standing == "undecided"  # the longer output is always the better one: a word counter does as well
+    assert (
+        reading.standing == "undecided"
+    )  # the longer output is always the better one: a word counter does as well
     made = verdict_table(table)
     assert made.kind == "pairwise" and set(made.verdicts["order"]) == {"as_given", "swapped"}
     assert {"text_1", "text_2", "system_1", "system_2"} <= set(made.items)
@@ -137,7 +171,9 @@ def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_on
 def test_a_run_says_how_often_the_two_orders_disagree_however_few_there_are(language: str) -> None:
     def said(says: Says) -> list[str]:
         frame = judged_by(says, 6).frame
-        run: Any = SimpleNamespace(frame=frame, folder=Path("outputs/r"), parts=dict.fromkeys(voices(frame)))
+        run: Any = SimpleNamespace(
+            frame=frame, folder=Path("outputs/r"), parts=dict.fromkeys(voices(frame))
+        )
         return order_notes(run, Words(language, ()))
 
     (note,) = said(first)

@@ -1,4 +1,5 @@
-"""A panel's weights from earlier runs: what they are, which runs they may come from, and who is told."""
+"""A panel's weights from earlier runs: what they are, which runs they may come from, and who is
+told."""
 
 import csv
 import json
@@ -34,7 +35,8 @@ def fixed(score: float, name: str = "fixed") -> FixedJudge:
 
 
 def off(by: float) -> list[float]:
-    """Scores that miss every label by so much, up and down in turn: mean squared error `by` squared."""
+    """Scores that miss every label by so much, up and down in turn: mean squared error `by`
+    squared."""
     return [label + by * (-1) ** n for n, label in enumerate(LABELS)]
 
 
@@ -59,12 +61,21 @@ def make_run(tmp_path: Path, provenance: Provenance) -> Callable[..., str]:
         (folder / "run.json").write_text(json.dumps({"status": status}))
         made = {"readout": "none", "program_hash": judge.program_hash()}
         where = origin or provenance.model_copy(update=made)
-        first = Judgment(item_id="00", judge=judge.name, outcome=Verdict(score=1), cost=Cost(), provenance=where)
+        first = Judgment(
+            item_id="00", judge=judge.name, outcome=Verdict(score=1), cost=Cost(), provenance=where
+        )
         (folder / "judgments.jsonl").write_text(first.model_dump_json() + "\n")
-        table(folder / "scores.csv", ("item_id", "score"), [(f"{n:02}", s) for n, s in enumerate(scores)])
+        table(
+            folder / "scores.csv",
+            ("item_id", "score"),
+            [(f"{n:02}", s) for n, s in enumerate(scores)],
+        )
         if labels is not None:
             header = ("item_id", "label") if marks is None else ("item_id", "label", "text_mark")
-            rows = [(f"{n:02}", label, *(() if marks is None else (marks[n],))) for n, label in enumerate(labels)]
+            rows = [
+                (f"{n:02}", label, *(() if marks is None else (marks[n],)))
+                for n, label in enumerate(labels)
+            ]
             table(folder / "labels.csv", header, rows)
         return str(folder)
 
@@ -86,7 +97,9 @@ def pair(make_run: Callable[..., str]) -> Callable[..., Pair]:
     def make(first: Sequence[float | None], second: Sequence[float | None], **changes: Any) -> Pair:
         members = [fixed(80, "near"), fixed(40, "far")]
         scores = zip(members, (first, second), strict=True)
-        return members, [make_run(member.name, member, given, **changes) for member, given in scores]
+        return members, [
+            make_run(member.name, member, given, **changes) for member, given in scores
+        ]
 
     return make
 
@@ -108,8 +121,12 @@ def test_a_member_weighs_the_inverse_of_its_squared_error_bias_included_and_type
     outcome = bench.verdict(panel)
     assert outcome.score == pytest.approx(0.8 * 80 + 0.2 * 40)
     assert outcome.details["members"] == "near 80 x0.8, far 40 x0.2"
-    assert panel.contents["weights"] == pytest.approx([0.8, 0.2]) and panel.fitted_on() == set(MARKS)
-    panel = PanelJudge([fixed(80, "one"), fixed(40, "two")], RUBRIC, aggregate="weighted", weights=[3, 1])
+    assert panel.contents["weights"] == pytest.approx([0.8, 0.2]) and panel.fitted_on() == set(
+        MARKS
+    )
+    panel = PanelJudge(
+        [fixed(80, "one"), fixed(40, "two")], RUBRIC, aggregate="weighted", weights=[3, 1]
+    )
     outcome = bench.verdict(panel)
     assert outcome.details["members"] == "one 80 x3, two 40 x1"
     assert panel.fitted_on() == frozenset()
@@ -121,7 +138,8 @@ def test_a_bias_counts_as_error(pair: Callable[..., Pair]) -> None:
 
 
 def test_members_are_compared_on_the_texts_all_of_them_judged(pair: Callable[..., Pair]) -> None:
-    # The second fails on the first three texts, on which the first is far off; unlabelled texts count for neither.
+    # The second fails on the first three texts, on which the first is far off; unlabelled texts
+    # count for neither.
     hard = [label + 60 if n < 3 else label + 5 for n, label in enumerate(LABELS)]
     easy = [None if n < 3 else label + 10 for n, label in enumerate(LABELS)]
     members, runs = pair(hard, easy, labels=[*LABELS[:-1], None])
@@ -129,10 +147,14 @@ def test_members_are_compared_on_the_texts_all_of_them_judged(pair: Callable[...
     assert found == (pytest.approx([0.8, 0.2]), frozenset(MARKS[3:-1]))
 
 
-def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(pair: Callable[..., Pair]) -> None:
+def test_a_panel_inside_another_judge_still_tells_what_its_weights_saw(
+    pair: Callable[..., Pair],
+) -> None:
     members, runs = pair(off(5), off(10))
     panel = PanelJudge(members, RUBRIC, aggregate="weighted", history=runs)
-    outer = SelectiveJudge(fixed(3), PanelJudge([panel, fixed(4)], RUBRIC), RUBRIC, Rules(high_score={}))
+    outer = SelectiveJudge(
+        fixed(3), PanelJudge([panel, fixed(4)], RUBRIC), RUBRIC, Rules(high_score={})
+    )
     assert outer.fitted_on() == set(MARKS)
 
 
@@ -141,10 +163,25 @@ REFUSED = {
     "sweep": ({}, "b", "sweep", "the folder of a sweep. Name one of its jobs"),
     "no files": ({}, "b", "empty", "it lacks run.json, judgments.jsonl, .hydra/config.yaml"),
     "stopped": ({"status": "stopped"}, "b", None, "did not finish (status stopped). Continue it"),
-    "no labels": ({"labels": None}, "b", None, "texts without labels. Judge labelled ones with this member"),
+    "no labels": (
+        {"labels": None},
+        "b",
+        None,
+        "texts without labels. Judge labelled ones with this member",
+    ),
     "earlier version": ({"marks": None}, "b", None, "has no column `text_mark`"),
-    "too few judged": ({"scores": [*off(5)[:19], *[None] * 5]}, "b", None, "19 judged labelled texts (of 24 labelled)"),
-    "too few labels": ({"labels": [*LABELS[:19], *[None] * 5]}, "b", None, "19 judged labelled texts (of 19 labelled)"),
+    "too few judged": (
+        {"scores": [*off(5)[:19], *[None] * 5]},
+        "b",
+        None,
+        "19 judged labelled texts (of 24 labelled)",
+    ),
+    "too few labels": (
+        {"labels": [*LABELS[:19], *[None] * 5]},
+        "b",
+        None,
+        "19 judged labelled texts (of 19 labelled)",
+    ),
     "not a table": ({"scores": ["high"] * N}, "b", None, "cannot be read"),
     "other texts": ({"marks": [*MARKS[:20], *"wxyz"]}, "b", None, "24, of which 20 are the same"),
     "more texts": (
@@ -155,7 +192,12 @@ REFUSED = {
     ),
     "other labels": ({"labels": [9.0, *LABELS[1:]]}, "b", None, "other labels for 1 of 24 texts"),
     "no error": ({"scores": LABELS}, "b", None, "equal the labels of all 24 texts"),
-    "another judge": ({}, "c", None, "a run by another judge than judge.members[1]: the judge, its readout or their"),
+    "another judge": (
+        {},
+        "c",
+        None,
+        "a run by another judge than judge.members[1]: the judge, its readout or their",
+    ),
 }
 
 
@@ -188,11 +230,15 @@ def test_too_few_texts_in_common_are_refused(pair: Callable[..., Pair]) -> None:
         read_history(runs, members, RUBRIC)
 
 
-def test_another_scale_and_texts_a_member_was_fitted_on_are_refused(make_run: Callable[..., str]) -> None:
+def test_another_scale_and_texts_a_member_was_fitted_on_are_refused(
+    make_run: Callable[..., str],
+) -> None:
     scale, guide = NumericScale(minimum=0, maximum=10), Anchors(at=(0, 1, 2, 3, 10))
     short = RUBRIC.model_copy(update={"name": "short", "scale": scale, "guide": guide})
     run = make_run("a", fixed(1), off(5), scale=short)
-    with pytest.raises(ConfigError, match=r"rubric=short \(levels 0, 1, 2, 3, 10.*this panel judges on rubric=toy"):
+    with pytest.raises(
+        ConfigError, match=r"rubric=short \(levels 0, 1, 2, 3, 10.*this panel judges on rubric=toy"
+    ):
         read_history([run], [fixed(1)], RUBRIC)
     member = fixed(1)
     member.weighed_on = frozenset(MARKS[:2])
@@ -205,10 +251,19 @@ INNER = "[score, {judge: score, prompt: reasoned_pt}]"
 MEMBERS = [
     ("score", ["judge=score"]),
     ("{judge: score, prompt: anchored_en}", ["judge=score", "prompt=anchored_en"]),
-    ("{judge: score, model: patterns, readout: rules}", ["judge=score", "model=patterns", "prompt=minimal_en"]),
-    ("{judge: debate, readout: logprobs, prompt: demos_pt}", ["judge=debate", "readout=logprobs", "prompt=demos_pt"]),
+    (
+        "{judge: score, model: patterns, readout: rules}",
+        ["judge=score", "model=patterns", "prompt=minimal_en"],
+    ),
+    (
+        "{judge: debate, readout: logprobs, prompt: demos_pt}",
+        ["judge=debate", "readout=logprobs", "prompt=demos_pt"],
+    ),
     (f"{{judge: panel, members: {INNER}}}", ["judge=panel", f"judge.members={INNER}"]),
-    ("{judge: devils_advocate, initial: {judge: panel}}", ["judge=devils_advocate", "judge.initial=panel"]),
+    (
+        "{judge: devils_advocate, initial: {judge: panel}}",
+        ["judge=devils_advocate", "judge.initial=panel"],
+    ),
 ]
 
 
@@ -223,9 +278,13 @@ def test_a_run_is_known_as_the_members_own_and_as_no_other_members_and_the_messa
     runs = []
     for n, (_, overrides) in enumerate(MEMBERS):
         alone = parts(*overrides)
-        runs.append(make_run(str(n), alone.judge, off(5), scale=alone.rubric, origin=alone.provenance))
+        runs.append(
+            make_run(str(n), alone.judge, off(5), scale=alone.rubric, origin=alone.provenance)
+        )
     members = f"judge.members=[{', '.join(node for node, _ in MEMBERS)}]"
-    whole = parts("judge=panel", "judge.aggregate=weighted", members, f"judge.history=[{','.join(runs)}]")
+    whole = parts(
+        "judge=panel", "judge.aggregate=weighted", members, f"judge.history=[{','.join(runs)}]"
+    )
     assert isinstance(whole.judge, PanelJudge)
     assert whole.judge.weights == pytest.approx([1 / len(MEMBERS)] * len(MEMBERS))
     for n, member in enumerate(whole.judge.members):
@@ -234,27 +293,49 @@ def test_a_run_is_known_as_the_members_own_and_as_no_other_members_and_the_messa
                 read_history([other], [member], whole.rubric)
     alone = parts("judge=score", "prompt=anchored_en")
     run = make_run("a", alone.judge, off(5), scale=alone.rubric, origin=alone.provenance)
-    panel = ["judge=panel", "judge.aggregate=weighted", "judge.members=[score]", f"judge.history=[{run}]"]
-    with pytest.raises(ConfigError, match=r"the prompt \(anchored_en .* there, anchored_pt .* here\)"):
+    panel = [
+        "judge=panel",
+        "judge.aggregate=weighted",
+        "judge.members=[score]",
+        f"judge.history=[{run}]",
+    ]
+    with pytest.raises(
+        ConfigError, match=r"the prompt \(anchored_en .* there, anchored_pt .* here\)"
+    ):
         parts(*panel)
     with pytest.raises(ConfigError, match=r"the model \(m@.* there, other@.* here\)"):
         parts(*SERVER[:2], "model.name=other", *panel)
 
 
 def run(folder: Path, *overrides: str) -> None:
-    config = compose_config(["tracking=none", "analysis=none", "dataset=labelled_subset", *overrides])
-    choices = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "labelled_subset"}
+    config = compose_config(
+        ["tracking=none", "analysis=none", "dataset=labelled_subset", *overrides]
+    )
+    choices = {
+        "model": "patterns",
+        "prompt": "anchored_pt",
+        "judge": "score",
+        "dataset": "labelled_subset",
+    }
     run_experiment(config, choices | {"analysis": "none"}, folder)
     (folder / ".hydra").mkdir(exist_ok=True)
     (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
 
 
-def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_texts(tmp_path: Path) -> None:
+def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_texts(
+    tmp_path: Path,
+) -> None:
     one, two = tmp_path / "patterns", tmp_path / "tfidf"
     run(one, "model=patterns")
     run(two, "model=tfidf")
     members = "judge.members=[score, {judge: score, model: tfidf}]"
-    panel = ["model=patterns", "judge=panel", "judge.aggregate=weighted", members, f"judge.history=[{one},{two}]"]
+    panel = [
+        "model=patterns",
+        "judge=panel",
+        "judge.aggregate=weighted",
+        members,
+        f"judge.history=[{one},{two}]",
+    ]
     run(tmp_path / "same", *panel)
     run(tmp_path / "new", *panel, "dataset=controls")
     said = "34 of the 34 texts were used to fit"
@@ -268,7 +349,9 @@ def test_from_runs_of_the_members_to_a_weighted_panel_that_warns_about_their_tex
     for folder in (one, two):
         with (folder / "scores.csv").open() as scores, (folder / "labels.csv").open() as labels:
             rows = zip(csv.DictReader(scores), csv.DictReader(labels), strict=True)
-            errors.append(np.mean([(float(s["score"]) - float(label["label"])) ** 2 for s, label in rows]))
+            errors.append(
+                np.mean([(float(s["score"]) - float(label["label"])) ** 2 for s, label in rows])
+            )
     assert judge.weights == pytest.approx([errors[1] / sum(errors), errors[0] / sum(errors)])
 
     # Other runs, other weights, another judge: its journal is not continued.
@@ -285,7 +368,9 @@ def test_repeating_an_older_run_in_its_folder_adds_the_marks(tmp_path: Path) -> 
     folder = tmp_path / "out"
     run(folder, "model=patterns")
     whole = (folder / "labels.csv").read_text()
-    (folder / "labels.csv").write_text("".join(line.rpartition(",")[0] + "\n" for line in whole.splitlines()))
+    (folder / "labels.csv").write_text(
+        "".join(line.rpartition(",")[0] + "\n" for line in whole.splitlines())
+    )
     before = (folder / "judgments.jsonl").read_bytes()
     panel = ["model=patterns", "judge=panel", "judge.aggregate=weighted", "judge.members=[score]"]
     with pytest.raises(DataError, match=r"no column `text_mark`.* run\.resume="):
@@ -302,7 +387,9 @@ def promised(folder: str, standing: str = "supported", header: Sequence[str] = E
     """The run's folder with what analysis=escalation leaves there."""
     facts = {"status": "finished", "standing": {"escalation": standing}}
     (Path(folder) / "run.json").write_text(json.dumps(facts))
-    (Path(folder) / "metrics.json").write_text(json.dumps({"escalation.needed": 29, "escalation.threshold": 40.0}))
+    (Path(folder) / "metrics.json").write_text(
+        json.dumps({"escalation.needed": 29, "escalation.threshold": 40.0})
+    )
     rows = [("00", "confidence", mark)[: len(header)] for mark in MARKS]
     table(Path(folder) / "items_escalation.csv", header, rows)
     return folder
@@ -317,7 +404,10 @@ def test_texts_that_chose_a_threshold_count_as_seen(make_run: Callable[..., str]
 
 @pytest.mark.parametrize(
     ("changes", "says"),
-    [({"standing": "undecided"}, "not to be relied on"), ({"header": ("item_id", "measure")}, "an earlier version")],
+    [
+        ({"standing": "undecided"}, "not to be relied on"),
+        ({"header": ("item_id", "measure")}, "an earlier version"),
+    ],
 )
 def test_a_threshold_that_its_own_run_does_not_stand_by_is_refused(
     make_run: Callable[..., str], changes: dict[str, Any], says: str

@@ -12,8 +12,23 @@ from typing import Any
 
 import pytest
 
-from undogmatic.errors import AnswerTimeout, BudgetExceeded, ConfigError, TransportError, UnparseableAnswer
-from undogmatic.models.calls import Budget, Gateway, Reply, ReplyCache, Retryable, attempt, recording, rollout
+from undogmatic.errors import (
+    AnswerTimeout,
+    BudgetExceeded,
+    ConfigError,
+    TransportError,
+    UnparseableAnswer,
+)
+from undogmatic.models.calls import (
+    Budget,
+    Gateway,
+    Reply,
+    ReplyCache,
+    Retryable,
+    attempt,
+    recording,
+    rollout,
+)
 
 Send = Callable[[], Awaitable[Reply]]
 
@@ -25,7 +40,8 @@ def cache(tmp_path: Path) -> Iterator[ReplyCache]:
 
 
 def sender(*outcomes: Any) -> tuple[Send, list[float]]:
-    """Sends one outcome after the other (an exception is raised); also the times at which it was called."""
+    """Sends one outcome after the other (an exception is raised); also the times at which it was
+    called."""
     todo, times = list(outcomes), []
 
     async def send() -> Reply:
@@ -50,18 +66,35 @@ BUSY, OK = Retryable("busy"), Reply("ok", 3, 2, 0.5)
     [
         ((BUSY, BUSY, OK), None, "ok", None),
         ((BUSY, BUSY, BUSY), (TransportError, r"busy \(3 attempt"), None, "transport: busy"),
-        ((UnparseableAnswer("rubbish", "<raw>"),), (UnparseableAnswer, "rubbish"), "<raw>", "unparseable: rubbish"),
-        ((Retryable("429", after=3600),), (TransportError, "asks to wait 3600 s, so rerun"), None, "transport: 429"),
+        (
+            (UnparseableAnswer("rubbish", "<raw>"),),
+            (UnparseableAnswer, "rubbish"),
+            "<raw>",
+            "unparseable: rubbish",
+        ),
+        (
+            (Retryable("429", after=3600),),
+            (TransportError, "asks to wait 3600 s, so rerun"),
+            None,
+            "transport: 429",
+        ),
     ],
 )
 def test_a_fault_is_retried_where_that_helps_and_noted_as_one_call(
     outcomes: Any, raised: tuple[type[Exception], str] | None, reply: str | None, error: str | None
 ) -> None:
     send, times = sender(*outcomes)
-    with recording() as calls, pytest.raises(raised[0], match=raised[1]) if raised else contextlib.nullcontext():
+    with (
+        recording() as calls,
+        pytest.raises(raised[0], match=raised[1]) if raised else contextlib.nullcontext(),
+    ):
         call(Gateway(backoff=0.0, retries=2), send)
     assert (len(times), len(calls)) == (len(outcomes), 1)
-    assert (calls[0].attempts, calls[0].reply, (calls[0].error or "")[: len(error or "")] or None) == (
+    assert (
+        calls[0].attempts,
+        calls[0].reply,
+        (calls[0].error or "")[: len(error or "")] or None,
+    ) == (
         len(outcomes),
         reply,
         error,
@@ -69,7 +102,9 @@ def test_a_fault_is_retried_where_that_helps_and_noted_as_one_call(
     assert raised or calls[0].usd == 0.5
 
 
-def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_others_or_by_its_backoff() -> None:
+def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_others_or_by_its_backoff() -> (
+    None
+):
     tried = []
 
     async def send() -> Reply:
@@ -117,7 +152,9 @@ def test_the_cache_answers_and_keeps_models_requests_and_repeats_apart(cache: Re
     assert gateway.budget.calls == 4 and gateway.budget.usd == pytest.approx(0.4)
 
 
-def test_failures_are_not_cached_and_from_the_second_retry_on_each_attempt_is_its_own_call(cache: ReplyCache) -> None:
+def test_failures_are_not_cached_and_from_the_second_retry_on_each_attempt_is_its_own_call(
+    cache: ReplyCache,
+) -> None:
     send, times = sender(UnparseableAnswer("rubbish"), Reply("fine"))
     with pytest.raises(UnparseableAnswer):
         call(Gateway(cache), send)
@@ -131,7 +168,9 @@ def test_failures_are_not_cached_and_from_the_second_retry_on_each_attempt_is_it
     assert len(times) == 3
 
 
-def test_caches_on_one_folder_share_replies_and_a_bad_one_names_the_key(cache: ReplyCache, tmp_path: Path) -> None:
+def test_caches_on_one_folder_share_replies_and_a_bad_one_names_the_key(
+    cache: ReplyCache, tmp_path: Path
+) -> None:
     reply = Reply({"logprob": -math.inf, "text": "não"}, 1, 2, 0.5)
     cache.put("k", reply)
     with contextlib.closing(ReplyCache(tmp_path / "c")) as other:
@@ -145,7 +184,9 @@ def test_caches_on_one_folder_share_replies_and_a_bad_one_names_the_key(cache: R
         ReplyCache(tmp_path / "d")
 
 
-def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden_price_for_the_dearest() -> None:
+def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden_price_for_the_dearest() -> (
+    None
+):
     send, times = sender(Retryable("busy"))
     with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 2"):
         call(Gateway(budget=Budget(max_calls=2), backoff=0.0), send)
@@ -154,7 +195,9 @@ def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden
     send, times = sender(Reply("ok", usd=0.1))
     for n in range(3):
         call(gateway, send, {"q": n})
-    with pytest.raises(BudgetExceeded, match=r"`engine.max_usd` is 0\.25 and 0\.3000 USD were spent in 3 calls"):
+    with pytest.raises(
+        BudgetExceeded, match=r"`engine.max_usd` is 0\.25 and 0\.3000 USD were spent in 3 calls"
+    ):
         call(gateway, send, {"q": 9})
     assert len(times) == 3
     unpriced, _ = sender(Reply("ok"))
@@ -178,7 +221,9 @@ def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden
         (0, 3, "bf8a9a5d9d6cfa5805ad79a6d68adf8aa9d13cb8a3afabcf9ede1340a90835a8"),
     ],
 )
-def test_keys_stay_the_same_and_kept_answers_are_found(cache: ReplyCache, repeat: int, again: int, key: str) -> None:
+def test_keys_stay_the_same_and_kept_answers_are_found(
+    cache: ReplyCache, repeat: int, again: int, key: str
+) -> None:
     cache.put(key, Reply("kept"))
     send, _ = sender(Reply("new"))
     request = {"messages": [{"role": "user", "content": "não"}], "temperature": 0.0}
@@ -204,7 +249,9 @@ def test_what_the_model_does_not_give_is_no_answer_and_not_kept(cache: ReplyCach
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(cache: ReplyCache, cached: bool) -> None:
+def test_a_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(
+    cache: ReplyCache, cached: bool
+) -> None:
     sent: list[int] = []
     gateway = Gateway(cache if cached else None, Budget(max_calls=100))
 
@@ -222,7 +269,11 @@ def test_a_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(cache
     assert [call.cached for call in calls].count(False) == len(sent) == gateway.budget.calls == made
     assert len(calls) == 10 and gateway.budget.usd == pytest.approx(0.1 * made)
     if cached:
-        assert len({reply.data for reply in replies[::2]}) == len({reply.data for reply in replies[1::2]}) == 1
+        assert (
+            len({reply.data for reply in replies[::2]})
+            == len({reply.data for reply in replies[1::2]})
+            == 1
+        )
 
 
 def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(cache: ReplyCache) -> None:
@@ -239,7 +290,9 @@ def test_who_waits_for_a_call_that_fails_or_is_given_up_asks_anew(cache: ReplyCa
                 raise outcome
             return Reply("fine")
 
-        first, second = (asyncio.create_task(gateway.call("m", {"q": given_up}, send)) for _ in range(2))
+        first, second = (
+            asyncio.create_task(gateway.call("m", {"q": given_up}, send)) for _ in range(2)
+        )
         for _ in range(5):  # until the first has sent, and the second waits for it
             await asyncio.sleep(0)
         if given_up:
@@ -266,7 +319,9 @@ def test_a_locked_or_full_cache_loses_no_answer_and_says_so(
     replies = [call(gateway, send, {"q": n}) for n in range(4)]
     other.execute("ROLLBACK")
     other.close()
-    assert [reply.data for reply in replies] == [f"answer {n}" for n in range(4)] and len(times) == 4
+    assert [reply.data for reply in replies] == [f"answer {n}" for n in range(4)] and len(
+        times
+    ) == 4
     said = capsys.readouterr().err
     assert said.count("The run goes on without it") == 1 and "database is locked" in said
     cache.close()

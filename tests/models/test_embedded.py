@@ -47,17 +47,23 @@ def shown(*answers: tuple[float, str]) -> Prompt:
     """A prompt with these scores and reasons of two texts."""
     texts = ("Aplica-se o Tema 1.", "Não deve, porque pagou.")
     pairs = zip(texts, answers, strict=True)
-    shots = tuple(Demonstration(text=text, score=score, rationale=why) for text, (score, why) in pairs)
+    shots = tuple(
+        Demonstration(text=text, score=score, rationale=why) for text, (score, why) in pairs
+    )
     return Prompt(id="d", language="pt", instructions="Julgue.", demonstrations=shots)
 
 
-def test_states_are_the_same_bits_whatever_came_before_and_the_loaded_model_is_shared(model: EmbeddedModel) -> None:
+def test_states_are_the_same_bits_whatever_came_before_and_the_loaded_model_is_shared(
+    model: EmbeddedModel,
+) -> None:
     first = pooled(model, TEXT)
     pooled(model, "Outro texto, bem diferente.")
     assert np.array_equal(first, pooled(model, TEXT))
     assert first.shape == (2 * 640,)
     for n, block in enumerate(VIEW.blocks):  # alone and among others
-        assert np.array_equal(first[640 * n : 640 * (n + 1)], pooled(model, TEXT, View(blocks=(block,))))
+        assert np.array_equal(
+            first[640 * n : 640 * (n + 1)], pooled(model, TEXT, View(blocks=(block,)))
+        )
     assert not np.array_equal(first, pooled(model, "A fiança alcança a prorrogação."))
     other = EmbeddedModel(context=512)
     other.connect(Gateway())
@@ -84,8 +90,12 @@ def test_the_pieces_of_a_text_together_are_the_text(model: EmbeddedModel) -> Non
         asyncio.run(model.pieces("", VIEW))
 
 
-def test_words_before_a_text_change_its_states_and_last_pools_one_token_of_a_known_block(model: EmbeddedModel) -> None:
-    assert not np.array_equal(pooled(model, "texto"), pooled(model, "texto", View(blocks=(2, 3), before="Pergunta: ")))
+def test_words_before_a_text_change_its_states_and_last_pools_one_token_of_a_known_block(
+    model: EmbeddedModel,
+) -> None:
+    assert not np.array_equal(
+        pooled(model, "texto"), pooled(model, "texto", View(blocks=(2, 3), before="Pergunta: "))
+    )
     asked = View(blocks=(2, 3), after=" Explica ou só cita?")
     last = pooled(model, "texto", asked.model_copy(update={"pool": "last"}))
     mean = pooled(model, "texto", asked.model_copy(update={"pool": "after"}))
@@ -95,7 +105,8 @@ def test_words_before_a_text_change_its_states_and_last_pools_one_token_of_a_kno
 
 
 @pytest.mark.parametrize(
-    ("own", "spins"), [({}, "1000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "active"}, None)]
+    ("own", "spins"),
+    [({}, "1000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "active"}, None)],
 )
 def test_threads_that_wait_soon_sleep_unless_the_user_wants_otherwise(
     own: dict[str, str], spins: str | None, monkeypatch: Patch
@@ -109,11 +120,17 @@ def test_threads_that_wait_soon_sleep_unless_the_user_wants_otherwise(
     assert os.environ.get("GOMP_SPINCOUNT") == spins
 
 
-def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(model: EmbeddedModel, rubric: Rubric) -> None:
+def test_log_probabilities_do_not_depend_on_the_order_of_the_texts(
+    model: EmbeddedModel, rubric: Rubric
+) -> None:
     prompt = shown((100, "r"), (0, "r"))
     readout = LogprobsReadout(minimum_mass=0.0)
     readout.bind(model, prompt, rubric)
-    texts = ["Súmula 7.", "O fiador responde só pelo prazo que assinou, pois não anuiu ao resto.", "É cediço."]
+    texts = [
+        "Súmula 7.",
+        "O fiador responde só pelo prazo que assinou, pois não anuiu ao resto.",
+        "É cediço.",
+    ]
 
     def scores(order: list[int]) -> dict[int, float]:
         return {n: reading_of(readout, model, Item(id="x", text=texts[n])).score for n in order}
@@ -129,9 +146,14 @@ def test_a_wrong_hash_names_both_and_a_file_that_is_no_model_is_a_message(tmp_pa
         EmbeddedModel(path=str(tmp_path / "mine.gguf"))
 
 
-def test_log_probabilities_do_not_depend_on_what_was_kept_of_earlier_prompts(model: EmbeddedModel) -> None:
+def test_log_probabilities_do_not_depend_on_what_was_kept_of_earlier_prompts(
+    model: EmbeddedModel,
+) -> None:
     llama = _llama(model.path, model.threads, model.context)
-    prompts = [("Uma pergunta.\n", "Texto: a.\n", "Nível:"), ("Uma pergunta.\n", "Texto: b.\n", "Nível:")]
+    prompts = [
+        ("Uma pergunta.\n", "Texto: a.\n", "Nível:"),
+        ("Uma pergunta.\n", "Texto: b.\n", "Nível:"),
+    ]
     prompts += [("Texto: a.\n", "Nível:"), ("Texto: a.\n", "Certo?")]
     llama._kept.clear()
     alone = {}
@@ -144,7 +166,9 @@ def test_log_probabilities_do_not_depend_on_what_was_kept_of_earlier_prompts(mod
     assert llama.next_token(prompts[0], 5) == alone[prompts[0]]
 
 
-def test_a_continuation_begins_with_the_likeliest_token_and_is_the_same_again(model: EmbeddedModel) -> None:
+def test_a_continuation_begins_with_the_likeliest_token_and_is_the_same_again(
+    model: EmbeddedModel,
+) -> None:
     text = "The capital of France is"
     first = asyncio.run(model.continue_text(text, 6))
     llama = _llama(model.path, model.threads, model.context)
@@ -157,7 +181,9 @@ def test_a_continuation_begins_with_the_likeliest_token_and_is_the_same_again(mo
         asyncio.run(model.continue_text("word " * 600, 6))
 
 
-def test_an_interrupt_ends_a_continuation_at_the_next_token(model: EmbeddedModel, monkeypatch: Patch) -> None:
+def test_an_interrupt_ends_a_continuation_at_the_next_token(
+    model: EmbeddedModel, monkeypatch: Patch
+) -> None:
     before = pooled(model, "texto")
     third, interrupted, count, own = threading.Event(), threading.Event(), [0], Llama._logits
 
@@ -183,7 +209,11 @@ def test_an_interrupt_ends_a_continuation_at_the_next_token(model: EmbeddedModel
 
 
 def test_an_interrupt_ends_a_pass_and_leaves_nothing_of_it(model: EmbeddedModel) -> None:
-    llama, ended, texts = _llama(model.path, model.threads, 512), Ended(), ["Era uma vez", " um gato"]
+    llama, ended, texts = (
+        _llama(model.path, model.threads, 512),
+        Ended(),
+        ["Era uma vez", " um gato"],
+    )
     llama._kept.clear()
     right = llama.next_token(texts, 3)
     llama._kept.clear()
@@ -206,12 +236,16 @@ def test_an_interrupt_ends_a_long_prompt_while_it_is_read(model: EmbeddedModel) 
 
     def interrupt() -> None:
         began = time.process_time()
-        while time.process_time() - began < 0.5:  # in which no more than a few hundred tokens are read
+        while (
+            time.process_time() - began < 0.5
+        ):  # in which no more than a few hundred tokens are read
             time.sleep(0.01)
         ended.set()
 
     right = llama.next_token(["Era uma vez"], 3)
-    llama._c = SimpleNamespace(**{name: getattr(llama._c, name) for names in _INTERFACE for name in names.split()})
+    llama._c = SimpleNamespace(
+        **{name: getattr(llama._c, name) for names in _INTERFACE for name in names.split()}
+    )
     llama._c.llama_decode = noted
     waiting = threading.Thread(target=interrupt)
     waiting.start()
@@ -237,7 +271,9 @@ def test_a_run_that_reads_a_long_text_ends_when_it_is_told_to_and_keeps_what_was
     command = [sys.executable, "-m", "undogmatic.cli", "run", *words]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         journal = tmp_path / "run" / "judgments.jsonl"
-        while process.poll() is None and not (journal.is_file() and journal.read_text().count("\n")):
+        while process.poll() is None and not (
+            journal.is_file() and journal.read_text().count("\n")
+        ):
             time.sleep(0.05)
         time.sleep(0.5)
         process.send_signal(sent)
@@ -248,7 +284,9 @@ def test_a_run_that_reads_a_long_text_ends_when_it_is_told_to_and_keeps_what_was
     assert kept["outcome"]["kind"] == "verdict"
 
 
-def test_whole_numbers_are_made_of_digits_and_a_reason_ends_with_its_line(model: EmbeddedModel, rubric: Rubric) -> None:
+def test_whole_numbers_are_made_of_digits_and_a_reason_ends_with_its_line(
+    model: EmbeddedModel, rubric: Rubric
+) -> None:
     prompt = shown((97, "Só cita."), (4, "Explica."))
     readings = {}
     for reasoning in (False, True, False):
@@ -258,7 +296,9 @@ def test_whole_numbers_are_made_of_digits_and_a_reason_ends_with_its_line(model:
         assert readings.setdefault(reasoning, found).score == found.score
     plainly, reasoned = readings[False], readings[True]
     assert plainly.distribution.off_scale < 0.5
-    assert sum(mass > 0 for mass in plainly.distribution.probabilities) > 10  # single digits alone would be ten
+    assert (
+        sum(mass > 0 for mass in plainly.distribution.probabilities) > 10
+    )  # single digits alone would be ten
     assert 1 <= plainly.details["look_ahead"] <= 10
     assert reasoned.rationale
     assert "\n" not in reasoned.rationale

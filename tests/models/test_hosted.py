@@ -1,4 +1,5 @@
-"""Hosted chat models: what reaches the wire, what comes back, what faults mean, odd servers, and `model=env`."""
+"""Hosted chat models: what reaches the wire, what comes back, what faults mean, odd servers, and
+`model=env`."""
 
 import contextlib
 import json
@@ -40,10 +41,18 @@ SCHEMA = {
     "properties": {"shame_score": {"type": "number", "minimum": 0, "maximum": 100}},
     "required": ["shame_score"],
 }
-FORM = {"type": "json_schema", "json_schema": {"name": "judgment", "strict": True, "schema": SCHEMA}}
+FORM = {
+    "type": "json_schema",
+    "json_schema": {"name": "judgment", "strict": True, "schema": SCHEMA},
+}
 TURNS = [
     {"role": role, "content": content}
-    for role, content in (("system", "Judge."), ("user", "first"), ("assistant", "answer"), ("user", "hello"))
+    for role, content in (
+        ("system", "Judge."),
+        ("user", "first"),
+        ("assistant", "answer"),
+        ("user", "hello"),
+    )
 ]
 
 
@@ -64,22 +73,41 @@ def chat(stub: StubServer, **options: Any) -> ChatModel:
 # What reaches the wire
 
 
-def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_limit(stub: StubServer) -> None:
-    settings = {"temperature": 0.0, "top_p": 0.9, "max_tokens": 77, "seed": 3, "stop": ["X"], "response_format": FORM}
+def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_own_limit(
+    stub: StubServer,
+) -> None:
+    settings = {
+        "temperature": 0.0,
+        "top_p": 0.9,
+        "max_tokens": 77,
+        "seed": 3,
+        "stop": ["X"],
+        "response_format": FORM,
+    }
     complete(chat(stub), request(**settings))
     sent = stub.requests[0]
     assert sent.path == "/v1/chat/completions" and "Authorization" not in sent.headers
     assert sent.body == {"model": "stub", "messages": TURNS} | settings
-    own = {"max_tokens_field": "max_completion_tokens", "reasoning_effort": "low", "extra": {"store": False}}
+    own = {
+        "max_tokens_field": "max_completion_tokens",
+        "reasoning_effort": "low",
+        "extra": {"store": False},
+    }
     model = chat(stub, sampling=False, **own)
     complete(model, request(temperature=0.0, top_p=1.0, max_tokens=9))
     body = stub.requests[1].body
     assert "temperature" not in body and "top_p" not in body and "max_tokens" not in body
-    assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (9, "low", False)
+    assert (body["max_completion_tokens"], body["reasoning_effort"], body["store"]) == (
+        9,
+        "low",
+        False,
+    )
     assert model.name != chat(stub).name
 
 
-@pytest.mark.parametrize(("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)])
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("schema", FORM), ("object", {"type": "json_object"}), ("off", None)]
+)
 def test_json_mode(stub: StubServer, mode: Any, expected: Any) -> None:
     complete(chat(stub, json_mode=mode), request(response_format=FORM))
     assert stub.requests[0].body.get("response_format") == expected
@@ -92,14 +120,18 @@ class PromptAdapter(dspy.Adapter):
         super().__init__()
         self._turns = turns
 
-    def format(self, signature: Any, demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+    def format(
+        self, signature: Any, demos: list[Any], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
         return self._turns or [{"role": "user", "content": inputs["text"]}]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         return {"answer": completion}
 
 
-def test_log_probabilities_come_back_to_predict_and_no_connection_stays_open(stub: StubServer) -> None:
+def test_log_probabilities_come_back_to_predict_and_no_connection_stays_open(
+    stub: StubServer,
+) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, max_tokens=1, logprobs=True, top_logprobs=5)
@@ -112,13 +144,19 @@ def test_log_probabilities_come_back_to_predict_and_no_connection_stays_open(stu
     model = chat(stub)
     model.connect(Gateway())
     predict = dspy.Predict("text -> answer")
-    with dspy.context(lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()):
+    with dspy.context(
+        lm=LanguageModel(model, temperature=0.0, max_tokens=50), adapter=PromptAdapter()
+    ):
         answers = [json.loads(predict(text=t).answer)["shame_score"] for t in ("a", "b")]
     assert answers == [score_of("a"), score_of("b")]
 
 
-@pytest.mark.parametrize("settings", [{"logprobs": True, "top_logprobs": 3}, {"response_format": FORM}])
-def test_the_short_way_and_that_of_dspy_send_and_give_the_same(stub: StubServer, settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "settings", [{"logprobs": True, "top_logprobs": 3}, {"response_format": FORM}]
+)
+def test_the_short_way_and_that_of_dspy_send_and_give_the_same(
+    stub: StubServer, settings: dict[str, Any]
+) -> None:
     model = chat(stub)
     predict = dspy.Predict("text -> answer")
     predict.lm = LanguageModel(model, temperature=0.0, top_p=1.0, max_tokens=50, **settings)
@@ -137,16 +175,24 @@ def test_the_short_way_and_that_of_dspy_send_and_give_the_same(stub: StubServer,
     assert traced.toDict() == short.toDict()
     assert short.answer == long.answer
     if "logprobs" in settings:
-        tops = [[(t["token"], t["logprob"]) for t in p.logprobs["content"][0]["top_logprobs"]] for p in (short, long)]
+        tops = [
+            [(t["token"], t["logprob"]) for t in p.logprobs["content"][0]["top_logprobs"]]
+            for p in (short, long)
+        ]
         assert tops[0] == tops[1] and len(tops[0]) == 3
 
 
-def test_azure_has_the_deployment_in_the_address_and_a_header_for_the_key(stub: StubServer, monkeypatch: Patch) -> None:
+def test_azure_has_the_deployment_in_the_address_and_a_header_for_the_key(
+    stub: StubServer, monkeypatch: Patch
+) -> None:
     stub.key = KEY
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     model = shipped("azure", name="my-deploy", api_base=stub.url, prices_like="gpt-4.1-mini")
     complete(model)
-    assert stub.requests[0].path == "/openai/deployments/my-deploy/chat/completions?api-version=2024-10-21"
+    assert (
+        stub.requests[0].path
+        == "/openai/deployments/my-deploy/chat/completions?api-version=2024-10-21"
+    )
     assert stub.requests[0].headers["api-key"] == KEY
     assert model.price.input and "2024-10-21" in model.name
 
@@ -156,15 +202,25 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: Patch) ->
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     model = shipped("claude", api_base=stub.url)
     with recording() as calls:
-        response = complete(model, request(temperature=0.0, top_p=1.0, max_tokens=50, response_format=FORM))
+        response = complete(
+            model, request(temperature=0.0, top_p=1.0, max_tokens=50, response_format=FORM)
+        )
     sent = stub.requests[0]
     assert sent.path == "/v1/messages"
     assert sent.headers["x-api-key"] == KEY and sent.headers["anthropic-version"] == "2023-06-01"
     assert sent.body["system"] == "Judge."
     assert [m["role"] for m in sent.body["messages"]] == ["user", "assistant", "user"]
-    assert sent.body["temperature"] == 0.0 and "top_p" not in sent.body and sent.body["max_tokens"] == 50
-    assert sent.body["output_config"]["format"]["schema"]["properties"] == {"shame_score": {"type": "number"}}
-    assert response.text is not None and json.loads(response.text)["shame_score"] == score_of("hello")
+    assert (
+        sent.body["temperature"] == 0.0
+        and "top_p" not in sent.body
+        and sent.body["max_tokens"] == 50
+    )
+    assert sent.body["output_config"]["format"]["schema"]["properties"] == {
+        "shame_score": {"type": "number"}
+    }
+    assert response.text is not None and json.loads(response.text)["shame_score"] == score_of(
+        "hello"
+    )
     assert (calls[0].input_tokens, calls[0].output_tokens) == (100, 20)
     assert calls[0].usd == pytest.approx((100 * 3 + 20 * 15) / 1e6)
     assert "logprobs" not in model.readouts
@@ -179,7 +235,9 @@ def test_claude_speaks_the_messages_api(stub: StubServer, monkeypatch: Patch) ->
         ("openai_compatible", {"name": "m", "api_base": "http://host:1/v1/"}),
     ],
 )
-def test_each_shipped_choice_names_its_server(monkeypatch: Patch, choice: str, changes: dict[str, Any]) -> None:
+def test_each_shipped_choice_names_its_server(
+    monkeypatch: Patch, choice: str, changes: dict[str, Any]
+) -> None:
     for variable in KEYS:
         monkeypatch.setenv(variable, KEY)
     model = shipped(choice, **changes)
@@ -191,7 +249,9 @@ def test_each_shipped_choice_names_its_server(monkeypatch: Patch, choice: str, c
 # Keys and prices
 
 
-def test_a_key_in_dotenv_does_not_touch_the_environment(stub: StubServer, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_key_in_dotenv_does_not_touch_the_environment(
+    stub: StubServer, tmp_path: Path, monkeypatch: Patch
+) -> None:
     stub.key = KEY
     folder_of(tmp_path, OPENAI_API_KEY=KEY)
     complete(shipped("gpt", api_base=stub.url + "/v1"))
@@ -207,12 +267,16 @@ def test_a_key_that_is_missing_or_has_a_line_break_is_refused_unshown(monkeypatc
     with pytest.raises(ConfigError, match=said):
         shipped("gpt")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\nX: y")
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY holds something that is not a key") as error:
+    with pytest.raises(
+        ConfigError, match="OPENAI_API_KEY holds something that is not a key"
+    ) as error:
         shipped("gpt")
     assert "sk-secret" not in str(error.value)
 
 
-def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, monkeypatch: Patch) -> None:
+def test_the_key_shows_nowhere_even_if_the_server_echoes_it(
+    stub: StubServer, monkeypatch: Patch
+) -> None:
     secret = "sk-" + 9 * "wr0ng"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
     stub.key = KEY
@@ -221,14 +285,16 @@ def test_the_key_shows_nowhere_even_if_the_server_echoes_it(stub: StubServer, mo
         complete(model)
     assert "Incorrect API key provided: <OPENAI_API_KEY>" in str(error.value)
     assert stub.requests[0].headers["Authorization"].endswith(secret)
-    shown = f"{error.value!r} {error.getrepr()} {calls} {model.name} {vars(model)} {vars(model.client)}"
+    shown = (
+        f"{error.value!r} {error.getrepr()} {calls} {model.name} {vars(model)} {vars(model.client)}"
+    )
     assert secret not in shown
 
 
 @pytest.mark.parametrize(
     "base",
-    "https://user:hunter2@host/v1 https://host/v1?key=hunter2 host/v1 ftp://host http://[::1 http://h:80x/v1 "
-    "https://h:99999/v1 h:8000".split(),
+    "https://user:hunter2@host/v1 https://host/v1?key=hunter2 host/v1 ftp://host http://[::1"
+    " http://h:80x/v1 https://h:99999/v1 h:8000".split(),
 )
 def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     with pytest.raises(ConfigError, match=r"`model\.api_base`") as error:
@@ -236,7 +302,9 @@ def test_an_address_that_is_no_plain_address_is_refused(base: str) -> None:
     assert "hunter2" not in str(error.value)
 
 
-def test_prices_are_looked_up_given_or_unknown_and_the_servers_own_wins(stub: StubServer, monkeypatch: Patch) -> None:
+def test_prices_are_looked_up_given_or_unknown_and_the_servers_own_wins(
+    stub: StubServer, monkeypatch: Patch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert shipped("gpt", name="gpt-4o-mini").price.usd(1_000_000, 1_000_000) == pytest.approx(0.75)
     assert shipped("gpt", name="no-such-model").price.input is None
@@ -287,14 +355,24 @@ def test_these_statuses_are_retried_and_end_as_transport_errors(
         (401, error_body("no key"), "wants a key"),
         (402, error_body("pay"), "no credit left"),
         (404, error_body("no such model"), "no such model\nCheck model.name and model.api_base"),
-        (400, error_body("Unsupported value: 'temperature' does not support 0"), r"model\.sampling=false"),
+        (
+            400,
+            error_body("Unsupported value: 'temperature' does not support 0"),
+            r"model\.sampling=false",
+        ),
         (400, error_body("logprobs is not supported with this model"), "readout=structured"),
-        (422, json.dumps({"detail": [{"loc": ["body", "top_p"], "msg": "too big"}]}), r"body\.top_p: too big"),
+        (
+            422,
+            json.dumps({"detail": [{"loc": ["body", "top_p"], "msg": "too big"}]}),
+            r"body\.top_p: too big",
+        ),
         (429, error_body("You exceeded your quota", "insufficient_quota"), "no quota left"),
         (301, "", "redirects; set model.api_base"),
     ],
 )
-def test_what_only_a_user_can_mend_ends_the_run(stub: StubServer, status: int, body: str, expected: str) -> None:
+def test_what_only_a_user_can_mend_ends_the_run(
+    stub: StubServer, status: int, body: str, expected: str
+) -> None:
     stub.faults = {"hello": Fault("status", times=None, status=status, body=body)}
     with pytest.raises(ConfigError, match=expected) as error:
         complete(chat(stub))
@@ -312,15 +390,29 @@ def test_what_only_a_user_can_mend_ends_the_run(stub: StubServer, status: int, b
         (Fault("empty"), UnparseableAnswer, "empty"),
         (Fault("refusal"), RefusedAnswer, "I cannot judge this text"),
         (Fault("content-filter"), RefusedAnswer, "content filter"),
-        (Fault("status", status=400, body=error_body("bad", "content_filter")), RefusedAnswer, "filter stopped"),
+        (
+            Fault("status", status=400, body=error_body("bad", "content_filter")),
+            RefusedAnswer,
+            "filter stopped",
+        ),
         (Fault("status", status=413, body=error_body("long")), UnparseableAnswer, "too long"),
-        (Fault("status", status=400, body=error_body("long", "context_too_large")), UnparseableAnswer, "too long"),
-        (Fault("body", times=None, body=error_body("upstream died", 502)), TransportError, "502: upstream died"),
+        (
+            Fault("status", status=400, body=error_body("long", "context_too_large")),
+            UnparseableAnswer,
+            "too long",
+        ),
+        (
+            Fault("body", times=None, body=error_body("upstream died", 502)),
+            TransportError,
+            "502: upstream died",
+        ),
         (Fault("slow-body", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
         (Fault("hang", times=None, after=3), AnswerTimeout, "no answer within 0.1 s"),
     ],
 )
-def test_a_bad_answer_is_one_failure(stub: StubServer, fault: Fault, expected: type[ModelError], message: str) -> None:
+def test_a_bad_answer_is_one_failure(
+    stub: StubServer, fault: Fault, expected: type[ModelError], message: str
+) -> None:
     stub.faults = {"hello": fault}
     timeout = 0.1 if expected is AnswerTimeout else 30.0
     with recording() as calls, pytest.raises(expected, match=message) as error:
@@ -330,7 +422,8 @@ def test_a_bad_answer_is_one_failure(stub: StubServer, fault: Fault, expected: t
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"), [("refusal", RefusedAnswer), ("truncated", UnparseableAnswer), ("empty", UnparseableAnswer)]
+    ("kind", "expected"),
+    [("refusal", RefusedAnswer), ("truncated", UnparseableAnswer), ("empty", UnparseableAnswer)],
 )
 def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelError]) -> None:
     stub.faults = {"hello": Fault(kind)}
@@ -338,7 +431,9 @@ def test_claudes_bad_answers(stub: StubServer, kind: str, expected: type[ModelEr
         complete(shipped("claude", api_base=stub.url, key_env=None), request(response_format=FORM))
 
 
-def test_nobody_listening_is_named_with_the_next_step_and_images_are_refused(stub: StubServer) -> None:
+def test_nobody_listening_is_named_with_the_next_step_and_images_are_refused(
+    stub: StubServer,
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -347,7 +442,9 @@ def test_nobody_listening_is_named_with_the_next_step_and_images_are_refused(stu
     with pytest.raises(TransportError, match=said):
         complete(model)
     part = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
-    wanted = request_from_openai_chat({"model": "m", "messages": [{"role": "user", "content": [part]}]})
+    wanted = request_from_openai_chat(
+        {"model": "m", "messages": [{"role": "user", "content": [part]}]}
+    )
     with pytest.raises(ConfigError, match="part of type 'image'"):
         complete(chat(stub), wanted)
 
@@ -372,9 +469,15 @@ SAID: dict[str, Said] = {
     "headers without end": (OK, b"X-More: " + b"y" * 200 + b"\r\n"),
     "a header line without end": (OK + b"X-Long: ", b"y" * 4096),
     "a body without end": (OK + b"\r\n", b"x" * 65536),
-    "chunks without end": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + b" " * 4096 + b"\r\n"),
+    "chunks without end": (
+        OK + b"Transfer-Encoding: chunked\r\n\r\n",
+        b"1000\r\n" + b" " * 4096 + b"\r\n",
+    ),
     "promises without end": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "an empty packing without end": (OK + b"Content-Encoding: deflate\r\n\r\n", b"\x00\x00\x00\xff\xff" * 1000),
+    "an empty packing without end": (
+        OK + b"Content-Encoding: deflate\r\n\r\n",
+        b"\x00\x00\x00\xff\xff" * 1000,
+    ),
 }
 
 
@@ -409,7 +512,9 @@ def serve() -> Iterator[Callable[[Said], str]]:
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_whatever_comes_through_the_wire_is_a_typed_failure(name: str, serve: Callable[[Said], str]) -> None:
+def test_whatever_comes_through_the_wire_is_a_typed_failure(
+    name: str, serve: Callable[[Said], str]
+) -> None:
     from dspy.lm15 import Message, Request, TextPart
 
     model = ChatModel("m", serve(SAID[name]))
@@ -424,7 +529,13 @@ def test_whatever_comes_through_the_wire_is_a_typed_failure(name: str, serve: Ca
 def served(stub: StubServer, tmp_path: Path) -> StubServer:
     """A provider that `.env` names."""
     stub.key = KEY
-    folder_of(tmp_path, LLM_PROVIDER="openai", LLM_MODEL="my-model", LLM_API_KEY=KEY, LLM_BASE_URL=stub.url + "/v1")
+    folder_of(
+        tmp_path,
+        LLM_PROVIDER="openai",
+        LLM_MODEL="my-model",
+        LLM_API_KEY=KEY,
+        LLM_BASE_URL=stub.url + "/v1",
+    )
     return stub
 
 
@@ -438,7 +549,12 @@ def test_four_variables_make_a_model_of_the_one_they_name(
     assert str(shipped("env").name).startswith(f"my-model@{served.url}/v1")
     folder_of(tmp_path, LLM_PROVIDER="anthropic", LLM_API_KEY=KEY)
     assert shipped("env").readouts == ("structured", "samples")
-    said = {"max_concurrency": 3, "context": 1234, "fitted_on": frozenset({"a mark"}), "rubric": "other"}
+    said = {
+        "max_concurrency": 3,
+        "context": 1234,
+        "fitted_on": frozenset({"a mark"}),
+        "rubric": "other",
+    }
     for name, value in said.items():
         monkeypatch.setattr(ChatModel, name, value)
     monkeypatch.setattr("undogmatic.models.hosted.listed", lambda *_: [{"max_input_tokens": 1234}])
@@ -466,10 +582,15 @@ def test_what_is_missing_is_named(tmp_path: Path, env: dict[str, str], message: 
 
 
 def logged(tmp_path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (tmp_path / "cache" / "score.log").read_text("utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (tmp_path / "cache" / "score.log").read_text("utf-8").splitlines()
+    ]
 
 
-def test_scoring_asks_the_named_model_and_writes_a_log(served: StubServer, tmp_path: Path, capsys: Capture) -> None:
+def test_scoring_asks_the_named_model_and_writes_a_log(
+    served: StubServer, tmp_path: Path, capsys: Capture
+) -> None:
     text = "Aplica-se o Tema 69."
     found = score_text(text)
     assert (found.score, found.model.split("@")[0]) == (score_of(text), "my-model")
@@ -479,17 +600,28 @@ def test_scoring_asks_the_named_model_and_writes_a_log(served: StubServer, tmp_p
     assert [request.body["model"] for request in served.requests] == ["my-model", "my-model"]
     log = tmp_path / "cache" / "score.log"
     assert log.stat().st_mode & 0o777 == 0o600
-    assert [(line["score"], line["model"]) for line in logged(tmp_path)] == [(found.score, found.model)] * 2
+    assert [(line["score"], line["model"]) for line in logged(tmp_path)] == [
+        (found.score, found.model)
+    ] * 2
     for line in logged(tmp_path):
         (call,) = line["calls"]
         assert text in json.dumps(call["prompt"]["messages"], ensure_ascii=False)
-        assert json.loads(call["answer"]["choices"][0]["message"]["content"])["shame_score"] == found.score
-        assert (line["result"]["rationale"], line["inputs"], call["cached"]) == ("Stub.", {"text": text}, False)
+        assert (
+            json.loads(call["answer"]["choices"][0]["message"]["content"])["shame_score"]
+            == found.score
+        )
+        assert (line["result"]["rationale"], line["inputs"], call["cached"]) == (
+            "Stub.",
+            {"text": text},
+            False,
+        )
     assert KEY not in out + err + found.model_dump_json() + log.read_text("utf-8")
     assert str(log) not in out + err, "where it lies is said by --help and the pages"
 
 
-def test_the_log_of_scores_says_which_answers_came_from_the_cache(served: StubServer, tmp_path: Path) -> None:
+def test_the_log_of_scores_says_which_answers_came_from_the_cache(
+    served: StubServer, tmp_path: Path
+) -> None:
     for _ in range(2):
         score_text("Tema 1")
     first, second = logged(tmp_path)
@@ -512,7 +644,8 @@ def test_a_redacted_log_holds_no_text_and_one_that_is_off_is_not_there(
     assert not any(word in kept for word in ("Tema", "Souza", "Stub.", "I cannot judge"))
     good, refused = logged(tmp_path)
     assert (
-        good["score"] == pytest.approx(score_of(text)) and good["calls"][0]["prompt"]["messages"][0]["role"] == "system"
+        good["score"] == pytest.approx(score_of(text))
+        and good["calls"][0]["prompt"]["messages"][0]["role"] == "system"
     )
     assert refused["error"] == "refusal" and refused["result"]["message"].startswith("sha256:")
 
@@ -535,9 +668,15 @@ def test_several_write_to_the_log_of_scores_at_once(tmp_path: Path, monkeypatch:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
-    lines = [line for name in ("score.log.1", "score.log") for line in (tmp_path / name).read_text().splitlines()]
+    lines = [
+        line
+        for name in ("score.log.1", "score.log")
+        for line in (tmp_path / name).read_text().splitlines()
+    ]
     found = [json.loads(line) for line in lines]
-    assert sorted((each["who"], each["n"]) for each in found) == [(who, n) for who in range(4) for n in range(25)]
+    assert sorted((each["who"], each["n"]) for each in found) == [
+        (who, n) for who in range(4) for n in range(25)
+    ]
 
 
 def test_a_home_that_cannot_be_written_to_costs_no_score(
@@ -545,14 +684,21 @@ def test_a_home_that_cannot_be_written_to_costs_no_score(
 ) -> None:
     monkeypatch.setattr(api, "_unlogged", [])
     monkeypatch.setenv("UNDOGMATIC_CACHE", str(put(tmp_path / "a file", "") / "below"))
-    assert [score_text(text).score for text in ("Tema 1", "Tema 2")] == [score_of("Tema 1"), score_of("Tema 2")]
+    assert [score_text(text).score for text in ("Tema 1", "Tema 2")] == [
+        score_of("Tema 1"),
+        score_of("Tema 2"),
+    ]
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "cannot be used" in line
-    with pytest.raises(ConfigError, match="cannot be used"):  # a folder that was named is counted on
+    with pytest.raises(
+        ConfigError, match="cannot be used"
+    ):  # a folder that was named is counted on
         score_text("Tema 3", [f"engine.cache_dir='{tmp_path}/a file/below'"])
 
 
-def test_a_full_disk_costs_no_score(served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+def test_a_full_disk_costs_no_score(
+    served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
     add = api.files.Log.add
 
     def full(log: Any, line: str) -> Any:
@@ -562,7 +708,10 @@ def test_a_full_disk_costs_no_score(served: StubServer, tmp_path: Path, capsys: 
 
     monkeypatch.setattr(api, "_unlogged", [])
     monkeypatch.setattr(api.files.Log, "add", full)
-    assert [score_text(text).score for text in ("Tema 1", "Tema 2")] == [score_of("Tema 1"), score_of("Tema 2")]
+    assert [score_text(text).score for text in ("Tema 1", "Tema 2")] == [
+        score_of("Tema 1"),
+        score_of("Tema 2"),
+    ]
     assert capsys.readouterr().err.count("No space left") == 1
 
 
@@ -580,7 +729,9 @@ def test_an_unknown_provider_is_an_error_with_the_options(tmp_path: Path, capsys
     assert "openai, anthropic" in capsys.readouterr().err
 
 
-def test_a_broken_log_costs_no_score(served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+def test_a_broken_log_costs_no_score(
+    served: StubServer, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr(api, "_unlogged", [])
     (tmp_path / "cache").mkdir()
     os.mkfifo(tmp_path / "cache" / "score.log")
@@ -601,4 +752,7 @@ def test_what_ended_the_scoring_is_in_the_log(served: StubServer, tmp_path: Path
     assert found.score is None and "I cannot judge" in str(found.error)
     last = logged(tmp_path)[-1]
     assert last["error"] == "refusal" and "I cannot judge" in last["result"]["message"]
-    assert last["calls"][0]["answer"]["choices"][0]["message"]["refusal"] == "I cannot judge this text."
+    assert (
+        last["calls"][0]["answer"]["choices"][0]["message"]["refusal"]
+        == "I cannot judge this text."
+    )

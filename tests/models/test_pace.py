@@ -12,7 +12,8 @@ from undogmatic.models.pace import MOST, START, Pace
 
 
 class Server:
-    """Time that passes only where somebody waits, and a server that takes so many calls a second in it."""
+    """Time that passes only where somebody waits, and a server that takes so many calls a second in
+    it."""
 
     def __init__(self, limit: float, latency: float = 0.1, tokens: int = 0) -> None:
         self.after: float | None = None
@@ -22,7 +23,10 @@ class Server:
 
     async def send(self) -> Reply:
         now = asyncio.get_running_loop().time()
-        self.free, self.counted = min(self.limit, self.free + (now - self.counted) * self.limit), now
+        self.free, self.counted = (
+            min(self.limit, self.free + (now - self.counted) * self.limit),
+            now,
+        )
         if self.free < 1:
             self.refused += 1
             raise Retryable("429", self.after, limited=True)
@@ -47,7 +51,8 @@ class _Quick(asyncio.SelectorEventLoop):
 
 
 def asked(server: Server, count: int, **options: float) -> tuple[Pace, float]:
-    """Ask so many times, as the engine does, in quick time; the pace in the end, and the seconds that it took."""
+    """Ask so many times, as the engine does, in quick time; the pace in the end, and the seconds
+    that it took."""
     loop = _Quick()
 
     async def all_of_them() -> Pace:
@@ -56,7 +61,9 @@ def asked(server: Server, count: int, **options: float) -> tuple[Pace, float]:
         while left or running:
             while left and spare and len(running) < MOST and (not running or pace.room()):
                 left, spare = left - 1, spare - 1
-                running.add(asyncio.create_task(gateway.call("m", {"n": left}, server.send, server="s")))
+                running.add(
+                    asyncio.create_task(gateway.call("m", {"n": left}, server.send, server="s"))
+                )
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             spare = 2 * len(done)
             assert all(task.exception() is None for task in done)
@@ -70,9 +77,15 @@ def asked(server: Server, count: int, **options: float) -> tuple[Pace, float]:
 
 @pytest.mark.parametrize(
     ("limit", "latency", "count", "share"),
-    [(50, 0.1, 1500, 0.95), (50, 1.0, 1500, 0.7), (4, 0.2, 300, 0.9)],  # a slow server is got to know slowly
+    [
+        (50, 0.1, 1500, 0.95),
+        (50, 1.0, 1500, 0.7),
+        (4, 0.2, 300, 0.9),
+    ],  # a slow server is got to know slowly
 )
-def test_the_limit_of_a_server_is_found_and_used_up(limit: float, latency: float, count: int, share: float) -> None:
+def test_the_limit_of_a_server_is_found_and_used_up(
+    limit: float, latency: float, count: int, share: float
+) -> None:
     server = Server(limit, latency)
     pace, took = asked(server, count)
     assert count / took > share * limit
@@ -81,7 +94,9 @@ def test_the_limit_of_a_server_is_found_and_used_up(limit: float, latency: float
 
 
 @pytest.mark.parametrize(("after", "share"), [(1.0, 0.8), (0.2, 0.8)])
-def test_a_limit_is_found_where_the_server_says_how_long_to_wait(after: float, share: float) -> None:
+def test_a_limit_is_found_where_the_server_says_how_long_to_wait(
+    after: float, share: float
+) -> None:
     """All calls wait then, so that hardly two are refused at once."""
     server = Server(40)
     server.after = after
@@ -92,7 +107,8 @@ def test_a_limit_is_found_where_the_server_says_how_long_to_wait(after: float, s
 
 @pytest.mark.parametrize("after", [None, 1.0])
 def test_a_server_that_counts_by_the_minute_is_waited_for(after: float | None) -> None:
-    """It refuses all calls until the minute is over, which is no fault of it; and the rate does not fall meanwhile."""
+    """It refuses all calls until the minute is over, which is no fault of it; and the rate does not
+    fall meanwhile."""
 
     class Minutes(Server):
         async def send(self) -> Reply:
@@ -133,9 +149,15 @@ def test_calls_in_flight_that_bring_no_more_answers_are_given_up() -> None:
 
 @pytest.mark.parametrize(
     ("options", "seconds"),
-    [({"calls_per_minute": 600}, 0.1), ({"tokens_per_minute": 6000}, 1.0), ({"calls_per_minute": 30}, 2.0)],
+    [
+        ({"calls_per_minute": 600}, 0.1),
+        ({"tokens_per_minute": 6000}, 1.0),
+        ({"calls_per_minute": 30}, 2.0),
+    ],
 )
-def test_limits_that_are_set_hold_from_the_first_call_on(options: dict[str, float], seconds: float) -> None:
+def test_limits_that_are_set_hold_from_the_first_call_on(
+    options: dict[str, float], seconds: float
+) -> None:
     server = Server(1e9, tokens=100)
     asked(server, 40, **options)
     gaps = [b - a for a, b in itertools.pairwise(server.sent[20:])]

@@ -17,7 +17,8 @@ CONTENT = {"a-1.gguf": b"GGUF" + bytes(range(256)) * 4000, "a-2.gguf": b"GGUF" +
 
 
 class Hub(ThreadingHTTPServer):
-    """Serves files as the hub does, by ranges as well; `cut` breaks the first answer off in the middle."""
+    """Serves files as the hub does, by ranges as well; `cut` breaks the first answer off in the
+    middle."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -70,7 +71,9 @@ class Handler(BaseHTTPRequestHandler):
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub on this machine, with a model of two files."""
     parts = tuple(File(n, len(c), hashlib.sha256(c).hexdigest()) for n, c in CONTENT.items())
-    monkeypatch.setattr(qwen, "published", lambda: {"0.5b": Published("0.5b", "Qwen/Small", REVISION, parts)})
+    monkeypatch.setattr(
+        qwen, "published", lambda: {"0.5b": Published("0.5b", "Qwen/Small", REVISION, parts)}
+    )
     with Hub() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -96,7 +99,9 @@ def test_all_files_are_downloaded_once_with_progress(
     assert capfd.readouterr().err == ""
 
 
-def test_a_download_that_broke_off_goes_on_where_it_ended(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_broke_off_goes_on_where_it_ended(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.cut = True
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1000)
     assert downloaded("0.5b").read_bytes() == CONTENT["a-1.gguf"]
@@ -106,10 +111,14 @@ def test_a_download_that_broke_off_goes_on_where_it_ended(hub: Hub, monkeypatch:
 def test_another_file_than_expected_is_removed_and_the_next_try_may_succeed(hub: Hub) -> None:
     hub.content["a-2.gguf"] = b"GGUF" + b"SECOND PART"
     with pytest.raises(
-        ConfigError, match=r"a-2.gguf is not the file .* SHA-256 expected \w+, found \w+. It was removed"
+        ConfigError,
+        match=r"a-2.gguf is not the file .* SHA-256 expected \w+, found \w+. It was removed",
     ):
         downloaded("0.5b")
-    assert sorted(path.name for path in (cache_folder() / "qwen").glob("a-*")) == ["a-1.gguf", "a-1.gguf.sha256.json"]
+    assert sorted(path.name for path in (cache_folder() / "qwen").glob("a-*")) == [
+        "a-1.gguf",
+        "a-1.gguf.sha256.json",
+    ]
     hub.content["a-2.gguf"] = CONTENT["a-2.gguf"]
     assert downloaded("0.5b").is_file()
 
@@ -135,7 +144,9 @@ def test_a_full_disk_is_told_before_the_download(hub: Hub, monkeypatch: pytest.M
         downloaded("0.5b")
 
 
-@pytest.mark.parametrize(("size", "why"), [("3b", "Qwen Research licence"), ("14b", "there are 0.5b, 1.5b, 7b")])
+@pytest.mark.parametrize(
+    ("size", "why"), [("3b", "Qwen Research licence"), ("14b", "there are 0.5b, 1.5b, 7b")]
+)
 def test_other_sizes_are_refused(size: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         downloaded(size)

@@ -1,4 +1,5 @@
-"""Threads that ask one model at once, each in an event loop of its own, as the threads of an optimisation do."""
+"""Threads that ask one model at once, each in an event loop of its own, as the threads of an
+optimisation do."""
 
 import asyncio
 import gc
@@ -32,8 +33,10 @@ def slow_look(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("slow_look")
 @pytest.mark.filterwarnings("ignore:Unclosed client session:ResourceWarning")
 def test_sessions_of_many_threads_are_all_closed(caplog: pytest.LogCaptureFixture) -> None:
-    """What a session that nobody closes gives away is a record of asyncio with `exc_info=False`. One was lost where
-    another thread closed its own, and then an answer that had been paid for ended in an error, too."""
+    """What a session that nobody closes gives away is a record of asyncio with `exc_info=False`.
+    One was lost where another thread closed its own, and then an answer that had been paid for
+    ended in an error, too.
+    """
     client = JsonClient("http://127.0.0.1:9/v1", {}, None, None, "Authorization", "a model")
     errors: list[BaseException] = []
 
@@ -78,5 +81,7 @@ def test_a_session_that_nobody_closed_is_told_in_one_line_without_a_second_error
     with guarded(), pytest.warns(ResourceWarning, match="Unclosed client session"):
         asyncio.run(leave_open())
         gc.collect()
-    (record,) = (each for each in caplog.records if each.name == "asyncio" and each.levelno == logging.ERROR)
+    (record,) = (
+        each for each in caplog.records if each.name == "asyncio" and each.levelno == logging.ERROR
+    )
     assert record.exc_info is False and record.getMessage().startswith("Unclosed client session")

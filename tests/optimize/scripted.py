@@ -1,4 +1,5 @@
-"""A chat model by script: as a judge it is right only under one instruction, as a writer it may propose that one."""
+"""A chat model by script: as a judge it is right only under one instruction, as a writer it may
+propose that one."""
 
 import json
 import re
@@ -12,7 +13,8 @@ WORD = "kestrel"
 
 
 class Scripted(Model):
-    """Judges texts by `WORD` if its instruction is MAGIC or it is shown two examples, and else by their length.
+    """Judges texts by `WORD` if its instruction is MAGIC or it is shown two examples, and else by
+    their length.
 
     Args:
         kind: Which of several.
@@ -31,15 +33,26 @@ class Scripted(Model):
         from dspy.lm15 import Message, Response, TextPart, Usage
 
         messages = [{"role": m.role, "content": m.text or ""} for m in request.messages]
-        payload = {"system": request.system, "messages": messages, "temperature": request.config.temperature}
+        payload = {
+            "system": request.system,
+            "messages": messages,
+            "temperature": request.config.temperature,
+        }
 
         async def send() -> Reply:
             self.calls += 1
             REQUESTS.append(json.dumps(payload, sort_keys=True))
             if self.dies_after is not None and self.calls > self.dies_after:
                 raise KeyboardInterrupt
-            judging = "<<text-" in messages[-1]["content"] and "Respond with" not in messages[-1]["content"]
-            return Reply(self._judged(payload) if judging else self._written(payload), input_tokens=9, output_tokens=3)
+            judging = (
+                "<<text-" in messages[-1]["content"]
+                and "Respond with" not in messages[-1]["content"]
+            )
+            return Reply(
+                self._judged(payload) if judging else self._written(payload),
+                input_tokens=9,
+                output_tokens=3,
+            )
 
         reply = await self.gateway.call(self.name, payload, send)
         text = Message.assistant([TextPart(reply.data)])
@@ -59,8 +72,14 @@ class Scripted(Model):
         asked = last[last.rfind("Respond with") :]
         said = {"module_advice": {"judge.readout.predict": self.writes}}
         if asked.startswith("Respond with a JSON object"):
-            return json.dumps({name: said.get(name, self.writes) for name in re.findall(r"`(\w+)`", asked)})
-        names = [name for name in dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", asked)) if name != "completed"]
+            return json.dumps(
+                {name: said.get(name, self.writes) for name in re.findall(r"`(\w+)`", asked)}
+            )
+        names = [
+            name
+            for name in dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", asked))
+            if name != "completed"
+        ]
         parts = [f"[[ ## {name} ## ]]\n{_plain(said.get(name, self.writes))}" for name in names]
         return "\n\n".join([*parts, "[[ ## completed ## ]]"])
 

@@ -1,4 +1,5 @@
-"""Programs as files and in the registry: what is read back is what was written, and nothing else is."""
+"""Programs as files and in the registry: what is read back is what was written, and nothing else
+is."""
 
 import json
 import shutil
@@ -30,7 +31,9 @@ from undogmatic.records.records import Item
 from undogmatic.records.rubric import Rubric
 from undogmatic.tracking.program import RegisteredPrompt
 
-TRACKING = "tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
+TRACKING = (
+    "tracking={{_target_: undogmatic.tracking.tracker.MlflowTracker, uri: '{uri}', traces: 0}}"
+)
 DEMO: dict[str, Any] = {"text": "a shown text", "score": 4.0, "confidence": 90, "rationale": "so"}
 
 
@@ -39,7 +42,11 @@ def judge(rubric: Rubric = FIVE, style: str = "score") -> Any:
     model.connect(Gateway())
     readout = StructuredReadout()
     readout.bind(model, Prompt(id="toy", language="en"), rubric)
-    made: Any = ScoreJudge(readout) if style == "score" else SinglePassJudge(readout, asker_for(readout, WORDINGS))
+    made: Any = (
+        ScoreJudge(readout)
+        if style == "score"
+        else SinglePassJudge(readout, asker_for(readout, WORDINGS))
+    )
     made.judge_by(rubric)
     return made
 
@@ -48,10 +55,24 @@ def program(**more: Any) -> Program:
     own = judge()
     predictor = own.readout.predict
     predictor.signature = predictor.signature.with_instructions("Be strict.\nBe brief.")
-    predictor.demos = [dspy.Example(**DEMO, the_items=("no", "part"), the_rubric="long").with_inputs("text")]
-    lineage = programs.Lineage(parent="toy", optimizer="gepa", metric="error", seed=3, data="d", before=0.5, after=0.7)
-    fields = {"judge": "score", "readout": "structured", "language": "en", "model": "m", "lineage": lineage}
-    about = {"rubric": FIVE.name, "rubric_digest": programs.rubric_digest(FIVE), "predictors": predictors(own)}
+    predictor.demos = [
+        dspy.Example(**DEMO, the_items=("no", "part"), the_rubric="long").with_inputs("text")
+    ]
+    lineage = programs.Lineage(
+        parent="toy", optimizer="gepa", metric="error", seed=3, data="d", before=0.5, after=0.7
+    )
+    fields = {
+        "judge": "score",
+        "readout": "structured",
+        "language": "en",
+        "model": "m",
+        "lineage": lineage,
+    }
+    about = {
+        "rubric": FIVE.name,
+        "rubric_digest": programs.rubric_digest(FIVE),
+        "predictors": predictors(own),
+    }
     return Program(**({"name": "five-score-optimised"} | fields | about | more))
 
 
@@ -71,7 +92,10 @@ def test_what_is_written_is_read_and_put_into_a_judge(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda d: d["predictors"]["readout.predict"].update(instructions="Say 5."), "was changed after it was"),
+        (
+            lambda d: d["predictors"]["readout.predict"].update(instructions="Say 5."),
+            "was changed after it was",
+        ),
         (lambda d: d.update(digest="0" * 64), "was changed after it was written"),
         (lambda d: d.pop("digest"), "was changed after it was written"),
         (lambda d: d.update(kind="else"), "is no program"),
@@ -90,7 +114,9 @@ def test_a_file_that_is_not_as_it_was_written_is_refused(change: Any, said: str)
 
 
 def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="made for another signature: judge=score with readout=structured"):
+    with pytest.raises(
+        ConfigError, match="made for another signature: judge=score with readout=structured"
+    ):
         program().put_into(judge(style="single_pass"), "judge")
     with pytest.raises(ConfigError, match="made for another signature"):
         program().put_into(judge(TEN), "judge")
@@ -98,7 +124,9 @@ def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
     prompt = ProgramPrompt(path=str(tmp_path / "p.json"))
     assert (prompt.id, prompt.language) == ("five-score-optimised", "en")
     prompt.check(FIVE)
-    with pytest.raises(ConfigError, match="was made for rubric=five, and this run judges by rubric=ten"):
+    with pytest.raises(
+        ConfigError, match="was made for rubric=five, and this run judges by rubric=ten"
+    ):
         prompt.check(TEN)
     other = FIVE.model_copy(update={"direction": "higher_is_worse"})
     with pytest.raises(ConfigError, match="was changed since the program"):
@@ -106,7 +134,9 @@ def test_another_signature_or_rubric_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["pt", "en"])
-def test_the_shipped_programs_were_made_on_development_texts_of_the_rubric_as_it_is(language: str) -> None:
+def test_the_shipped_programs_were_made_on_development_texts_of_the_rubric_as_it_is(
+    language: str,
+) -> None:
     config = compose_config([f"prompt=found_{language}"])
     prompt, rubric = build(config["prompt"], "prompt"), build(config["rubric"], "rubric")
     prompt.check(rubric)
@@ -114,8 +144,13 @@ def test_the_shipped_programs_were_made_on_development_texts_of_the_rubric_as_it
     (asked,) = prompt.program.predictors.values()
     assert len(asked.demonstrations) == 6
     seen = [Item(id=f"shown-{n}", text=demo["text"]) for n, demo in enumerate(asked.demonstrations)]
-    check_leaks(seen, CuratedDataset(parts=["pairs", "theses", "labelled", "adversarial", "controls"]).load())
-    development = {item.text for item in CuratedDataset(parts=["theses"], split="development").load()}
+    check_leaks(
+        seen,
+        CuratedDataset(parts=["pairs", "theses", "labelled", "adversarial", "controls"]).load(),
+    )
+    development = {
+        item.text for item in CuratedDataset(parts=["theses"], split="development").load()
+    }
     assert {item.text for item in seen} <= development
 
 
@@ -136,7 +171,9 @@ def test_what_changed_is_told_line_by_line() -> None:
     found, own = changes(predictors(judge()), program().predictors), program().predictors
     told = {("instructions", "removed"), ("instructions", "added"), ("demonstrations", "added")}
     assert {*zip(found["part"], found["change"], strict=True)} >= told
-    assert found.loc[found["part"] == "demonstrations", "text"].tolist() == ["[label 4.0] a shown text"]
+    assert found.loc[found["part"] == "demonstrations", "text"].tolist() == [
+        "[label 4.0] a shown text"
+    ]
     assert {*changes(own, own)["change"]} == {"kept"}
 
 
@@ -146,11 +183,16 @@ def store(migrated: Path, tmp_path: Path) -> str:
     return f"sqlite:///{shutil.copy(migrated, tmp_path)}"
 
 
-def test_the_registry_keeps_versions_aliases_and_lineage(tmp_path: Path, optimise: Any, store: str) -> None:
+def test_the_registry_keeps_versions_aliases_and_lineage(
+    tmp_path: Path, optimise: Any, store: str
+) -> None:
     uri = store
     optimise("copro", *COPRO, TRACKING.format(uri=uri))
     name = "shame-score-program"
-    best, first = RegisteredPrompt(registry=name, uri=uri), RegisteredPrompt(registry=name, alias="baseline", uri=uri)
+    best, first = (
+        RegisteredPrompt(registry=name, uri=uri),
+        RegisteredPrompt(registry=name, alias="baseline", uri=uri),
+    )
     assert best.program == load(tmp_path / "outputs/a/b/program.json")
     assert first.program == load(tmp_path / "outputs/a/b/baseline.json")
     assert best.program.lineage.optimizer == "copro"
@@ -173,8 +215,13 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
     def found(folder: str) -> dict[str, Any]:
         return dict(load(tmp_path / "outputs/a" / folder / "program.json").predictors)
 
-    assert best("1", writes="Judge as you please.") == load(tmp_path / "outputs/a/1/baseline.json").predictors
-    assert best("2") == found("2") != found("1")  # better than the best, which was what it began with
+    assert (
+        best("1", writes="Judge as you please.")
+        == load(tmp_path / "outputs/a/1/baseline.json").predictors
+    )
+    assert (
+        best("2") == found("2") != found("1")
+    )  # better than the best, which was what it began with
     assert "`best` stays" not in capsys.readouterr().err
     assert best("3", writes=MAGIC + " Be brief.") == found("2") != found("3")
     assert "`best` stays at version 2, with which it was not compared" in capsys.readouterr().err

@@ -1,5 +1,6 @@
-"""Groups stay whole, strata are alike on all sides, and what is known from two sides is refused; and what an optimiser
-is given for answers at the ends of the scale, for none, and for a cheaper program."""
+"""Groups stay whole, strata are alike on all sides, and what is known from two sides is refused;
+and what an optimiser is given for answers at the ends of the scale, for none, and for a cheaper
+program."""
 
 import json
 import re
@@ -19,12 +20,22 @@ from undogmatic.optimize.optimizers import Bootstrap, Known, Measure, example
 from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, gather, some
 from undogmatic.records.records import Item, Verdict
 
-LONG = "the miller of the lower valley keeps his accounts in a green book that nobody else may open before easter "
+LONG = (
+    "the miller of the lower valley keeps his accounts in a green book that nobody else may open"
+    " before easter "
+)
 
 
 def items(n: int, **more: object) -> list[Item]:
     return [
-        Item(id=f"i{k}", text=f"text {k} {k**3 * 7919:x}", pair=f"p{k // 2}", condition="ab"[k % 2], label=k, **more)  # type: ignore[arg-type]
+        Item(
+            id=f"i{k}",
+            text=f"text {k} {k**3 * 7919:x}",
+            pair=f"p{k // 2}",
+            condition="ab"[k % 2],
+            label=k,
+            **more,
+        )  # type: ignore[arg-type]
         for k in range(n)
     ]
 
@@ -38,7 +49,9 @@ def test_pairs_stay_whole_shares_are_kept_and_the_seed_decides() -> None:
         pairs = [item.pair for item in own]
         assert all(pairs.count(pair) == 2 for pair in pairs)
         assert {np.digitize(float(item.label or 0), [80 / 3, 160 / 3]) for item in own} == {0, 1, 2}
-    one, same, other = (deal(items(40), {"a": 0.5, "b": 0.5}, np.random.default_rng(seed)) for seed in (3, 3, 4))
+    one, same, other = (
+        deal(items(40), {"a": 0.5, "b": 0.5}, np.random.default_rng(seed)) for seed in (3, 3, 4)
+    )
     assert one == same and one["a"] != other["a"]
 
 
@@ -72,7 +85,9 @@ def test_ids_say_nothing_of_texts_in_two_files_that_number_alike() -> None:
             check_leaks(leaked, own)
         assert apart(leaked, own) == []
     words = "apples boats candles drums engines feathers gloves hammers".split()
-    others = [Item(id=item.id, text=f"{word} {word[::-1]}") for item, word in zip(own, words, strict=True)]
+    others = [
+        Item(id=item.id, text=f"{word} {word[::-1]}") for item, word in zip(own, words, strict=True)
+    ]
     check_leaks(others, own)
     assert apart(others, own) == others
     with pytest.raises(DataError, match=r"test text 'i[23]' and development text 'i0' .*copies"):
@@ -87,14 +102,18 @@ def test_the_shipped_split_has_no_leaks() -> None:
         check_leaks(test[:2], test[1:])
 
 
-def test_a_part_keeps_groups_and_strata_and_blocks_hold_everything_once_and_some_of_every_stratum() -> None:
+def test_a_part_keeps_groups_and_strata_and_blocks_hold_everything_once_and_some_of_every_stratum() -> (
+    None
+):
     kept = some(items(80), 20, np.random.default_rng(0))
     assert len(kept) == 20 and len(set(groups_of(kept).values())) == 10
     labels = [float(i.label or 0) for i in kept]
     assert max(labels) > 60 and min(labels) < 20
     found = blocks(items(40), 8, np.random.default_rng(0))
     assert sorted(i.id for block in found for i in block) == sorted(i.id for i in items(40))
-    assert all(max(i.label or 0 for i in block) - min(i.label or 0 for i in block) > 20 for block in found)
+    assert all(
+        max(i.label or 0 for i in block) - min(i.label or 0 for i in block) > 20 for block in found
+    )
 
 
 def test_what_is_written_names_every_item_and_the_seed() -> None:
@@ -106,7 +125,9 @@ def test_what_is_written_names_every_item_and_the_seed() -> None:
 
 
 TERMS = Terms(HUNDRED, "overall", ("bad",), ("good",))
-BLOCK = [Item(id=f"{n}", text=f"text {n}").with_label(label) for n, label in enumerate((0, 30, 60, 90))]
+BLOCK = [
+    Item(id=f"{n}", text=f"text {n}").with_label(label) for n, label in enumerate((0, 30, 60, 90))
+]
 PAIR = [Item(id=name, text=name, pair="p", condition=name) for name in ("bad", "good")]
 
 
@@ -142,14 +163,26 @@ def test_what_is_sent_costs_what_was_said_and_nothing_falls_below_nought() -> No
 @pytest.mark.parametrize(
     ("n", "set_to", "said"),
     [
-        (16, {}, "of the 16 texts, of which 8 are kept to test; 4 are the fewest. Give more texts, or test fewer: op"),
+        (
+            16,
+            {},
+            (
+                "of the 16 texts, of which 8 are kept to test; 4 are the fewest. Give more texts,"
+                " or test fewer: op"
+            ),
+        ),
         (9, {}, "4 are the fewest. Give more texts, or optimizer.development=DATASET"),
         (60, {"validation": 2}, "4 are the fewest. Give a larger number: optimizer.validation=4."),
     ],
 )
-def test_too_few_texts_are_counted_by_side_and_the_way_out_is_named(n: int, set_to: dict[str, int], said: str) -> None:
+def test_too_few_texts_are_counted_by_side_and_the_way_out_is_named(
+    n: int, set_to: dict[str, int], said: str
+) -> None:
     texts = [
-        Item(id=f"s{k}", text=f"text {k} {k**3 * 7919:x}", labels={"overall": {"": k * 5 % 100}}) for k in range(n)
+        Item(id=f"s{k}", text=f"text {k} {k**3 * 7919:x}", labels={"overall": {"": k * 5 % 100}})
+        for k in range(n)
     ]
     with pytest.raises(DataError, match=re.escape(said)):
-        gather(Bootstrap(**set_to), settings(composed("bootstrap")), Terms(HUNDRED, "overall"), texts)
+        gather(
+            Bootstrap(**set_to), settings(composed("bootstrap")), Terms(HUNDRED, "overall"), texts
+        )

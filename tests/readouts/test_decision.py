@@ -7,7 +7,12 @@ LEVELS = (0.0, 50.0, 100.0)
 
 
 def answer(**change: object) -> dict[str, object]:
-    return {"type": "score", "score": 1.7, "confidence": 0.5, "probabilities": {"0": 0.1, "1": 0.1, "2": 0.8}} | change
+    return {
+        "type": "score",
+        "score": 1.7,
+        "confidence": 0.5,
+        "probabilities": {"0": 0.1, "1": 0.1, "2": 0.8},
+    } | change
 
 
 def test_levels_are_mapped_to_the_rubric_renormalised_and_the_confidence_recomputed() -> None:
@@ -24,10 +29,22 @@ def test_levels_are_mapped_to_the_rubric_renormalised_and_the_confidence_recompu
         (None, UnparseableAnswer, "no score answer"),
         (answer(type="noul"), UnparseableAnswer, "no score answer"),
         (answer(type="refusal"), UnparseableAnswer, "no score answer"),
-        (answer(probabilities={"0": 0.1, "1": 0.9}), UnparseableAnswer, "must name the levels 0, 1, 2"),
+        (
+            answer(probabilities={"0": 0.1, "1": 0.9}),
+            UnparseableAnswer,
+            "must name the levels 0, 1, 2",
+        ),
         (answer(probabilities={"0": 0.1, "1": 0.1, "2": 0.6}), UnparseableAnswer, r"sum to 0\.800"),
-        (answer(probabilities={"0": float("nan"), "1": 0.1, "2": 0.9}), UnparseableAnswer, "not a probability"),
-        (answer(probabilities={"0": -0.1, "1": 0.1, "2": 1.0}), UnparseableAnswer, "not a probability"),
+        (
+            answer(probabilities={"0": float("nan"), "1": 0.1, "2": 0.9}),
+            UnparseableAnswer,
+            "not a probability",
+        ),
+        (
+            answer(probabilities={"0": -0.1, "1": 0.1, "2": 1.0}),
+            UnparseableAnswer,
+            "not a probability",
+        ),
         (answer(probabilities=[0.1, 0.1, 0.8]), UnparseableAnswer, "must name the levels"),
         (answer(score=0.2), OffScaleAnswer, r"the probabilities give 1\.700"),
     ],

@@ -1,4 +1,5 @@
-"""The fixed sentences around a prompt, which are read once as long as their file stays what it is."""
+"""The fixed sentences around a prompt, which are read once as long as their file stays what it
+is."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Whole numbers as answers: one call where they are tokens, a bounded number where they are split into digits."""
+"""Whole numbers as answers: one call where they are tokens, a bounded number where they are split
+into digits."""
 
 import itertools
 from typing import Any
@@ -36,7 +37,9 @@ def readout(**options: Any) -> IntegersReadout:
     return found
 
 
-def read(model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: str = "t", **options: Any) -> Verdict:
+def read(
+    model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: str = "t", **options: Any
+) -> Verdict:
     own = readout(**options)
     model.connect(Gateway())
     own.bind(model, prompt, rubric)
@@ -45,7 +48,9 @@ def read(model: Model, prompt: Prompt = PLAIN, rubric: Rubric = HUNDRED, text: s
 
 @pytest.mark.parametrize("digits", [False, True])
 @pytest.mark.parametrize("base", [False, True])
-def test_the_score_is_the_mean_over_whole_numbers_however_they_are_split(digits: bool, base: bool) -> None:
+def test_the_score_is_the_mean_over_whole_numbers_however_they_are_split(
+    digits: bool, base: bool
+) -> None:
     model = NumbersChat(lambda _: SPREAD, digits=digits, base=base)
     found = read(model, DEMOS if base else PLAIN)
     assert found.score == pytest.approx(MEAN) and found.distribution.off_scale == pytest.approx(0.1)
@@ -55,13 +60,17 @@ def test_the_score_is_the_mean_over_whole_numbers_however_they_are_split(digits:
         assert len(model.requests) == 1
 
 
-def test_further_calls_are_bounded_and_too_little_on_the_numbers_is_a_failure_and_never_a_score() -> None:
+def test_further_calls_are_bounded_and_too_little_on_the_numbers_is_a_failure_and_never_a_score() -> (
+    None
+):
     odds = {number: 0.1 for number in range(5, 100, 10)}
     model = NumbersChat(lambda _: odds, digits=True, base=True)
     found = read(model, DEMOS, look_ahead=3)
     assert len(model.requests) == 4
     assert found.details["look_ahead"] == 3
-    assert found.distribution.off_scale == pytest.approx(0.6)  # 5 and 55 by the first of the three calls
+    assert found.distribution.off_scale == pytest.approx(
+        0.6
+    )  # 5 and 55 by the first of the three calls
     with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
         read(NumbersChat(lambda _: odds, digits=True, base=True), DEMOS, look_ahead=1)
     with pytest.raises(OffScaleAnswer):
@@ -69,22 +78,32 @@ def test_further_calls_are_bounded_and_too_little_on_the_numbers_is_a_failure_an
     assert read(NumbersChat(lambda _: {50: 0.2}), minimum_mass=0.1).score == 50
 
 
-def test_models_without_log_probabilities_or_that_answer_anew_and_scales_without_whole_numbers_are_refused() -> None:
+def test_models_without_log_probabilities_or_that_answer_anew_and_scales_without_whole_numbers_are_refused() -> (
+    None
+):
     model = NumbersChat(lambda _: SPREAD)
     model.readouts = ("structured", "samples")
-    with pytest.raises(ConfigError, match=r"readout=integers does not work.*it serves: structured, samples"):
+    with pytest.raises(
+        ConfigError, match=r"readout=integers does not work.*it serves: structured, samples"
+    ):
         read(model)
     with pytest.raises(UnparseableAnswer, match="sent no log-probabilities"):
         read(FakeChat(lambda _: ("50", None)))
     model = NumbersChat(lambda _: SPREAD, digits=True, goes_on=False)
     with pytest.raises(ConfigError, match=r"splits numbers into digits.*readout=logprobs"):
         read(model)
-    with pytest.raises(ConfigError, match=r"readout=integers reads whole numbers.*readout=logprobs"):
+    with pytest.raises(
+        ConfigError, match=r"readout=integers reads whole numbers.*readout=logprobs"
+    ):
         read(NumbersChat(lambda _: SPREAD), rubric=COLOURS)
-    assert read(NumbersChat(lambda _: {10: 0.5, 1: 0.4, 11: 0.1}, digits=True), rubric=TEN).score == pytest.approx(6)
+    assert read(
+        NumbersChat(lambda _: {10: 0.5, 1: 0.4, 11: 0.1}, digits=True), rubric=TEN
+    ).score == pytest.approx(6)
 
 
-def test_a_base_model_gets_examples_as_numbers_and_a_chat_the_guide_and_is_asked_for_a_number_alone() -> None:
+def test_a_base_model_gets_examples_as_numbers_and_a_chat_the_guide_and_is_asked_for_a_number_alone() -> (
+    None
+):
     with pytest.raises(ConfigError, match="answers with a number only after examples"):
         read(NumbersChat(lambda _: SPREAD, base=True))
     model = NumbersChat(lambda _: SPREAD, base=True)
@@ -97,7 +116,9 @@ def test_a_base_model_gets_examples_as_numbers_and_a_chat_the_guide_and_is_asked
     read(model, DEMOS)
     system, *turns = model.requests[0]
     assert "HIGH (70-100) = much of it" in system["content"]
-    assert system["content"].endswith("Answer with one whole number from 0 to 100 and nothing else.")
+    assert system["content"].endswith(
+        "Answer with one whole number from 0 to 100 and nothing else."
+    )
     assert [turn["content"] for turn in turns if turn["role"] == "assistant"] == ["93", "4"]
 
 
@@ -108,8 +129,11 @@ def test_with_reasoning_a_reason_comes_first_and_stands_before_the_number() -> N
     assert (found.rationale, found.score) == ("Most of it is there.", pytest.approx(MEAN))
     first, second = chat.requests
     assert [turn["content"] for turn in first if turn["role"] == "assistant"] == [
-        "It is all there.", "93", "Nothing is there.", "4",
-    ]  # fmt: skip
+        "It is all there.",
+        "93",
+        "Nothing is there.",
+        "4",
+    ]
     assert second[-2]["content"] == "Most of it is there."
     assert "no number yet" in first[0]["content"]
 
@@ -122,7 +146,9 @@ def test_with_reasoning_a_reason_comes_first_and_stands_before_the_number() -> N
 
 
 def test_without_the_guide_the_prose_stands_in_its_place() -> None:
-    wording = HUNDRED.wordings["en"].model_copy(update={"prose": "In prose.", "distinctions": ("not that",)})
+    wording = HUNDRED.wordings["en"].model_copy(
+        update={"prose": "In prose.", "distinctions": ("not that",)}
+    )
     rubric = HUNDRED.model_copy(update={"wordings": {"en": wording}})
     shown = []
     for anchors in (True, False):

@@ -46,7 +46,9 @@ def test_spellings_are_added_and_the_rest_is_off_scale() -> None:
 
 
 @pytest.mark.parametrize("token", ["04", "4.", "-4", "\u0664", "44", "", "five"])
-def test_what_only_looks_like_a_label_is_off_scale_and_too_little_mass_names_share_and_key(token: str) -> None:
+def test_what_only_looks_like_a_label_is_off_scale_and_too_little_mass_names_share_and_key(
+    token: str,
+) -> None:
     with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
         level_distribution([("1", math.log(0.2)), (token, math.log(0.8))], LABELS, LEVELS, 0.25)
 
@@ -56,7 +58,9 @@ def test_the_score_is_the_expectation_and_stays_on_the_scale(weights: list[float
     total = sum(weights)
     top = [(str(n), math.log(w / total)) for n, w in enumerate(weights)]
     distribution = level_distribution(top, LABELS, LEVELS, 0.25)
-    assert distribution.expectation == pytest.approx(sum(v * w for v, w in zip(LEVELS, weights, strict=True)) / total)
+    assert distribution.expectation == pytest.approx(
+        sum(v * w for v, w in zip(LEVELS, weights, strict=True)) / total
+    )
     assert 0 <= distribution.expectation <= 100
     assert 0 <= distribution.confidence <= 100
 
@@ -70,7 +74,9 @@ def test_confidence_comes_from_the_entropy_and_a_server_without_logprobs_is_told
         read(FakeChat(lambda _: ("3", None)))
 
 
-def test_a_base_model_gets_a_text_to_continue_and_a_demonstration_shows_the_level_nearest_to_its_score() -> None:
+def test_a_base_model_gets_a_text_to_continue_and_a_demonstration_shows_the_level_nearest_to_its_score() -> (
+    None
+):
     model = FakeChat(lambda _: ("3", {"3": 0.0}), base=True)
     with pytest.raises(ConfigError, match="answers with a level only after examples"):
         read(model)
@@ -79,14 +85,19 @@ def test_a_base_model_gets_a_text_to_continue_and_a_demonstration_shows_the_leve
     beginning, end = (message["content"] for message in model.requests[0]["messages"])
     assert beginning.endswith("Text: Tema 1.\nLevel:4\n\nText:")
     assert end == " linha um linha dois\nLevel:"
-    shots = tuple(Demonstration(text=f"demo {score}", score=score, rationale="r") for score in (0, 12, 13, 88, 100))
+    shots = tuple(
+        Demonstration(text=f"demo {score}", score=score, rationale="r")
+        for score in (0, 12, 13, 88, 100)
+    )
     model = FakeChat(lambda _: ("1", {"1": 0.0}))
     read(model, PROMPT.model_copy(update={"demonstrations": shots}))
     said = [m["content"] for m in model.requests[0]["messages"] if m["role"] == "assistant"]
     assert said == ["0", "0", "1", "4", "4"]
 
 
-def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_was_fitted_on(tmp_path: Path) -> None:
+def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_was_fitted_on(
+    tmp_path: Path,
+) -> None:
     model = FakeChat(lambda _: ("1", {"1": math.log(0.5), "3": math.log(0.5)}))
     path = tmp_path / "c.json"
     fitted = {
@@ -107,7 +118,9 @@ def test_calibration_moves_the_score_keeps_the_raw_one_and_knows_the_texts_it_wa
         read(model, calibration=str(tmp_path / "none.json"))
 
 
-def test_content_free_calibration_divides_out_what_the_prompt_favours(tmp_path: Path, provenance: Provenance) -> None:
+def test_content_free_calibration_divides_out_what_the_prompt_favours(
+    tmp_path: Path, provenance: Provenance
+) -> None:
     favoured = {str(n): math.log(p) for n, p in enumerate((0.6, 0.1, 0.1, 0.1, 0.1))}
     model = FakeChat(lambda _: ("0", favoured))
     readout = bound(model)

@@ -41,7 +41,9 @@ def parse_answer(answer: str) -> dict[str, object]:
     return readout.adapter.parse(readout.predict.signature, answer)
 
 
-def test_a_valid_answer_is_read_with_the_models_own_confidence_and_a_code_fence_is_tolerated() -> None:
+def test_a_valid_answer_is_read_with_the_models_own_confidence_and_a_code_fence_is_tolerated() -> (
+    None
+):
     reading = read(FakeChat(lambda _: (good_answer(83.5, 70, " só cita "), None)))
     found = (reading.score, reading.confidence, reading.confidence_source, reading.rationale)
     assert found == (83.5, 70, "stated", "só cita")
@@ -70,7 +72,9 @@ def test_an_answer_of_another_form_is_refused_with_the_reason(answer: str, said:
     assert caught.value.raw == answer
 
 
-def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_that_keeps_the_answer() -> None:
+def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_that_keeps_the_answer() -> (
+    None
+):
     answers = iter(["rubbish", good_answer(400), good_answer(40)])
     model = FakeChat(lambda _: (next(answers), None))
     assert read(model).score == 40
@@ -81,10 +85,16 @@ def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_
     model = FakeChat(lambda _: ("still rubbish", None))
     with pytest.raises(ModelError) as caught:
         read(model)
-    assert (caught.value.kind, caught.value.raw, len(model.requests)) == ("unparseable", "still rubbish", 3)
+    assert (caught.value.kind, caught.value.raw, len(model.requests)) == (
+        "unparseable",
+        "still rubbish",
+        3,
+    )
 
 
-def test_demonstrations_are_turns_in_the_chosen_order_and_one_that_lacks_a_field_is_refused() -> None:
+def test_demonstrations_are_turns_in_the_chosen_order_and_one_that_lacks_a_field_is_refused() -> (
+    None
+):
     demos = tuple(Demonstration(text=f"demo {n}", score=n, rationale="r") for n in range(6))
     seen = {}
     for order in (None, 0, 1):
@@ -95,8 +105,13 @@ def test_demonstrations_are_turns_in_the_chosen_order_and_one_that_lacks_a_field
     assert sorted(seen[0]) == sorted(seen[1]) == seen[None]
     assert seen[0] != seen[1]
     two = RUBRIC.model_copy(update={"inputs": ("question", "text")})
-    shown = PROMPT.model_copy(update={"demonstrations": (Demonstration(text="demo", score=1, rationale="r"),)})
-    with pytest.raises(ConfigError, match=r"`demonstrations\[0\]` lacks `question`; rubric=toy shows question, text"):
+    shown = PROMPT.model_copy(
+        update={"demonstrations": (Demonstration(text="demo", score=1, rationale="r"),)}
+    )
+    with pytest.raises(
+        ConfigError,
+        match=r"`demonstrations\[0\]` lacks `question`; rubric=toy shows question, text",
+    ):
         shown.check(two)
 
 
@@ -114,11 +129,14 @@ def test_the_judged_text_cannot_close_its_fence() -> None:
     assert lines[0].startswith("<<text-")
     assert lines[-1] == lines[0].replace("<<", "<</") and lines[1:-1] == hostile.splitlines()
     assert lines[-1] not in lines[:-1]
-    # The instructions name the pattern with its code, which the hostile text's own fence does not have.
+    # The instructions name the pattern with its code, which the hostile text's own fence does not
+    # have.
     assert "<</text-CODE>>" in request["system"] and "<</text>>" not in request["system"]
 
 
-def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_only_who_has_the_key_can_know_a_fence_which_is_never_in_the_text(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     def fence(folder: str, text: str) -> str:
         monkeypatch.setenv("UNDOGMATIC_CACHE", str(tmp_path / folder))
         name = str(asked(text=text)["messages"][-1]["content"].splitlines()[0])
@@ -157,16 +175,22 @@ def test_with_reasoning_the_rationale_comes_first() -> None:
 
 
 def test_the_hash_of_a_prompt_is_that_which_the_journals_of_earlier_runs_hold() -> None:
-    """Whoever changes the shipped words changes it on purpose; a moved class or a field no model sees must not."""
+    """Whoever changes the shipped words changes it on purpose; a moved class or a field no model
+    sees must not."""
     rubric: Rubric = build(plain("rubric", "shame", "rubric"), "rubric")
     prompt: Prompt = build(plain("prompt", "anchored_pt", "prompt"), "prompt")
     assert prompt.hash(rubric).startswith("f5590460efc5")
 
 
 def sampled(
-    answers: Iterable[object], gateway: Gateway | None = None, repeat: int = 0, n: int = 4, retries: int = 2
+    answers: Iterable[object],
+    gateway: Gateway | None = None,
+    repeat: int = 0,
+    n: int = 4,
+    retries: int = 2,
 ) -> tuple[Verdict, FakeChat]:
-    """What is read of these answers, one after the other, and the model that gave them; numbers are scores."""
+    """What is read of these answers, one after the other, and the model that gave them; numbers are
+    scores."""
     said = (good_answer(each) if isinstance(each, int) else str(each) for each in answers)
     readout, model = SamplesReadout(n=n, retries=retries), FakeChat(lambda _: (next(said), None))
     model.connect(gateway or Gateway())
@@ -174,7 +198,9 @@ def sampled(
     return reading_of(readout, model, repeat=repeat), model
 
 
-def test_the_spread_of_the_answers_is_the_distribution_failures_are_named_and_too_many_are_one() -> None:
+def test_the_spread_of_the_answers_is_the_distribution_failures_are_named_and_too_many_are_one() -> (
+    None
+):
     reading, _ = sampled([20, 40, 40, 60])
     assert reading.distribution.values == RUBRIC.levels
     assert reading.distribution.probabilities == pytest.approx((0.05, 0.4, 0.45, 0.1, 0))
@@ -198,12 +224,19 @@ def test_the_spread_of_the_answers_is_the_distribution_failures_are_named_and_to
         ((0, 50, 100, 50), 29.3),
     ],
 )
-def test_the_confidence_says_how_far_answers_agree_not_how_many(answers: tuple[int, ...], confidence: float) -> None:
+def test_the_confidence_says_how_far_answers_agree_not_how_many(
+    answers: tuple[int, ...], confidence: float
+) -> None:
     reading, _ = sampled(answers, n=len(answers))
-    assert (reading.confidence, reading.confidence_source) == (pytest.approx(confidence, abs=0.05), "procedure")
+    assert (reading.confidence, reading.confidence_source) == (
+        pytest.approx(confidence, abs=0.05),
+        "procedure",
+    )
 
 
-def test_each_answer_is_a_call_of_its_own_and_a_rerun_is_answered_by_the_cache(tmp_path: Path) -> None:
+def test_each_answer_is_a_call_of_its_own_and_a_rerun_is_answered_by_the_cache(
+    tmp_path: Path,
+) -> None:
     cache, counter = ReplyCache(tmp_path / "replies"), itertools.count()
     runs = [sampled(counter, Gateway(cache), repeat) for repeat in (0, 0, 1)]
     cache.close()
@@ -213,7 +246,9 @@ def test_each_answer_is_a_call_of_its_own_and_a_rerun_is_answered_by_the_cache(t
     assert other_repeat.score > first.score
 
 
-@pytest.mark.parametrize(("options", "key"), [({"n": 1}, "readout.n"), ({"temperature": 0.0}, "readout.temperature")])
+@pytest.mark.parametrize(
+    ("options", "key"), [({"n": 1}, "readout.n"), ({"temperature": 0.0}, "readout.temperature")]
+)
 def test_settings_that_make_no_spread_are_refused(options: dict, key: str) -> None:
     with pytest.raises(ConfigError, match=key):
         SamplesReadout(**options)

@@ -1,4 +1,5 @@
-"""What a judge or a readout is constructed with is its identity; what was rendered says what reaches a model."""
+"""What a judge or a readout is constructed with is its identity; what was rendered says what
+reaches a model."""
 
 import copy
 from typing import Any
@@ -40,12 +41,18 @@ def made(least: int = 1, retries: int = 2, **options: Any) -> Mine:
     return Mine(StructuredReadout(retries=retries), Words(least), **options)
 
 
-@pytest.mark.parametrize("change", [{"tolerance": 0.2}, {"least": 2}, {"retries": 1}, {"further": "x"}])
+@pytest.mark.parametrize(
+    "change", [{"tolerance": 0.2}, {"least": 2}, {"retries": 1}, {"further": "x"}]
+)
 def test_a_changed_argument_changes_the_program(change: dict[str, Any]) -> None:
-    assert made(**change).program_hash() != made().program_hash() == made(tolerance=0.1).program_hash()
+    assert (
+        made(**change).program_hash() != made().program_hash() == made(tolerance=0.1).program_hash()
+    )
 
 
-def test_a_copy_is_the_same_contents_stand_for_a_file_s_name_and_readouts_are_found_where_kept() -> None:
+def test_a_copy_is_the_same_contents_stand_for_a_file_s_name_and_readouts_are_found_where_kept() -> (
+    None
+):
     judge = made(tolerance=0.3)
     assert copy.deepcopy(judge).identity() == judge.deepcopy().identity() == judge.identity()
     one, other = made(tolerance=0.1), made(tolerance=0.2)
@@ -61,7 +68,9 @@ class OwnReadout(Readout):
         super().__init__()
 
 
-def test_further_questions_have_the_temperature_of_a_readout_of_ones_own(prompt: Prompt, rubric: Rubric) -> None:
+def test_further_questions_have_the_temperature_of_a_readout_of_ones_own(
+    prompt: Prompt, rubric: Rubric
+) -> None:
     readout = OwnReadout(temperature=0.7)
     readout.bind(FakeChat(lambda _: ("", None)), prompt, rubric)
     asker = asker_for(readout, {})
@@ -70,15 +79,21 @@ def test_further_questions_have_the_temperature_of_a_readout_of_ones_own(prompt:
 
 
 @pytest.mark.parametrize("base", [False, True], ids=["a chat model", "a base model"])
-def test_a_prompt_says_whether_its_instructions_reach_the_model(prompt: Prompt, rubric: Rubric, base: bool) -> None:
-    """Two prompts "strict" and "kind" once sent a base model the same requests, and each was said to reach it."""
+def test_a_prompt_says_whether_its_instructions_reach_the_model(
+    prompt: Prompt, rubric: Rubric, base: bool
+) -> None:
+    """Two prompts "strict" and "kind" once sent a base model the same requests, and each was said
+    to reach it."""
     model = FakeChat(lambda _: (good_answer(1), None))
     model.base = base
     model.connect(Gateway())
     shown = (Demonstration(inputs={"text": "Tema 69."}, score=100, rationale="cita"),)
     strict, kind = (
         prompt.model_copy(update={"id": name, "instructions": words, "demonstrations": shown})
-        for name, words in (("strict", "Be severe with every citation."), ("kind", "Be kind to who cites."))
+        for name, words in (
+            ("strict", "Be severe with every citation."),
+            ("kind", "Be kind to who cites."),
+        )
     )
     asked = []
     for each in (strict, kind):
@@ -92,7 +107,8 @@ def test_a_prompt_says_whether_its_instructions_reach_the_model(prompt: Prompt, 
 
 
 def test_examples_with_several_inputs_reach_the_model() -> None:
-    """They were said not to, because their inputs do not stand one behind the other without headings."""
+    """They were said not to, because their inputs do not stand one behind the other without
+    headings."""
     model = FakeChat(lambda _: (good_answer(1), None))
     model.base = True
     model.connect(Gateway())

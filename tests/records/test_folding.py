@@ -1,4 +1,5 @@
-"""What is read of a text does not depend on how its words were typed; other scripts stay what they are."""
+"""What is read of a text does not depend on how its words were typed; other scripts stay what they
+are."""
 
 import unicodedata
 
@@ -12,8 +13,8 @@ from undogmatic.constructs.shame.patterns import count
 from undogmatic.records.folding import LONGEST, Folding, plain
 
 TEXT = (
-    "“É o que decidiu o Supremo — Tema nº 72/STF”; não há dúvida: súmula 7ª… (R$ 1.000,00).\nA ação, porém, não "
-    "alcança o 13º salário do João d'Ávila; exige-se prova às claras?"
+    "“É o que decidiu o Supremo — Tema nº 72/STF”; não há dúvida: súmula 7ª… (R$ 1.000,00).\nA"
+    " ação, porém, não alcança o 13º salário do João d'Ávila; exige-se prova às claras?"
 )
 
 
@@ -34,7 +35,10 @@ def test_the_same_words_are_read_however_they_were_typed(way: str) -> None:
         ("\ufeffre\u200bcur\u00adso\u2060 pro\u200dvi\ufe0fdo\U000e0041", "recurso provido"),
         ("\u202eacórdão\u202c \u2066sim\u2069", "acordao sim"),
         ("re\u0336cu\u0321r\u0489so", "recurso"),  # struck through, or buried in marks
-        ("ｒｅｃｕｒｓｏ 𝐫𝐞𝐜𝐮𝐫𝐬𝐨 𝔯𝔢𝔠𝔲𝔯𝔰𝔬 ⓡⓔⓒⓤⓡⓢⓞ ʀᴇᴄᴜʀꜱᴏ", "recurso recurso recurso recurso recurso"),
+        (
+            "ｒｅｃｕｒｓｏ 𝐫𝐞𝐜𝐮𝐫𝐬𝐨 𝔯𝔢𝔠𝔲𝔯𝔰𝔬 ⓡⓔⓒⓤⓡⓢⓞ ʀᴇᴄᴜʀꜱᴏ",
+            "recurso recurso recurso recurso recurso",
+        ),
         ("reсurso rесurѕо ɑção ıcone", "recurso recurso acao icone"),
         ("art. 5º, § 2º, da Lei nº 9.099", "art. 5º, § 2º, da lei nº 9.099"),
         ("‘a’ “b” «c» d–e — f", '\'a\' "b" "c" d-e - f'),
@@ -60,14 +64,18 @@ def test_what_does_not_change_the_words_is_taken_out(text: str, read: str) -> No
     ],
 )
 def test_words_of_other_scripts_stay_words_of_these_scripts(text: str) -> None:
-    """But for an accent on a Cyrillic or Greek letter, they are read as written, also beside Latin words."""
+    """But for an accent on a Cyrillic or Greek letter, they are read as written, also beside Latin
+    words."""
     assert plain(text) == unicodedata.normalize("NFC", text)
     assert plain(f"{text} stf") == f"{unicodedata.normalize('NFC', text)} stf"
     assert plain(unicodedata.normalize("NFD", text)) == plain(text)
 
 
 def test_a_foreign_word_in_a_latin_text_is_latin_only_where_every_letter_could_be() -> None:
-    assert plain("O relator citou Московский e a разница.") == "o relator citou московский e a разница."
+    assert (
+        plain("O relator citou Московский e a разница.")
+        == "o relator citou московский e a разница."
+    )
     assert plain("А causa е а соisа") == "a causa e a coisa"  # whole words of twins in a Latin text
     assert plain("сор и мир") == "сор и мир"  # the same letters in a Cyrillic one
 
@@ -94,8 +102,17 @@ TEXTS = [
 
 def test_words_get_the_spelling_back_that_they_mostly_have_in_the_fitted_texts() -> None:
     folding = Folding.learnt(TEXTS)
-    assert folding.spelling == {"acao": "ação", "ha": "há", "nao": "não", "stf": "STF", "supremo": "Supremo"}
-    assert folding.read("NAO HÁ AÇÃO NO STF. SUPREMO?  é raro") == "Não há ação no STF. Supremo? E raro"
+    assert folding.spelling == {
+        "acao": "ação",
+        "ha": "há",
+        "nao": "não",
+        "stf": "STF",
+        "supremo": "Supremo",
+    }
+    assert (
+        folding.read("NAO HÁ AÇÃO NO STF. SUPREMO?  é raro")
+        == "Não há ação no STF. Supremo? E raro"
+    )
     assert Folding.learnt(TEXTS[:2]).spelling == {}  # of two texts no word is in three
     assert Folding.learnt(["x" * (LONGEST + 1) + "É"] * 3).spelling == {}
     assert Folding.learnt([]).read("Já É") == "Ja e"
@@ -103,7 +120,13 @@ def test_words_get_the_spelling_back_that_they_mostly_have_in_the_fitted_texts()
 
 
 def test_what_was_folded_by_other_rules_or_has_endless_words_is_refused() -> None:
-    assert Folding.model_validate_json(Folding.learnt(TEXTS).model_dump_json()) == Folding.learnt(TEXTS)
-    for wrong in ({"rules": 2, "spelling": {}}, {"spelling": {"a": "b" * (LONGEST + 1)}}, {"spelling": {"": "b"}}):
+    assert Folding.model_validate_json(Folding.learnt(TEXTS).model_dump_json()) == Folding.learnt(
+        TEXTS
+    )
+    for wrong in (
+        {"rules": 2, "spelling": {}},
+        {"spelling": {"a": "b" * (LONGEST + 1)}},
+        {"spelling": {"": "b"}},
+    ):
         with pytest.raises(ValidationError):
             Folding.model_validate(wrong)

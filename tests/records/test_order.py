@@ -1,4 +1,5 @@
-"""The order of asking has nothing to do with file order or condition, keeps pairs together and never changes."""
+"""The order of asking has nothing to do with file order or condition, keeps pairs together and
+never changes."""
 
 import numpy as np
 
@@ -10,7 +11,9 @@ def test_every_item_has_one_turn_and_pairs_stay_together() -> None:
     pairs: list[str | None] = [*(str(k) for k in range(50) for _ in "ab"), *[None] * 7]
     order = turns(ids, pairs)
     assert sorted(order) == list(range(107))
-    places = {pair: [n for n, k in enumerate(order) if pairs[k] == pair] for pair in set(pairs) - {None}}
+    places = {
+        pair: [n for n, k in enumerate(order) if pairs[k] == pair] for pair in set(pairs) - {None}
+    }
     assert all(abs(first - second) == 1 for first, second in places.values())
 
 

@@ -39,18 +39,24 @@ def table(kind: Any = "pass_fail", judges: int = 1, n: int = 60, **fields: Any) 
 KAPPA = Estimate(0.78, 0.61, 0.9, n=60, n_groups=58)
 
 
-def judge_check(judge: str = "judge", standing: Standing = "supported", kappa: Estimate = KAPPA) -> JudgeCheck:
+def judge_check(
+    judge: str = "judge", standing: Standing = "supported", kappa: Estimate = KAPPA
+) -> JudgeCheck:
     """The answer about one judge, with a finding of each weight."""
     told = Told("trial")
     told.figure("agreement.kappa", kappa)
     told.figure("bias.mean", Estimate(float("nan"), float("-inf"), 0.2, n=60, n_groups=58))
     told.note("trial.detail", Weight.DETAIL, value=1)
     told.note("trial.qualifies", Weight.QUALIFIES, value=0.25)
-    told.note("trial.limits", Weight.LIMITS, Finding("trial.settle", {"n": 40}), slice="<b>long</b>")
+    told.note(
+        "trial.limits", Weight.LIMITS, Finding("trial.settle", {"n": 40}), slice="<b>long</b>"
+    )
     told.tables["slices"] = pd.DataFrame({"slice": ["long", "short"], "share": [0.5, 0.75]})
     told.lacks("ceiling", "trial.lacks", n=1)
     answer = Finding(f"trial.answer_{standing}", {"judge": judge})
-    return JudgeCheck(judge, "quality", answer, standing, Finding("trial.rival", {"share": 0.7}), told, 60, 58)
+    return JudgeCheck(
+        judge, "quality", answer, standing, Finding("trial.rival", {"share": 0.7}), told, 60, 58
+    )
 
 
 def result(*answers: JudgeCheck, verdicts: VerdictTable | None = None) -> CheckResult:

@@ -1,4 +1,5 @@
-"""The answer at the head of a report: its word and shape, what follows it, and commands that are accepted."""
+"""The answer at the head of a report: its word and shape, what follows it, and commands that are
+accepted."""
 
 import dataclasses
 import shlex
@@ -16,10 +17,14 @@ from undogmatic.report.words import Words
 def ruled(answer: Answer, name: str = "trial") -> object:
     result = trial_result()
     assert result.verdict is not None
-    return dataclasses.replace(result, name=name, verdict=Finding(result.verdict.key, result.verdict.values, answer))
+    return dataclasses.replace(
+        result, name=name, verdict=Finding(result.verdict.key, result.verdict.values, answer)
+    )
 
 
-def test_every_answer_has_word_shape_sentence_and_a_next_step_in_both_languages(finished: Build) -> None:
+def test_every_answer_has_word_shape_sentence_and_a_next_step_in_both_languages(
+    finished: Build,
+) -> None:
     for language, words in (
         ("en", ("No", "Not yet", "Undecided", "Yes")),
         ("pt", ("Não", "Ainda não", "Em aberto", "Sim")),
@@ -37,22 +42,36 @@ def test_every_answer_has_word_shape_sentence_and_a_next_step_in_both_languages(
 
 
 def test_of_several_checks_the_gravest_counts_and_says_what_is_next(finished: Build) -> None:
-    run = finished(results=[ruled("yes"), ruled("not_yet", "labelled"), ruled("undecided", "controls")])
+    run = finished(
+        results=[ruled("yes"), ruled("not_yet", "labelled"), ruled("undecided", "controls")]
+    )
     together, *others = answers(run, Words.of(run))
     assert isinstance(together, Answered) and together.answer == "not_yet" and together.below
-    assert "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest counts: labelled." in together.text
+    assert (
+        "Of 3 checks, 1 says yes, 0 no, 1 not yet and 1 undecided. The gravest counts: labelled."
+        in together.text
+    )
     assert [each.below for each in others if isinstance(each, Answered)] == [(), (), ()]
 
 
-def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(finished: Build) -> None:
+def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(
+    finished: Build,
+) -> None:
     values = {"spearman": -0.9, "interval": (-1.0, -0.8), "level": 0.95, "n": 30}
     reversed_ = Finding("labelled.verdict_reversed", values, "no")
     kept = Finding("labelled.verdict_promise", values | {"verdict": reversed_}, "no")
     told = Finding("labels.reversed", {"high": "10", "back": "dataset.label_scale=[10,1]"})
     for verdict in (reversed_, kept):
-        run = finished(results=[dataclasses.replace(trial_result(), name="labelled", verdict=verdict)], assumed=[told])
+        run = finished(
+            results=[dataclasses.replace(trial_result(), name="labelled", verdict=verdict)],
+            assumed=[told],
+        )
         first, second = following(run, verdict, Words.of(run))
-        assert "if 10 is your good end: " in first and "'dataset.label_scale=[10,1]'" in first and "model=" in second
+        assert (
+            "if 10 is your good end: " in first
+            and "'dataset.label_scale=[10,1]'" in first
+            and "model=" in second
+        )
 
 
 def test_the_next_commands_are_accepted_as_they_stand(finished: Build) -> None:
@@ -73,8 +92,13 @@ def test_a_model_on_this_machine_is_not_asked_for_batches(finished: Build) -> No
 
 def test_scores_and_amounts_are_on_the_scale_of_the_labels(finished: Build) -> None:
     words = Words.of(finished(label_scale=LabelScale(ends=(1.0, 10.0))))
-    shown = [words.number(value, spec) for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))]
+    shown = [
+        words.number(value, spec)
+        for value, spec in ((50.0, "s"), (10.0, "u"), (10.0, "ug"), (0.0, "sg"))
+    ]
     assert shown == ["5.50", "0.90", "0.9", "1"] and words.text("common.own_units") == words.units
-    assert words.text("figures.score_axis", score="Score") == "Score (points)", "pictures keep the rubric's scale"
+    assert words.text("figures.score_axis", score="Score") == "Score (points)", (
+        "pictures keep the rubric's scale"
+    )
     turned = Words.of(finished(label_scale=LabelScale(ends=(10.0, 1.0))))
     assert turned.own is None and turned.number(50.0, "s") == "50.0"

@@ -22,18 +22,26 @@ def made(standing: Any = "supported", **options: Any) -> Any:
     known = {"judge": {"model": " gpt-5 ", "prompt": "Judge this.\n" * 40, "temperature": "0.0"}}
     verdicts = checks.table(settings=known)
     found = checks.result(checks.judge_check(standing=standing), verdicts=verdicts)
-    (own,) = card.cards_of(found, checks.words(), {"judge": ["judge"]}, today=TODAY, **options).values()
+    (own,) = card.cards_of(
+        found, checks.words(), {"judge": ["judge"]}, today=TODAY, **options
+    ).values()
     return own
 
 
 def test_the_card_says_what_the_check_said_and_until_when() -> None:
     own = made(use="Triage of drafts", days=30)
     assert (own.use, own.expires) == ("Triage of drafts", datetime.date(2026, 12, 25))
-    assert own.limits == ("It is worse on <b>long</b>.",) and own.not_examined == ("the ceiling: only 1 person.",)
+    assert own.limits == ("It is worse on <b>long</b>.",) and own.not_examined == (
+        "the ceiling: only 1 person.",
+    )
     assert own.figures["agreement.kappa"].interval == (0.61, 0.9)
     assert own.settings["model"] == "gpt-5" and own.settings["temperature"] == "0"
     assert own.settings["prompt"].startswith("sha256:")
-    assert (own.data.raters, own.data.labels, own.data.files) == (2, 120, {"verdicts.csv": "ab" * 32})
+    assert (own.data.raters, own.data.labels, own.data.files) == (
+        2,
+        120,
+        {"verdicts.csv": "ab" * 32},
+    )
 
 
 def test_a_judge_that_is_not_supported_has_no_use() -> None:
@@ -77,7 +85,10 @@ def test_a_card_bound_to_a_name_only_says_so() -> None:
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
-        (lambda told: told["figures"]["agreement.kappa"]["interval"].__setitem__(0, 0.8), "edited or damaged"),
+        (
+            lambda told: told["figures"]["agreement.kappa"]["interval"].__setitem__(0, 0.8),
+            "edited or damaged",
+        ),
         (lambda told: told.update(expires="2030-01-01"), "edited or damaged"),
         (lambda told: told.update(standing="believed"), "standing"),
         (lambda told: told.pop("seal"), "seal"),
@@ -105,7 +116,10 @@ def test_a_card_may_be_written_anew_without_losing_its_seal(tmp_path: Path) -> N
 def test_the_digests_know_the_content_and_not_the_order() -> None:
     table = checks.table(settings={"judge": {"model": "a", "temperature": "0.0"}})
     before = table_digests(table, "judge", "quality")
-    labels, items = table.labels.sample(frac=1, random_state=0), table.items.sample(frac=1, random_state=1)
+    labels, items = (
+        table.labels.sample(frac=1, random_state=0),
+        table.items.sample(frac=1, random_state=1),
+    )
     turned = replace(table, labels=labels[labels.columns[::-1]], items=items)
     assert table_digests(turned, "judge", "quality") == before
     other = table.items.assign(text=table.items["text"].str.replace("number 7", "number seven"))
@@ -120,7 +134,14 @@ def test_the_digests_know_the_content_and_not_the_order() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "kept"),
-    [(True, "true"), (0, "0"), ("1e-3", "0.001"), (" gpt-5\n", "gpt-5"), ("1_000", "1_000"), ("nan", "nan")],
+    [
+        (True, "true"),
+        (0, "0"),
+        ("1e-3", "0.001"),
+        (" gpt-5\n", "gpt-5"),
+        ("1_000", "1_000"),
+        ("nan", "nan"),
+    ],
 )
 def test_a_setting_has_one_form(typed: Any, kept: str) -> None:
     assert setting(typed) == kept
@@ -129,7 +150,10 @@ def test_a_setting_has_one_form(typed: Any, kept: str) -> None:
 def test_several_judges_get_a_file_each(tmp_path: Path) -> None:
     answers = [checks.judge_check(name) for name in ("judge", "judge1")]
     cards = card.cards_of(checks.result(*answers), checks.words(), {}, today=TODAY)
-    assert [path.name for path in card.write(cards, tmp_path / "c.json")] == ["c-judge.json", "c-judge1.json"]
+    assert [path.name for path in card.write(cards, tmp_path / "c.json")] == [
+        "c-judge.json",
+        "c-judge1.json",
+    ]
 
 
 @pytest.mark.parametrize("path", ["card", "card.pdf", ".json"])

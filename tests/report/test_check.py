@@ -1,4 +1,5 @@
-"""What a check found, as it is shown: the same sentences on the terminal, in the report, as JSON and in a notebook."""
+"""What a check found, as it is shown: the same sentences on the terminal, in the report, as JSON
+and in a notebook."""
 
 import json
 import re
@@ -16,13 +17,19 @@ from undogmatic.report import check
 from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate
 
-ANSWER, RIVAL = "You may believe judge on data like these.", "A word counter reaches 70% of these labels."
+ANSWER, RIVAL = (
+    "You may believe judge on data like these.",
+    "A word counter reaches 70% of these labels.",
+)
 
 
 def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture) -> None:
     check.show(checks.result(), checks.words(), {"report": [Path.cwd() / "out" / "report.html"]})
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
-    assert lines[0].startswith("verdicts.csv: 60 items. Were columns taken wrongly?") and "--help" in lines[0]
+    assert (
+        lines[0].startswith("verdicts.csv: 60 items. Were columns taken wrongly?")
+        and "--help" in lines[0]
+    )
     assert lines[1:] == [
         ANSWER,
         RIVAL,
@@ -44,8 +51,14 @@ def test_what_the_terminal_leaves_out_is_counted(capsys: Capture) -> None:
     check.show(checks.result(one, verdicts=checks.table(problems=problems)), checks.words())
     said = capsys.readouterr().out
     assert said.count("\n- ") == check.MOST_FINDINGS + 1 and len(said.splitlines()) <= 40
-    assert f"{20 + 3 - check.MOST_FINDINGS} more findings are in the report" in said  # one of them is a detail
-    assert "v.csv:2: no verdict" in said and "v.csv:3" not in said and "2 further problems are listed" in said
+    assert (
+        f"{20 + 3 - check.MOST_FINDINGS} more findings are in the report" in said
+    )  # one of them is a detail
+    assert (
+        "v.csv:2: no verdict" in said
+        and "v.csv:3" not in said
+        and "2 further problems are listed" in said
+    )
 
 
 def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
@@ -55,14 +68,21 @@ def test_several_judges_are_a_table_the_believed_first(capsys: Capture) -> None:
     check.show(checks.result(*many, low), checks.words())
     said = capsys.readouterr().out
     assert (
-        "Of 24 judges, 2 may be believed on data like these, 1 should not be believed, and for 21 these data cannot "
-        "tell. A yes needs an interval that lies above 0.40 as a whole (because 24 were checked at once, at a level"
-        in said
+        "Of 24 judges, 2 may be believed on data like these, 1 should not be believed, and for 21"
+        " these data cannot tell. A yes needs an interval that lies above 0.40 as a whole (because"
+        " 24 were checked at once, at a level" in said
     )
     rows = [line.split()[0] for line in said.splitlines() if "0.78" in line]
     assert rows[:3] == ["j2", "low", "j0"] and len(rows) == check.MOST_JUDGES
-    assert "Agreement (kappa)" in said and re.search("j2 +yes +0.78", said) and re.search("j0 +not known", said)
-    assert "9 further judges are in the report" in said and "What would change it? label 40 more items." in said
+    assert (
+        "Agreement (kappa)" in said
+        and re.search("j2 +yes +0.78", said)
+        and re.search("j0 +not known", said)
+    )
+    assert (
+        "9 further judges are in the report" in said
+        and "What would change it? label 40 more items." in said
+    )
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -74,16 +94,28 @@ def test_the_report_holds_every_finding_table_and_number(language: str, tmp_path
     said = check.sentences(checks.judge_check().told, words)
     for sentence in (*said.details, *said.not_examined, *said.settle):
         assert sentence in text
-    places = [page.index(mark) for mark in ("<h1", 'class="verdict', "<figure", 'class="toc', "<h2")]
+    places = [
+        page.index(mark) for mark in ("<h1", 'class="verdict', "<figure", 'class="toc', "<h2")
+    ]
     assert places == sorted(places)
-    assert "agreement.kappa" in text and "| short |" in text and "undogmatic check 'a b.csv'" in text
+    assert (
+        "agreement.kappa" in text and "| short |" in text and "undogmatic check 'a b.csv'" in text
+    )
     assert (tmp_path / "figures" / "checked_confusion.png").is_file()
 
 
 def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
-    check.write(checks.result(checks.judge_check(), checks.judge_check("judge1", "refuted")), checks.words(), tmp_path)
+    check.write(
+        checks.result(checks.judge_check(), checks.judge_check("judge1", "refuted")),
+        checks.words(),
+        tmp_path,
+    )
     text = (tmp_path / "report.md").read_text("utf-8")
-    assert text.index("## judge\n") < text.index("## judge1") < text.index("Do not believe judge1.", 400)
+    assert (
+        text.index("## judge\n")
+        < text.index("## judge1")
+        < text.index("Do not believe judge1.", 400)
+    )
     assert len(list((tmp_path / "figures").iterdir())) == 2
 
 
@@ -91,7 +123,8 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
 def test_agreement_is_named_by_what_it_is_measured_by(kind: Any) -> None:
     words, told = check.words_of("en"), checks.judge_check().told
     of_counter, of_people = (
-        check.figure_name(f"{name}.agreement", told.figures, kind, words) for name in ("surface", "people")
+        check.figure_name(f"{name}.agreement", told.figures, kind, words)
+        for name in ("surface", "people")
     )
     assert of_counter.endswith("(kappa)")  # that of the headline
     known = {"numeric": "(concordance correlation)", "ordered": "(quadratic weighted kappa)"}
@@ -106,7 +139,9 @@ def test_numbers_stand_as_sentences_say_them() -> None:
 
 def test_a_report_without_labels_draws_nothing(tmp_path: Path) -> None:
     made = checks.table()
-    check.write(checks.result(verdicts=replace(made, labels=made.labels.iloc[:0])), checks.words(), tmp_path)
+    check.write(
+        checks.result(verdicts=replace(made, labels=made.labels.iloc[:0])), checks.words(), tmp_path
+    )
     assert not (tmp_path / "figures").exists()
 
 
@@ -128,7 +163,13 @@ def test_a_notebook_shows_it_without_markup_of_the_data() -> None:
 def test_the_words_are_those_of_all_that_tell() -> None:
     """What its parts tell would else be shown by its keys."""
     words = check.words_of("pt")
-    for key in ("check.verdict_believed", "table.read_verdict", "gate.verdict_pass", "checked.several", "card.title"):
+    for key in (
+        "check.verdict_believed",
+        "table.read_verdict",
+        "gate.verdict_pass",
+        "checked.several",
+        "card.title",
+    ):
         assert words.find(key) is not None
 
 
@@ -153,4 +194,12 @@ def test_numbers_are_drawn_against_each_other_with_their_limits() -> None:
 def test_words_of_both_languages_name_the_standings() -> None:
     for language in ("en", "pt"):
         words = Words(language, [check.OWN_TEXTS], strict=True)
-        assert len({words.text(f"checked.standing_{each}") for each in ("supported", "refuted", "undecided")}) == 3
+        assert (
+            len(
+                {
+                    words.text(f"checked.standing_{each}")
+                    for each in ("supported", "refuted", "undecided")
+                }
+            )
+            == 3
+        )

@@ -29,21 +29,52 @@ LINES = {
     "b": {"x": [0.0, 0.5, 1.0], "y": [0.0, 0.7, 1.0]},
 }
 DATA: dict[str, tuple[dict[str, Any], int]] = {
-    "box": ({"groups": {"authority_only": [80.0, 90.0, 70.0], "explained_only": [10.0, 20.0]}, "y_label": "score"}, 5),
-    "slope": ({"left": "a", "right": "b", "pairs": [(80.0, 20.0), (30.0, 30.0), (1.0, 2.0)], "y_label": "score"}, 3),
+    "box": (
+        {
+            "groups": {"authority_only": [80.0, 90.0, 70.0], "explained_only": [10.0, 20.0]},
+            "y_label": "score",
+        },
+        5,
+    ),
+    "slope": (
+        {
+            "left": "a",
+            "right": "b",
+            "pairs": [(80.0, 20.0), (30.0, 30.0), (1.0, 2.0)],
+            "y_label": "score",
+        },
+        3,
+    ),
     "histogram": ({"groups": {"x": [1.0, 2.0], "y": [3.0]}, "bins": 10, "x_label": "words"}, 3),
     "scatter": (POINTS | {"groups": list("aba"), "labels": ["p", "q", "$r$"], "identity": True}, 3),
-    "bland_altman": ({"mean": [1.0, 2.0], "difference": [0.5, -0.5], "bias": 0.0, "lower": -1.0, "upper": 1.0}, 2),
-    "bars": ({"labels": ["a", "b"], "values": [1.0, 2.0], **ENDS, "reference": 1.0, "y_label": "auc"}, 2),
+    "bland_altman": (
+        {"mean": [1.0, 2.0], "difference": [0.5, -0.5], "bias": 0.0, "lower": -1.0, "upper": 1.0},
+        2,
+    ),
+    "bars": (
+        {"labels": ["a", "b"], "values": [1.0, 2.0], **ENDS, "reference": 1.0, "y_label": "auc"},
+        2,
+    ),
     "forest": ({"labels": ["a", "b"], "estimate": [1.0, 2.0], **ENDS, "x_label": "auc"}, 2),
     "heatmap": (
-        {"matrix": [[1.0, NAN], [-0.5, 1.0]], "rows": list("ab"), "columns": list("cd"), "label": "correlation"},
+        {
+            "matrix": [[1.0, NAN], [-0.5, 1.0]],
+            "rows": list("ab"),
+            "columns": list("cd"),
+            "label": "correlation",
+        },
         3,
     ),
     "calibration": ({"raw": [40.0, 60.0], "calibrated": [10.0, 90.0], "label": [5.0, 95.0]}, 2),
     "curve": ({"lines": LINES, "x_label": "share", "y_label": "auc", "n": 40}, 40),
-    "dots": ({"labels": ["a", "b"], "series": {"x": [0.2, NAN], "y": [0.4, 0.6]}, "x_label": "score"}, 2),
-    "reliability": ({"confidence": [0.2, 0.9], "accuracy": [0.5, 0.8], **SHARES, "count": [3, 4]}, 7),
+    "dots": (
+        {"labels": ["a", "b"], "series": {"x": [0.2, NAN], "y": [0.4, 0.6]}, "x_label": "score"},
+        2,
+    ),
+    "reliability": (
+        {"confidence": [0.2, 0.9], "accuracy": [0.5, 0.8], **SHARES, "count": [3, 4]},
+        7,
+    ),
 }
 
 
@@ -72,7 +103,8 @@ def test_a_figure_is_drawn_and_its_caption_counts(kind: str, language: str, tmp_
 
 
 @pytest.mark.parametrize(
-    ("kind", "marks"), [("box", 5), ("slope", 6), ("scatter", 3), ("bland_altman", 2), ("calibration", 4)]
+    ("kind", "marks"),
+    [("box", 5), ("slope", 6), ("scatter", 3), ("bland_altman", 2), ("calibration", 4)],
 )
 def test_the_page_knows_where_each_item_is_drawn(kind: str, marks: int, tmp_path: Path) -> None:
     data, n = DATA[kind]
@@ -84,8 +116,15 @@ def test_the_page_knows_where_each_item_is_drawn(kind: str, marks: int, tmp_path
         and len(places) == marks
         and {name for *_, name in places} == {f"i{k}" for k in range(n)}
     )
-    assert [picture[y - 2 : y + 3, x - 2 : x + 3].min() < 225 for x, y, _ in places] == [True] * marks
-    assert figures.draw(FigureData("it", kind, data), Words("en"), "trial", shame(), tmp_path / "it.png")[1] == []
+    assert [picture[y - 2 : y + 3, x - 2 : x + 3].min() < 225 for x, y, _ in places] == [
+        True
+    ] * marks
+    assert (
+        figures.draw(
+            FigureData("it", kind, data), Words("en"), "trial", shame(), tmp_path / "it.png"
+        )[1]
+        == []
+    )
 
 
 @pytest.mark.parametrize("kind", DATA)
@@ -100,7 +139,9 @@ def test_a_missing_key_is_named(kind: str, tmp_path: Path) -> None:
 def test_an_unknown_kind_is_named_with_the_known_ones_which_are_all_tried(tmp_path: Path) -> None:
     assert DATA.keys() == figures.KINDS.keys()
     with pytest.raises(ValueError, match=r"pie.*box.*calibration"):
-        figures.draw(FigureData("it", "pie", {}), Words("en"), "trial", shame(), tmp_path / "it.png")
+        figures.draw(
+            FigureData("it", "pie", {}), Words("en"), "trial", shame(), tmp_path / "it.png"
+        )
 
 
 def test_axes_say_the_unit_and_run_over_the_scale_in_the_language_with_its_decimal_mark() -> None:
@@ -155,7 +196,9 @@ def test_equal_points_lie_beside_each_other_and_thousands_of_pairs_are_one_objec
     points = next(line for line in pen.drawn.axes[0].lines if line.get_marker() == "o")
     assert len(set(np.asarray(points.get_xdata()).tolist())) == 4
     pairs = [(float(n % 97), float(n % 89)) for n in range(3000)]
-    (ax,) = drawn("slope", {"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}).drawn.axes
+    (ax,) = drawn(
+        "slope", {"left": "a", "right": "b", "pairs": pairs, "y_label": "score"}
+    ).drawn.axes
     shown = sum(len(collection.get_segments()) for collection in ax.collections)  # type: ignore[attr-defined]
     assert shown + sum(len(line.get_xdata()) == 2 for line in ax.lines) == 3000
     assert len(ax.collections) + len(ax.lines) < 200

@@ -1,4 +1,5 @@
-"""The terms of reports: one source for what pages explain and docs/glossary.md, and no English in Portuguese."""
+"""The terms of reports: one source for what pages explain and docs/glossary.md, and no English in
+Portuguese."""
 
 import re
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from undogmatic.report.words import Words, glossary
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGLISH = frozenset(
-    "the of and is are was were not with from have has had which this these those there their they than but or if on "
-    "its it whether does did an to into nor about between each every both only where when would could should may might "
-    "less most then".split()
+    "the of and is are was were not with from have has had which this these those there their they"
+    " than but or if on its it whether does did an to into nor about between each every both only"
+    " where when would could should may might less most then".split()
 )
 """Function words of English that are no words of Portuguese."""
 
@@ -30,17 +31,24 @@ def test_the_glossary_of_the_docs_says_what_reports_say(language: str, name: str
 
 def test_a_term_shows_its_meaning_and_no_other_markup_changes() -> None:
     terms = {"AUC": 'how "often"', "interval": "a range"}
-    shown = defined('<a href="#AUC">AUC</a> AUC, auc; <code>interval</code> intervals Interval', terms)
-    assert shown == (
-        '<a href="#AUC">AUC</a> <abbr tabindex="0" title="how &quot;often&quot;">AUC</abbr>, auc; '
+    shown = defined(
+        '<a href="#AUC">AUC</a> AUC, auc; <code>interval</code> intervals Interval', terms
+    )
+    assert (
+        shown
+        == '<a href="#AUC">AUC</a> <abbr tabindex="0" title="how &quot;often&quot;">AUC</abbr>,'
+        " auc; "
         '<code>interval</code> intervals <abbr tabindex="0" title="a range">Interval</abbr>'
     )
-    page = rendered(Document("pt", "t", "l", [Heading("AUC"), Paragraph("A AUC <b>")]), "report.html")
+    page = rendered(
+        Document("pt", "t", "l", [Heading("AUC"), Paragraph("A AUC <b>")]), "report.html"
+    )
     assert "A <abbr" in page and "&lt;b&gt;" in page and '<h2 id="part-1">AUC</h2>' in page
 
 
 def portuguese() -> Iterator[str]:
-    """Every wording in Portuguese, without what stands in code, names of values and what is typed."""
+    """Every wording in Portuguese, without what stands in code, names of values and what is
+    typed."""
     own = read(REPORT_TEXTS / "pt.yaml")
     nodes: list[object] = [own, *(read(path).get("pt", {}) for path in SHIPPED)]
     while nodes:
@@ -54,4 +62,6 @@ def portuguese() -> Iterator[str]:
 def test_no_english_in_portuguese() -> None:
     wordings = list(portuguese())
     assert len(wordings) > 1000
-    assert [text for text in wordings if ENGLISH & {*re.findall(r"[^\W\d_]+", text.casefold())}] == []
+    assert [
+        text for text in wordings if ENGLISH & {*re.findall(r"[^\W\d_]+", text.casefold())}
+    ] == []

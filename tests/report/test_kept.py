@@ -26,17 +26,32 @@ from undogmatic.runs.index import Records
 
 def test_results_are_read_back_as_they_were() -> None:
     table = pd.DataFrame(
-        {"n": np.array([1, 2]), "interval": [(0.5, np.nan), None], "mean": [np.nan, 2.5]}, index=["a", "b"]
+        {"n": np.array([1, 2]), "interval": [(0.5, np.nan), None], "mean": [np.nan, 2.5]},
+        index=["a", "b"],
     )
-    nested = Finding("trial.none", {"said": [Finding("trial.plain", {"difference": np.float64(2)})], "p": np.nan})
+    nested = Finding(
+        "trial.none", {"said": [Finding("trial.plain", {"difference": np.float64(2)})], "p": np.nan}
+    )
     own = dataclasses.replace(
-        trial_result(), tables={"t": table.rename_axis("name")}, verdict=nested, texts=(Path("a.yaml"),), part="x"
+        trial_result(),
+        tables={"t": table.rename_axis("name")},
+        verdict=nested,
+        texts=(Path("a.yaml"),),
+        part="x",
     )
     read = kept._result(json.loads(json.dumps(kept._of_result(own))))
-    pd.testing.assert_frame_equal(read.tables["t"], own.tables["t"].reset_index(), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        read.tables["t"], own.tables["t"].reset_index(), check_dtype=False
+    )
     assert read.tables["t"]["interval"].map(type).tolist()[0] is tuple
-    assert read.verdict is not None and read.verdict.values["said"] == [Finding("trial.plain", {"difference": 2.0})]
-    assert np.isnan(read.verdict.values["p"]) and read.metrics == own.metrics and read.findings == own.findings
+    assert read.verdict is not None and read.verdict.values["said"] == [
+        Finding("trial.plain", {"difference": 2.0})
+    ]
+    assert (
+        np.isnan(read.verdict.values["p"])
+        and read.metrics == own.metrics
+        and read.findings == own.findings
+    )
     drawn, before = read.figures[0], own.figures[0]
     assert (drawn.name, drawn.kind) == (before.name, before.kind)
     assert drawn.data["pairs"] == [list(pair) for pair in before.data["pairs"]]
@@ -50,20 +65,35 @@ def test_words_are_found_where_the_package_has_moved() -> None:
         assert texts_noted(own) == Path(own)
 
 
-def test_what_was_assumed_of_a_file_is_read_back(finished: Build, monkeypatch: Patch, tmp_path: Path) -> None:
+def test_what_was_assumed_of_a_file_is_read_back(
+    finished: Build, monkeypatch: Patch, tmp_path: Path
+) -> None:
     scale, assumed = LabelScale(ends=(1, 10)), (Finding("columns.assumed", {"column": "nota"}),)
-    run = finished([(Item(id=k, text=k), verdict(50.0)) for k in "ab"], label_scale=scale, assumed=assumed, examples=3)
+    run = finished(
+        [(Item(id=k, text=k), verdict(50.0)) for k in "ab"],
+        label_scale=scale,
+        assumed=assumed,
+        examples=3,
+    )
     kept.keep(run)
     journal = Records(None, Judgment)
     for judgment in run.judgments:
         journal.note(judgment, 0, 0)
-    for name, value in {"items": lambda self: [*run.items], "rubric": run.rubric, "journal": journal}.items():
+    for name, value in {
+        "items": lambda self: [*run.items],
+        "rubric": run.rubric,
+        "journal": journal,
+    }.items():
         monkeypatch.setattr(RunFolder, name, value)
     again = kept.remade(RunFolder(run.folder))
     assert (again.label_scale, [*again.assumed], again.examples) == (scale, [*assumed], 3)
     assert again.language == run.language
     pd.testing.assert_frame_equal(again.frame, run.frame)
-    assert again.settings == run.settings and again.repeatability == run.repeatability and again.asked == run.asked
+    assert (
+        again.settings == run.settings
+        and again.repeatability == run.repeatability
+        and again.asked == run.asked
+    )
 
 
 def test_a_report_is_made_again_the_same_or_in_another_language(
@@ -89,7 +119,9 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
     beside = (folder / "report.pt.md").read_text(encoding="utf-8")
     assert "Pode-se confiar" in beside and "](figures/" not in beside
     assert all((folder / link).is_file() for link in re.findall(r"\]\((figures[^)]*)\)", beside))
-    assert [file.read_text(encoding="utf-8") for file in files] == before  # what was there is left alone
+    assert [
+        file.read_text(encoding="utf-8") for file in files
+    ] == before  # what was there is left alone
     assert {path: path.read_bytes() for path in pictures} == pictures
     main(["report", str(folder), "--language", "en"])  # the run's own
     assert [file.read_text(encoding="utf-8") for file in files] == before
@@ -99,7 +131,10 @@ def test_a_report_is_made_again_the_same_or_in_another_language(
         main(["report", str(folder)])
     assert "its results.json cannot be read (KeyError: 'asked')" in capsys.readouterr().err
     monkeypatch.setattr("shutil.which", lambda name: None)
-    for words, said in ((["--format", "pdf"], "needs Chromium, and there is none"), ([], "has no results.json")):
+    for words, said in (
+        (["--format", "pdf"], "needs Chromium, and there is none"),
+        ([], "has no results.json"),
+    ):
         with pytest.raises(SystemExit):
             main(["report", str(folder), *words])
         assert said in capsys.readouterr().err

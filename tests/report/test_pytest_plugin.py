@@ -58,7 +58,15 @@ def test_of_nobody():
 
 
 def ran(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    plugin = ("-p", "undogmatic.report.pytest_plugin", "-p", "no:cacheprovider", "--strict-markers", "-W", "error")
+    plugin = (
+        "-p",
+        "undogmatic.report.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "--strict-markers",
+        "-W",
+        "error",
+    )
     return typed("pytest", *plugin, *options, folder=folder, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
 
 
@@ -77,7 +85,10 @@ def test_the_outcome_of_a_test_is_that_of_its_gate(tmp_path: Path) -> None:
         "PASSED inner/test_it.py::test_default_config",
         "FAILED inner/test_it.py::test_fails - fail: Failed: judge fails",
         "FAILED inner/test_it.py::test_undecided - undecided: Undecided: the data cannot",
-        "FAILED inner/test_it.py::test_runs_behind_a_gate_that_passes - AssertionError: the body ran",
+        (
+            "FAILED inner/test_it.py::test_runs_behind_a_gate_that_passes - AssertionError: the"
+            " body ran"
+        ),
         "ERROR inner/test_it.py::test_void - void: Void:",
         "ERROR inner/test_it.py::test_broken - void: Nothing was checked:",
         "ERROR inner/test_it.py::test_written_wrongly - void: write @pytest.mark.judge(card=",
@@ -89,7 +100,8 @@ def test_the_outcome_of_a_test_is_that_of_its_gate(tmp_path: Path) -> None:
 
 def test_without_a_mark_nothing_is_imported_and_nothing_said(tmp_path: Path) -> None:
     put(
-        tmp_path / "test_it.py", "import sys\ndef test_light():\n    assert not {'pandas', 'yaml'} & set(sys.modules)\n"
+        tmp_path / "test_it.py",
+        "import sys\ndef test_light():\n    assert not {'pandas', 'yaml'} & set(sys.modules)\n",
     )
     put(tmp_path / "pytest.ini", "[pytest]\n")
     assert "trust cards" not in ran(tmp_path).stdout
@@ -98,7 +110,9 @@ def test_without_a_mark_nothing_is_imported_and_nothing_said(tmp_path: Path) -> 
 
 
 def test_the_plugin_is_registered_by_its_name() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))[
+        "project"
+    ]
     assert import_module(project["entry-points"]["pytest11"]["undogmatic"]) is pytest_plugin
 
 
@@ -106,8 +120,8 @@ def test_what_the_mark_needs_is_light() -> None:
     """A gate over a card needs none of what judges or draws."""
     heavy = "dspy hydra omegaconf mlflow matplotlib sklearn".split()
     code = (
-        "import sys; from undogmatic.analyses import gate; from undogmatic.report import check, gate as shown; "
-        f"check.words_of('en'); print([m for m in {heavy} if m in sys.modules])"
+        "import sys; from undogmatic.analyses import gate; from undogmatic.report import check,"
+        f" gate as shown; check.words_of('en'); print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

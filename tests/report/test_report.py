@@ -1,4 +1,5 @@
-"""The report and the terminal of a finished run and of a sweep, also with an analysis or a rubric of a user's own."""
+"""The report and the terminal of a finished run and of a sweep, also with an analysis or a rubric
+of a user's own."""
 
 import dataclasses
 import importlib.util
@@ -55,7 +56,9 @@ def written(run: FinishedRun) -> tuple[str, str]:
 def test_the_question_comes_first_then_the_verdict(finished: Build) -> None:
     markdown, shown = written(finished())
     assert markdown.startswith("# Does local tell the two sorts apart?\n")
-    assert markdown.index("Believe the order, not the numbers: 8 pairs, 94%") < markdown.index("What was run")
+    assert markdown.index("Believe the order, not the numbers: 8 pairs, 94%") < markdown.index(
+        "What was run"
+    )
     assert "94% [80%, 99%]" in shown  # the headline with its interval
 
 
@@ -71,11 +74,19 @@ def test_what_was_run_is_complete(finished: Build) -> None:
     run = finished(metrics=dict(finished().metrics) | {"usd": 0.0123})
     _, shown = written(run)
     for fact in (
-        "local: gemma3-270m-q4-k-m-0123456789ab", "anchored_pt, hash aaaaaaaaaaaa", "pairs, 16 items, test split",
-        "e" * 16, "16 of 16", "12,880 / 16", "0.0123", "4.0 s in all, 2.5 s of it judging",
-        "c" * 16, "f" * 40, "python 3.11.9",
+        "local: gemma3-270m-q4-k-m-0123456789ab",
+        "anchored_pt, hash aaaaaaaaaaaa",
+        "pairs, 16 items, test split",
+        "e" * 16,
+        "16 of 16",
+        "12,880 / 16",
+        "0.0123",
+        "4.0 s in all, 2.5 s of it judging",
+        "c" * 16,
+        "f" * 40,
+        "python 3.11.9",
         "practically only authority",
-    ):  # fmt: skip
+    ):
         assert fact in shown, fact
 
 
@@ -101,9 +112,20 @@ EARLIER = Path("outputs/x")
         ),
         (
             {"asked": [asked(), asked("Argue against it.", readout="logprobs", uses_prompt=True)]},
-            ["Avalie o texto.", "Argue against it.", "in some questions only (not with readout=probe)"],
+            [
+                "Avalie o texto.",
+                "Argue against it.",
+                "in some questions only (not with readout=probe)",
+            ],
         ),
-        ({}, ["the first run with these settings", "No answer came from the cache", "not draw its answer"]),
+        (
+            {},
+            [
+                "the first run with these settings",
+                "No answer came from the cache",
+                "not draw its answer",
+            ],
+        ),
         (
             {"repeatability": Repeatability(EARLIER, True, 0.0, 1.0, True)},
             ["the same as in the earlier run outputs/x", "100% of"],
@@ -114,7 +136,9 @@ EARLIER = Path("outputs/x")
         ),
     ],
 )
-def test_what_was_asked_and_what_is_unknown_is_said(finished: Build, fields: dict[str, Any], said: list[str]) -> None:
+def test_what_was_asked_and_what_is_unknown_is_said(
+    finished: Build, fields: dict[str, Any], said: list[str]
+) -> None:
     _, shown = written(finished(**fields))
     assert [words for words in said if words not in shown] == []
 
@@ -125,7 +149,10 @@ def test_every_failure_is_counted_at_the_top_and_listed(finished: Build) -> None
         for n, kind in enumerate(("timeout", "timeout", "refusal"))
     ]
     markdown, shown = written(finished([*failed, (Item(id="good", text="x"), verdict(50))]))
-    assert "3 of 4 judgments failed (no answer in time: 2, refused: 1)" in markdown.split("What was run")[0]
+    assert (
+        "3 of 4 judgments failed (no answer in time: 2, refused: 1)"
+        in markdown.split("What was run")[0]
+    )
     for n in range(3):
         assert f"bad{n}" in shown and f"message {n}" in shown
 
@@ -135,13 +162,17 @@ def test_hostile_texts_ids_conditions_and_messages_stay_text(finished: Build) ->
         (Item(id=f"{n}{name(h)}", text=h, condition=name(h)), verdict(10.0 * n, rationale=h))
         for n, h in enumerate(HOSTILE[:10])
     ]
-    outcomes += [(Item(id=name(h), text=h), Failure(reason="unparseable", message=h)) for h in HOSTILE]  # type: ignore[misc]
+    outcomes += [
+        (Item(id=name(h), text=h), Failure(reason="unparseable", message=h)) for h in HOSTILE
+    ]  # type: ignore[misc]
     run = finished(outcomes, [], asked=[asked("```\n".join(HOSTILE))], model_name=HOSTILE[0])
     _, shown = written(run)
     for text in HOSTILE:
         assert " ".join(visible(text).split()) in shown
     page, _ = page_of(run.folder)
-    assert not {"iframe", "link", "object", "form"} & set(page.tags) and page.tags.count("script") == 2
+    assert (
+        not {"iframe", "link", "object", "form"} & set(page.tags) and page.tags.count("script") == 2
+    )
     places = ("data:image/png;base64,", "#part-", "#item-")
     sources = [str(value) for name, value in page.attributes if name in ("src", "href")]
     assert [source for source in sources if not source.startswith(places)] == []
@@ -158,8 +189,13 @@ def test_without_an_analysis_nothing_is_claimed_and_the_scores_are_drawn(finishe
 
 
 def test_texts_worth_reading_are_the_extreme_and_the_uncertain(finished: Build) -> None:
-    scores = {"top": 99.0, "bottom": 1.0, "unsure": 50.0} | {f"other{n}": 80.0 + n for n in range(9)}
-    outcomes = [(Item(id=name, text=f"text of {name}", label=7), verdict(score)) for name, score in scores.items()]
+    scores = {"top": 99.0, "bottom": 1.0, "unsure": 50.0} | {
+        f"other{n}": 80.0 + n for n in range(9)
+    }
+    outcomes = [
+        (Item(id=name, text=f"text of {name}", label=7), verdict(score))
+        for name, score in scores.items()
+    ]
     markdown, _ = written(finished(outcomes))
     part = markdown.split("## Texts worth reading yourself")[1].split("## The prompt")[0]
     highest, lowest, uncertain = re.split(r"### (?:Lowest|Most doubt).*", part)
@@ -180,15 +216,22 @@ def test_the_command_is_the_one_that_was_typed_or_is_made_from_the_choices(finis
     run = finished()
     markdown, _ = written(run)
     line = next(x for x in markdown.splitlines() if x.startswith("python -m undogmatic.run"))
-    assert {"model=local", "readout=auto", "dataset=pairs", "seed=0", "report.language=en"} <= set(line.split())
+    assert {"model=local", "readout=auto", "dataset=pairs", "seed=0", "report.language=en"} <= set(
+        line.split()
+    )
     (run.folder / ".hydra").mkdir(parents=True)
-    (run.folder / ".hydra" / "overrides.yaml").write_text("- model=tfidf\n- run.name='a b'\n- run.resume=last\n")
+    (run.folder / ".hydra" / "overrides.yaml").write_text(
+        "- model=tfidf\n- run.name='a b'\n- run.resume=last\n"
+    )
     markdown, _ = written(run)
     assert "\npython -m undogmatic.run model=tfidf 'run.name='\"'\"'a b'\"'\"''\n" in markdown
 
 
 def test_licences_are_printed_as_their_owners_declare_them(finished: Build) -> None:
-    run = finished(model_licences=[{"en": "Mine."}, {"fr": "À moi."}], data_licence={"en": "Ours.", "pt": "Nosso."})
+    run = finished(
+        model_licences=[{"en": "Mine."}, {"fr": "À moi."}],
+        data_licence={"en": "Ours.", "pt": "Nosso."},
+    )
     _, shown = written(run)
     assert "Mine." in shown and "À moi." in shown and "Ours." in shown and "Nosso." not in shown
 
@@ -209,17 +252,26 @@ def test_terminal_says_verdict_numbers_readout_and_paths_and_no_markup_of_a_find
         "Scores outputs/2026-01-02/03-04-05/scores.csv",
         "Tracking mlflow ui --backend-store-uri sqlite:///mlruns/mlflow.db",
     } <= set(lines)
-    assert any(line.startswith("16 judged, none failed. Method: probe (chosen automatically).") for line in lines)
+    assert any(
+        line.startswith("16 judged, none failed. Method: probe (chosen automatically).")
+        for line in lines
+    )
     assert len(out.splitlines()) <= 25
-    hostile = dataclasses.replace(trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"}))
+    hostile = dataclasses.replace(
+        trial_result(), verdict=Finding("trial.none", {"x": "[bold]\x1b[31m[/] :smile:"})
+    )
     terminal.show(finished(results=[hostile]), None)
     out = capsys.readouterr().out
     assert "[bold]\ufffd[31m[/] :smile:" in out and "Tracking" not in out
 
 
-def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepResult, capsys: Capture) -> None:
+def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(
+    swept: SweepResult, capsys: Capture
+) -> None:
     swept.folder.mkdir()
-    (swept.folder / "multirun.yaml").write_text("hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n")
+    (swept.folder / "multirun.yaml").write_text(
+        "hydra:\n  overrides:\n    task: ['model=local,tfidf,gpt']\n"
+    )
     sweep.write(swept, swept.folder)
     page, shown = page_of(swept.folder)
     assert "Alguma destas 3 combinações é a melhor" in shown
@@ -236,7 +288,9 @@ def test_a_sweep_has_leaderboard_tests_failures_and_what_was_typed(swept: SweepR
     assert any(line.endswith(" sweep/report.html") for line in lines)
 
 
-def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys: Capture, monkeypatch: Patch) -> None:
+def test_folders_elsewhere_are_whole(
+    finished: Build, swept: SweepResult, capsys: Capture, monkeypatch: Patch
+) -> None:
     (swept.folder.parent / "elsewhere").mkdir()
     monkeypatch.chdir(swept.folder.parent / "elsewhere")
     terminal.show_sweep(swept, None)
@@ -247,7 +301,9 @@ def test_folders_elsewhere_are_whole(finished: Build, swept: SweepResult, capsys
 
 
 def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: Capture) -> None:
-    empty = dataclasses.replace(swept, headline=None, jobs=swept.jobs.drop(columns=["headline", "low", "high"]))
+    empty = dataclasses.replace(
+        swept, headline=None, jobs=swept.jobs.drop(columns=["headline", "low", "high"])
+    )
     sweep.write(empty, empty.folder)
     terminal.show_sweep(empty, None)
     assert "não há classificação" in (empty.folder / "report.md").read_text(encoding="utf-8")
@@ -256,13 +312,25 @@ def test_a_sweep_without_any_headline_says_so(swept: SweepResult, capsys: Captur
 
 def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys: Capture) -> None:
     sure = verdict(90.0, uncertainty="low")
-    issues, details = ("major (logical): begs the question",), {"critique_strength": 0.7, "compelling": "critic"}
+    issues, details = (
+        ("major (logical): begs the question",),
+        {
+            "critique_strength": 0.7,
+            "compelling": "critic",
+        },
+    )
     doubtful = verdict(40.0, uncertainty="high", review=True, issues=issues, details=details)
     run = finished([(Item(id="a", text="x"), sure), (Item(id="b", text="y"), doubtful)], [])
     _, shown = written(run)
-    note = "in 1 judgment, medium in 0, low in 1, not known in 0. 1 is marked for people to look at: undogmatic review"
+    note = (
+        "in 1 judgment, medium in 0, low in 1, not known in 0. 1 is marked for people to look at:"
+        " undogmatic review"
+    )
     assert note in shown and "doubt high" in shown and "compelling critic" in shown
-    assert "Issues: major (logical): begs the question What the judge answered besides: critique_strength 0.7" in shown
+    assert (
+        "Issues: major (logical): begs the question What the judge answered besides:"
+        " critique_strength 0.7" in shown
+    )
     terminal.show(run, None)
     assert note in capsys.readouterr().out
     assert "marked for people" not in written(finished())[1]
@@ -314,14 +382,18 @@ def module(tmp_path: Path) -> Iterator[Any]:
         yield found
 
 
-def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(module: Any, finished: Build) -> None:
+def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(
+    module: Any, finished: Build
+) -> None:
     run = finished()
     results = analyse(module.Spread(), LongTable(run.frame, run.rubric), np.random.default_rng(0))
     markdown, shown = written(finished(results=results, texts=results[0].texts))
     assert markdown.startswith("# How far apart does local score?\n")
     assert "From 1.0 to 9.5 points." in shown and "[spread.odd] n = 3" in shown and "Range" in shown
     _, shown = written(finished(results=results, texts=results[0].texts, language="pt"))
-    assert "De 1,0 a 9,5 pontos." in shown and "Spread" in shown  # a title in English, where there is no other
+    assert (
+        "De 1,0 a 9,5 pontos." in shown and "Spread" in shown
+    )  # a title in English, where there is no other
 
 
 def test_who_inherits_an_analysis_inherits_its_words(module: Any) -> None:
@@ -337,7 +409,9 @@ def test_the_shipped_datas_names_are_theirs_alone(finished: Build, tmp_path: Pat
     assert texts_beside(own) == () and not isinstance(own, Licensed)
     shipped = CuratedDataset(["controls"])
     part = SubsetDataset(shipped, 5)
-    assert texts_beside(part) == texts_beside(shipped) and part.licence == shipped.licence is not None
+    assert (
+        texts_beside(part) == texts_beside(shipped) and part.licence == shipped.licence is not None
+    )
     assert SubsetDataset(own, 1).licence is None
     assert CuratedDataset(["controls"], path=str(own.path)).licence is None
     assert "Apache-2.0" in (PatternsModel().licence or {})["pt"] and Model.licence is None
@@ -348,7 +422,9 @@ def test_the_shipped_datas_names_are_theirs_alone(finished: Build, tmp_path: Pat
 def rubric(scale: dict[str, Any], wording: dict[str, Any] | None = None, **fields: Any) -> Rubric:
     own = {"definition": "Help.", "question": "Does it help?"} | (wording or {})
     better = {"direction": "higher_is_better"} if scale["kind"] == "numeric" else {}
-    return Rubric.model_validate({"name": "own", "scale": scale, "wordings": {"en": own}} | better | fields)
+    return Rubric.model_validate(
+        {"name": "own", "scale": scale, "wordings": {"en": own}} | better | fields
+    )
 
 
 NUMBERS = {"kind": "numeric", "minimum": 1, "maximum": 10, "step": 1}
@@ -366,14 +442,18 @@ CASES = {
         ["Scale: no / yes / partly.", "no it does not", "yes it does"],
     ),
     "inputs": (
-        rubric(NUMBERS, {"headings": {"question": "The question"}}, inputs=["question", "response"]),
+        rubric(
+            NUMBERS, {"headings": {"question": "The question"}}, inputs=["question", "response"]
+        ),
         ["Judged are: The question; response.", "The question: Why? response: Because."],
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_any_rubric_is_shown_with_its_scale_its_meanings_and_its_inputs(case: str, finished: Build) -> None:
+def test_any_rubric_is_shown_with_its_scale_its_meanings_and_its_inputs(
+    case: str, finished: Build
+) -> None:
     own, said = CASES[case]
     item = Item(id="a", inputs={"question": "Why?", "response": "Because."})
     outcomes = [(item, Verdict(score=1.0, category="yes" if case == "categories" else None))]

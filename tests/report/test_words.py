@@ -23,7 +23,9 @@ from undogmatic.report.words import NOTHING, MissingWording, Words, _Formatter
 from undogmatic.safety.outside import visible
 
 
-def entries(node: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def entries(
+    node: Mapping[str, Any], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str]]:
     for key, value in node.items():
         if isinstance(value, Mapping):
             yield from entries(value, (*path, key))
@@ -57,7 +59,9 @@ def test_all_languages_have_the_same_wordings_with_the_same_values(source: Path)
 
 
 def test_a_language_that_lacks_a_wording_says_it_in_english(tmp_path: Path) -> None:
-    (tmp_path / "mine.texts.yaml").write_text("en: {mine: {a: 'Mean {x:.1f}.', b: B}}\nfr: {mine: {b: Bé}}\n")
+    (tmp_path / "mine.texts.yaml").write_text(
+        "en: {mine: {a: 'Mean {x:.1f}.', b: B}}\nfr: {mine: {b: Bé}}\n"
+    )
     words = Words("fr", [tmp_path / "mine.texts.yaml"], strict=True)
     assert words.say(Finding("mine.a", {"x": 2})) == "Mean 2.0."
     assert words.text("mine.b") == "Bé"
@@ -104,8 +108,14 @@ def test_numbers_in_both_languages(value: Any, spec: str, english: str, portugue
     [
         ("judge", "this judge", "este juiz", "“judge”"),
         ("juiz (style)", "this judge (style)", "este juiz (style)", "“juiz” (style)"),
-        *((name, f"“{name}”", f"“{name}”", f"“{name}”") for name in ("score", "nota final", "Veredito")),
-        *((name, name, name, name) for name in ("judge_careful", "gpt-4o", "model_1 (style)", "{x}")),
+        *(
+            (name, f"“{name}”", f"“{name}”", f"“{name}”")
+            for name in ("score", "nota final", "Veredito")
+        ),
+        *(
+            (name, name, name, name)
+            for name in ("judge_careful", "gpt-4o", "model_1 (style)", "{x}")
+        ),
     ],
 )
 def test_a_sentence_reads_well_whatever_a_judge_is_called(
@@ -117,9 +127,15 @@ def test_a_sentence_reads_well_whatever_a_judge_is_called(
         assert words.judge(name, "quoted") == quoted
 
 
-@pytest.mark.parametrize(("groups", "said"), [(150, "150 items, all"), (40, "150 items, 40 groups, all")])
-def test_groups_are_told_of_where_not_each_item_stands_alone(groups: int, said: str, tmp_path: Path) -> None:
-    (tmp_path / "mine.texts.yaml").write_text("en: {mine: {a: '{n:d} items{groups:unless n|, # groups}, all'}}")
+@pytest.mark.parametrize(
+    ("groups", "said"), [(150, "150 items, all"), (40, "150 items, 40 groups, all")]
+)
+def test_groups_are_told_of_where_not_each_item_stands_alone(
+    groups: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.texts.yaml").write_text(
+        "en: {mine: {a: '{n:d} items{groups:unless n|, # groups}, all'}}"
+    )
     words = Words("en", [tmp_path / "mine.texts.yaml"], strict=True)
     assert words.say(Finding("mine.a", {"n": 150, "groups": groups})) == said
 
@@ -133,7 +149,9 @@ def test_groups_are_told_of_where_not_each_item_stands_alone(groups: int, said: 
         ("score", [4.0, 3.0], "4.0 3.0"),
     ],
 )
-def test_a_mean_has_digits_that_fit_its_scale(column: str, values: list[float], written: str) -> None:
+def test_a_mean_has_digits_that_fit_its_scale(
+    column: str, values: list[float], written: str
+) -> None:
     assert " ".join(column_cells(column, values, Words("en"), "systems")) == written
 
 
@@ -146,13 +164,16 @@ def test_no_value_is_a_dash_never_a_number(value: Any) -> None:
 
 def test_a_finding_is_worded_with_its_values_and_shown_by_them_without_a_wording() -> None:
     values = {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}
-    assert Words("pt", [TRIAL]).say(Finding("trial.verdict", values)) == (
-        "Acredite na ordem, não nos números: 8 pares, 94%, [0,80; 0,99], p < 0,001."
+    assert (
+        Words("pt", [TRIAL]).say(Finding("trial.verdict", values))
+        == "Acredite na ordem, não nos números: 8 pares, 94%, [0,80; 0,99], p < 0,001."
     )
     assert Words("en").say(Finding("trial.nothing", {"n": 3})) == "[trial.nothing] n = 3"
 
 
-def test_strict_words_name_the_missing_wording_or_value_and_look_into_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strict_words_name_the_missing_wording_or_value_and_look_into_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     words = Words("en", [TRIAL], strict=True)
     with pytest.raises(MissingWording, match=r"trial\.nothing"):
         words.say(Finding("trial.nothing"))
@@ -165,11 +186,18 @@ def test_strict_words_name_the_missing_wording_or_value_and_look_into_none(monke
 
 def test_names_are_translated_and_unknown_ones_stay() -> None:
     words = Words("pt", [TRIAL, *texts_beside(CuratedDataset)])
-    values = {"attack:hedge_spam": "ataque: atenuantes sem conteúdo", "attack:brand_new": "ataque: brand_new"}
+    values = {
+        "attack:hedge_spam": "ataque: atenuantes sem conteúdo",
+        "attack:brand_new": "ataque: brand_new",
+    }
     values["gpt-5.5"] = "gpt-5.5"
     assert {name: words.value(name) for name in values} == values
     assert words.heading("sort", "trial") == "Tipo"
-    metrics = {"share": "Pares na ordem", "share.authority_only": "Pares na ordem, só autoridade", "unheard_of": None}
+    metrics = {
+        "share": "Pares na ordem",
+        "share.authority_only": "Pares na ordem, só autoridade",
+        "unheard_of": None,
+    }
     assert {name: words.metric(f"trial.{name}") for name in metrics} == metrics
 
 
@@ -180,8 +208,14 @@ def test_one_and_many(n: int, said: str) -> None:
 
 def test_a_value_is_written_as_its_metric_is_and_as_the_name_of_its_column_says() -> None:
     say = Words("pt", [TRIAL, *texts_beside(AbAnalysis)], strict=True).say
-    for metric, shown in (("ab.share_expected", "97% [90%; 100%]"), ("ab.auc", "0,97 [0,90; 1,00]")):
-        assert say(Finding("trial.best", {"metric": metric, "value": 0.97, "interval": (0.9, 1.0)})) == shown
+    for metric, shown in (
+        ("ab.share_expected", "97% [90%; 100%]"),
+        ("ab.auc", "0,97 [0,90; 1,00]"),
+    ):
+        assert (
+            say(Finding("trial.best", {"metric": metric, "value": 0.97, "interval": (0.9, 1.0)}))
+            == shown
+        )
     cells = [("ab.share_expected", 0.5), ("p_holm", 0.00001), ("n", 12345.0), ("score", 7.0)]
     assert [Words("en").cell(*cell) for cell in cells] == ["50%", "< 0.001", "12,345", "7.0"]
 
@@ -192,16 +226,30 @@ def test_what_disguises_itself_becomes_visible() -> None:
 
 def test_long_tables_of_two_judges_are_two_files(tmp_path: Path) -> None:
     for judge in ("first.", "second."):
-        frame_blocks(pd.DataFrame({"item": [judge] * 30}), Words("en"), "ab", "pairs", tmp_path, judge)
-    written = {path.name: pd.read_csv(path)["item"].iloc[0] for path in (tmp_path / "tables").iterdir()}
+        frame_blocks(
+            pd.DataFrame({"item": [judge] * 30}), Words("en"), "ab", "pairs", tmp_path, judge
+        )
+    written = {
+        path.name: pd.read_csv(path)["item"].iloc[0] for path in (tmp_path / "tables").iterdir()
+    }
     assert written == {"first.ab_pairs.csv": "first.", "second.ab_pairs.csv": "second."}
 
 
 @pytest.mark.parametrize(
     ("language", "wording", "one", "two"),
     [
-        ("en", "{n:d} independent groups are left.", "1 independent group is left.", "2 independent groups are left."),
-        ("en", "{n:d} items, {n:d} of the labels", "1 item, 1 of the labels", "2 items, 2 of the labels"),
+        (
+            "en",
+            "{n:d} independent groups are left.",
+            "1 independent group is left.",
+            "2 independent groups are left.",
+        ),
+        (
+            "en",
+            "{n:d} items, {n:d} of the labels",
+            "1 item, 1 of the labels",
+            "2 items, 2 of the labels",
+        ),
         ("en", "{n:.1f} groups", "1.0 groups", "2.0 groups"),
         ("pt", "{n:d} grupos independentes.", "1 grupo independente.", "2 grupos independentes."),
     ],

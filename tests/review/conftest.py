@@ -1,4 +1,5 @@
-"""A run's folder made by hand, with or without its traces in MLflow; reading and filling its queue as a person does."""
+"""A run's folder made by hand, with or without its traces in MLflow; reading and filling its queue
+as a person does."""
 
 import csv
 import io
@@ -13,19 +14,37 @@ import yaml
 
 from tests.conftest import put
 from undogmatic.datasets.tabular import TextsDataset
-from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict, items_digest
+from undogmatic.records.records import (
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Provenance,
+    Verdict,
+    items_digest,
+)
 from undogmatic.records.rubric import OrderedScale, Rubric
 from undogmatic.review.commands import import_labels
 
 PROVENANCE = Provenance(
-    model="fake-chat", readout="structured", prompt="toy", prompt_hash="p", program_hash="g", config_hash="c"
+    model="fake-chat",
+    readout="structured",
+    prompt="toy",
+    prompt_hash="p",
+    program_hash="g",
+    config_hash="c",
 )
 Outcome = Verdict | Failure
 
 
 def judgment(item: str, outcome: Outcome, repeat: int = 0) -> Judgment:
     return Judgment(
-        item_id=item, repeat=repeat, judge="score", outcome=outcome, cost=Cost(calls=1), provenance=PROVENANCE
+        item_id=item,
+        repeat=repeat,
+        judge="score",
+        outcome=outcome,
+        cost=Cost(calls=1),
+        provenance=PROVENANCE,
     )
 
 
@@ -47,23 +66,40 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
         repeats: Sequence[Judgment] = (),
         rubric: Rubric = rubric,
     ) -> Path:
-        items = items or [Item(id=f"i{k}", text=f"text {k}", condition="c") for k in range(len(outcomes))]
+        items = items or [
+            Item(id=f"i{k}", text=f"text {k}", condition="c") for k in range(len(outcomes))
+        ]
         path, data = tmp_path / folder, tmp_path / f"{folder}.jsonl"
         # Not TextsDataset's own reading of CSV or numbers: JSON keeps every text as it is.
         data.parent.mkdir(exist_ok=True)
-        data.write_text("".join(i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items))
+        data.write_text(
+            "".join(
+                i.model_dump_json(exclude_none=True, exclude={"metadata"}) + "\n" for i in items
+            )
+        )
         config = {
-            "rubric": {"_target_": "undogmatic.records.rubric.Rubric", **rubric.model_dump(mode="json")},
+            "rubric": {
+                "_target_": "undogmatic.records.rubric.Rubric",
+                **rubric.model_dump(mode="json"),
+            },
             "dataset": {"_target_": "undogmatic.datasets.tabular.TextsDataset", "path": data.name},
             "tracking": {"uri": None, "redact": False, "traces": 200},
             "run": {"limit": None},
         }
         put(path / ".hydra" / "config.yaml", yaml.safe_dump(config))
-        put(path / ".hydra" / "hydra.yaml", yaml.safe_dump({"hydra": {"runtime": {"cwd": str(tmp_path)}}}))
-        facts = {"started": 1_800_000_000.0, "dataset_digest": items_digest(TextsDataset(str(data)).load())}
+        put(
+            path / ".hydra" / "hydra.yaml",
+            yaml.safe_dump({"hydra": {"runtime": {"cwd": str(tmp_path)}}}),
+        )
+        facts = {
+            "started": 1_800_000_000.0,
+            "dataset_digest": items_digest(TextsDataset(str(data)).load()),
+        }
         put(path / "run.json", json.dumps(facts))
         made = [judgment(i.id, outcome) for i, outcome in zip(items, outcomes, strict=True)]
-        put(path / "judgments.jsonl", "".join(f"{j.model_dump_json()}\n" for j in [*made, *repeats]))
+        put(
+            path / "judgments.jsonl", "".join(f"{j.model_dump_json()}\n" for j in [*made, *repeats])
+        )
         return path
 
     return make
@@ -72,7 +108,9 @@ def make_run(tmp_path: Path, rubric: Rubric) -> MakeRun:
 def sheet_rows(path: str = "queue.csv") -> list[dict[str, str]]:
     before = csv.field_size_limit(10**9)
     try:
-        return list(csv.DictReader(io.StringIO(Path(path).read_bytes().decode("utf-8-sig"), newline="")))
+        return list(
+            csv.DictReader(io.StringIO(Path(path).read_bytes().decode("utf-8-sig"), newline=""))
+        )
     finally:
         csv.field_size_limit(before)
 
@@ -113,7 +151,8 @@ def fresh_store(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture
 def logged(make_run: MakeRun, fresh_store: Path, tmp_path: Path) -> str:
-    """A run of a flagged item judged twice, a failed and a sure one, logged, but only the failed one traced."""
+    """A run of a flagged item judged twice, a failed and a sure one, logged, but only the failed
+    one traced."""
     from undogmatic.tracking.store import default_uri, opened
     from undogmatic.tracking.traces import log_traces, mark_of
 
@@ -172,7 +211,15 @@ def configure(run: str, old: str, new: str) -> None:
     put(config, config.read_text().replace(old, new))
 
 
-def by_hand(run: str, path: str = "f.csv", /, *, scale: str | None = None, revise: bool = False, **cells: Any) -> str:
+def by_hand(
+    run: str,
+    path: str = "f.csv",
+    /,
+    *,
+    scale: str | None = None,
+    revise: bool = False,
+    **cells: Any,
+) -> str:
     """Import a file with one row."""
     return import_labels(run, fill([cells], path), scale=scale, revise=revise)
 

@@ -37,7 +37,10 @@ class TestMlflow:
         """The assessments by (item, repeat), in the order of their names."""
         note = noted(run)
         found = traces(note, run_id=note["run_id"], max_results=100)
-        by_key = {(one.tags["item"], one.tags["repeat"]): sorted(one.assessments, key=_named) for one in found}
+        by_key = {
+            (one.tags["item"], one.tags["repeat"]): sorted(one.assessments, key=_named)
+            for one in found
+        }
         assert len(by_key) == len(found)
         return by_key
 
@@ -55,9 +58,16 @@ class TestMlflow:
         assert told == [("human_label", 60, "a"), ("human_label", 61, "b")]
         assert (by_a.source.source_type, by_a.metadata["comment"]) == ("HUMAN", "hm")
         assert (flag.name, flag.value) == ("judge_flag", True)
-        assert (score.name, score.value, score.rationale) == ("judge_score", 40, "só cita\nno reason")
+        assert (score.name, score.value, score.rationale) == (
+            "judge_score",
+            40,
+            "só cita\nno reason",
+        )
         assert score.source.source_type == "LLM_JUDGE"
-        assert (score.metadata["interval"], score.metadata["queue"]) == ("25 to 55", rows[0]["queue"])
+        assert (score.metadata["interval"], score.metadata["queue"]) == (
+            "25 to 55",
+            rows[0]["queue"],
+        )
         failure = found["i1", "0"][-1]
         assert (failure.value, failure.error.error_code) == (None, "refusal")
 
@@ -142,12 +152,30 @@ class TestFromMlflow:
         say(note, "i0", "60", "bo", kind="expectation")
         say(note, "i1", " 72,5 ", "ana", kind="expectation")
         said = import_labels(logged)
-        for words in ("3 labels added, 1 row has no label", "2 of 3 judged items", "2 labellers: ana, bo"):
+        for words in (
+            "3 labels added, 1 row has no label",
+            "2 of 3 judged items",
+            "2 labellers: ana, bo",
+        ):
             assert words in said
-        assert sorted(self.labels(logged)) == [("i0", 60, "bo"), ("i0", 72.5, "ana"), ("i1", 72.5, "ana")]
-        (one,) = [one for one in labels.read(Path(logged)) if (one.item_id, one.labeller) == ("i0", "ana")]
-        assert (one.comment, one.inclusion_probability, one.queue) == ("só cita", 1, line_rows()[0]["queue"])
-        assert (one.store, one.trace, one.assessment) == (note["uri"], trace_of(note, "i0"), first.assessment_id)
+        assert sorted(self.labels(logged)) == [
+            ("i0", 60, "bo"),
+            ("i0", 72.5, "ana"),
+            ("i1", 72.5, "ana"),
+        ]
+        (one,) = [
+            one for one in labels.read(Path(logged)) if (one.item_id, one.labeller) == ("i0", "ana")
+        ]
+        assert (one.comment, one.inclusion_probability, one.queue) == (
+            "só cita",
+            1,
+            line_rows()[0]["queue"],
+        )
+        assert (one.store, one.trace, one.assessment) == (
+            note["uri"],
+            trace_of(note, "i0"),
+            first.assessment_id,
+        )
         assert one.file is None
         found = {item.id: item for item in TextsDataset(f"{logged}/labelled.jsonl").load()}
         assert {key: item.label for key, item in found.items()} == {"i0": 66.25, "i1": 72.5}
@@ -161,18 +189,33 @@ class TestFromMlflow:
     def test_labels_that_a_file_brought_are_known(self, logged: str, note: Note) -> None:
         rows = [{"item_id": "i0", "label": 7.5, "labeller": "ana"}, {"item_id": "i1", "label": 10}]
         import_labels(logged, fill(rows, "f.csv"), scale="0-10")
-        assert "0 labels added, 2 were there already" in import_labels(logged)  # the two traces of i0 count once
+        assert "0 labels added, 2 were there already" in import_labels(
+            logged
+        )  # the two traces of i0 count once
         say(note, "i2", 50, "bo")
         assert "1 label added, 2 were there already" in import_labels(logged, labeller="carla")
-        assert self.labels(logged) == [("i0", 75, "ana"), ("i1", 100, "anonymous"), ("i2", 50, "bo")]
+        assert self.labels(logged) == [
+            ("i0", 75, "ana"),
+            ("i1", 100, "anonymous"),
+            ("i2", 50, "bo"),
+        ]
 
-    def test_every_problem_is_named_by_trace_and_nothing_is_imported(self, logged: str, note: Note) -> None:
-        for item, value, who in (("i0", 101, "ana"), ("i0", "muito", "bo"), ("i1", True, "ana"), ("i2", 50, "ana")):
+    def test_every_problem_is_named_by_trace_and_nothing_is_imported(
+        self, logged: str, note: Note
+    ) -> None:
+        for item, value, who in (
+            ("i0", 101, "ana"),
+            ("i0", "muito", "bo"),
+            ("i1", True, "ana"),
+            ("i2", 50, "ana"),
+        ):
             say(note, item, value, who)
         say(note, "i2", 60, "ana", kind="expectation")
         with pytest.raises(DataError, match=r"Nothing was imported\.$") as error:
             import_labels(logged)
-        first, failed, sure_one = (f"trace {trace_of(note, item)} (item {item})" for item in ("i0", "i1", "i2"))
+        first, failed, sure_one = (
+            f"trace {trace_of(note, item)} (item {item})" for item in ("i0", "i1", "i2")
+        )
         for said in (
             f"{first}: `label` is 101, outside 0-100 of rubric=toy",
             f"{first}: `label` is 'muito', not a number (0-100)",
@@ -182,10 +225,14 @@ class TestFromMlflow:
             assert said in str(error.value)
         assert not Path(logged, "labels.jsonl").exists()
 
-    def test_labels_on_another_scale_are_refused_and_mapped_when_named(self, logged: str, note: Note) -> None:
+    def test_labels_on_another_scale_are_refused_and_mapped_when_named(
+        self, logged: str, note: Note
+    ) -> None:
         by_hand(logged, item_id="i2", label=90, labeller="ana")
         say(note, "i0", 7.5, "ana")
-        with pytest.raises(DataError, match=r"human_label in sqlite.*all 1 labels lie .* --scale 0-10 maps them"):
+        with pytest.raises(
+            DataError, match=r"human_label in sqlite.*all 1 labels lie .* --scale 0-10 maps them"
+        ):
             import_labels(logged)
         import_labels(logged, scale="0-10")  # the 90, which is known, is on the rubric's scale
         assert self.labels(logged) == [("i2", 90, "ana"), ("i0", 75, "ana")]
@@ -195,21 +242,27 @@ class TestFromMlflow:
     def test_a_label_corrected_in_the_ui_must_be_meant(self, logged: str, note: Note) -> None:
         by_hand(logged, item_id="i1", label=60, labeller="ana")
         self.correct(note, trace_of(note, "i1"))
-        with pytest.raises(DataError, match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise"):
+        with pytest.raises(
+            DataError, match=r"'ana' labels the item 'i1' 70, but 60 before \(f.csv:2.*--revise"
+        ):
             import_labels(logged)
         assert self.labels(logged) == [("i1", 60, "ana")]
         assert "1 label added" in import_labels(logged, revise=True)
         assert self.labels(logged) == [("i1", 70, "ana")]
         assert "0 labels added, 1 was there already" in import_labels(logged)
 
-    def test_a_correction_of_one_of_two_repeats_is_pointed_out(self, logged: str, note: Note) -> None:
+    def test_a_correction_of_one_of_two_repeats_is_pointed_out(
+        self, logged: str, note: Note
+    ) -> None:
         by_hand(logged, item_id="i0", label=60, labeller="ana")
         self.correct(note, trace_of(note, "i0", 1))
         with pytest.raises(DataError, match=f"70, but 60 at trace {trace_of(note, 'i0')}"):
             import_labels(logged, revise=True)
 
     @pytest.mark.parametrize("nobody", [None, "default"])
-    def test_a_nameless_label_keeps_its_labeller_if_changed(self, logged: str, note: Note, nobody: str | None) -> None:
+    def test_a_nameless_label_keeps_its_labeller_if_changed(
+        self, logged: str, note: Note, nobody: str | None
+    ) -> None:
         first = say(note, "i0", 60, nobody)
         import_labels(logged, labeller="ana")
         second = say(note, "i0", 65, nobody, overrides=first.assessment_id)
@@ -221,7 +274,9 @@ class TestFromMlflow:
         assert "1 label added, 1 was there already" in import_labels(logged)
         assert self.labels(logged) == [("i0", 70, "ana"), ("i2", 80, "anonymous")]
 
-    def test_what_was_overridden_or_deleted_in_time_does_not_come(self, logged: str, note: Note) -> None:
+    def test_what_was_overridden_or_deleted_in_time_does_not_come(
+        self, logged: str, note: Note
+    ) -> None:
         first = say(note, "i0", "nonsense", "ana")
         say(note, "i0", 70, "bo", overrides=first.assessment_id)
         before, after = say(note, "i1", 500, "ana"), say(note, "i2", 50, "ana")
@@ -229,10 +284,15 @@ class TestFromMlflow:
         assert "not there any more" not in import_labels(logged)
         self.client(note).delete_assessment(after.trace_id, after.assessment_id)
         said = import_labels(logged)
-        assert f"1 label that came from MLflow is not there any more and still counts: trace {after.trace_id}" in said
+        assert (
+            "1 label that came from MLflow is not there any more and still counts: trace"
+            f" {after.trace_id}" in said
+        )
         assert self.labels(logged) == [("i0", 70, "bo"), ("i2", 50, "ana")]
 
-    def test_other_assessments_of_people_are_counted_and_those_of_machines_not(self, logged: str, note: Note) -> None:
+    def test_other_assessments_of_people_are_counted_and_those_of_machines_not(
+        self, logged: str, note: Note
+    ) -> None:
         say(note, "i0", "odd", "ana", name="tone")
         say(note, "i1", "fine", "bo", name="tone")
         say(note, "i0", 41, "ana", name="judge_score")
@@ -241,7 +301,9 @@ class TestFromMlflow:
         assert "Other human assessments, not imported: judge_score (1), tone (2)." in said
         assert not Path(logged, "labels.jsonl").exists()
 
-    def test_random_items_keep_their_probability_in_full_and_half_of_them_is_too_few(self, logged: str) -> None:
+    def test_random_items_keep_their_probability_in_full_and_half_of_them_is_too_few(
+        self, logged: str
+    ) -> None:
         export(logged, "drawn", budget=0, random=2)
         note = noted(logged)
         drawn = [row["item_id"] for row in line_rows("drawn.jsonl")]
@@ -254,21 +316,30 @@ class TestFromMlflow:
         found = TextsDataset(f"{logged}/labelled.jsonl").load()
         assert [item.metadata["inclusion_probability"] for item in found] == [2 / 3, 2 / 3]
 
-    def test_a_label_on_the_trace_of_another_repeat_has_the_items_probability(self, logged: str, note: Note) -> None:
+    def test_a_label_on_the_trace_of_another_repeat_has_the_items_probability(
+        self, logged: str, note: Note
+    ) -> None:
         by_hand(logged, item_id="i0", label=60, labeller="bo")  # traces the repeat
         say(note, "i0", 50, "ana", repeat=1)
         import_labels(logged)
         (one,) = [one for one in labels.read(Path(logged)) if one.labeller == "ana"]
         assert one.inclusion_probability == 1
 
-    def test_a_label_older_than_the_items_last_export_has_no_probability(self, logged: str, note: Note) -> None:
+    def test_a_label_older_than_the_items_last_export_has_no_probability(
+        self, logged: str, note: Note
+    ) -> None:
         say(note, "i0", 50, "ana")
         export(logged, "later", budget=0, random=3)
         say(note, "i1", 50, "ana")
         assert "no inclusion probability" in import_labels(logged)
-        assert {one.item_id: one.inclusion_probability for one in labels.read(Path(logged))} == {"i0": None, "i1": 1}
+        assert {one.item_id: one.inclusion_probability for one in labels.read(Path(logged))} == {
+            "i0": None,
+            "i1": 1,
+        }
 
-    def test_a_redacted_run_gives_its_labels_back_and_nothing_is_written_there(self, logged: str) -> None:
+    def test_a_redacted_run_gives_its_labels_back_and_nothing_is_written_there(
+        self, logged: str
+    ) -> None:
         configure(logged, "redact: false", "redact: true")
         export(logged)
         say(noted(logged), "i0", 60, "ana", rationale="sem motivo")
@@ -280,14 +351,18 @@ class TestFromMlflow:
         assert Path("mlruns/mlflow.db").read_bytes() == stored
         assert b"segredo" not in stored and b"text 0" not in stored
 
-    def test_what_cannot_be_read_is_said(self, logged: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_cannot_be_read_is_said(
+        self, logged: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         note = noted(logged)
         Path("broken.db").write_bytes(b"this is not a database" * 100)
         silent = ("a server", {"uri": "http://127.0.0.1:9"}, r"http://127\.0\.0\.1:9")
         for _, change, said in (*UNREADABLE, silent):
             noted(logged, **(note | change))
-            with pytest.raises(ConfigError, match=f"nothing was imported .* cannot be read.*{said}"):
+            with pytest.raises(
+                ConfigError, match=f"nothing was imported .* cannot be read.*{said}"
+            ):
                 import_labels(logged)
         Path(logged, "mlflow.json").unlink()
         with pytest.raises(ConfigError, match="was not logged to MLflow"):

@@ -1,4 +1,5 @@
-"""The page on which people label: what it tells, whom it answers, what it keeps; and a real browser on it."""
+"""The page on which people label: what it tells, whom it answers, what it keeps; and a real browser
+on it."""
 
 import asyncio
 import contextlib
@@ -35,7 +36,9 @@ AXE = os.environ.get("AXE_CORE")  # axe.min.js of the npm package axe-core
 
 
 def sheet(tmp_path: Path, scale: str = "pass,fail", rater: str = "ana", n: int = 3) -> Sheet:
-    entries = [Entry(f"i{k}", {"text": f"Text <b>{k}</b> & more"}, {"judge": "pass"}) for k in range(n)]
+    entries = [
+        Entry(f"i{k}", {"text": f"Text <b>{k}</b> & more"}, {"judge": "pass"}) for k in range(n)
+    ]
     return Sheet(entries, scale_of(scale), tmp_path / "labels.csv", rater)
 
 
@@ -58,7 +61,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def ask(server: Server, path: str, body: Any = None, **headers: str | None) -> tuple[int, Any]:
-    own: dict[str, str | None] = {"X-Token": server.token, "Host": f"127.0.0.1:{server.server_port}"}
+    own: dict[str, str | None] = {
+        "X-Token": server.token,
+        "Host": f"127.0.0.1:{server.server_port}",
+    }
     if body is not None:
         own["Origin"] = f"http://127.0.0.1:{server.server_port}"
     own |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -80,7 +86,9 @@ def test_what_the_judge_said_is_told_only_after_the_label(server: Server) -> Non
     assert status == 200 and after["item"]["said"] == {"judge": "pass"} and after["done"] == 1
     assert after["next"] == 2 and after["replaced"] is None
     kept = pd.read_csv(server.sheet.out)
-    assert kept[["item", "rater", "label", "comment"]].to_numpy().tolist() == [["i1", "ana", "fail", "unsure"]]
+    assert kept[["item", "rater", "label", "comment"]].to_numpy().tolist() == [
+        ["i1", "ana", "fail", "unsure"]
+    ]
     taken_back = ask(server, "/label", {"item": "i1", "label": None})[1]
     assert taken_back["done"] == 0 and taken_back["item"]["label"] is None
     assert pd.read_csv(server.sheet.out)["label"].isna().all()  # the row stays, without a label
@@ -100,7 +108,9 @@ def test_what_the_judge_said_is_told_only_after_the_label(server: Server) -> Non
         ("/label", {"item": "i0", "label": "pass"}, {"X_Token": None}),
     ],
 )
-def test_it_answers_to_its_own_page_alone(server: Server, path: str, body: Any, headers: dict[str, Any]) -> None:
+def test_it_answers_to_its_own_page_alone(
+    server: Server, path: str, body: Any, headers: dict[str, Any]
+) -> None:
     status, told = ask(server, path, body, **headers)
     assert status == 403 and "Text" not in json.dumps(told)
     assert not server.sheet.out.exists()
@@ -125,7 +135,9 @@ def test_what_is_no_label_is_refused_and_said(server: Server, body: Any, said: s
 
 def test_the_page_is_one_file_that_may_load_nothing(server: Server) -> None:
     status, page = ask(server, f"/?token={server.token}", X_Token=None)
-    assert status == 200 and "NONCE" not in page and "http://" not in page and "https://" not in page
+    assert (
+        status == 200 and "NONCE" not in page and "http://" not in page and "https://" not in page
+    )
     assert ask(server, "/nothing")[0] == 404 and ask(server, "/item?place=3")[0] == 404
 
 
@@ -157,7 +169,12 @@ def test_a_label_that_cannot_be_written_is_not_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("typed_scale", "span"),
-    [("1-5", "1-5 in steps of 1"), ("0..100", "0-100"), ("bad<ok<good", "bad"), ("pass,fail", "pass")],
+    [
+        ("1-5", "1-5 in steps of 1"),
+        ("0..100", "0-100"),
+        ("bad<ok<good", "bad"),
+        ("pass,fail", "pass"),
+    ],
 )
 def test_scales_are_typed_in_a_word(typed_scale: str, span: str) -> None:
     assert span in scale_of(typed_scale).span()
@@ -205,19 +222,25 @@ def test_a_rubric_brings_scale_and_question() -> None:
 
 def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
-    file.write_text("id,question,response,judge\na,Why?,Because.,pass\na,Why?,Because.,fail\nb,How?,So.,pass\n")
+    file.write_text(
+        "id,question,response,judge\na,Why?,Because.,pass\na,Why?,Because.,fail\nb,How?,So.,pass\n"
+    )
     entries, numbered, said = read_entries(str(file), None, (), ["judge"])
     assert not numbered
     assert [finding.key for finding in said] == ["items.columns"]
     assert [entry.id for entry in entries] == ["a", "b"]
-    assert list(entries[0].texts) == ["question", "response"] and entries[0].said == {"judge": "pass"}
+    assert list(entries[0].texts) == ["question", "response"] and entries[0].said == {
+        "judge": "pass"
+    }
     with pytest.raises(ConfigError, match=r"--text is 'x'.*Columns: id, question"):
         read_entries(str(file), None, ["x"], [])
     file.write_text("id,text\na,One.\na,Two.\n")
     with pytest.raises(DataError, match=r"t.csv:3.*a second time with other texts"):
         read_entries(str(file), None, (), [])
     file.write_text("x,y\n1,2\n")
-    with pytest.raises(ConfigError, match=r"no column `text`, and none that seems to be it.*--text COLUMN"):
+    with pytest.raises(
+        ConfigError, match=r"no column `text`, and none that seems to be it.*--text COLUMN"
+    ):
         read_entries(str(file), None, (), [])
 
 
@@ -231,7 +254,9 @@ def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> No
         (["--port", "99999999"], "--port is 99999999"),
     ],
 )
-def test_what_was_typed_wrongly_is_said(words: list[str], said: str, tmp_path: Path, capsys: Capture) -> None:
+def test_what_was_typed_wrongly_is_said(
+    words: list[str], said: str, tmp_path: Path, capsys: Capture
+) -> None:
     (tmp_path / "t.csv").write_text("text\nOne text.\n")
     with contextlib.chdir(tmp_path), pytest.raises(SystemExit):
         main(["label", "t.csv", "--no-browser", *words])
@@ -241,7 +266,10 @@ def test_what_was_typed_wrongly_is_said(words: list[str], said: str, tmp_path: P
 async def _person(url: str) -> None:
     async with browsing(url) as browser:
         await browser.until("document.title === 'Item i0'")
-        assert await browser.js("document.querySelector('article div').textContent") == "Text <b>0</b> & more"
+        assert (
+            await browser.js("document.querySelector('article div').textContent")
+            == "Text <b>0</b> & more"
+        )
         assert "pass" not in await browser.js("document.getElementById('said').textContent")
         await browser.key("1")
         await browser.until("document.getElementById('said').textContent.includes('judge: pass')")
@@ -258,7 +286,9 @@ async def _person(url: str) -> None:
         await browser.call("Page.reload")
         await browser.until("document.title === 'Item i2'")
         await browser.key("1")
-        await browser.until("document.getElementById('message').textContent.startsWith('All items')")
+        await browser.until(
+            "document.getElementById('message').textContent.startsWith('All items')"
+        )
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
@@ -267,8 +297,10 @@ def test_a_person_labels_by_keyboard_in_chromium(server: Server) -> None:
     kept = pd.read_csv(server.sheet.out, keep_default_na=False)
     assert list(kept.columns) == list(COLUMNS)
     assert kept[["item", "label", "comment"]].to_numpy().tolist() == [
-        ["i0", "pass", ""], ["i1", "fail", "c2"], ["i2", "pass", ""],
-    ]  # fmt: skip
+        ["i0", "pass", ""],
+        ["i1", "fail", "c2"],
+        ["i2", "pass", ""],
+    ]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian's package chromium)")
@@ -300,7 +332,10 @@ class TestInChromium:
         async def type_fast() -> None:
             async with browsing(slow.url) as browser:
                 await browser.until("document.title === 'Item i0'")
-                shown = "[...document.querySelectorAll('#options kbd')].map((key) => key.textContent).join('')"
+                shown = (
+                    "[...document.querySelectorAll('#options kbd')].map((key) =>"
+                    " key.textContent).join('')"
+                )
                 assert await browser.js(shown) == "0123456789x"
                 for key in keys:
                     await browser.key(key)
@@ -357,12 +392,18 @@ class TestInChromium:
                 for key in "12":  # meant for the items that are shown, not for the one that failed
                     await browser.key(key)
                 wrong = "document.querySelector('#message.wrong')?.textContent ?? ''"
-                await browser.until(f"({wrong}).includes('i1: The label was not kept: the disk is full')")
+                await browser.until(
+                    f"({wrong}).includes('i1: The label was not kept: the disk is full')"
+                )
                 await browser.until("document.title === 'Item i1'")  # the only one without a label
                 await browser.until("document.getElementById('count').textContent === '3 of 4'")
-                assert await browser.js("document.querySelectorAll('[aria-pressed=true]').length") == 0
+                assert (
+                    await browser.js("document.querySelectorAll('[aria-pressed=true]').length") == 0
+                )
                 await browser.key("1")
-                await browser.until("document.getElementById('message').textContent.startsWith('All items')")
+                await browser.until(
+                    "document.getElementById('message').textContent.startsWith('All items')"
+                )
 
         with serving(own) as server:
             asyncio.run(label_all())
@@ -377,7 +418,10 @@ class TestInChromium:
                 await browser.until("document.title === 'Item i0'")
                 other.label("i0", "pass")
                 await browser.key("2")
-                await browser.until("document.getElementById('message').textContent.startsWith('i0 was labelled pass')")
+                await browser.until(
+                    "document.getElementById('message').textContent.startsWith('i0 was labelled"
+                    " pass')"
+                )
 
         with serving(own) as server:
             asyncio.run(label_one())
@@ -389,7 +433,9 @@ class TestInChromium:
     def test_axe_finds_nothing(self, scale: str, language: str, tmp_path: Path) -> None:
         own = sheet(tmp_path, scale)
         long = "A long text. " * 2000
-        own.entries = [entry._replace(texts={"Question": "Why?", "Answer": long}) for entry in own.entries]
+        own.entries = [
+            entry._replace(texts={"Question": "Why?", "Answer": long}) for entry in own.entries
+        ]
         own.language = language
         own.label("i1", "pass" if scale == "pass,fail" else 5)
 
@@ -400,9 +446,14 @@ class TestInChromium:
                 for labelled in (False, True):
                     for width, dark in ((1280, False), (1280, True), (390, False)):
                         await browser.size(width, dark=dark)
-                        found = "axe.run().then(told => told.violations.map(each => [each.id, each.nodes[0].html]))"
+                        found = (
+                            "axe.run().then(told => told.violations.map(each => [each.id,"
+                            " each.nodes[0].html]))"
+                        )
                         assert await browser.js(found) == []
-                        assert await browser.js("document.documentElement.scrollWidth <= innerWidth")
+                        assert await browser.js(
+                            "document.documentElement.scrollWidth <= innerWidth"
+                        )
                     if not labelled:
                         await browser.js("document.getElementById('forward').click()")
                         await browser.until("document.title.endsWith('i1')")

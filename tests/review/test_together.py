@@ -42,7 +42,9 @@ def _label(folder: Path, rater: str, items: Sequence[int], start: Any) -> None:
         (("ana", "ana"), (range(EACH), range(EACH))),  # who answers the same in both
     ],
 )
-def test_two_processes_lose_nothing(raters: Sequence[str], items: Sequence[range], tmp_path: Path) -> None:
+def test_two_processes_lose_nothing(
+    raters: Sequence[str], items: Sequence[range], tmp_path: Path
+) -> None:
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     start = context.Barrier(2)
     pairs = zip(raters, items, strict=True)
@@ -56,7 +58,8 @@ def test_two_processes_lose_nothing(raters: Sequence[str], items: Sequence[range
     wanted = {(f"i{n}", who) for who, own in zip(raters, items, strict=True) for n in own}
     assert sorted(zip(rows["item"], rows["rater"], strict=True)) == sorted(wanted)
     assert all(
-        (label == "pass") == (int(item[1:]) % 2 == 1) for item, label in zip(rows["item"], rows["label"], strict=True)
+        (label == "pass") == (int(item[1:]) % 2 == 1)
+        for item, label in zip(rows["item"], rows["label"], strict=True)
     )
 
 
@@ -85,17 +88,23 @@ def test_a_spreadsheet_may_have_saved_the_file_in_its_own_way(tmp_path: Path) ->
     rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
     told = io.StringIO()
     names = ["label", "item", "rater", "comment", "labelled_at", "group of ben"]
-    writer = csv.DictWriter(told, names, delimiter=";", extrasaction="ignore", lineterminator="\r\n")
+    writer = csv.DictWriter(
+        told, names, delimiter=";", extrasaction="ignore", lineterminator="\r\n"
+    )
     writer.writeheader()
-    writer.writerows([rows[0] | {"group of ben": "3"}, {"label": "fail", "item": "i2", "rater": "ben"}])
+    writer.writerows(
+        [rows[0] | {"group of ben": "3"}, {"label": "fail", "item": "i2", "rater": "ben"}]
+    )
     file.write_text("\ufeff" + told.getvalue(), encoding="utf-8", newline="")
     own.label("i1", "fail")
     own.label("i0", "fail")
     now = pd.read_csv(file, keep_default_na=False)
     assert list(now.columns) == [*names, "text_digest", "text_columns"]
     assert now[["item", "rater", "label", "group of ben"]].to_numpy().tolist() == [
-        ["i0", "ana", "fail", "3"], ["i2", "ben", "fail", ""], ["i1", "ana", "fail", ""],
-    ]  # fmt: skip
+        ["i0", "ana", "fail", "3"],
+        ["i2", "ben", "fail", ""],
+        ["i1", "ana", "fail", ""],
+    ]
 
 
 def test_what_another_program_saved_over_is_written_again(tmp_path: Path) -> None:
@@ -122,7 +131,9 @@ def test_the_last_answer_of_one_rater_counts_and_it_is_said(tmp_path: Path) -> N
     one, other = sheet(tmp_path), sheet(tmp_path)
     assert one.label("i0", "pass").replaced is None
     assert other.label("i0", "fail").replaced == "pass"
-    assert one.label("i0", "pass", was="fail").replaced is None  # the page has seen what it replaces
+    assert (
+        one.label("i0", "pass", was="fail").replaced is None
+    )  # the page has seen what it replaces
     assert other.label("i0", "pass").replaced is None  # it is the same answer
     assert (one.replaced, other.replaced) == (0, 1)
     assert sheet(tmp_path, rater="ben").label("i0", "fail").replaced is None  # that of another
@@ -164,7 +175,11 @@ def test_a_file_that_is_no_sheet_any_more_takes_no_label(tmp_path: Path) -> None
 
 def test_a_browser_that_goes_away_prints_no_traceback(tmp_path: Path, capfd: Capture) -> None:
     with serving(sheet(tmp_path)) as server:
-        for request in (b"GET /about HTTP/1.1\r\n", b"GET /?token=x HTTP/1.0\r\n\r\n", b"POST /label"):
+        for request in (
+            b"GET /about HTTP/1.1\r\n",
+            b"GET /?token=x HTTP/1.0\r\n\r\n",
+            b"POST /label",
+        ):
             with socket.create_connection(("127.0.0.1", server.server_port)) as browser:
                 linger = b"\x01\x00\x00\x00\x00\x00\x00\x00"  # it is reset, not closed
                 browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
@@ -184,7 +199,9 @@ def test_a_browser_that_goes_away_prints_no_traceback(tmp_path: Path, capfd: Cap
     assert "a fault of ours" in capfd.readouterr().err
 
 
-def test_the_token_is_on_no_command_line(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
+def test_the_token_is_on_no_command_line(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
     """A browser's command line can be read by everybody on the machine."""
     monkeypatch.chdir(tmp_path)
     put(Path("t.csv"), "text\nOne text.\n")
@@ -204,7 +221,9 @@ def test_the_token_is_on_no_command_line(tmp_path: Path, monkeypatch: Patch, cap
     (url,) = opened
     token = told[0].partition("token=")[2].partition('"')[0]
     assert url.startswith("file://") and len(token) > 30 and token not in url
-    assert token in capsys.readouterr().out  # on the terminal alone, for a browser that is opened by hand
+    assert (
+        token in capsys.readouterr().out
+    )  # on the terminal alone, for a browser that is opened by hand
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
 
 
@@ -227,7 +246,9 @@ def test_two_commands_at_once_keep_what_both_are_told(tmp_path: Path) -> None:
     put(tmp_path / "t.csv", "text\n" + rows)
     tool = [sys.executable, "-m", "undogmatic.cli", "label", "t.csv", "--no-browser", "--rater"]
     commands = [
-        subprocess.Popen([*tool, who], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*tool, who], cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+        )
         for who in ("ana", "ben")
     ]
     try:
@@ -257,7 +278,9 @@ def test_two_commands_at_once_keep_what_both_are_told(tmp_path: Path) -> None:
             command.terminate()
         told = [command.communicate(timeout=30)[0] for command in commands]
     for each in told:
-        assert "20 of 40 items are labelled" in each and "No judge can be checked by them yet" in each, each
+        assert (
+            "20 of 40 items are labelled" in each and "No judge can be checked by them yet" in each
+        ), each
     kept_rows = pd.read_csv(tmp_path / "t.labels.csv")
     assert kept_rows.groupby("rater")["item"].nunique().to_dict() == {"ana": EACH, "ben": EACH}
     assert len(kept_rows) == 2 * EACH

@@ -1,4 +1,5 @@
-"""The alarm: a second judge that does not follow is told of, one that follows is not, and nothing ends a training."""
+"""The alarm: a second judge that does not follow is told of, one that follows is not, and nothing
+ends a training."""
 
 import importlib.util
 import math
@@ -31,7 +32,9 @@ def explains(texts: list[str]) -> list[float]:
     return [100 - 33 * sum(mark in text.lower() for mark in marks) for text in texts]
 
 
-def test_the_toy_learns_what_it_is_paid_for_and_the_alarm_tells_the_hacked_judge(toy: ModuleType) -> None:
+def test_the_toy_learns_what_it_is_paid_for_and_the_alarm_tells_the_hacked_judge(
+    toy: ModuleType,
+) -> None:
     good = reward("shame", explains)
     hacked, passed = Alarm(good, every=5), Alarm(reward("shame", "patterns"), every=5)
     tricked = toy.train(hacked.watch(reward("shame", "patterns")), 60, 1)
@@ -79,7 +82,9 @@ def test_looks_come_every_so_many_steps_until_they_are_used_up() -> None:
     assert (alarm.begun, [look.step for look in alarm.history]) == (2, [6, 10, 14])
     by_trainer = Alarm(followed, every=50)
     for step in (10, 40, 61):
-        by_trainer.note(["text 0.1"] * 64, [0.1] * 64, trainer_state=SimpleNamespace(global_step=step))
+        by_trainer.note(
+            ["text 0.1"] * 64, [0.1] * 64, trainer_state=SimpleNamespace(global_step=step)
+        )
     assert [look.step for look in by_trainer.history] == [61]
 
 
@@ -97,12 +102,16 @@ def test_columns_reach_the_second_judge_and_watching_changes_no_reward() -> None
     watched = alarm.watch(first)
     assert isinstance(watched, Watched) and watched.__name__ == "first"
     texts = [f"t{k}" for k in range(8)]
-    assert watched(texts, question=[f"q{k}" for k in range(8)], prompts=["p"] * 8) == [float(k) for k in range(8)]
+    assert watched(texts, question=[f"q{k}" for k in range(8)], prompts=["p"] * 8) == [
+        float(k) for k in range(8)
+    ]
     assert sorted(seen[0][0]) == texts
     assert [text[1:] for text in seen[0][0]] == [question[1:] for question in seen[0][1]]
 
 
-@pytest.mark.parametrize("second", [lambda completions, **_: 1 / 0, lambda completions, **_: [None] * len(completions)])
+@pytest.mark.parametrize(
+    "second", [lambda completions, **_: 1 / 0, lambda completions, **_: [None] * len(completions)]
+)
 def test_a_second_judge_that_fails_is_no_sign_of_anything(second: Any) -> None:
     alarm = Alarm(second)
     course(alarm, 30)
@@ -130,7 +139,15 @@ def test_rewards_that_are_none_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"second": None}, {"level": 0}, {"looks": 0}, {"every": 0}, {"sample": 3}, {"share": 2}, {"language": "x"}],
+    [
+        {"second": None},
+        {"level": 0},
+        {"looks": 0},
+        {"every": 0},
+        {"sample": 3},
+        {"share": 2},
+        {"language": "x"},
+    ],
 )
 def test_options_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"`{next(iter(wrong))}` is"):

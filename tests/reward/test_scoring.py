@@ -1,4 +1,5 @@
-"""Rewards: the signature of trainers, the values, and the lowest reward for whatever cannot be scored."""
+"""Rewards: the signature of trainers, the values, and the lowest reward for whatever cannot be
+scored."""
 
 import inspect
 import logging
@@ -25,7 +26,10 @@ from undogmatic.reward import reward
 from undogmatic.safety.paths import data_folder
 
 SIDES = (("authority_only", True), ("explained_only", False))
-NAKED, EXPLAINED = "Aplica-se o Tema 69 do STF.", "O locador prova o aluguel, porque é ele quem cobra."
+NAKED, EXPLAINED = (
+    "Aplica-se o Tema 69 do STF.",
+    "O locador prova o aluguel, porque é ele quem cobra.",
+)
 
 
 def chat(text: Any, role: str = "assistant") -> list[dict[str, Any]]:
@@ -34,15 +38,32 @@ def chat(text: Any, role: str = "assistant") -> list[dict[str, Any]]:
 
 
 def test_it_has_the_signature_of_trainers_and_pays_less_for_a_worse_score() -> None:
-    made = pickle.loads(pickle.dumps(reward("shame", "patterns")))  # trainers hand it to other processes
-    columns = {"prompts": ["p"] * 2, "completion_ids": [[1], [2]], "trainer_state": SimpleNamespace(global_step=3)}
+    made = pickle.loads(
+        pickle.dumps(reward("shame", "patterns"))
+    )  # trainers hand it to other processes
+    columns = {
+        "prompts": ["p"] * 2,
+        "completion_ids": [[1], [2]],
+        "trainer_state": SimpleNamespace(global_step=3),
+    }
     found = made(completions=[NAKED, EXPLAINED], **columns)
-    assert found == [-undogmatic.score_text(text, ["model=patterns"]).score / 100 for text in (NAKED, EXPLAINED)]  # type: ignore[operator]
+    assert found == [
+        -undogmatic.score_text(text, ["model=patterns"]).score / 100 for text in (NAKED, EXPLAINED)
+    ]  # type: ignore[operator]
     assert made([chat(NAKED), chat([{"type": "text", "text": EXPLAINED}])]) == found
-    assert (made.__name__, made.one.__name__, made.counts) == ("shame_reward", "shame_reward", {"scored": 4})
+    assert (made.__name__, made.one.__name__, made.counts) == (
+        "shame_reward",
+        "shame_reward",
+        {"scored": 4},
+    )
     names = list(inspect.signature(made).parameters)
     assert names == ["completions", "kwargs"]  # by the plural it is known to take a whole group
-    assert made.one(completion=[SimpleNamespace(role="assistant", content=NAKED)], prompt="p", state={}) == found[0]
+    assert (
+        made.one(
+            completion=[SimpleNamespace(role="assistant", content=NAKED)], prompt="p", state={}
+        )
+        == found[0]
+    )
     assert pickle.loads(pickle.dumps(made)).one(NAKED) == found[0]
 
 
@@ -78,7 +99,13 @@ def test_what_cannot_be_scored_gets_the_lowest_reward_is_counted_and_told_once(
 
 @pytest.mark.parametrize(
     ("said", "reason"),
-    [(None, "unparseable"), (float("nan"), "unparseable"), (101.0, "off_scale"), (-1, "off_scale"), ("x", "fault")],
+    [
+        (None, "unparseable"),
+        (float("nan"), "unparseable"),
+        (101.0, "off_scale"),
+        (-1, "off_scale"),
+        ("x", "fault"),
+    ],
 )
 def test_a_judge_that_fails_never_gives_a_neutral_reward(said: Any, reason: str) -> None:
     made = reward("shame", lambda texts: [said] * len(texts))
@@ -93,7 +120,9 @@ def test_a_batch_that_breaks_a_judge_ends_nothing(judge: Any) -> None:
     assert made.counts == {"fault": 2}
 
 
-def test_a_server_that_is_gone_ends_nothing(stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_gone_ends_nothing(
+    stub: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     gone = {"name": "gpt", "api_base": "http://127.0.0.1:9/v1"}
     made = reward("shame", gone, overrides=["engine.retries=0", "engine.stop_after=2"])
@@ -110,7 +139,9 @@ def test_the_lower_limit_and_the_doubt_lower_the_reward() -> None:
 
     assert reward("shame", Judge()).one(NAKED) == -0.4
     assert reward("shame", Judge(), use="lower").one(NAKED) == -0.7
-    better = QUESTION_ANSWER.model_copy(update={"inputs": ("text",), "direction": "higher_is_better"})
+    better = QUESTION_ANSWER.model_copy(
+        update={"inputs": ("text",), "direction": "higher_is_better"}
+    )
     top = better.maximum
     ends = SimpleNamespace(score=top, interval=(top / 2, top))
     assert reward(better, lambda texts: [ends] * len(texts), use="lower").one(NAKED) == 0.5
@@ -123,13 +154,18 @@ def test_the_lower_limit_and_the_doubt_lower_the_reward() -> None:
                 raise ConfigError(f"a student of another rubric than {rubric.name}")
 
         def placed(self, texts: list[str]) -> Placed:
-            scores, low, high, sd = np.array([[40.0, np.nan], [30, np.nan], [70, np.nan], [9, 9]])[:, : len(texts)]
+            scores, low, high, sd = np.array([[40.0, np.nan], [30, np.nan], [70, np.nan], [9, 9]])[
+                :, : len(texts)
+            ]
             return Placed(scores, np.stack([low, high]), sd)
 
         score = None
 
     student = reward("shame", Student(), use="lower")
-    assert (student([NAKED, EXPLAINED]), dict(student.counts)) == ([-0.7, -1.0], {"scored": 1, "unparseable": 1})
+    assert (student([NAKED, EXPLAINED]), dict(student.counts)) == (
+        [-0.7, -1.0],
+        {"scored": 1, "unparseable": 1},
+    )
     with pytest.raises(ConfigError, match="another rubric"):
         reward("coherence", Student(), completion="response")
     for verdict, value in (
@@ -137,7 +173,9 @@ def test_the_lower_limit_and_the_doubt_lower_the_reward() -> None:
         (Verdict(score=40, uncertainty="medium"), -0.5),
         (Verdict(score=99, uncertainty="high"), -1.0),
     ):
-        doubted = reward("shame", lambda texts, said=verdict: [said] * len(texts), doubt_penalty=0.2)
+        doubted = reward(
+            "shame", lambda texts, said=verdict: [said] * len(texts), doubt_penalty=0.2
+        )
         assert doubted.one(NAKED) == pytest.approx(value)
 
 
@@ -184,11 +222,16 @@ def test_a_text_is_judged_once_and_the_model_is_built_once() -> None:
         ({"doubt_penalty": 0.1}, ["`doubt_penalty`", "0.1", "doubt", "model=local"]),
         ({"model": len, "rubric": "nothing"}, ["`rubric`", "nothing", "shame", "file"]),
         ({"model": len, "rubric": "preference"}, ["without an order", "direction"]),
-        ({"model": len, "rubric": QUESTION_ANSWER}, ["`completion`", "is not given", "question, answer"]),
+        (
+            {"model": len, "rubric": QUESTION_ANSWER},
+            ["`completion`", "is not given", "question, answer"],
+        ),
         ({"model": len, "columns": {"text": "x"}}, ["`columns`", "'text'", "shame"]),
     ],
 )
-def test_mistakes_in_the_options_are_said_when_the_reward_is_made(options: dict[str, Any], parts: list[str]) -> None:
+def test_mistakes_in_the_options_are_said_when_the_reward_is_made(
+    options: dict[str, Any], parts: list[str]
+) -> None:
     with pytest.raises(ConfigError) as error:
         reward(**({"rubric": "shame", "model": "patterns"} | options))
     assert [part for part in parts if part not in str(error.value)] == []
@@ -197,14 +240,30 @@ def test_mistakes_in_the_options_are_said_when_the_reward_is_made(options: dict[
 def test_a_student_of_a_judge_is_a_reward_by_its_file_and_in_python_alike(tmp_path: Path) -> None:
     """From the verdicts of a judge to a reward, on embeddings that need no model."""
     pairs = rows_in(data_folder() / "curated" / "ab_pairs.jsonl")[:50]
-    said = [(row[side], 80 + n % 9 if high else 20 - n % 9) for n, row in enumerate(pairs) for side, high in SIDES]
-    put(tmp_path / "said.jsonl", ({"item": str(n), "text": text, "verdict": y} for n, (text, y) in enumerate(said)))
-    words = ["distill", "said.jsonl", "rubric=shame", "embeddings=letters", "--out", "student.safetensors"]
+    said = [
+        (row[side], 80 + n % 9 if high else 20 - n % 9)
+        for n, row in enumerate(pairs)
+        for side, high in SIDES
+    ]
+    put(
+        tmp_path / "said.jsonl",
+        ({"item": str(n), "text": text, "verdict": y} for n, (text, y) in enumerate(said)),
+    )
+    words = [
+        "distill",
+        "said.jsonl",
+        "rubric=shame",
+        "embeddings=letters",
+        "--out",
+        "student.safetensors",
+    ]
     main([*words, "tracking=none"])
     texts = [row[side] for row in pairs[:20] for side, _ in SIDES]
     alone = reward("shame", Student.load(Path("student.safetensors")))
     found = np.array(alone(texts)).reshape(-1, 2)
-    assert ((found >= -1) & (found <= 0)).all() and (found[:, 0] < found[:, 1]).mean() > 0.9  # the naked one pays less
+    assert ((found >= -1) & (found <= 0)).all() and (
+        found[:, 0] < found[:, 1]
+    ).mean() > 0.9  # the naked one pays less
     by_file = reward("shame", "distilled", overrides=["model.path=student.safetensors"])
     assert by_file(texts[:4]) == pytest.approx(alone(texts[:4]))
     lower = reward("shame", "distilled", overrides=["model.path=student.safetensors"], use="lower")
@@ -225,7 +284,9 @@ def test_rewards_go_by_the_name_of_their_rubric() -> None:
         _ = module.rewarded
 
 
-def test_a_light_installation_pays_by_a_function_and_names_the_extra_for_the_rest(tmp_path: Path) -> None:
+def test_a_light_installation_pays_by_a_function_and_names_the_extra_for_the_rest(
+    tmp_path: Path,
+) -> None:
     code = """
 from undogmatic.reward import Alarm, reward
 print(reward("shame", lambda texts: [25.0] * len(texts))(["a"]), Alarm(len))

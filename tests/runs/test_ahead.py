@@ -1,4 +1,5 @@
-"""What is loaded ahead is loaded while there is time for it, and its failure is told where it is needed."""
+"""What is loaded ahead is loaded while there is time for it, and its failure is told where it is
+needed."""
 
 import threading
 import time
@@ -19,7 +20,11 @@ def work_until(done: Callable[[], bool], seconds: float) -> None:
 
 def test_steps_are_taken_in_turn_while_one_waits_and_a_failure_is_left_to_who_needs_them() -> None:
     taken, all_of_them = list[str](), threading.Event()
-    steps = [*modules("undogmatic.nothing_of_that_name"), lambda: taken.append("first"), all_of_them.set]
+    steps = [
+        *modules("undogmatic.nothing_of_that_name"),
+        lambda: taken.append("first"),
+        all_of_them.set,
+    ]
     with meanwhile(steps):
         assert all_of_them.wait(60)
     assert taken == ["first"]
@@ -27,10 +32,15 @@ def test_steps_are_taken_in_turn_while_one_waits_and_a_failure_is_left_to_who_ne
         assert "ahead" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_step_that_has_begun_is_the_last_and_what_was_raised_inside_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_has_begun_is_the_last_and_what_was_raised_inside_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(ahead, "LATE", float("inf"))
     begun, end, taken = threading.Event(), threading.Event(), list[str]()
-    with pytest.raises(KeyError), meanwhile([begun.set, lambda: end.wait(0.2), lambda: taken.append("late")]):
+    with (
+        pytest.raises(KeyError),
+        meanwhile([begun.set, lambda: end.wait(0.2), lambda: taken.append("late")]),
+    ):
         assert begun.wait(60)
         raise KeyError
     assert taken == [] and "ahead" not in {thread.name for thread in threading.enumerate()}

@@ -1,4 +1,5 @@
-"""Whose a run's folder is: commands of one second, a second process, a sweep and its jobs, and what fails early."""
+"""Whose a run's folder is: commands of one second, a second process, a sweep and its jobs, and what
+fails early."""
 
 import json
 import os
@@ -16,8 +17,16 @@ from undogmatic.errors import ConfigError
 from undogmatic.runs.claim import LOCK, claim, held, let_go, own
 from undogmatic.tracking.store import address_of, check_store, database
 
-TEXTS = "".join(json.dumps({"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."}) + "\n" for n in range(3))
-WORDS = ["model=patterns", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"]
+TEXTS = "".join(
+    json.dumps({"id": f"t{n}", "text": f"Conforme o Tema {n} do STF."}) + "\n" for n in range(3)
+)
+WORDS = [
+    "model=patterns",
+    "dataset=texts",
+    "dataset.path=texts.jsonl",
+    "analysis=none",
+    "tracking=none",
+]
 
 
 @pytest.fixture
@@ -69,7 +78,10 @@ def test_a_sweep_and_its_jobs_keep_others_out(tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text("{}")
     for locked, wanted in ((tmp_path, job), (job, tmp_path), (job, job), (tmp_path, tmp_path)):
         # flock is between open files, so this one stands for another process
-        with FileLock(locked / LOCK), pytest.raises(ConfigError, match="another process is at work in"):
+        with (
+            FileLock(locked / LOCK),
+            pytest.raises(ConfigError, match="another process is at work in"),
+        ):
             claim(wanted)
         assert own() is None
     let_go(claim(job))
@@ -84,9 +96,18 @@ def test_a_sweep_and_its_jobs_keep_others_out(tmp_path: Path) -> None:
         (["-m", "model=patterns,tfidf", "dataset.typo=1"], "`dataset.typo` is not a known key"),
     ],
 )
-def test_a_command_that_judges_nothing_leaves_nothing(folder: Path, words: list[str], said: str) -> None:
-    ended = run(["run", *words[:1], *WORDS, *words[1:]] if words[0] == "-m" else ["run", *WORDS, *words], folder)
-    assert (ended.status, said in ended.stderr, "Traceback" in ended.stderr) == (2, True, False), ended.stderr
+def test_a_command_that_judges_nothing_leaves_nothing(
+    folder: Path, words: list[str], said: str
+) -> None:
+    ended = run(
+        ["run", *words[:1], *WORDS, *words[1:]] if words[0] == "-m" else ["run", *WORDS, *words],
+        folder,
+    )
+    assert (ended.status, said in ended.stderr, "Traceback" in ended.stderr) == (
+        2,
+        True,
+        False,
+    ), ended.stderr
     assert list(folder.iterdir()) == []
 
 
@@ -115,8 +136,7 @@ def test_what_only_shows_a_config_makes_nothing(folder: Path) -> None:
 
 def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -> None:
     (tmp_path / "texts.jsonl").write_text(TEXTS)
-    program = textwrap.dedent(
-        """
+    program = textwrap.dedent("""
         import datetime, os, sys, time
         from undogmatic.tracking.store import prepare_environment
         prepare_environment()
@@ -137,21 +157,27 @@ def test_four_runs_of_one_second_share_no_folder_and_one_store(tmp_path: Path) -
                     os._exit(status)
             children.append(child)
         sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
-        """
-    )
+        """)
     words = [*WORDS[:-1], "tracking.traces=0"]
     command = [sys.executable, "-c", program, "run", *words]
-    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()
     folders = [path.parent for path in tmp_path.glob("outputs/*/*/run.json")]
     assert len(folders) == 4
     for folder in folders:
         assert json.loads((folder / "run.json").read_text())["status"] == "finished"
         assert len((folder / "judgments.jsonl").read_text().splitlines()) == 3
-    assert len({json.loads((folder / "mlflow.json").read_text())["run_id"] for folder in folders}) == 4
+    assert (
+        len({json.loads((folder / "mlflow.json").read_text())["run_id"] for folder in folders}) == 4
+    )
 
 
-OLD = "CREATE TABLE experiments (a); CREATE TABLE alembic_version (n); INSERT INTO alembic_version VALUES ('old')"
+OLD = (
+    "CREATE TABLE experiments (a); CREATE TABLE alembic_version (n); INSERT INTO alembic_version"
+    " VALUES ('old')"
+)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +185,15 @@ OLD = "CREATE TABLE experiments (a); CREATE TABLE alembic_version (n); INSERT IN
     [
         (b"not a database " * 100, "which cannot be used"),
         ("CREATE TABLE cats (name)", r"a database of another program \(it holds cats\)"),
-        (OLD.replace("(n)", "(version_num)"), r"a store of another version of MLflow \(schema old, here \w+\)"),
+        (
+            OLD.replace("(n)", "(version_num)"),
+            r"a store of another version of MLflow \(schema old, here \w+\)",
+        ),
     ],
 )
-def test_a_store_that_cannot_be_used_is_found_before_anything_is_judged(content: bytes | str, said: str) -> None:
+def test_a_store_that_cannot_be_used_is_found_before_anything_is_judged(
+    content: bytes | str, said: str
+) -> None:
     import sqlite3
     from contextlib import closing
 

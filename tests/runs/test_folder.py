@@ -30,22 +30,33 @@ def test_ids_stay_text_and_only_an_empty_cell_is_missing_or_failed(
     tmp_path: Path, monkeypatch: Patch, held: int
 ) -> None:
     monkeypatch.setattr("undogmatic.runs.folder.HELD_BYTES", held)
-    run = write(tmp_path, scores_csv="item_id,score\nNA,1\n007,\n1e3,2.5\n", labels_csv="item_id,label\nNA,\n007,3\n")
+    run = write(
+        tmp_path,
+        scores_csv="item_id,score\nNA,1\n007,\n1e3,2.5\n",
+        labels_csv="item_id,label\nNA,\n007,3\n",
+    )
     assert run.scores()["score"].dropna().to_dict() == {"NA": 1.0, "1e3": 2.5}
     labels = run.labels()
     assert labels is not None and labels["label"].dropna().to_dict() == {"007": 3.0}
     assert write(tmp_path / "bare").labels() is None
     run = write(tmp_path, scores_csv="item_id,score,uncertainty,error\na,,,refusal\nb,2,low,\n")
-    assert run.scores()["error"].to_dict() == {"a": "refusal", "b": pytest.approx(float("nan"), nan_ok=True)}
+    assert run.scores()["error"].to_dict() == {
+        "a": "refusal",
+        "b": pytest.approx(float("nan"), nan_ok=True),
+    }
 
 
 def test_one_of_several_judges_is_chosen_by_name_and_none_by_chance(tmp_path: Path) -> None:
     rows = "item_id,judge,criterion,score\na,nli,overall,1\na,nli,style,2\na,bucket,overall,3\n"
     run = write(tmp_path, scores_csv=rows)
     assert run.scores("nli", "style")["score"].to_dict() == {"a": 2.0}
-    with pytest.raises(DataError, match=r"several scores per item \(nli on overall, bucket on overall\)"):
+    with pytest.raises(
+        DataError, match=r"several scores per item \(nli on overall, bucket on overall\)"
+    ):
         run.scores(criterion="overall")
-    assert write(tmp_path / "earlier", scores_csv="item_id,score\na,5\n").scores("nli")["score"].to_dict() == {"a": 5.0}
+    assert write(tmp_path / "earlier", scores_csv="item_id,score\na,5\n").scores("nli")[
+        "score"
+    ].to_dict() == {"a": 5.0}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +73,9 @@ def test_one_of_several_judges_is_chosen_by_name_and_none_by_chance(tmp_path: Pa
         (".hydra/config.yaml", "dataset: {path: a}", "rubric", "no section `rubric`"),
     ],
 )
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: str, read: str, said: str) -> None:
+def test_a_damaged_file_is_named(
+    tmp_path: Path, name: str, content: str, read: str, said: str
+) -> None:
     (tmp_path / ".hydra").mkdir()
     (tmp_path / name).write_text(content)
     run = RunFolder(tmp_path, "`analysis.reference` is 'x'")
@@ -72,7 +85,9 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: str, read: 
 
 def test_what_cannot_be_resolved_here_is_said(tmp_path: Path) -> None:
     write(tmp_path / ".hydra", config_yaml="tracking: {uri: '${oc.env:GONE_WITH_THE_WIND}'}")
-    with pytest.raises(ConfigError, match=r"`tracking` of its \.hydra/config\.yaml cannot be resolved here"):
+    with pytest.raises(
+        ConfigError, match=r"`tracking` of its \.hydra/config\.yaml cannot be resolved here"
+    ):
         RunFolder(tmp_path).section("tracking")
 
 
@@ -81,9 +96,14 @@ def test_a_folder_that_is_no_run_is_named_as_it_was_typed(tmp_path: Path) -> Non
     for n in range(12):
         write(tmp_path / "sweep" / str(n), run_json="{}")
     write(tmp_path / "sweep", sweep_json="{}")
-    with pytest.raises(ConfigError, match=r"^RUN is '.*/none', which is not a folder. Runs beside it: 10-22-33\. Name"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^RUN is '.*/none', which is not a folder. Runs beside it: 10-22-33\. Name",
+    ):
         RunFolder.open(str(tmp_path / "none"), "RUN")
-    with pytest.raises(ConfigError, match=r"folder of a sweep. Name one of its jobs: .*/0, .*/1, .*/2, "):
+    with pytest.raises(
+        ConfigError, match=r"folder of a sweep. Name one of its jobs: .*/0, .*/1, .*/2, "
+    ):
         RunFolder.open(str(tmp_path / "sweep"), "RUN")
     with pytest.raises(ConfigError, match=r"it lacks run.json, .hydra/config.yaml\. Runs beside"):
         RunFolder.open(str(tmp_path / "10-22-33"), "`judge.history[1]`")
@@ -92,7 +112,13 @@ def test_a_folder_that_is_no_run_is_named_as_it_was_typed(tmp_path: Path) -> Non
 
 def run(folder: Path) -> str:
     settings = ["model=patterns", "tracking=none", "run.limit=6", "analysis=none"]
-    choices = {"model": "patterns", "prompt": "anchored_pt", "judge": "score", "dataset": "pairs", "analysis": "none"}
+    choices = {
+        "model": "patterns",
+        "prompt": "anchored_pt",
+        "judge": "score",
+        "dataset": "pairs",
+        "analysis": "none",
+    }
     run_experiment(compose_config(settings), choices, folder)
     return (folder / "report.md").read_text(encoding="utf-8")
 
@@ -100,7 +126,11 @@ def run(folder: Path) -> str:
 def test_another_runs_damaged_files_do_not_fail_this_one(tmp_path: Path) -> None:
     day = tmp_path / "outputs" / "day"
     run(day / "1")
-    for name, file, content in (("2", "scores.csv", "item_id\n"), ("3", "run.json", "{"), ("4", "run.json", "[]")):
+    for name, file, content in (
+        ("2", "scores.csv", "item_id\n"),
+        ("3", "run.json", "{"),
+        ("4", "run.json", "[]"),
+    ):
         run(day / name)
         (day / name / file).write_text(content)
     report = run(day / "5")
@@ -115,7 +145,9 @@ def test_a_damaged_manifest_is_not_the_last_unfinished_run() -> None:
 
 
 def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) -> None:
-    where = dict.fromkeys(("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x")
+    where = dict.fromkeys(
+        ("model", "readout", "prompt", "prompt_hash", "program_hash", "config_hash"), "x"
+    )
     verdict = {"kind": "verdict", "score": 1}
     one = {"item_id": "a", "judge": "score", "outcome": verdict, "cost": {}, "provenance": where}
     for n, score in enumerate(("1", "high")):
@@ -138,7 +170,21 @@ def test_a_damaged_job_fails_alone_in_its_sweep(rubric: Rubric, tmp_path: Path) 
 
 
 def test_a_config_is_written_as_omegaconf_writes_it(tmp_path: Path) -> None:
-    texts = ["yes", "1", "1e3", "a: b", "x\ny", "- a", "é“”", "end ", "", "~", "it's", "long words " * 20, "😀 $x"]
+    texts = [
+        "yes",
+        "1",
+        "1e3",
+        "a: b",
+        "x\ny",
+        "- a",
+        "é“”",
+        "end ",
+        "",
+        "~",
+        "it's",
+        "long words " * 20,
+        "😀 $x",
+    ]
     config = OmegaConf.create({"texts": texts, "numbers": [1, 0.5, None, True], "empty": {}})
     hydras = OmegaConf.create({"hydra": {"overrides": {"task": ["seed=1"]}}})
     write_hydra(tmp_path, config, hydras)
@@ -146,9 +192,15 @@ def test_a_config_is_written_as_omegaconf_writes_it(tmp_path: Path) -> None:
     assert RunFolder(tmp_path).mapping(COMPOSED)["texts"] == texts
 
 
-def test_a_file_mentions_what_stands_in_it_and_anything_where_it_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_mentions_what_stands_in_it_and_anything_where_it_cannot_be_read(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.yaml").write_text("provider: command-line\n", "utf-8")
     (tmp_path / "b.yaml").write_bytes(b"\xff\xfe\x00")
     folder = RunFolder(tmp_path)
-    assert [folder.mentions(name, "command-line") for name in ("a.yaml", "b.yaml", "c.yaml")] == [True, True, False]
+    assert [folder.mentions(name, "command-line") for name in ("a.yaml", "b.yaml", "c.yaml")] == [
+        True,
+        True,
+        False,
+    ]
     assert not folder.mentions("a.yaml", "searchpath")

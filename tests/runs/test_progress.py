@@ -13,7 +13,9 @@ from undogmatic.runs import progress
 from undogmatic.runs.progress import doing
 
 
-def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(capfd: Capture, monkeypatch: Patch) -> None:
+def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(
+    capfd: Capture, monkeypatch: Patch
+) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY", 0.02)
     said = ""
 
@@ -42,7 +44,9 @@ def test_what_takes_long_is_said_again_and_again_the_innermost_step_first(capfd:
     assert capfd.readouterr().err == ""  # and it stops
 
 
-def test_what_is_quickly_done_is_not_mentioned_and_an_error_ends_it(capfd: Capture, monkeypatch: Patch) -> None:
+def test_what_is_quickly_done_is_not_mentioned_and_an_error_ends_it(
+    capfd: Capture, monkeypatch: Patch
+) -> None:
     with doing("drawing"):
         pass
     assert capfd.readouterr().err == ""
@@ -79,11 +83,16 @@ def test_without_a_terminal_a_line_says_how_far_it_is_how_fast_and_how_long_the_
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
-    parts = SimpleNamespace(judges=[SimpleNamespace(name="j")], prompted=False, uses_own=False, steps=[], asks=True)
+    parts = SimpleNamespace(
+        judges=[SimpleNamespace(name="j")], prompted=False, uses_own=False, steps=[], asks=True
+    )
     parts.model = SimpleNamespace(name="m")
     judgment = Judgment.model_construct(outcome=None, cost=SimpleNamespace(calls=1, cached=0))
     with progress.Progress("run", 1000, parts, kept=100) as shown:
-        now[0] += 11  # the first judgment waits until the model is loaded, which says nothing of the others
+        now[
+            0
+            # the first judgment waits until the model is loaded, which says nothing of the others
+        ] += 11
         for _ in range(92):
             now[0] += 0.5
             shown.step(judgment)

@@ -124,12 +124,18 @@ CARELESS = ["--judge", "judge_careful"]
         ),
     ],
 )
-def test_no_door_writes_over_what_it_reads(line: list[str], option: str, kept: str, capsys: Capture) -> None:
+def test_no_door_writes_over_what_it_reads(
+    line: list[str], option: str, kept: str, capsys: Capture
+) -> None:
     before = Path(kept).read_bytes()
     with pytest.raises(SystemExit) as ended:
         main(line)
     said = capsys.readouterr().err
-    assert ended.value.code == 2 and option in said and "One would be written over the other. Name another: " in said
+    assert (
+        ended.value.code == 2
+        and option in said
+        and "One would be written over the other. Name another: " in said
+    )
     assert Path(kept).read_bytes() == before
     suggested = said.rsplit(maxsplit=1)[-1]
     assert not Path(suggested).exists() and Path(suggested).suffix in ("", Path(kept).suffix)
@@ -142,7 +148,9 @@ def test_an_export_by_its_default_name_is_not_written_over_its_source(capsys: Ca
         main(["export", "verdicts.csv", *CARELESS, "--to", "csv"])
     assert "Name another: --out verdicts-2.csv" in capsys.readouterr().err
     assert Path("verdicts.csv").read_bytes() == before
-    main(["export", "a.csv", *CARELESS, "--to", "csv"])  # another table by that name was no source of this one
+    main(
+        ["export", "a.csv", *CARELESS, "--to", "csv"]
+    )  # another table by that name was no source of this one
 
 
 def test_a_report_is_not_written_over_a_table_in_its_folder_nor_over_that_of_a_run(
@@ -158,7 +166,9 @@ def test_a_report_is_not_written_over_a_table_in_its_folder_nor_over_that_of_a_r
     assert "Name another: --report out-2" in capsys.readouterr().err
     main(["check", "a.csv", *CARELESS, "--report", "out"])  # the same report anew
     run = named("FILE", "out")
-    with pytest.raises(ConfigError, match=r"--report is out, and FILE is the same, which is read.*--report out-2"):
+    with pytest.raises(
+        ConfigError, match=r"--report is out, and FILE is the same, which is read.*--report out-2"
+    ):
         keep_apart(run, report_files(Path("out"), run, "--report"))
 
 
@@ -188,7 +198,9 @@ def test_what_is_printed_does_not_go_into_what_is_read(redirect: str, here: Path
     put(Path("texts.csv"), "text\nA text.\n")
     tool = f'"{sys.executable}" -m undogmatic.cli'
     line = f"{tool} score --file texts.csv --json model=patterns {redirect} ./texts.csv"
-    done = subprocess.run(["sh", "-c", line], cwd=here, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=here, env=environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2 and "and --file is the same, which is read" in done.stderr
     assert "> texts-2.csv" in done.stderr
     if redirect == ">>":
@@ -210,8 +222,12 @@ def test_a_new_file_may_lie_in_a_folder_that_is_read_and_what_is_there_stays(her
 
 def test_other_files_by_like_names_are_written(here: Path) -> None:
     read = named("FILE", "a.csv")
-    keep_apart(read, [*named("--card", "a.md"), *named("--report", "a"), *named("--out", "sub/a.csv")])
-    keep_apart(named("FILE", "gone.csv"), named("--out", "gone.csv"))  # that it is not there is said by its reader
+    keep_apart(
+        read, [*named("--card", "a.md"), *named("--report", "a"), *named("--out", "sub/a.csv")]
+    )
+    keep_apart(
+        named("FILE", "gone.csv"), named("--out", "gone.csv")
+    )  # that it is not there is said by its reader
     if not Path("A.csv").exists():  # a disk that tells capitals apart
         keep_apart(read, named("--out", "A.csv"))
     assert free(Path("a.csv")) == Path("a-2.csv")
@@ -238,7 +254,9 @@ def test_a_run_does_not_write_over_its_own_texts() -> None:
     ]
     words = [*tool, "dataset=my", "dataset.path=RUN/labels.csv", "hydra.run.dir=RUN"]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "dataset.path is the same, which is read" in done.stderr, done.stderr
+    assert done.returncode == 2 and "dataset.path is the same, which is read" in done.stderr, (
+        done.stderr
+    )
     assert "name the copy: dataset.path=labels-2.csv" in done.stderr
     assert texts.read_text() == "text,label\nA text.,10\nAnother text.,90\n"
     assert sorted(path.name for path in texts.parent.iterdir() if path.suffix == ".html") == []

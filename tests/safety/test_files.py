@@ -1,4 +1,5 @@
-"""Files are written whole, for their owner's eyes, without formulas; a disk that takes no more stops the run."""
+"""Files are written whole, for their owner's eyes, without formulas; a disk that takes no more
+stops the run."""
 
 import os
 import stat
@@ -15,7 +16,9 @@ from undogmatic.errors import StorageError
 from undogmatic.safety.files import OWN, Log, as_written, check_writable, csv, harmless, write
 
 
-def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "deep" / "run.json"
     write(path, "one")
 
@@ -24,7 +27,9 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path, m
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", full)
-        with pytest.raises(StorageError, match=r"run\.json cannot be written \(No space left on device\)"):
+        with pytest.raises(
+            StorageError, match=r"run\.json cannot be written \(No space left on device\)"
+        ):
             write(path, "two")
     assert path.read_text() == "one"
     assert os.listdir(path.parent) == ["run.json"]
@@ -37,7 +42,9 @@ def test_what_quotes_judged_texts_is_its_owners_alone(tmp_path: Path) -> None:
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"} == {0o600}
 
 
-def test_what_cannot_be_written_is_known_before_anything_is_paid_and_the_trial_leaves_nothing(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_known_before_anything_is_paid_and_the_trial_leaves_nothing(
+    tmp_path: Path,
+) -> None:
     kept = tmp_path / "deep" / "fit.json"
     check_writable(kept)
     assert os.listdir(kept.parent) == []

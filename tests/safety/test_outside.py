@@ -99,7 +99,11 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]))
 PLAIN = st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | WORDS
 
 
-@given(st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner), max_leaves=20))
+@given(
+    st.recursive(
+        PLAIN, lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner), max_leaves=20
+    )
+)
 def test_json_comes_back_as_it_was(value: object) -> None:
     assert json_value(json.dumps(value)) == value
 

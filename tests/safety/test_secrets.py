@@ -1,4 +1,5 @@
-"""Where a key can be typed, and everything that exists afterwards: no key is in it, however it is written."""
+"""Where a key can be typed, and everything that exists afterwards: no key is in it, however it is
+written."""
 
 import base64
 import hashlib
@@ -74,13 +75,16 @@ ENCODINGS: Mapping[str, Callable[[str], str]] = {
     "HEX": lambda key: key.encode().hex().upper(),
     "base64": lambda key: base64.b64encode(key.encode()).decode(),
     "base64 after one byte": lambda key: base64.b64encode(b"?" + key.encode() + b">>").decode(),
-    "base64 after two bytes": lambda key: base64.urlsafe_b64encode(b"??" + key.encode() + b"~").decode(),
+    "base64 after two bytes": (
+        lambda key: base64.urlsafe_b64encode(b"??" + key.encode() + b"~").decode()
+    ),
     "basic authorization": lambda key: base64.b64encode(b"user:" + key.encode()).decode(),
 }
 
 
 def unwrapped(raw: bytes) -> str:
-    """What was written, with every escape taken out, apart from the program's own way of doing so."""
+    """What was written, with every escape taken out, apart from the program's own way of doing
+    so."""
     text = raw.decode("utf-8", "replace")
     for _ in range(5):
         text = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text).replace("\\", "")
@@ -96,9 +100,13 @@ def traces(raw: bytes, keys: Mapping[str, str]) -> list[str]:
         found += [f"{name} (plain)"] if key.lower() in lower else []
         found += [f"{name} (hex)"] if key.encode().hex() in lower else []
         for shift in range(3):
-            inner = base64.b64encode(b" " * shift + key.encode()).decode().rstrip("=")[shift + 1 : -2]
+            inner = (
+                base64.b64encode(b" " * shift + key.encode()).decode().rstrip("=")[shift + 1 : -2]
+            )
             forms = (inner, inner.replace("+", "-").replace("/", "_"))
-            found += [f"{name} (base64)"] if any(form in text or form in plain for form in forms) else []
+            found += (
+                [f"{name} (base64)"] if any(form in text or form in plain for form in forms) else []
+            )
     return found
 
 
@@ -119,7 +127,9 @@ class TestByValue:
 
     def test_what_is_not_a_secret_stays_to_the_byte(self) -> None:
         keep(KEY, "MY_KEY")
-        text = json.dumps({"a": "50 % of C:\\u0041 &amp; \\\\n %41%zz &bogus; \ud83d 名 ção"}) + "\\"
+        text = (
+            json.dumps({"a": "50 % of C:\\u0041 &amp; \\\\n %41%zz &bogus; \ud83d 名 ção"}) + "\\"
+        )
         assert scrub(text) == text
 
     def test_all_of_several_are_found_and_the_longer_one_first(self) -> None:
@@ -133,14 +143,18 @@ class TestByValue:
         assert scrub(f"a text, {value} to say") == f"a text, {value} to say"
 
     @pytest.mark.parametrize(
-        "hostile", ["%25" * 200_000, "\\u005c" * 100_000, "&amp;" * 100_000, "://" * 200_000, "x=" * 200_000]
+        "hostile",
+        ["%25" * 200_000, "\\u005c" * 100_000, "&amp;" * 100_000, "://" * 200_000, "x=" * 200_000],
     )
     def test_depth_costs_no_more_than_length(self, hostile: str) -> None:
         keep(KEY, "MY_KEY")
         assert scrub_words(hostile + " " + KEY).endswith(" <MY_KEY>")
 
     def test_lines_of_a_long_key_are_known_alone(self) -> None:
-        pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAo\n-----END PRIVATE KEY-----"
+        pem = (
+            "-----BEGIN PRIVATE"
+            " KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAo\n-----END PRIVATE KEY-----"
+        )
         learn({"note": pem}, "model.extra")
         assert "MIIEvQ" not in scrub(json.dumps("MIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAo"))
 
@@ -148,16 +162,48 @@ class TestByValue:
 @pytest.mark.parametrize(
     ("names", "secret"),
     [
-        ("api_key apiKey X-Api-Key apikey key key2 OPENAI_API_KEY AWS_SECRET_ACCESS_KEY private_key", True),
-        ("token access_token accessToken auth Authorization proxy-authorization bearer cookie", True),
-        ("password db_password passwd passphrase pwd client_secret credentials SECRET model.extra.api_key", True),
-        ("PGPASSWORD MYSQLPASSWORD DB_PASS SMTP_PASS OPENAI_API_KEYS ACCESS_TOKENS rootPassword", True),
-        ("key_env max_tokens max_tokens_field tokens token_logprobs keys eos_token sort_key key_column", False),
-        ("author monkey uri name SSH_AUTH_SOCK ACCESS_KEY_ID TOKENIZERS_PARALLELISM token_count secret_name", False),
+        (
+            (
+                "api_key apiKey X-Api-Key apikey key key2 OPENAI_API_KEY AWS_SECRET_ACCESS_KEY"
+                " private_key"
+            ),
+            True,
+        ),
+        (
+            "token access_token accessToken auth Authorization proxy-authorization bearer cookie",
+            True,
+        ),
+        (
+            (
+                "password db_password passwd passphrase pwd client_secret credentials SECRET"
+                " model.extra.api_key"
+            ),
+            True,
+        ),
+        (
+            "PGPASSWORD MYSQLPASSWORD DB_PASS SMTP_PASS OPENAI_API_KEYS ACCESS_TOKENS rootPassword",
+            True,
+        ),
+        (
+            (
+                "key_env max_tokens max_tokens_field tokens token_logprobs keys eos_token sort_key"
+                " key_column"
+            ),
+            False,
+        ),
+        (
+            (
+                "author monkey uri name SSH_AUTH_SOCK ACCESS_KEY_ID TOKENIZERS_PARALLELISM"
+                " token_count secret_name"
+            ),
+            False,
+        ),
     ],
 )
 def test_names_say_what_is_secret(names: str, secret: bool) -> None:
-    assert {name: secret_name(name) for name in names.split()} == dict.fromkeys(names.split(), secret)
+    assert {name: secret_name(name) for name in names.split()} == dict.fromkeys(
+        names.split(), secret
+    )
 
 
 def test_a_config_is_hidden_by_name_shape_and_address() -> None:
@@ -179,9 +225,11 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
         "overrides": ["+model.extra.api_key=short", "a=b"],
     }
     assert scrub_data(config) == {
-        "model": config["model"]
-        | {"api_key": "***", "extra": {"note": "use *** here", "n": 2, "pin": "4711"}}  # type: ignore[operator]
-        | {"password": "***"},
+        "model": (
+            config["model"]
+            | {"api_key": "***", "extra": {"note": "use *** here", "n": 2, "pin": "4711"}}  # type: ignore[operator]
+            | {"password": "***"}
+        ),
         "server": {"API_KEY": "***", "headers": [{"token": "***"}], "password": ""},
         "rubric": config["rubric"],
         "tracking": {"uri": "postgresql://***@host/db"},
@@ -198,7 +246,10 @@ def test_a_config_is_hidden_by_name_shape_and_address() -> None:
         ("https://u:p@h/v1?key=abc&v=2024-10-21", "https://***@h/v1?key=***&v=2024-10-21~"),
         ("postgresql://u:pa/ss@host/db", "postgresql://***@host/db~"),
         ("http://[::1]:80/v1", "http://[::1]:80/v1"),
-        ("https://x.example/openai/deployments/gpt-4.1-mini-2025-04-14", "https://x.example/openai/deployments/gpt-"),
+        (
+            "https://x.example/openai/deployments/gpt-4.1-mini-2025-04-14",
+            "https://x.example/openai/deployments/gpt-",
+        ),
     ],
 )
 def test_an_address_is_shown_without_what_is_secret_in_it(address: str, shown: str) -> None:
@@ -212,10 +263,12 @@ class TestDoors:
         "word",
         (
             "model={api_key: KEY, name: x}",
-            *"+model.api_key=KEY ++model.api_key='KEY' model.api_key=EMPTY1,KEY judge.model.token=KEY".split(),
+            *"+model.api_key=KEY ++model.api_key='KEY' model.api_key=EMPTY1,KEY"
+            " judge.model.token=KEY".split(),
             *"engine.secret=KEY tracking.password=KEY model.api_base=http://KEY@host/v1".split(),
             *"model.api_base=http://me:KEY@host/v1 model.api_base=https://host/v1?x=KEY".split(),
-            *"tracking.uri=postgresql://me:KEY@host/db tracking.uri='postgresql://host/db?password=KEY'".split(),
+            *"tracking.uri=postgresql://me:KEY@host/db"
+            " tracking.uri='postgresql://host/db?password=KEY'".split(),
             "dataset.path=https://me:KEY@host/x.csv",
         ),
     )
@@ -230,7 +283,8 @@ class TestDoors:
     @pytest.mark.parametrize(
         "word",
         (
-            *"model.extra.api_key=KEY +model.extra.metadata.note=KEY model.api_base=http://host/KEY/v1".split(),
+            *"model.extra.api_key=KEY +model.extra.metadata.note=KEY"
+            " model.api_base=http://host/KEY/v1".split(),
             *"run.name=KEY run.name=before-KEY,KEY KEY".split(),
             "+model.extra.headers.Authorization='Bearer KEY'",
             "+model.extra={metadata: {user: KEY}}",
@@ -244,19 +298,26 @@ class TestDoors:
     @pytest.mark.parametrize(
         "word",
         (
-            *"model.key_env=OPENAI_API_KEY model.api_key='${oc.env:OPENAI_API_KEY}' judge=score,debate".split(),
-            *"model.max_tokens_field=max_completion_tokens model.api_base=http://[::1]:8000/v1 seed=range(1,5)".split(),
+            *"model.key_env=OPENAI_API_KEY model.api_key='${oc.env:OPENAI_API_KEY}'"
+            " judge=score,debate".split(),
+            *"model.max_tokens_field=max_completion_tokens model.api_base=http://[::1]:8000/v1"
+            " seed=range(1,5)".split(),
             *"tracking.uri=postgresql://me@host/db tracking.uri=sqlite:////home/me/mlflow.db".split(),
             "rubric.wordings.en.meanings.secret=classified",
         ),
     )
     def test_what_holds_no_key_passes(self, word: str) -> None:
         check_words([word])
-        assert scrub("max_completion_tokens classified postgresql") == "max_completion_tokens classified postgresql"
+        assert (
+            scrub("max_completion_tokens classified postgresql")
+            == "max_completion_tokens classified postgresql"
+        )
 
     def test_config_files_go_through_the_same_door(self, monkeypatch: Patch) -> None:
         monkeypatch.setenv("MY_GATEWAY", f"https://host/{of(3)}/v1?k=1")
-        config = OmegaConf.create({"model": {"api_base": "${oc.env:MY_GATEWAY}", "extra": {"api_key": of(4)}}})
+        config = OmegaConf.create(
+            {"model": {"api_base": "${oc.env:MY_GATEWAY}", "extra": {"api_key": of(4)}}}
+        )
         check_config(config)
         assert scrub(f"{of(3)} {of(4)}") == "<MY_GATEWAY> <model.extra.api_key>"
         with pytest.raises(ConfigError, match=r"`model\.api_key` holds a secret"):
@@ -264,19 +325,33 @@ class TestDoors:
         with pytest.raises(ConfigError, match=r"`model\.api_base` is an address with a user"):
             compose_config([f"model=gpt model.api_base=http://{of(6)}@h/v1".split()[1]])
 
-    def test_the_environment_and_dotenv_are_known_by_their_names(self, tmp_path: Path, monkeypatch: Patch) -> None:
-        secret = {"PGPASSWORD": "correct horse 1", "SMTP_PASS": "aaaabbbb", "TOKEN_X": "hunter2hunter2"}
-        ordinary = {"KEY_BINDINGS": "emacs-mode of the shell", "TOKEN_BUDGET": "100000000", "KEY_WORD": "argument"}
+    def test_the_environment_and_dotenv_are_known_by_their_names(
+        self, tmp_path: Path, monkeypatch: Patch
+    ) -> None:
+        secret = {
+            "PGPASSWORD": "correct horse 1",
+            "SMTP_PASS": "aaaabbbb",
+            "TOKEN_X": "hunter2hunter2",
+        }
+        ordinary = {
+            "KEY_BINDINGS": "emacs-mode of the shell",
+            "TOKEN_BUDGET": "100000000",
+            "KEY_WORD": "argument",
+        }
         for name, value in (secret | ordinary | {"OPENAI_API_KEYS": f"{of(17)},{of(18)}"}).items():
             monkeypatch.setenv(name, value)
-        (tmp_path / ".env").write_text(f"MY_TOKEN={of(7)}\nMY_NAME=somebody-else\n", encoding="utf-8")
+        (tmp_path / ".env").write_text(
+            f"MY_TOKEN={of(7)}\nMY_NAME=somebody-else\n", encoding="utf-8"
+        )
         monkeypatch.setenv("DB_PASSWORD", of(8))
         monkeypatch.setenv("DATABASE_URL", f"postgresql://me:{of(9)}@host/db")
         monkeypatch.setenv("SSH_KEY", str(tmp_path))
         check_words([])
         assert scrub(f"{of(7)} {of(8)} {of(9)}") == "<MY_TOKEN> <DB_PASSWORD> <DATABASE_URL>"
         assert scrub(f"somebody-else {tmp_path}") == f"somebody-else {tmp_path}"
-        assert {name: scrub(value) for name, value in secret.items()} == {name: f"<{name}>" for name in secret}
+        assert {name: scrub(value) for name, value in secret.items()} == {
+            name: f"<{name}>" for name in secret
+        }
         assert scrub(f"{of(17)} {of(18)}") == "<OPENAI_API_KEYS> <OPENAI_API_KEYS>"
         assert {name: scrub(value) for name, value in ordinary.items()} == ordinary
 
@@ -289,7 +364,9 @@ class TestDoors:
             (b"A=1\nKEY='abc\nB=2", r"\.env:2: not NAME=VALUE"),
         ],
     )
-    def test_a_damaged_dotenv_is_named_with_its_line(self, tmp_path: Path, content: bytes, message: str) -> None:
+    def test_a_damaged_dotenv_is_named_with_its_line(
+        self, tmp_path: Path, content: bytes, message: str
+    ) -> None:
         (tmp_path / ".env").write_bytes(content)
         with pytest.raises(DataError, match=message):
             setting("KEY")
@@ -344,7 +421,9 @@ class TestSinks:
                 received.extend([*given, *named.values()])
 
         table = pd.DataFrame({"n": [1.5, 2.5], "text": [KEY, "x"]})
-        WithoutSecrets(Client()).log(KEY, [Param("a", KEY)], {"k": (KEY,)}, table, metrics=[Metric("m", 1.0, 0, 0)])
+        WithoutSecrets(Client()).log(
+            KEY, [Param("a", KEY)], {"k": (KEY,)}, table, metrics=[Metric("m", 1.0, 0, 0)]
+        )
         assert received[0] == "<MY_KEY>"
         assert received[1][0].value == "<MY_KEY>"
         assert received[2] == {"k": ("<MY_KEY>",)}
@@ -354,17 +433,24 @@ class TestSinks:
 
 
 class Echo(StubServer):
-    """A server that gives back what it should not, in every encoding and at every place of a reply."""
+    """A server that gives back what it should not, in every encoding and at every place of a
+    reply."""
 
     keys: tuple[str, ...] = ()
 
     def said(self) -> dict[str, str]:
-        return {f"{how} {n}": write(key) for n, key in enumerate(self.keys) for how, write in ENCODINGS.items()}
+        return {
+            f"{how} {n}": write(key)
+            for n, key in enumerate(self.keys)
+            for how, write in ENCODINGS.items()
+        }
 
     def _chat(self, body: dict[str, Any], text: str, fault: Fault | None) -> dict[str, Any]:
         reply = super()._chat(body, text, fault)
         message = reply["choices"][0]["message"]
-        answer = json.loads(message["content"]) | {"rationale": "You sent " + " ".join(self.said().values())}
+        answer = json.loads(message["content"]) | {
+            "rationale": "You sent " + " ".join(self.said().values())
+        }
         message["content"] = json.dumps(answer)
         return reply | {"id": self.keys[0], "echo": self.said(), **{key: 1 for key in self.keys}}
 
@@ -389,22 +475,32 @@ def ended(words: list[str], **variables: str) -> tuple[int, bytes]:
 def left_behind(folder: Path, *without: str) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file())
     named = {str(path.relative_to(folder)): path for path in files}
-    return {name: path.read_bytes() + name.encode() for name, path in named.items() if name not in without}
+    return {
+        name: path.read_bytes() + name.encode()
+        for name, path in named.items()
+        if name not in without
+    }
 
 
 def leaks(found: Mapping[str, bytes], keys: Mapping[str, str]) -> list[str]:
     return [f"{file}: {leak}" for file, raw in found.items() for leak in traces(raw, keys)]
 
 
-def test_no_key_is_in_what_a_run_leaves(echo: Echo, tmp_path: Path, monkeypatch: Patch, capfd: Capture) -> None:
+def test_no_key_is_in_what_a_run_leaves(
+    echo: Echo, tmp_path: Path, monkeypatch: Patch, capfd: Capture
+) -> None:
     keys = {
         name: of(100 + n)
-        for n, name in enumerate("key_env dotenv path extra header note name file variable query address flag".split())
+        for n, name in enumerate(
+            "key_env dotenv path extra header note name file variable query address flag".split()
+        )
     }
     echo.keys = tuple(keys.values())
     unreadable = " ".join(f"maximum context length {said}" for said in echo.said().values())
     echo.faults = {
-        "long": Fault("status", times=None, status=400, body=json.dumps({"error": {"message": unreadable}})),
+        "long": Fault(
+            "status", times=None, status=400, body=json.dumps({"error": {"message": unreadable}})
+        ),
         "busy": Fault("status", times=1, status=503, body=unreadable),
         "rubbish": Fault("body", times=None, body=unreadable),
     }
@@ -412,36 +508,71 @@ def test_no_key_is_in_what_a_run_leaves(echo: Echo, tmp_path: Path, monkeypatch:
     mine = tmp_path / "mine" / "experiment"
     mine.mkdir(parents=True)
     (mine / "probe.yaml").write_text(
-        f"# @package _global_\nmodel:\n  extra:\n    token: {keys['file']}\n    password: ${{oc.env:PLAIN}}\n"
-        f"    callback: https://me:{keys['address']}@host/x?signature={keys['query']}\n",
+        f"# @package _global_\nmodel:\n  extra:\n    token: {keys['file']}\n    password:"
+        " ${oc.env:PLAIN}\n    callback:"
+        f" https://me:{keys['address']}@host/x?signature={keys['query']}\n",
         encoding="utf-8",
     )
-    rows = [{"id": str(n), "text": f"a text, {how}"} for n, how in enumerate(("fine", "long", "busy", "rubbish"))]
+    rows = [
+        {"id": str(n), "text": f"a text, {how}"}
+        for n, how in enumerate(("fine", "long", "busy", "rubbish"))
+    ]
     put(tmp_path / "texts.jsonl", rows)
     words = [
-        *("run", "--config-dir", "mine", "experiment=probe", "model=gpt", "dataset=texts", "dataset.path=texts.jsonl"),
-        *("analysis=none", f"model.api_base={echo.url}/{keys['path']}/v1", f"+model.extra.api_key={keys['extra']}"),
+        *(
+            "run",
+            "--config-dir",
+            "mine",
+            "experiment=probe",
+            "model=gpt",
+            "dataset=texts",
+            "dataset.path=texts.jsonl",
+        ),
+        *(
+            "analysis=none",
+            f"model.api_base={echo.url}/{keys['path']}/v1",
+            f"+model.extra.api_key={keys['extra']}",
+        ),
         f"+model.extra.headers.Authorization='Bearer {keys['header']}'",
-        *(f"+model.extra.metadata.note={keys['note']}", f"run.name=of-{keys['name']}", "prompt=anchored_en"),
+        *(
+            f"+model.extra.metadata.note={keys['note']}",
+            f"run.name=of-{keys['name']}",
+            "prompt=anchored_en",
+        ),
         *("model.price.input=1", "model.price.output=1"),
-        *(f"++model.extra.private-token={keys['flag']}", "engine.concurrency=1", "engine.max_failures=1"),
+        *(
+            f"++model.extra.private-token={keys['flag']}",
+            "engine.concurrency=1",
+            "engine.max_failures=1",
+        ),
     ]
     status, printed = ended(words, OPENAI_API_KEY=keys["key_env"], PLAIN=keys["variable"])
     assert status == 0, printed.decode()
     assert f"/{keys['path']}/v1/chat/completions" in echo.requests[0].path
     assert echo.requests[0].body["api_key"] == keys["extra"]
     found = left_behind(tmp_path, ".env", "mine/experiment/probe.yaml")
-    for part in ("judgments.jsonl", "run.json", ".hydra/hydra.yaml", "report.html", "mlflow.db", "replies.sqlite"):
+    for part in (
+        "judgments.jsonl",
+        "run.json",
+        ".hydra/hydra.yaml",
+        "report.html",
+        "mlflow.db",
+        "replies.sqlite",
+    ):
         assert any(name.endswith(part) for name in found), part
     monkeypatch.setenv("OPENAI_API_KEY", keys["key_env"])
-    main(["review", "export", str(next(tmp_path.glob("outputs/*/*")))])  # which reads the run's configs again
+    main(
+        ["review", "export", str(next(tmp_path.glob("outputs/*/*")))]
+    )  # which reads the run's configs again
     printed += "".join(capfd.readouterr()).encode()
     found |= left_behind(tmp_path, ".env", "mine/experiment/probe.yaml")
     assert not (seen := leaks(found | {"terminal": printed}, keys)), "\n".join(seen)
     _belongs_to_its_owner(tmp_path)
 
 
-SHARED = re.compile(r"\.lock$|texts\.jsonl$|mine/|spent\.jsonl$|run\.log$|\.env$|\.sha256\.json$|\.gguf$|terminal")
+SHARED = re.compile(
+    r"\.lock$|texts\.jsonl$|mine/|spent\.jsonl$|run\.log$|\.env$|\.sha256\.json$|\.gguf$|terminal"
+)
 """What quotes no judged text (the rest of a test's folder was put there by the test itself)."""
 
 
@@ -451,8 +582,17 @@ def _belongs_to_its_owner(folder: Path) -> None:
     for path in folder.rglob("*"):
         named = str(path.relative_to(folder))
         # pytest's own folder above is its owner's alone, so that only the folders inside count.
-        inside = any(stat.S_IMODE(each.stat().st_mode) & 0o077 == 0 for each in path.parents if folder in each.parents)
-        if path.is_file() and not SHARED.search(named) and not inside and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        inside = any(
+            stat.S_IMODE(each.stat().st_mode) & 0o077 == 0
+            for each in path.parents
+            if folder in each.parents
+        )
+        if (
+            path.is_file()
+            and not SHARED.search(named)
+            and not inside
+            and stat.S_IMODE(path.stat().st_mode) & 0o077
+        ):
             open_to_all.append(named)
     assert open_to_all == []
 
@@ -462,8 +602,20 @@ def test_no_key_is_in_what_a_sweep_leaves(echo: Echo, tmp_path: Path) -> None:
     echo.keys = tuple(keys.values())
     (tmp_path / "texts.jsonl").write_text('{"id": "1", "text": "a text"}\n', encoding="utf-8")
     words = [
-        *("run", "-m", "model=gpt", "dataset=texts", "dataset.path=texts.jsonl", "analysis=none", "tracking=none"),
-        *(f"model.api_base={echo.url}/{keys['extra']}/v1", "model.price.input=1", "model.price.output=1"),
+        *(
+            "run",
+            "-m",
+            "model=gpt",
+            "dataset=texts",
+            "dataset.path=texts.jsonl",
+            "analysis=none",
+            "tracking=none",
+        ),
+        *(
+            f"model.api_base={echo.url}/{keys['extra']}/v1",
+            "model.price.input=1",
+            "model.price.output=1",
+        ),
         *("prompt=anchored_en", f"+model.extra.user={keys['first']},{keys['second']}"),
     ]
     store = f"postgresql://me:{keys['store']}@127.0.0.1:1/db"
@@ -479,18 +631,33 @@ def test_no_key_is_in_what_a_sweep_leaves(echo: Echo, tmp_path: Path) -> None:
     ("words", "file"),
     [
         (["+model.api_key=KEY"], ""),
-        (["--config-dir", "mine", "experiment=mine"], "# @package _global_\nmodel:\n  api_key: KEY\n"),
-        (["-m", "seed=1,2", "--config-dir", "mine", "experiment=mine"], "# @package _global_\nmodel:\n  token: KEY\n"),
+        (
+            ["--config-dir", "mine", "experiment=mine"],
+            "# @package _global_\nmodel:\n  api_key: KEY\n",
+        ),
+        (
+            ["-m", "seed=1,2", "--config-dir", "mine", "experiment=mine"],
+            "# @package _global_\nmodel:\n  token: KEY\n",
+        ),
     ],
 )
 def test_a_refused_key_leaves_nothing(words: list[str], file: str, tmp_path: Path) -> None:
     key = of(300)
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
-    (tmp_path / "mine" / "experiment" / "mine.yaml").write_text(file.replace("KEY", key) or "seed: 1", encoding="utf-8")
-    status, printed = ended(["run", *(word.replace("KEY", key) for word in words), "model=patterns", "tracking=none"])
+    (tmp_path / "mine" / "experiment" / "mine.yaml").write_text(
+        file.replace("KEY", key) or "seed: 1", encoding="utf-8"
+    )
+    status, printed = ended(
+        ["run", *(word.replace("KEY", key) for word in words), "model=patterns", "tracking=none"]
+    )
     assert (status, printed.count(b"error: ")) == (2, 1), printed.decode()
     assert b"Traceback" not in printed
-    assert leaks(left_behind(tmp_path, "mine/experiment/mine.yaml") | {"terminal": printed}, {"key": key}) == []
+    assert (
+        leaks(
+            left_behind(tmp_path, "mine/experiment/mine.yaml") | {"terminal": printed}, {"key": key}
+        )
+        == []
+    )
     assert not (tmp_path / "outputs").exists()
 
 
@@ -501,9 +668,14 @@ def test_no_key_is_in_what_a_notebook_shows(echo: Echo, tmp_path: Path, monkeypa
     price = {"price.input": 1, "price.output": 1}
     model = {"name": "gpt", "api_base": f"{echo.url}/{keys['path']}/v1"} | price
     extra = f"+model.extra.api_key={keys['extra']}"
-    table = undogmatic.judge(["a text"], model=model, overrides=[extra], prompt="anchored_en", progress=False)
+    table = undogmatic.judge(
+        ["a text"], model=model, overrides=[extra], prompt="anchored_en", progress=False
+    )
     shown = {"html": table._repr_html_().encode(), "csv": table.to_csv().encode()}
-    words = ["model=gpt", *(f"model.{key}={value}" for key, value in model.items() if key != "name")]
+    words = [
+        "model=gpt",
+        *(f"model.{key}={value}" for key, value in model.items() if key != "name"),
+    ]
     one = score_text("a text", [*words, extra, "prompt=anchored_en"])
     shown["result"] = repr(one).encode() + one.model_dump_json().encode()
     assert table["score"].notna().all()

@@ -1,4 +1,5 @@
-"""Property tests here try the same examples on every run: a statistic that fails by luck teaches nobody anything."""
+"""Property tests here try the same examples on every run: a statistic that fails by luck teaches
+nobody anything."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -19,12 +20,14 @@ T = TypeVar("T")
 
 @pytest.fixture
 def rng() -> Rng:
-    """Chance that is the same in every test; a test whose claim is about rare draws may seed its own."""
+    """Chance that is the same in every test; a test whose claim is about rare draws may seed its
+    own."""
     return np.random.default_rng(0)
 
 
 def held(truth: float, times: int, draw: Callable[[], Estimate | None]) -> float:
-    """The share of so many drawn intervals that hold the truth; those that do not exist are left out."""
+    """The share of so many drawn intervals that hold the truth; those that do not exist are left
+    out."""
     found = [one for one in (draw() for _ in range(times)) if one is not None]
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 

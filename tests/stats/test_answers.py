@@ -1,4 +1,5 @@
-"""The figures of an answer where items stand in groups: they hold the truth, and use what is in the groups."""
+"""The figures of an answer where items stand in groups: they hold the truth, and use what is in the
+groups."""
 
 import numpy as np
 import pytest
@@ -17,7 +18,10 @@ SAMPLES = 60
 def questions() -> dict[tuple[str, str], Question]:
     wanted = ("answer: Spearman", "answer: concordance", "answer: kappa")
     asked = [one for one in of_answers() if one.kind in wanted] + list(of_strata())
-    return {(one.kind.removeprefix("answer: "), f"{one.name} {'/'.join(one.groupings)}"): one for one in asked}
+    return {
+        (one.kind.removeprefix("answer: "), f"{one.name} {'/'.join(one.groupings)}"): one
+        for one in asked
+    }
 
 
 @pytest.mark.parametrize(
@@ -31,9 +35,17 @@ def questions() -> dict[tuple[str, str], Question]:
     ],
 )
 def test_groups_are_neither_forgotten_nor_counted_as_one_item(
-    questions: dict[tuple[str, str], Question], figure: str, shape: str, grouping: str, widest: float
+    questions: dict[tuple[str, str], Question],
+    figure: str,
+    shape: str,
+    grouping: str,
+    widest: float,
 ) -> None:
-    question = next(one for (kind, name), one in questions.items() if kind == figure and name.startswith(f"{shape} "))
+    question = next(
+        one
+        for (kind, name), one in questions.items()
+        if kind == figure and name.startswith(f"{shape} ")
+    )
     found = row(question, 250, grouping, "chosen", SAMPLES)
     assert found is not None
     assert float(str(found["coverage"])) >= 0.88 and float(str(found["median_width"])) < widest
@@ -41,7 +53,9 @@ def test_groups_are_neither_forgotten_nor_counted_as_one_item(
 
 def test_skewed_labels_of_strata(questions: dict[tuple[str, str], Question]) -> None:
     question = next(
-        own for (kind, name), own in questions.items() if name.startswith("five levels, labels exponential")
+        own
+        for (kind, name), own in questions.items()
+        if name.startswith("five levels, labels exponential")
     )
     found = row(question, 500, "alone", "chosen", 150)
     assert found is not None and float(str(found["coverage"])) >= 0.92
@@ -50,25 +64,38 @@ def test_skewed_labels_of_strata(questions: dict[tuple[str, str], Question]) -> 
 def test_the_table_of_the_figures_names_the_lowest_and_the_highest_coverage() -> None:
     import pandas as pd
 
-    rows = [("answer: kappa", 60, "alone", 0.94), ("answer: kappa", 60, "alone", 0.96), ("mean", 60, "alone", 0.5)]
+    rows = [
+        ("answer: kappa", 60, "alone", 0.94),
+        ("answer: kappa", 60, "alone", 0.96),
+        ("mean", 60, "alone", 0.5),
+    ]
     shown = table_of(pd.DataFrame(rows, columns=["of", "units", "groups", "coverage"])).splitlines()
     assert shown[2:] == ["| kappa | 60 | 94.0 to 96.0 % |  |  |  |"]
 
 
-def test_samples_without_an_interval_are_drawn_anew_and_limits_that_say_nothing_are_counted() -> None:
+def test_samples_without_an_interval_are_drawn_anew_and_limits_that_say_nothing_are_counted() -> (
+    None
+):
     def ends(sample: Sample, rng: np.random.Generator) -> tuple[float, float]:
         first = float(sample.values[0])
         return (np.nan, np.nan) if first < 0.5 else (-1.0, 1.0) if first < 0.75 else (0.6, 1.0)
 
     question = Question(
-        "share", "of one", lambda rng, groups: rng.random(groups.size), 0.5, {"chosen": ends}, whole=(-1.0, 1.0)
+        "share",
+        "of one",
+        lambda rng, groups: rng.random(groups.size),
+        0.5,
+        {"chosen": ends},
+        whole=(-1.0, 1.0),
     )
     found = row(question, 5, "alone", "chosen", 400)
     assert found is not None and found["samples"] == 400
     assert 0.4 < float(str(found["unlimited"])) < 0.6
     assert found["coverage"] == found["unlimited"], "the other limits never hold the truth"
     assert found["median_width"] == 0.4
-    rare = Question("share", "of none", lambda rng, groups: np.zeros(groups.size), 0.5, {"chosen": ends})
+    rare = Question(
+        "share", "of none", lambda rng, groups: np.zeros(groups.size), 0.5, {"chosen": ends}
+    )
     assert row(rare, 5, "alone", "chosen", 20) is None
 
 
@@ -87,11 +114,15 @@ def test_a_rank_correlation_has_the_limits_of_the_jackknife_alone(rng: Rng) -> N
     assert known.worst < known.low and known.high < known.best
 
 
-def test_a_rank_correlation_of_groups_lies_between_that_of_their_items_and_of_one_item_each(rng: Rng) -> None:
+def test_a_rank_correlation_of_groups_lies_between_that_of_their_items_and_of_one_item_each(
+    rng: Rng,
+) -> None:
     groups = np.repeat(np.arange(25), 10)
 
     def of(together: float) -> float:
-        shared = together**0.5 * rng.normal(size=(25, 3))[groups] + (1 - together) ** 0.5 * rng.normal(size=(250, 3))
+        shared = together**0.5 * rng.normal(size=(25, 3))[groups] + (
+            1 - together
+        ) ** 0.5 * rng.normal(size=(250, 3))
         x, y = shared[:, 0] + 0.6 * shared[:, 1], shared[:, 0] + 0.6 * shared[:, 2]
         return width(sure(limits.order(x, y, np.random.default_rng(0), groups=groups)))
 
@@ -132,7 +163,9 @@ def test_degrees_of_freedom_follow_how_far_members_go_together(rng: Rng) -> None
         degrees = means.degrees_of_freedom(share, varies)
         squares = []
         for _ in range(3000):
-            own = together**0.5 * rng.normal(size=12)[groups] + (1 - together) ** 0.5 * rng.normal(size=groups.size)
+            own = together**0.5 * rng.normal(size=12)[groups] + (1 - together) ** 0.5 * rng.normal(
+                size=groups.size
+            )
             units = means.Sums(np.bincount(groups, own), size.astype(float))
             squares.append(means.spread(units, float(own.mean()))[0] ** 2)
         assert degrees == pytest.approx(2 * np.mean(squares) ** 2 / np.var(squares), rel=0.12)

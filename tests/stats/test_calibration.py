@@ -1,4 +1,5 @@
-"""Calibrations as plain data, honesty measures, and the guard against fitting on what is evaluated."""
+"""Calibrations as plain data, honesty measures, and the guard against fitting on what is
+evaluated."""
 
 import json
 
@@ -32,11 +33,15 @@ class TestFitAndApply:
         assert (fitted["kind"], fitted["n"]) == (kind, 8)
         again = json.loads(json.dumps(fitted, allow_nan=False))
         points = np.linspace(30, 60, 31)
-        assert calibration.apply(again, points).tolist() == calibration.apply(fitted, points).tolist()
+        assert (
+            calibration.apply(again, points).tolist() == calibration.apply(fitted, points).tolist()
+        )
 
     @KINDS
     def test_order_is_kept_and_the_scale_never_left(self, kind: str) -> None:
-        scores = calibration.apply(calibration.fit(kind, RAW, GOLD, SCALE), np.linspace(-1000, 1000, 501))
+        scores = calibration.apply(
+            calibration.fit(kind, RAW, GOLD, SCALE), np.linspace(-1000, 1000, 501)
+        )
         assert np.all(np.diff(scores) >= 0)
         assert 0 <= scores.min() < 5 and 95 < scores.max() <= 100
 
@@ -51,7 +56,9 @@ class TestFitAndApply:
     def test_isotonic_is_the_pooled_means_by_hand(self) -> None:
         # 25 and 20 are out of order and pool to 22.5.
         fitted = calibration.fit("isotonic", RAW, GOLD, SCALE)
-        assert calibration.apply(fitted, [44.0, 45, 46, 30, 99]) == pytest.approx([22.5, 22.5, 22.5, 0, 100])
+        assert calibration.apply(fitted, [44.0, 45, 46, 30, 99]) == pytest.approx(
+            [22.5, 22.5, 22.5, 0, 100]
+        )
 
     def test_linear_recovers_a_line_and_is_clipped(self) -> None:
         fitted = calibration.fit("linear", [1.0, 2, 3], [10.0, 30, 50], scale=(0, 50))
@@ -65,16 +72,22 @@ class TestFitAndApply:
         assert (fitted["slope"], fitted["intercept"]) == pytest.approx((1.5, -0.5), abs=0.08)
 
     def test_platt_targets_keep_perfect_separation_finite(self) -> None:
-        # Platt's targets are 1/5 and 4/5; at the optimum the misses balance, alone and weighted by the raw score.
+        # Platt's targets are 1/5 and 4/5; at the optimum the misses balance, alone and weighted by
+        # the raw score.
         raw, label = [1.0, 2, 3, 11, 12, 13], np.repeat([0, 1], 3)
-        missed = calibration.apply(calibration.fit("platt", raw, label, scale=(0, 1)), raw) - (0.2 + 0.6 * label)
+        missed = calibration.apply(calibration.fit("platt", raw, label, scale=(0, 1)), raw) - (
+            0.2 + 0.6 * label
+        )
         assert missed.sum() == pytest.approx(0, abs=1e-8)
         assert missed @ raw == pytest.approx(0, abs=1e-7)
 
     @given(st.floats(0.01, 100), st.floats(-50, 50))
     def test_the_unit_of_the_raw_score_does_not_matter(self, factor: float, shift: float) -> None:
         moved = factor * np.array(RAW) + shift
-        here, there = (calibration.apply(calibration.fit("platt", raw, GOLD, SCALE), raw) for raw in (RAW, moved))
+        here, there = (
+            calibration.apply(calibration.fit("platt", raw, GOLD, SCALE), raw)
+            for raw in (RAW, moved)
+        )
         assert there == pytest.approx(here, abs=1e-4)
 
 
@@ -90,7 +103,9 @@ class TestContentFree:
         assert never_named[1] > 0.999 and never_named.sum() == pytest.approx(1)
 
     @given(hnp.arrays(np.float64, (3, 4), elements=st.floats(0.05, 1)))
-    def test_content_free_text_becomes_uniform_and_no_bias_changes_nothing(self, weights: np.ndarray) -> None:
+    def test_content_free_text_becomes_uniform_and_no_bias_changes_nothing(
+        self, weights: np.ndarray
+    ) -> None:
         p = weights / weights.sum(axis=1, keepdims=True)
         baseline = p.mean(axis=0)
         assert _divided(baseline, p) == pytest.approx(np.full(4, 0.25))
@@ -114,7 +129,8 @@ CORRECT = hnp.arrays(np.float64, 30, elements=st.sampled_from([0.0, 1.0]))
 
 class TestHonesty:
     def test_expected_calibration_error_by_hand(self) -> None:
-        # Bin [0.5, 0.75): 0.6, 0.7 with one right, gap 0.15; bin [0.75, 1]: 0.8, 1.0 both right, gap 0.1.
+        # Bin [0.5, 0.75): 0.6, 0.7 with one right, gap 0.15; bin [0.75, 1]: 0.8, 1.0 both right,
+        # gap 0.1.
         confidence, correct = [0.6, 0.7, 0.8, 1.0], [0, 1, 1, 1]
         table = calibration.reliability_table(confidence, correct, n_bins=4)
         assert table[["low", "high", "n"]].to_numpy().tolist() == [[0.5, 0.75, 2], [0.75, 1.0, 2]]
@@ -122,7 +138,9 @@ class TestHonesty:
         assert error(confidence, correct, n_bins=4) == pytest.approx(0.125)
 
     @given(CONFIDENCE, CORRECT)
-    def test_every_item_is_in_one_bin_and_ties_stay_together(self, confidence: np.ndarray, correct: np.ndarray) -> None:
+    def test_every_item_is_in_one_bin_and_ties_stay_together(
+        self, confidence: np.ndarray, correct: np.ndarray
+    ) -> None:
         table = calibration.reliability_table(confidence, correct, 7)
         assert table["n"].sum() == 30
         assert table["n"] @ table["accuracy"] == pytest.approx(correct.sum())
@@ -133,7 +151,9 @@ class TestHonesty:
         assert 0 <= error(confidence, correct, 7) <= 1
 
     @given(CONFIDENCE, CORRECT)
-    def test_one_bin_is_the_overall_gap_and_bounds_every_other(self, c: np.ndarray, right: np.ndarray) -> None:
+    def test_one_bin_is_the_overall_gap_and_bounds_every_other(
+        self, c: np.ndarray, right: np.ndarray
+    ) -> None:
         overall = abs(c.mean() - right.mean())
         assert error(c, right, 1) == pytest.approx(overall)
         assert error(c, right, 10) >= overall - 1e-9
@@ -142,7 +162,9 @@ class TestHonesty:
     def test_a_planted_error_is_recovered(self, planted: float, rng: Rng) -> None:
         # Each bin is overconfident by the same amount, so the ECE is that amount.
         confidence = rng.uniform(0.5, 1, 100_000)
-        assert error(confidence, rng.random(100_000) < confidence - planted) == pytest.approx(planted, abs=0.01)
+        assert error(confidence, rng.random(100_000) < confidence - planted) == pytest.approx(
+            planted, abs=0.01
+        )
 
 
 def test_a_perfectly_calibrated_judge_has_a_calibration_error_too(rng: Rng) -> None:
@@ -151,7 +173,9 @@ def test_a_perfectly_calibrated_judge_has_a_calibration_error_too(rng: Rng) -> N
         found = jackknife.LeftOut(columns, calibration.calibration_error(10), rng, groups)
         return calibration.NoisyError(found, rng, 10, 300).perfect
 
-    assert if_perfect(np.array([0.5, 0.0])) == pytest.approx(0.25)  # the first is right or wrong, half away
+    assert if_perfect(np.array([0.5, 0.0])) == pytest.approx(
+        0.25
+    )  # the first is right or wrong, half away
     means = [if_perfect(rng.uniform(size=n)).mean() for n in (30, 300, 3000)]
     assert means[0] > 0.1 > means[1] > 0.02 > means[2]
     stated = rng.uniform(size=60)
@@ -167,7 +191,9 @@ def of_a_judge(rng: np.random.Generator, n: int, off: float) -> tuple[np.ndarray
 class TestInterval:
     def test_a_judge_that_keeps_its_word_may_have_no_calibration_error(self, rng: Rng) -> None:
         found = [calibration.error_interval(*of_a_judge(rng, 30, 0.0), rng) for _ in range(100)]
-        assert min(own.estimate.value for own in found) > 0.02  # so that an interval round it would leave 0 out
+        assert (
+            min(own.estimate.value for own in found) > 0.02
+        )  # so that an interval round it would leave 0 out
         assert sum(own.estimate.low > 0 for own in found) <= 5
 
     def test_one_that_boasts_is_found_out_and_its_error_held(self, rng: Rng) -> None:
@@ -185,24 +211,39 @@ class TestInterval:
         grouped = calibration.error_interval(*copies, rng, groups=groups).estimate
         assert grouped.value == pytest.approx(alone.value) and width(grouped) > 0.9 * width(alone)
         tables = (calibration.reliability_table(*copies, groups=own) for own in (groups, None))
-        assert np.all(np.greater(*(table["accuracy_high"] - table["accuracy_low"] for table in tables)))
+        assert np.all(
+            np.greater(*(table["accuracy_high"] - table["accuracy_low"] for table in tables))
+        )
 
 
 class TestDifference:
     """Of two judges' calibration errors on the same items."""
 
-    def between(self, rng: np.random.Generator, n: int, off: tuple[float, float]) -> tuple[float, float]:
+    def between(
+        self, rng: np.random.Generator, n: int, off: tuple[float, float]
+    ) -> tuple[float, float]:
         judges = [np.column_stack(of_a_judge(rng, n, own)).astype(float) for own in off]
-        one, other = (jackknife.LeftOut(own, calibration.calibration_error(10), rng, None) for own in judges)
+        one, other = (
+            jackknife.LeftOut(own, calibration.calibration_error(10), rng, None) for own in judges
+        )
         noisy = [calibration.NoisyError(found, rng, 10, 300) for found in (one, other)]
         return calibration.error_difference(*noisy, 0.95)
 
     def test_it_is_held_where_one_keeps_its_word_and_the_other_does_not(self, rng: Rng) -> None:
-        """Noise adds more to the error of the first: a paired bootstrap held their difference in 75 %."""
+        """Noise adds more to the error of the first: a paired bootstrap held their difference in 75
+        %."""
         ends = [self.between(rng, 30, (0.0, 0.2)) for _ in range(150)]
         assert sum(low <= -0.2 <= high for low, high in ends) >= 136
 
-    def test_one_that_boasts_is_told_from_one_that_does_not_and_equals_are_not(self, rng: Rng) -> None:
+    def test_one_that_boasts_is_told_from_one_that_does_not_and_equals_are_not(
+        self, rng: Rng
+    ) -> None:
         low, high = self.between(rng, 400, (0.0, 0.35))
         assert -1 <= low < -0.35 < high < 0
-        assert sum(low <= 0 <= high for low, high in (self.between(rng, 40, (0.1, 0.1)) for _ in range(40))) >= 39
+        assert (
+            sum(
+                low <= 0 <= high
+                for low, high in (self.between(rng, 40, (0.1, 0.1)) for _ in range(40))
+            )
+            >= 39
+        )

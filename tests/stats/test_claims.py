@@ -1,4 +1,5 @@
-"""A mean held against a margin: what is said, how often it is said falsely, and how many units would settle it."""
+"""A mean held against a margin: what is said, how often it is said falsely, and how many units
+would settle it."""
 
 import functools
 
@@ -18,7 +19,8 @@ DZ = st.floats(0.2, 1.5)
 
 class TestPower:
     def test_thousands_of_pairs_have_a_power_for_every_effect(self) -> None:
-        # At 10,000 pairs statsmodels' noncentral t is NaN for effects near 0.4, which ended the search for the least.
+        # At 10,000 pairs statsmodels' noncentral t is NaN for effects near 0.4, which ended the
+        # search for the least.
         for n in (3000, 10_000, 50_000):
             found = [claims.power_at(dz, n) for dz in np.linspace(0, 1, 77)]
             assert np.all(np.diff(found) >= -1e-9) and found[-1] == pytest.approx(1)
@@ -31,7 +33,9 @@ class TestPower:
         assert min(claims.power_at(dz, n + 5), claims.power_at(dz + 0.1, n)) >= here - 1e-9
 
     @given(PAIRS, st.floats(0.3, 0.95), st.floats(0.5, 30))
-    def test_detectable_effect_inverts_power_and_scales_with_the_spread(self, n: int, wanted: float, sd: float) -> None:
+    def test_detectable_effect_inverts_power_and_scales_with_the_spread(
+        self, n: int, wanted: float, sd: float
+    ) -> None:
         result = claims.minimum_detectable_effect(n, sd, power=wanted)
         assert result == pytest.approx(claims.minimum_detectable_effect(n, power=wanted) * sd)
         assert claims.power_at(result / sd, n) == pytest.approx(wanted, abs=1e-6)
@@ -42,16 +46,24 @@ class TestPower:
         # Monte Carlo error 0.007; the 3/pi rule is asymptotic.
         assert np.mean(p_values <= 0.05) == pytest.approx(0.80, abs=0.02)
 
-    def test_power_ignores_the_sign_is_alpha_without_an_effect_and_none_with_five_pairs(self) -> None:
+    def test_power_ignores_the_sign_is_alpha_without_an_effect_and_none_with_five_pairs(
+        self,
+    ) -> None:
         assert claims.power_at(-0.5, 30) == claims.power_at(0.5, 30)
         assert claims.power_at(0.0, 30, alpha=0.01) == pytest.approx(0.01)
-        assert claims.power_at(10.0, 5) == 0.0  # the smallest two-sided p-value of five pairs is 2/32
+        assert (
+            claims.power_at(10.0, 5) == 0.0
+        )  # the smallest two-sided p-value of five pairs is 2/32
         refuses("`n_pairs` is 5: too few", claims.minimum_detectable_effect, 5)
 
     def test_fewest_pairs_is_where_the_exact_test_can_first_be_significant(self) -> None:
         for alpha in (0.05, 0.01):
             n = claims.fewest_pairs(alpha)
-            assert stats.wilcoxon(np.arange(1.0, n + 1)).pvalue <= alpha < stats.wilcoxon(np.arange(1.0, n)).pvalue
+            assert (
+                stats.wilcoxon(np.arange(1.0, n + 1)).pvalue
+                <= alpha
+                < stats.wilcoxon(np.arange(1.0, n)).pvalue
+            )
         assert claims.fewest_pairs(0.05) == 6
 
 
@@ -61,9 +73,17 @@ SPREAD = np.array([-14.0, -11, -7, -5, -2, -1, 1, 2, 5, 7, 11, 14])
 class TestOutcome:
     @pytest.mark.parametrize(
         ("shift", "sign", "outcome"),
-        [(25, 1, "beyond"), (25, -1, "against"), (-25, 1, "against"), (-25, -1, "beyond"), (1, 1, "within")],
+        [
+            (25, 1, "beyond"),
+            (25, -1, "against"),
+            (-25, 1, "against"),
+            (-25, -1, "beyond"),
+            (1, 1, "within"),
+        ],
     )
-    def test_it_follows_the_interval_and_the_sign(self, shift: float, sign: int, outcome: str) -> None:
+    def test_it_follows_the_interval_and_the_sign(
+        self, shift: float, sign: int, outcome: str
+    ) -> None:
         found = claims.claim(SPREAD + shift, 10, sign=sign)
         assert found.outcome == outcome and not found.few
 
@@ -75,17 +95,26 @@ class TestOutcome:
     def test_fewer_units_than_could_ever_decide(self) -> None:
         found = claims.claim([50.0, 51, 52, 53, 54], 10)
         assert (found.outcome, found.few, found.fewest, found.n_needed) == ("open", True, 6, 6)
-        copied = claims.claim(np.repeat([50.0, 51, 52, 53, 54], 9), 10, groups=np.repeat(range(5), 9))
+        copied = claims.claim(
+            np.repeat([50.0, 51, 52, 53, 54], 9), 10, groups=np.repeat(range(5), 9)
+        )
         assert copied.outcome == "open" and copied.estimate.n_groups == 5
 
     def test_equal_values_say_nothing_without_bounds_and_little_with_them(self) -> None:
         nothing = claims.claim(np.full(40, 50.0), 10)
-        assert (nothing.outcome, nothing.estimate.method, nothing.n_needed) == ("open", "unlimited", None)
+        assert (nothing.outcome, nothing.estimate.method, nothing.n_needed) == (
+            "open",
+            "unlimited",
+            None,
+        )
         assert claims.claim(np.full(40, 50.0), 10, bounds=(-100, 100)).outcome == "beyond"
         few = claims.claim(np.zeros(10), 10, bounds=(-100, 100))
         assert (few.outcome, few.estimate.level) == ("open", pytest.approx(0.98))
         assert claims.claim(np.zeros(20), 10, bounds=(-100, 100)).estimate.level == 0.95
-        assert claims.claim(np.zeros(sure(few.n_needed) + 6), 10, bounds=(-100, 100)).outcome == "within"
+        assert (
+            claims.claim(np.zeros(sure(few.n_needed) + 6), 10, bounds=(-100, 100)).outcome
+            == "within"
+        )
 
     def test_of_what_is_settled_fewer_units_would_have_done(self, rng: Rng) -> None:
         found = claims.claim(rng.normal(3, 5, 2000), 10)
@@ -94,7 +123,11 @@ class TestOutcome:
     @pytest.mark.parametrize("shift", [16, 3])
     def test_so_many_units_settle_it_as_often_as_asked(self, shift: float, rng: Rng) -> None:
         made = rng.normal(size=30)
-        n = sure(claims.claim((made - made.mean()) / made.std(ddof=1) * 15 + shift, 10, power=0.8).n_needed)
+        n = sure(
+            claims.claim(
+                (made - made.mean()) / made.std(ddof=1) * 15 + shift, 10, power=0.8
+            ).n_needed
+        )
         settled = [claims.claim(rng.normal(shift, 15, n), 10).outcome != "open" for _ in range(500)]
         assert np.mean(settled) == pytest.approx(0.8, abs=0.06)
 
@@ -116,20 +149,27 @@ class TestOutcome:
         ],
     )
     def test_a_mean_at_the_margin_is_seldom_called_beyond_it(self, noise, n, rng: Rng) -> None:  # type: ignore[no-untyped-def]
-        """400 samples: a true 2.5 % shows 4.5 % or less in all but 1 of 100 cases; the seed is fixed."""
-        said = [claims.claim(10 + noise(rng, n), 10, bounds=(-1000, 1000)).outcome for _ in range(400)]
+        """400 samples: a true 2.5 % shows 4.5 % or less in all but 1 of 100 cases; the seed is
+        fixed."""
+        said = [
+            claims.claim(10 + noise(rng, n), 10, bounds=(-1000, 1000)).outcome for _ in range(400)
+        ]
         assert said.count("beyond") <= 0.04 * 400 and said.count("within") <= 0.06 * 400
 
 
 class TestLimits:
     def test_a_share_has_clopper_and_pearsons_limits_over_groups(self) -> None:
         flags = [1.0] * 9 + [0.0]
-        ends, worst, best = (stats.binomtest(*n).proportion_ci(method="exact") for n in ((9, 10), (9, 11), (10, 11)))
+        ends, worst, best = (
+            stats.binomtest(*n).proportion_ci(method="exact") for n in ((9, 10), (9, 11), (10, 11))
+        )
         assert limits.share(flags, range(10)).interval == pytest.approx((ends.low, ends.high))
         twice = limits.share([*flags, *flags], [*range(10), *range(10)])
         assert (twice.low, twice.high, twice.n_groups) == pytest.approx((ends.low, ends.high, 10))
         failed = limits.share([*flags, np.nan], range(11))
-        assert (failed.value, failed.worst_low, failed.best_high) == pytest.approx((0.9, worst.low, best.high))
+        assert (failed.value, failed.worst_low, failed.best_high) == pytest.approx(
+            (0.9, worst.low, best.high)
+        )
 
     def test_a_perfect_order_of_six_texts_does_not_show_that_classes_are_told_apart(self) -> None:
         # One of 20 orders of three and three texts is perfect; of four and four one of 70.
@@ -143,9 +183,13 @@ class TestLimits:
     def test_bounds_are_held_with_the_whole_interval_and_against_failures(self) -> None:
         found = Estimate(0.7, 0.6, 0.8, 0.95, 50, worst=0.55, best=0.9)
         outcomes = {0.5: "above", 0.58: "missing", 0.95: "below", 0.85: "missing", 0.7: "open"}
-        assert {bound: limits.hold(found, bound) for bound in outcomes} == {b: (o, None) for b, o in outcomes.items()}
+        assert {bound: limits.hold(found, bound) for bound in outcomes} == {
+            b: (o, None) for b, o in outcomes.items()
+        }
         # The reach of 0.1 times (1 + 0.8416 / 1.96) must shrink to 0.05.
-        assert limits.hold(found, 0.65).n_needed == np.ceil(50 * (0.1 * (1 + 0.841621 / 1.959964) / 0.05) ** 2)
+        assert limits.hold(found, 0.65).n_needed == np.ceil(
+            50 * (0.1 * (1 + 0.841621 / 1.959964) / 0.05) ** 2
+        )
 
     def test_failures_against_and_for_an_order_bound_every_other_way(self, rng: Rng) -> None:
         labels = rng.uniform(0, 100, 12)
@@ -158,15 +202,23 @@ class TestLimits:
             assert low - 1e-9 <= stats.spearmanr(filled, labels).statistic <= high + 0.05
 
     def test_one_score_for_all_texts(self) -> None:
-        assert limits.most_order(limits.fewest_same(0.5)) < 0.5 < limits.most_order(limits.fewest_same(0.5) - 1)
+        assert (
+            limits.most_order(limits.fewest_same(0.5))
+            < 0.5
+            < limits.most_order(limits.fewest_same(0.5) - 1)
+        )
 
-    def test_alpha_is_that_of_the_definition_and_few_texts_do_not_make_it_sure(self, rng: Rng) -> None:
+    def test_alpha_is_that_of_the_definition_and_few_texts_do_not_make_it_sure(
+        self, rng: Rng
+    ) -> None:
         ratings = rng.uniform(0, 100, 30) + rng.normal(0, [[0], [10], [10]], (3, 30))
         ratings[0, 3] = np.nan
         found = sure(limits.alpha(ratings, (0, 100), groups=range(30)))
         assert found.value == pytest.approx(agreement.krippendorff_alpha(ratings).estimate)
         assert found.worst_low < found.low < found.value < found.high
         same = np.tile(np.linspace(0, 100, 10), (2, 1))
-        few, many = (sure(limits.alpha(np.tile(same, n), (0, 100), groups=range(10 * n))).low for n in (1, 5))
+        few, many = (
+            sure(limits.alpha(np.tile(same, n), (0, 100), groups=range(10 * n))).low for n in (1, 5)
+        )
         assert few < 0.8 < many
         assert limits.alpha(np.full((2, 10), 5.0), (0, 100), groups=range(10)) is None

@@ -1,4 +1,5 @@
-"""Corrected means by how labels were chosen: closed forms, coverage, differences, what is not covered."""
+"""Corrected means by how labels were chosen: closed forms, coverage, differences, what is not
+covered."""
 
 from typing import Any
 
@@ -18,20 +19,31 @@ def _judged(verdicts: Any, labels: Any, probability: Any = None, codes: Any = No
     n = len(verdicts)
     groups = np.arange(n) if codes is None else np.asarray(codes)
     chance = np.full(n, np.nan) if probability is None else probability
-    return Judged(np.asarray(verdicts, float), np.asarray(labels, float), chance, groups, int(groups.max()) + 1)
+    return Judged(
+        np.asarray(verdicts, float),
+        np.asarray(labels, float),
+        chance,
+        groups,
+        int(groups.max()) + 1,
+    )
 
 
 def _drawn(design: Design, rng: Rng, n: int = 300) -> Judged:
-    """Labels in five steps with mean 3, a judge that is half a step too high, and labels chosen in this way."""
+    """Labels in five steps with mean 3, a judge that is half a step too high, and labels chosen in
+    this way."""
     truth = rng.choice([1.0, 2, 3, 4, 5], n, p=[0.1, 0.2, 0.4, 0.2, 0.1])
     verdicts = np.clip(truth + rng.choice([0.0, 1, 0, 1, -1], n), 1, 5)
-    verdicts = np.maximum(verdicts, 2)  # the lowest step is never given, so that every verdict is common
+    verdicts = np.maximum(
+        verdicts, 2
+    )  # the lowest step is never given, so that every verdict is common
     chance = np.full(n, np.nan)
     chosen = np.ones(n, dtype=bool)
     if design == "random":
         chosen = rng.permutation(n) < 60
     elif design == "by_verdict":
-        place = np.array([np.sum(verdicts[:k] == verdicts[k]) for k in range(n)])  # items are in random order
+        place = np.array(
+            [np.sum(verdicts[:k] == verdicts[k]) for k in range(n)]
+        )  # items are in random order
         chosen = place < 15
     elif design == "probabilities":
         chance = np.clip(0.1 + 0.1 * (verdicts - 2), 0, 1)
@@ -43,7 +55,13 @@ def _drawn(design: Design, rng: Rng, n: int = 300) -> Judged:
 def test_the_interval_holds_the_mean_of_the_population(design: Design) -> None:
     seeds = iter(range(150))
     share = held(
-        3.0, 150, lambda: corrected.mean(_drawn(design, np.random.default_rng(next(seeds))), design, (1, 5)).estimate
+        3.0,
+        150,
+        lambda: (
+            corrected.mean(
+                _drawn(design, np.random.default_rng(next(seeds))), design, (1, 5)
+            ).estimate
+        ),
     )
     assert share >= 0.92
     biased = _drawn(design, np.random.default_rng(0))
@@ -51,7 +69,9 @@ def test_the_interval_holds_the_mean_of_the_population(design: Design) -> None:
 
 
 @pytest.mark.parametrize("design", ["random", "by_verdict", "probabilities"])
-def test_of_the_items_themselves_less_is_open_and_the_interval_holds_their_mean(design: Design) -> None:
+def test_of_the_items_themselves_less_is_open_and_the_interval_holds_their_mean(
+    design: Design,
+) -> None:
     held_by, narrower = [], []
     for seed in range(150):
         rng = np.random.default_rng(seed)
@@ -62,9 +82,15 @@ def test_of_the_items_themselves_less_is_open_and_the_interval_holds_their_mean(
         place = np.array([np.sum(verdicts[order[:k]] == verdicts[order[k]]) for k in range(160)])
         by_verdict = np.zeros(160, dtype=bool)
         by_verdict[order] = place < 25
-        chosen = {"random": order < 80, "by_verdict": by_verdict, "probabilities": rng.random(160) < chance}[design]
+        chosen = {
+            "random": order < 80,
+            "by_verdict": by_verdict,
+            "probabilities": rng.random(160) < chance,
+        }[design]
         judged = _judged(verdicts, np.where(chosen, truth, np.nan), chance)
-        own, wide = (sure(corrected.mean(judged, design, these_items=i).estimate) for i in (True, False))
+        own, wide = (
+            sure(corrected.mean(judged, design, these_items=i).estimate) for i in (True, False)
+        )
         held_by.append(own.low <= truth.mean() <= own.high)
         narrower.append(width(own) / width(wide))
     assert np.mean(held_by) >= 0.92
@@ -135,7 +161,9 @@ def test_verdicts_beyond_what_was_labelled_are_not_covered(design: Design) -> No
     assert found.outside == pytest.approx(30 / 130)
 
 
-def test_a_few_random_labels_miss_the_ends_of_a_fine_scale_by_chance_and_too_few_give_no_mean(rng: Rng) -> None:
+def test_a_few_random_labels_miss_the_ends_of_a_fine_scale_by_chance_and_too_few_give_no_mean(
+    rng: Rng,
+) -> None:
     verdicts = rng.uniform(0, 100, 200)
     labels = np.where(rng.permutation(200) < 15, verdicts, np.nan)
     found = corrected.mean(_judged(verdicts, labels), "random")

@@ -1,4 +1,5 @@
-"""Means from many judged items and few labels: closed forms, seeded coverage, unequal drawing, budgets."""
+"""Means from many judged items and few labels: closed forms, seeded coverage, unequal drawing,
+budgets."""
 
 import functools
 from typing import Any
@@ -17,24 +18,34 @@ from undogmatic.stats.estimate import Estimate
 MEAN = 50.0
 
 
-def _items(rng: np.random.Generator, n: int, noise: float = 10) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Scores biased upward by 5 and squeezed, labels with mean 50, and how unsure the judge rightly is."""
+def _items(
+    rng: np.random.Generator, n: int, noise: float = 10
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Scores biased upward by 5 and squeezed, labels with mean 50, and how unsure the judge rightly
+    is."""
     label = rng.uniform(20, 80, n)
     unsure = rng.uniform(0.2, 2, n)
     return 0.8 * label + 15 + rng.normal(0, noise * unsure), label, unsure
 
 
-def _drawn(rng: Rng, unsure: NDArray[Any], n_labels: int, even: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Probabilities, a share of them even and the rest in proportion to doubt, and positions drawn with them."""
+def _drawn(
+    rng: Rng, unsure: NDArray[Any], n_labels: int, even: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Probabilities, a share of them even and the rest in proportion to doubt, and positions drawn
+    with them."""
     p = n_labels * (even / unsure.size + (1 - even) * unsure / unsure.sum())
     assert p.max() < 1
     order = rng.permutation(p.size)
-    steps = np.floor(np.cumsum(p[order]) + rng.random())  # systematic sampling: exactly these probabilities
+    steps = np.floor(
+        np.cumsum(p[order]) + rng.random()
+    )  # systematic sampling: exactly these probabilities
     return p, np.sort(order[np.diff(steps, prepend=0.0) > 0])
 
 
 class TestClosedForms:
-    def test_full_trust_and_equal_probabilities_is_the_judges_mean_less_its_mean_error(self, rng: Rng) -> None:
+    def test_full_trust_and_equal_probabilities_is_the_judges_mean_less_its_mean_error(
+        self, rng: Rng
+    ) -> None:
         scores, label, _unsure = _items(rng, 300)
         chosen = rng.choice(300, 40, replace=False)
         result = few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=1)
@@ -54,7 +65,9 @@ class TestClosedForms:
         assert result.estimate.interval == pytest.approx(expected.interval)
         assert (result.labels_only.low, result.labels_only.high) == pytest.approx(expected.interval)
 
-    def test_a_judge_always_right_is_as_good_as_labelling_all_and_a_constant_one_as_the_labels(self) -> None:
+    def test_a_judge_always_right_is_as_good_as_labelling_all_and_a_constant_one_as_the_labels(
+        self,
+    ) -> None:
         rng = np.random.default_rng(63)
         label = rng.uniform(0, 100, 500)
         chosen = rng.choice(500, 20, replace=False)
@@ -66,12 +79,16 @@ class TestClosedForms:
         assert (blind.judge_weight, blind.estimate.value) == (0, pytest.approx(label[:30].mean()))
 
     @given(st.floats(-50, 50), st.floats(0.1, 10))
-    def test_shifting_and_stretching_the_scale_shifts_and_stretches_the_result(self, shift: float, by: float) -> None:
+    def test_shifting_and_stretching_the_scale_shifts_and_stretches_the_result(
+        self, shift: float, by: float
+    ) -> None:
         rng = np.random.default_rng(65)
         scores, label, unsure = _items(rng, 80)
         p, chosen = _drawn(rng, unsure, 20, 0.3)
         one, other = (
-            few_labels.estimate_mean(a * scores + b, chosen, a * label[chosen] + b, inclusion=p[chosen]).estimate
+            few_labels.estimate_mean(
+                a * scores + b, chosen, a * label[chosen] + b, inclusion=p[chosen]
+            ).estimate
             for a, b in ((1, 0), (by, shift))
         )
         moved = {key: by * end + shift for key, end in one.metrics("").items()}
@@ -88,12 +105,18 @@ class TestClosedForms:
 
 class TestCoverage:
     @pytest.mark.parametrize(("n_labels", "uniform_share"), [(25, 1.0), (50, 0.3)])
-    def test_intervals_hold_the_mean_as_often_as_promised(self, n_labels: int, uniform_share: float, rng: Rng) -> None:
+    def test_intervals_hold_the_mean_as_often_as_promised(
+        self, n_labels: int, uniform_share: float, rng: Rng
+    ) -> None:
         made = []
         for _ in range(600):
             scores, label, unsure = _items(rng, 500)
             p, chosen = _drawn(rng, unsure, n_labels, uniform_share)
-            made.append(few_labels.estimate_mean(scores, chosen, label[chosen], inclusion=p[chosen], level=0.9))
+            made.append(
+                few_labels.estimate_mean(
+                    scores, chosen, label[chosen], inclusion=p[chosen], level=0.9
+                )
+            )
         found, alone = [each.estimate for each in made], [each.labels_only for each in made]
         assert 0.87 <= np.mean([each.low <= MEAN <= each.high for each in found]) <= 0.94
         assert abs(np.mean([each.value for each in found]) - MEAN) < 0.25
@@ -121,22 +144,27 @@ class TestCoverage:
 
 
 class TestDegreesOfFreedom:
-    """A mistake of one degree widens or narrows an interval of 10 labels by 2 %: by value, and by coverage."""
+    """A mistake of one degree widens or narrows an interval of 10 labels by 2 %: by value, and by
+    coverage."""
 
     def _reach(self, found: few_labels.FewLabelsEstimate) -> float:
         return width(found.estimate) / 2 / found.estimate.se
 
     def _mirrored(self, seed: int, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores and labels of 2 n items, of which every second mirrors the one before about 50: nothing is skewed, so
-        that the interval is Student's."""
+        """Scores and labels of 2 n items, of which every second mirrors the one before about 50:
+        nothing is skewed, so that the interval is Student's."""
         scores, label, _unsure = _items(np.random.default_rng(seed), n)
-        return np.column_stack([scores, 100 - scores]).ravel(), np.column_stack([label, 100 - label]).ravel()
+        return (
+            np.column_stack([scores, 100 - scores]).ravel(),
+            np.column_stack([label, 100 - label]).ravel(),
+        )
 
     def test_labels_less_the_mean_and_the_fitted_weight(self) -> None:
         scores, label = self._mirrored(80, 50)
         chosen = np.arange(10)
         fitted, given, alone = (
-            few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=weight) for weight in (None, 0.5, 0)
+            few_labels.estimate_mean(scores, chosen, label[chosen], judge_weight=weight)
+            for weight in (None, 0.5, 0)
         )
         assert (fitted.estimate.df, given.estimate.df) == (8, 9)
         # t table: 97.5 % with 8 and with 9 degrees.
@@ -147,7 +175,9 @@ class TestDegreesOfFreedom:
         scores, label = self._mirrored(81, 60)
         order = np.arange(120).reshape(-1, 2).T.ravel()  # all, then all mirrored
         chosen = np.r_[np.arange(12), 60 + np.arange(12)]
-        found = few_labels.estimate_mean(scores[order], chosen, label[order][chosen], groups=np.arange(120) // 3)
+        found = few_labels.estimate_mean(
+            scores[order], chosen, label[order][chosen], groups=np.arange(120) // 3
+        )
         assert (found.effective_labels, found.estimate.df) == (8, 6)
         assert self._reach(found) == pytest.approx(2.446912)  # t table: 97.5 % with 6 degrees
 
@@ -166,7 +196,9 @@ class TestDegreesOfFreedom:
         scores, label, _unsure = _items(np.random.default_rng(83), 60)
         once = few_labels.estimate_mean(scores, np.arange(12), label[:12])
         pairs = np.repeat(np.arange(60), 2)
-        twice = few_labels.estimate_mean(scores[pairs], np.arange(24), label[pairs][:24], groups=pairs)
+        twice = few_labels.estimate_mean(
+            scores[pairs], np.arange(24), label[pairs][:24], groups=pairs
+        )
         assert twice.estimate.metrics("") == pytest.approx(once.estimate.metrics(""))
 
     @pytest.mark.parametrize("n_labels", [10, 20, 40])
@@ -176,7 +208,9 @@ class TestDegreesOfFreedom:
             groups = np.arange(300) // together
             label = 50 + rng.normal(0, 12, 300)[groups] + rng.normal(0, 6, 300)
             scores = 0.7 * label + 30 + rng.normal(0, 6, 300)
-            chosen = np.flatnonzero(np.isin(groups, rng.choice(300 // together, n_labels, replace=False)))
+            chosen = np.flatnonzero(
+                np.isin(groups, rng.choice(300 // together, n_labels, replace=False))
+            )
             return few_labels.estimate_mean(scores, chosen, label[chosen], groups=groups).estimate
 
         assert 0.92 <= held(MEAN, 400, draw) <= 0.985
@@ -185,38 +219,52 @@ class TestDegreesOfFreedom:
 class TestMaps:
     def test_a_line_is_mapped_away(self, rng: Rng) -> None:
         label = rng.uniform(0, 100, 200)
-        made = functools.partial(few_labels.estimate_mean, 20 + label / 2, np.arange(0, 200, 5), label[::5])
+        made = functools.partial(
+            few_labels.estimate_mean, 20 + label / 2, np.arange(0, 200, 5), label[::5]
+        )
         for calibration, off in (("linear", 0.01), ("isotonic", 1.5)):
             found = made(calibration=calibration, judge_weight=1)
             assert found.estimate.value == pytest.approx(label.mean(), abs=off)
-            assert (found.judge_mean, found.calibration) == (pytest.approx(20 + label.mean() / 2), calibration)
+            assert (found.judge_mean, found.calibration) == (
+                pytest.approx(20 + label.mean() / 2),
+                calibration,
+            )
 
     @pytest.mark.parametrize("calibration", ["linear", "isotonic"])
-    def test_a_map_keeps_the_mean_of_the_labels_it_fits(self, calibration: few_labels.Calibration, rng: Rng) -> None:
+    def test_a_map_keeps_the_mean_of_the_labels_it_fits(
+        self, calibration: few_labels.Calibration, rng: Rng
+    ) -> None:
         x, w = rng.uniform(0, 100, 30), rng.uniform(1, 5, 30)
         y = x**2 / 100 + rng.normal(0, 10, 30)
         mapped = few_labels._map(x, x, y, w, calibration)
         assert np.average(mapped, weights=w) == pytest.approx(np.average(y, weights=w))
 
     def test_labels_do_not_reach_the_map_of_their_own_group(self, rng: Rng) -> None:
-        # Were they to, a judge that knows nothing would seem to follow them, as an increasing map fits any noise.
+        # Were they to, a judge that knows nothing would seem to follow them, as an increasing map
+        # fits any noise.
         weights = []
         for _ in range(100):
             label = np.repeat(rng.uniform(0, 100, 60), 2)
             scores, groups = np.repeat(rng.uniform(0, 100, 60), 2), np.arange(120) // 2
-            found = few_labels.estimate_mean(scores, np.arange(40), label[:40], calibration="isotonic", groups=groups)
+            found = few_labels.estimate_mean(
+                scores, np.arange(40), label[:40], calibration="isotonic", groups=groups
+            )
             weights.append(found.judge_weight)
         assert np.mean(weights) < 0.3
 
     @pytest.mark.parametrize("n_labels", [20, 40])
-    def test_a_curved_judge_gains_by_the_isotonic_map_and_keeps_its_coverage(self, n_labels: int, rng: Rng) -> None:
+    def test_a_curved_judge_gains_by_the_isotonic_map_and_keeps_its_coverage(
+        self, n_labels: int, rng: Rng
+    ) -> None:
         hits, ratio = 0, []
         for _ in range(120):
             label = rng.uniform(0, 100, 200)
             scores = 100 * (label / 100) ** 4 + rng.normal(0, 3, 200)
             chosen = rng.choice(200, n_labels, replace=False)
             plain, mapped = (
-                few_labels.estimate_mean(scores, chosen, label[chosen], calibration=calibration).estimate
+                few_labels.estimate_mean(
+                    scores, chosen, label[chosen], calibration=calibration
+                ).estimate
                 for calibration in ("none", "isotonic")
             )
             hits += mapped.low <= MEAN <= mapped.high
@@ -225,7 +273,9 @@ class TestMaps:
 
     def test_a_constant_judge_has_no_map(self) -> None:
         label = np.random.default_rng(89).uniform(0, 100, 30)
-        found = few_labels.estimate_mean(np.full(100, 50.0), np.arange(30), label, calibration="isotonic")
+        found = few_labels.estimate_mean(
+            np.full(100, 50.0), np.arange(30), label, calibration="isotonic"
+        )
         assert found.estimate.value == pytest.approx(label.mean(), abs=1)
 
 
@@ -237,26 +287,46 @@ class TestBudget:
         n = sure(budget.with_judge)
         assert n < 0.6 * sure(budget.labels_only)
         draws = (rng.choice(3000, n, replace=False) for _ in range(40))
-        widths = [width(few_labels.estimate_mean(scores, chosen, label[chosen]).estimate) for chosen in draws]
+        widths = [
+            width(few_labels.estimate_mean(scores, chosen, label[chosen]).estimate)
+            for chosen in draws
+        ]
         assert np.mean(widths) == pytest.approx(4, rel=0.08)
 
     def test_labels_that_come_in_groups_count_as_groups(self) -> None:
-        """Four texts of one source have nearly one error: the width takes as many groups as single texts."""
+        """Four texts of one source have nearly one error: the width takes as many groups as single
+        texts."""
         rng = np.random.default_rng(74)
         group = np.repeat(np.arange(1000), 4)
         scores = rng.uniform(0, 100, 1000)[group]
         label = scores + rng.normal(0, 15, 1000)[group] + rng.normal(0, 1, 4000)
         pilot = np.flatnonzero(group < 60)
-        together = sure(sure(few_labels.label_budget(scores, pilot, label[pilot], 6, groups=group)).with_judge)
-        alone = sure(sure(few_labels.label_budget(scores[::4], pilot[:60], label[::4][:60], 6)).with_judge)
+        together = sure(
+            sure(few_labels.label_budget(scores, pilot, label[pilot], 6, groups=group)).with_judge
+        )
+        alone = sure(
+            sure(few_labels.label_budget(scores[::4], pilot[:60], label[::4][:60], 6)).with_judge
+        )
         assert together == pytest.approx(4 * alone, rel=0.25)
         widths = []
         for _ in range(30):
             chosen = np.flatnonzero(np.isin(group, rng.choice(1000, together // 4, replace=False)))
-            widths.append(width(few_labels.estimate_mean(scores, chosen, label[chosen], groups=group).estimate))
+            widths.append(
+                width(
+                    few_labels.estimate_mean(scores, chosen, label[chosen], groups=group).estimate
+                )
+            )
         assert np.mean(widths) == pytest.approx(6, rel=0.2)
         of_one = np.repeat(list("abcd"), 1000)
-        refuses("1 labelled groups", few_labels.label_budget, scores, np.arange(5), label[:5], 6, groups=of_one)
+        refuses(
+            "1 labelled groups",
+            few_labels.label_budget,
+            scores,
+            np.arange(5),
+            label[:5],
+            6,
+            groups=of_one,
+        )
 
     def test_what_all_labels_could_not_reach_is_none(self, rng: Rng) -> None:
         scores, label, _unsure = _items(rng, 60)
@@ -283,13 +353,18 @@ class TestBudget:
 
 
 class TestScarce:
-    """Labels that are nearly all the same, or equal to the scores, show too little of how far the next may lie."""
+    """Labels that are nearly all the same, or equal to the scores, show too little of how far the
+    next may lie."""
 
     def test_ten_labels_of_zero_do_not_show_a_mean_of_zero(self) -> None:
         scores, _label, _unsure = _items(np.random.default_rng(90), 200)
         found = few_labels.estimate_mean(scores, np.arange(10), np.zeros(10), bounds=(0, 100))
         # As Clopper and Pearson's of 0 of 10: 1 - 0.025^(1 / 10).
-        assert (found.estimate.low, found.estimate.value, found.estimate.high) == (0, 0, pytest.approx(30.85, abs=0.2))
+        assert (found.estimate.low, found.estimate.value, found.estimate.high) == (
+            0,
+            0,
+            pytest.approx(30.85, abs=0.2),
+        )
         unbounded = few_labels.estimate_mean(scores, np.arange(10), np.zeros(10))
         assert unbounded.estimate.interval == (-np.inf, np.inf)
 
@@ -325,5 +400,9 @@ class TestGuards:
         ],
     )
     def test_what_does_not_fit_is_named(self, change: dict[str, Any], named: str) -> None:
-        arguments: dict[str, Any] = {"scores": np.arange(10.0), "labelled": range(5), "labels": [1, 2, 3, 4, 6.0]}
+        arguments: dict[str, Any] = {
+            "scores": np.arange(10.0),
+            "labelled": range(5),
+            "labels": [1, 2, 3, 4, 6.0],
+        }
         refuses(named, few_labels.estimate_mean, **(arguments | change))

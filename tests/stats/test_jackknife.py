@@ -22,7 +22,9 @@ def _scores(n: int, seed: int = 1) -> tuple[Array, Array]:
 
 
 def pearson_interval(*columns: ArrayLike) -> Estimate:
-    return jackknife.LeftOut(np.column_stack(columns), agreement.pearson, np.random.default_rng(0)).coefficient()
+    return jackknife.LeftOut(
+        np.column_stack(columns), agreement.pearson, np.random.default_rng(0)
+    ).coefficient()
 
 
 class TestInterval:
@@ -32,9 +34,13 @@ class TestInterval:
         left_out = [np.corrcoef(np.delete(x, i), np.delete(y, i))[0, 1] for i in range(12)]
         z, centre = np.arctanh(left_out), np.arctanh(np.corrcoef(x, y)[0, 1])
         reach = stats.t.ppf(0.975, 11) * np.sqrt(11 / 12 * np.sum((z - z.mean()) ** 2))
-        assert pearson_interval(x, y).interval == pytest.approx((np.tanh(centre - reach), np.tanh(centre + reach)))
+        assert pearson_interval(x, y).interval == pytest.approx(
+            (np.tanh(centre - reach), np.tanh(centre + reach))
+        )
 
-    def test_perfect_agreement_of_few_is_no_certainty_and_one_item_or_four_units_limit_nothing(self, rng: Rng) -> None:
+    def test_perfect_agreement_of_few_is_no_certainty_and_one_item_or_four_units_limit_nothing(
+        self, rng: Rng
+    ) -> None:
         found = pearson_interval(np.arange(6) * 20.0, np.arange(6) * 20.0)
         assert (found.value, found.low, found.high) == (1, pytest.approx(0.025 ** (1 / 6)), 1)
         hangs = pearson_interval([0.0] * 9 + [5], range(10))
@@ -42,7 +48,9 @@ class TestInterval:
 
     @pytest.mark.parametrize("sign", [1, -1])
     @pytest.mark.parametrize("n", [20, 40, 200])
-    def test_one_disagreement_alone_leaves_limits_that_say_something(self, n: int, sign: int, rng: Rng) -> None:
+    def test_one_disagreement_alone_leaves_limits_that_say_something(
+        self, n: int, sign: int, rng: Rng
+    ) -> None:
         x = np.arange(n) % 5.0
         y = np.where(np.arange(n) == 7, 4 - x, x)
         one, none = (ranking.spearman_interval(x, sign * own, rng) for own in (y, x))
@@ -91,29 +99,46 @@ class TestEstimates:
         levels = np.arange(0, 101, 25.0)
         x, y = (25 * np.clip(np.round(v / 25), 0, 4) for v in _scores(40))
         found = sure(agreement.kappa_interval(x, y, levels, weights))
-        assert found.value == pytest.approx(agreement.weighted_kappa(x, y, levels, weights).estimate)
+        assert found.value == pytest.approx(
+            agreement.weighted_kappa(x, y, levels, weights).estimate
+        )
         assert agreement.kappa_interval([25.0] * 5, [25.0] * 5, levels) is None
 
 
 class TestNearlyMean:
-    @pytest.mark.parametrize("groups", [None, np.arange(40) // 3, np.random.default_rng(1).integers(0, 12, 40)])
+    @pytest.mark.parametrize(
+        "groups", [None, np.arange(40) // 3, np.random.default_rng(1).integers(0, 12, 40)]
+    )
     def test_of_a_mean_it_is_the_interval_of_the_mean(self, groups: Array | None, rng: Rng) -> None:
         values = rng.exponential(size=40)
         found = jackknife.LeftOut(values, np.mean, rng, groups).nearly_mean()
         # Of a group it is known what leaving it out does, not how its members differ.
-        known = values if groups is None else (np.bincount(groups, values) / np.maximum(1, np.bincount(groups)))[groups]
+        known = (
+            values
+            if groups is None
+            else (np.bincount(groups, values) / np.maximum(1, np.bincount(groups)))[groups]
+        )
         expected = means.interval(known, groups=groups)
-        assert (found.value, *found.interval) == pytest.approx((expected.value, *expected.interval), abs=1e-9)
+        assert (found.value, *found.interval) == pytest.approx(
+            (expected.value, *expected.interval), abs=1e-9
+        )
 
-    def test_it_stays_within_the_bounds_and_many_units_are_left_out_by_groups(self, rng: Rng) -> None:
-        assert jackknife.LeftOut(rng.random(30) ** 8, np.mean, rng).nearly_mean(bounds=(0.1, 0.12)).low == 0.1
+    def test_it_stays_within_the_bounds_and_many_units_are_left_out_by_groups(
+        self, rng: Rng
+    ) -> None:
+        assert (
+            jackknife.LeftOut(rng.random(30) ** 8, np.mean, rng).nearly_mean(bounds=(0.1, 0.12)).low
+            == 0.1
+        )
         many = rng.exponential(size=3000)
         found, exact = jackknife.LeftOut(many, np.mean, rng).nearly_mean(), means.interval(many)
         assert (found.n_groups, found.interval) == (3000, pytest.approx(exact.interval, abs=0.01))
 
     def test_what_hangs_on_one_unit_has_no_limits(self, rng: Rng) -> None:
 
-        without = jackknife.LeftOut([1.0, 2, 9], lambda x: x.mean() if x.max() == 9 else np.nan, rng)
+        without = jackknife.LeftOut(
+            [1.0, 2, 9], lambda x: x.mean() if x.max() == 9 else np.nan, rng
+        )
         found = without.nearly_mean(bounds=(0, 10))
         assert (found.value, found.low, found.high) == (4, 0, 10)
         refuses("1 units", jackknife.LeftOut([1.0, 2], np.mean, rng, ["x", "x"]).nearly_mean)
@@ -122,7 +147,8 @@ class TestNearlyMean:
 @pytest.mark.parametrize("floor", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool, rng: Rng) -> None:
-    """Ten items, or ten groups of 2 to 4: the bootstrap's interval holds it in 88 % of the groups' samples."""
+    """Ten items, or ten groups of 2 to 4: the bootstrap's interval holds it in 88 % of the groups'
+    samples."""
 
     def draw(n: int, groups: Array) -> tuple[Array, Array]:
         common, own = rng.normal(size=(n, 3))[groups], rng.normal(size=(groups.size, 3))
@@ -138,28 +164,39 @@ def test_it_holds_the_correlation_as_often_as_it_says(floor: bool, grouped: bool
     assert held(truth, 300, found) >= 0.92
 
 
-def left_out(columns: Array, statistic: Any = agreement.pearson, groups: Any = None) -> jackknife.LeftOut:
+def left_out(
+    columns: Array, statistic: Any = agreement.pearson, groups: Any = None
+) -> jackknife.LeftOut:
     return jackknife.LeftOut(columns, statistic, np.random.default_rng(0), groups)
 
 
 class TestDifference:
     """Of two judges' correlations with the same labels."""
 
-    def left_out(self, label: Array, *judges: Array, groups: object = None) -> list[jackknife.LeftOut]:
+    def left_out(
+        self, label: Array, *judges: Array, groups: object = None
+    ) -> list[jackknife.LeftOut]:
         return [left_out(np.column_stack([own, label]), groups=groups) for own in judges]
 
     def test_by_hand(self) -> None:
-        """Zou's formula on the two intervals, with the correlation of both z without each item in turn."""
+        """Zou's formula on the two intervals, with the correlation of both z without each item in
+        turn."""
         label, a = _scores(20)
         b = _scores(20, seed=2)[0] + label
         one, other = self.left_out(label, a, b)
         first, second = (own.coefficient(0.9) for own in (one, other))
-        without = np.array([np.corrcoef([np.delete(own, k) for own in (label, a, b)])[0, 1:] for k in range(20)])
+        without = np.array(
+            [np.corrcoef([np.delete(own, k) for own in (label, a, b)])[0, 1:] for k in range(20)]
+        )
         r = np.corrcoef(np.arctanh(without).T)[0, 1]
         below, above = first.value - first.low, second.high - second.value
         found = jackknife.difference(one, other, 0.9)
-        assert found.value == pytest.approx(np.corrcoef(a, label)[0, 1] - np.corrcoef(b, label)[0, 1])
-        assert found.low == pytest.approx(found.value - np.sqrt(below**2 + above**2 - 2 * r * below * above), abs=1e-6)
+        assert found.value == pytest.approx(
+            np.corrcoef(a, label)[0, 1] - np.corrcoef(b, label)[0, 1]
+        )
+        assert found.low == pytest.approx(
+            found.value - np.sqrt(below**2 + above**2 - 2 * r * below * above), abs=1e-6
+        )
         turned = jackknife.difference(other, one, 0.9)
         assert turned.interval == pytest.approx((-found.high, -found.low))
 
@@ -175,7 +212,9 @@ class TestDifference:
         b = _scores(15, seed=3)[1]
         alone = jackknife.difference(*self.left_out(label, a, b))
         label, a, b = (np.repeat(own, 6) for own in (label, a, b))
-        copied = jackknife.difference(*self.left_out(label, a, b, groups=np.repeat(np.arange(15), 6)))
+        copied = jackknife.difference(
+            *self.left_out(label, a, b, groups=np.repeat(np.arange(15), 6))
+        )
         assert copied.interval == pytest.approx(alone.interval, abs=1e-9)
 
     def test_it_holds_the_difference_where_most_scores_lie_at_the_floor(self, rng: Rng) -> None:
@@ -183,8 +222,13 @@ class TestDifference:
 
         def draw() -> Estimate:
             common, *own = rng.normal(size=(3, 30))
-            judges = [r * common + (1 - r**2) ** 0.5 * noise for r, noise in zip((0.6, 0.6), own, strict=True)]
-            label, a, b = (np.clip((stats.norm.cdf(each) - 0.6) / 0.4, 0, 1) for each in (common, *judges))
+            judges = [
+                r * common + (1 - r**2) ** 0.5 * noise
+                for r, noise in zip((0.6, 0.6), own, strict=True)
+            ]
+            label, a, b = (
+                np.clip((stats.norm.cdf(each) - 0.6) / 0.4, 0, 1) for each in (common, *judges)
+            )
             return jackknife.difference(*self.left_out(label, a, b))
 
         assert held(0, 200, draw) >= 0.92
@@ -219,7 +263,10 @@ def two_columns(n: int, seed: int) -> Array:
 
 # By definition, one draw at a time.
 PREPARED: dict[str, tuple[jackknife.Prepared, Callable[[Array], float]]] = {
-    "rank correlation": (ranking.rank_correlation, lambda columns: float(stats.spearmanr(*columns.T).statistic)),
+    "rank correlation": (
+        ranking.rank_correlation,
+        lambda columns: float(stats.spearmanr(*columns.T).statistic),
+    ),
     "aurc": (review.aurc, review.aurc.of),
     "review gain": (review.gain, review.gain.of),
     "calibration error": (calibration.calibration_error(10), calibration.calibration_error(10).of),
@@ -229,26 +276,40 @@ PREPARED: dict[str, tuple[jackknife.Prepared, Callable[[Array], float]]] = {
 def data_of(name: str, n: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     if name == "calibration error":
-        return np.column_stack([np.round(0.8 * rng.random(n), 2), (rng.random(n) < 0.5).astype(float)])
+        return np.column_stack(
+            [np.round(0.8 * rng.random(n), 2), (rng.random(n) < 0.5).astype(float)]
+        )
     return two_columns(n, seed)
 
 
 class TestPrepared:
     @pytest.mark.parametrize("name", PREPARED)
-    @pytest.mark.parametrize("groups", [None, np.arange(90) // 2, np.random.default_rng(1).integers(0, 30, 90)])
+    @pytest.mark.parametrize(
+        "groups", [None, np.arange(90) // 2, np.random.default_rng(1).integers(0, 30, 90)]
+    )
     def test_a_prepared_statistic_gives_what_its_definition_gives_draw_by_draw(
         self, name: str, groups: Array | None
     ) -> None:
         prepared, definition = PREPARED[name]
         data = data_of(name, 90, seed=3)
-        units = jackknife.Units(np.arange(90) if groups is None else np.unique(groups, return_inverse=True)[1])
-        together = jackknife.distribution(prepared.on(data), units.draws(np.random.default_rng(5), 60))
-        drawn = [data[rows] for batch in units.draws(np.random.default_rng(5), 60) for rows in batch]
+        units = jackknife.Units(
+            np.arange(90) if groups is None else np.unique(groups, return_inverse=True)[1]
+        )
+        together = jackknife.distribution(
+            prepared.on(data), units.draws(np.random.default_rng(5), 60)
+        )
+        drawn = [
+            data[rows] for batch in units.draws(np.random.default_rng(5), 60) for rows in batch
+        ]
         one_by_one = [definition(rows) for rows in drawn]
         exact = name != "rank correlation"  # SciPy's divides by n on the way
-        assert together == pytest.approx(one_by_one, rel=0 if exact else 1e-12, abs=0 if exact else 1e-12)
+        assert together == pytest.approx(
+            one_by_one, rel=0 if exact else 1e-12, abs=0 if exact else 1e-12
+        )
 
-    @pytest.mark.parametrize("sizes", [np.full(700, 2), np.random.default_rng(4).integers(1, 9, 300)])
+    @pytest.mark.parametrize(
+        "sizes", [np.full(700, 2), np.random.default_rng(4).integers(1, 9, 300)]
+    )
     def test_every_unit_is_left_out_exactly_once(self, sizes: Array) -> None:
         groups = np.random.default_rng(5).permutation(np.repeat(np.arange(sizes.size), sizes))
         batches = list(jackknife.Units(groups).left_out())
@@ -259,7 +320,9 @@ class TestPrepared:
             for unit, kept in zip(units, rows, strict=True)
         }
         assert sorted(missing) == list(range(sizes.size))
-        assert all(np.array_equal(rows, np.flatnonzero(groups == unit)) for unit, rows in missing.items())
+        assert all(
+            np.array_equal(rows, np.flatnonzero(groups == unit)) for unit, rows in missing.items()
+        )
 
 
 class TestMemory:
@@ -277,25 +340,35 @@ class TestMemory:
             sizes.clear()
             values, statistic = rng.normal(size=n), jackknife.Prepared(counting)
             jackknife.LeftOut(values, statistic, rng).nearly_mean()
-            jackknife.distribution(statistic.on(values), jackknife.Units(np.arange(n)).draws(rng, 50))
+            jackknife.distribution(
+                statistic.on(values), jackknife.Units(np.arange(n)).draws(rng, 50)
+            )
             assert max(sizes) <= max(jackknife.AT_ONCE, n)
 
     @pytest.mark.parametrize("name", PREPARED)
-    def test_the_peak_grows_with_the_rows_and_not_with_their_square(self, name: str, rng: Rng) -> None:
+    def test_the_peak_grows_with_the_rows_and_not_with_their_square(
+        self, name: str, rng: Rng
+    ) -> None:
         data = data_of(name, 20_000, seed=2)
         _, peak = peak_memory(lambda: jackknife.LeftOut(data, PREPARED[name][0], rng).nearly_mean())
         assert peak < 20e6  # n x n positions would be 3.2 GB, 20 resamples of all positions 3.2 MB
 
     def test_curves_of_many_items_keep_a_thousand_points(self, rng: Rng) -> None:
         u, e = two_columns(5000, seed=1).T
-        risk, caught = (review.curve(kind, u, e, rng, n_resamples=20) for kind in ("risk", "caught"))
+        risk, caught = (
+            review.curve(kind, u, e, rng, n_resamples=20) for kind in ("risk", "caught")
+        )
         assert (risk.share.size, caught.n.size) == (review.MOST_PLACES, review.MOST_PLACES + 1)
         assert (caught.n[0], caught.n[-1], risk.share[-1]) == (0, 5000, 1)
         # What is kept is what the whole curve has there.
         order = np.argsort(-e, kind="stable")
-        assert caught.oracle == pytest.approx(np.concatenate([[0], np.cumsum(e[order]) / e.sum()])[caught.n])
+        assert caught.oracle == pytest.approx(
+            np.concatenate([[0], np.cumsum(e[order]) / e.sum()])[caught.n]
+        )
         assert risk.guided[-1] == pytest.approx(e.mean())
-        assert np.all(risk.band.low <= risk.band.high) and np.all(caught.band.low <= caught.band.high)
+        assert np.all(risk.band.low <= risk.band.high) and np.all(
+            caught.band.low <= caught.band.high
+        )
 
 
 def _two(rng: Rng, n: int, shape: str, strength: float) -> Array:
@@ -321,7 +394,9 @@ class TestAlpha:
         assert sure(agreement.alpha([[1.0, 2, 3, 4], [1.0, 2, 4, 4]])).interval == (-1, 1)
 
     def test_ten_texts_on_which_all_agree_show_little_and_many_show_much(self) -> None:
-        found = [sure(agreement.alpha(np.tile(np.linspace(0, 100, 10), (2, n)))) for n in (1, 5, 40)]
+        found = [
+            sure(agreement.alpha(np.tile(np.linspace(0, 100, 10), (2, n)))) for n in (1, 5, 40)
+        ]
         assert {(each.value, each.high) for each in found} == {(1, 1)}
         assert found[0].low < 0.8 < found[1].low < 0.95 < found[2].low
 
@@ -337,7 +412,9 @@ class TestAlpha:
 
     @pytest.mark.parametrize("shape", ["floor", "lognormal"])
     @pytest.mark.parametrize("strength", [0.0, 0.9])
-    def test_it_holds_alpha_as_often_as_it_says(self, shape: str, strength: float, rng: Rng) -> None:
+    def test_it_holds_alpha_as_often_as_it_says(
+        self, shape: str, strength: float, rng: Rng
+    ) -> None:
         """The jackknife held it in 80 % of samples of ten at the floor, 88 % of lognormal ones."""
         truth = sure(agreement.krippendorff_alpha(_two(rng, 400_000, shape, strength)).estimate)
         assert held(truth, 200, lambda: agreement.alpha(_two(rng, 10, shape, strength))) >= 0.93

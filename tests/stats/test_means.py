@@ -1,4 +1,5 @@
-"""The interval of a mean: what it is by hand, what it is on the edge, and how often it holds the mean."""
+"""The interval of a mean: what it is by hand, what it is on the edge, and how often it holds the
+mean."""
 
 from typing import Any
 
@@ -47,21 +48,27 @@ class TestStudentised:
         assert found.method == "studentised" and found.df == pytest.approx(13)
 
     def test_a_fixed_skewness_gives_halls_limits(self) -> None:
-        """By hand: T + A T^2 / 3 + A^2 T^3 / 27 + A / 6 = t, solved for T, with A = 0.4 and ten values."""
+        """By hand: T + A T^2 / 3 + A^2 T^3 / 27 + A / 6 = t, solved for T, with A = 0.4 and ten
+        values."""
         low, high = means.studentised_limits(0.0, 1.0, 9.0, 0.4, 0.95)
         t = stats.t.ppf(0.975, 9)
         assert -high + 0.4 * high**2 / 3 - 0.16 * high**3 / 27 + 0.4 / 6 == pytest.approx(-t)
         assert low == pytest.approx(-t)
 
     def test_the_skewness_of_few_values_is_taken_for_larger_than_it_looks(self) -> None:
-        """By hand: of the mean it is sum(e^3) / sum(e^2)^1.5, here doubled, as there are ten values."""
+        """By hand: of the mean it is sum(e^3) / sum(e^2)^1.5, here doubled, as there are ten
+        values."""
         values = np.array([1.0, 1.5, 2, 2.5, 3, 3.5, 4, 6, 9, 15])
         e = values - values.mean()
         skewness = 2 * np.sum(e**3) / np.sum(e**2) ** 1.5
-        expected = means.studentised_limits(values.mean(), values.std(ddof=1) / 10**0.5, 9, skewness, 0.95)
+        expected = means.studentised_limits(
+            values.mean(), values.std(ddof=1) / 10**0.5, 9, skewness, 0.95
+        )
         assert means.interval(values).interval == pytest.approx(expected)
 
-    def test_it_is_mirrored_with_the_values_and_moves_and_grows_with_the_unit(self, rng: Rng) -> None:
+    def test_it_is_mirrored_with_the_values_and_moves_and_grows_with_the_unit(
+        self, rng: Rng
+    ) -> None:
         values = rng.exponential(size=12)
         here, mirrored, there = (means.interval(v) for v in (values, -values, 100 + 7 * values))
         assert here.interval == pytest.approx((-mirrored.high, -mirrored.low))
@@ -82,7 +89,9 @@ class TestGroups:
         share = np.array([1.0, 2, 3, 4, 5, 20]) / 35
         centring = np.eye(6) - np.outer(share, np.ones(6))
         both = centring.T @ np.diag(1 / (1 - share)) @ centring @ np.diag(share**2)
-        assert means.degrees_of_freedom(share) == pytest.approx(np.trace(both) ** 2 / np.trace(both @ both))
+        assert means.degrees_of_freedom(share) == pytest.approx(
+            np.trace(both) ** 2 / np.trace(both @ both)
+        )
         assert means.degrees_of_freedom(share) < 3
 
 
@@ -105,7 +114,9 @@ class TestBounded:
         found = means.interval(ONES, bounds=(0, 1))
         assert found.method == "bounded" and found.high > 0.37
         same = means.interval(np.zeros(20), bounds=(-100, 100))
-        assert same.method == "bounded" and same.high == pytest.approx(100 * (1 - 0.025 ** (1 / 20)), rel=0.01)
+        assert same.method == "bounded" and same.high == pytest.approx(
+            100 * (1 - 0.025 ** (1 / 20)), rel=0.01
+        )
         assert same.low == pytest.approx(-same.high)
         nearly = means.interval(np.linspace(0, 0.5, 20), bounds=(-100, 100))
         assert nearly.method == "bounded" and nearly.high > 10
@@ -141,15 +152,19 @@ class TestCoverage:
         ],
     )
     def test_it_holds_the_mean_as_often_as_it_says(self, draw, truth, n, bounds, rng: Rng) -> None:  # type: ignore[no-untyped-def]
-        """1,000 samples: a true 95 % shows 92.9 % or more in all but 1 of 1,000 cases; the seed is fixed."""
+        """1,000 samples: a true 95 % shows 92.9 % or more in all but 1 of 1,000 cases; the seed is
+        fixed."""
         assert held(truth, 1000, lambda: means.interval(draw(rng, n), bounds=bounds)) >= 0.93
 
     def test_it_holds_the_mean_of_few_groups_as_often_as_it_says(self, rng: Rng) -> None:
-        """Six groups of 1 to 8 members that go together: with the quantile of the normal one it is below 90 %."""
+        """Six groups of 1 to 8 members that go together: with the quantile of the normal one it is
+        below 90 %."""
         groups = np.repeat(np.arange(6), [1, 2, 3, 4, 6, 8])
 
         def draw() -> Estimate:
-            return means.interval(rng.normal(0, 1, 6)[groups] + rng.normal(0, 0.3, groups.size), groups=groups)
+            return means.interval(
+                rng.normal(0, 1, 6)[groups] + rng.normal(0, 0.3, groups.size), groups=groups
+            )
 
         assert 0.935 <= held(0, 1000, draw) <= 0.985
 
@@ -171,16 +186,19 @@ def so_far(values: ArrayLike, n_total: int, minimum: float, maximum: float) -> E
 
 class TestByHand:
     def test_two_values(self) -> None:
-        # Against a low mean m the first bet is sqrt(2 log(40) / (0.25 log 2)) = 6.525; after a first 1 the running mean
-        # is 0.75 and the spread (0.25 + 0.25^2) / 2, so that the second is sqrt(2 log(40) / (0.15625 * 2 log 3)) =
-        # 4.636. Neither is cut at m < 0.5 / 6.525. The money (1 + 6.525 (1 - m)) (1 + 4.636 (1 - m)) reaches 40 at
-        # m = 0.0341, so that 0.034 is the last mean of the grid that is refused.
+        # Against a low mean m the first bet is sqrt(2 log(40) / (0.25 log 2)) = 6.525; after a
+        # first 1 the running mean is 0.75 and the spread (0.25 + 0.25^2) / 2, so that the second is
+        # sqrt(2 log(40) / (0.15625 * 2 log 3)) = 4.636. Neither is cut at m < 0.5 / 6.525. The
+        # money (1 + 6.525 (1 - m)) (1 + 4.636 (1 - m)) reaches 40 at m = 0.0341, so that 0.034 is
+        # the last mean of the grid that is refused.
         found = so_far([1.0, 1.0], 10**6, 0, 1)
         assert found.interval == (pytest.approx(0.034, abs=1e-6), pytest.approx(1))
         # One value alone gives at most 7.5-fold.
         assert so_far([1.0], 10**6, 0, 1).low == pytest.approx(0, abs=2e-6)
 
-    def test_what_is_known_of_all_bounds_the_mean_and_all_known_is_the_mean_itself(self, rng: Rng) -> None:
+    def test_what_is_known_of_all_bounds_the_mean_and_all_known_is_the_mean_itself(
+        self, rng: Rng
+    ) -> None:
         found = so_far([100.0, 100, 0], 4, 0, 100)
         assert (found.value, found.low, found.high) == (pytest.approx(200 / 3), 50, 75)
         values = rng.uniform(1, 5, 50)
@@ -190,7 +208,9 @@ class TestByHand:
     @settings(max_examples=30)
     @given(st.lists(st.integers(0, 10), min_size=1, max_size=30), st.integers(0, 200))
     def test_turning_the_scale_turns_the_interval(self, values: list[int], further: int) -> None:
-        there, back = (so_far(own, len(own) + further, 0, 10) for own in (values, [10 - v for v in values]))
+        there, back = (
+            so_far(own, len(own) + further, 0, 10) for own in (values, [10 - v for v in values])
+        )
         assert there.interval == pytest.approx((10 - back.high, 10 - back.low))
         assert there.low <= there.value <= there.high
 
@@ -211,15 +231,20 @@ DRAWS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", DRAWS)
 @pytest.mark.parametrize("n_total", [1000, 4000])
-def test_it_is_ever_wrong_within_a_thousand_looks_in_at_most_one_of_twenty(kind: str, n_total: int, rng: Rng) -> None:
+def test_it_is_ever_wrong_within_a_thousand_looks_in_at_most_one_of_twenty(
+    kind: str, n_total: int, rng: Rng
+) -> None:
     drawn = (DRAWS[kind](rng, n_total) for _ in range(300))
     # Whether the true mean survives all looks: what mean_so_far decides for each mean of its grid.
-    survives = [means._survives(own[:1000], n_total, np.array([own.mean()]), 0.95)[0] for own in drawn]
+    survives = [
+        means._survives(own[:1000], n_total, np.array([own.mean()]), 0.95)[0] for own in drawn
+    ]
     assert np.mean(survives) >= 0.95
 
 
 def test_a_fixed_interval_is_wrong_far_more_often(rng: Rng) -> None:
-    """Why one is needed at all: the usual 95 % interval, looked at after every value from the tenth."""
+    """Why one is needed at all: the usual 95 % interval, looked at after every value from the
+    tenth."""
     n = np.arange(1, 1001)
     off = np.abs(np.cumsum(rng.random((200, 1000)), axis=1) / n - 0.5) > 1.96 * np.sqrt(1 / 12 / n)
     assert np.mean(off[:, 9:].any(axis=1)) > 0.25
@@ -230,7 +255,10 @@ class TestGroupsThatComeIn:
         values = rng.uniform(0, 100, 20)
         plain = so_far(values, 50, 0, 100)
         alone, twice = (
-            sure(mean_so_far(*(np.repeat(own, n) for own in (values, range(20), range(50))), 0, 100)) for n in (1, 2)
+            sure(
+                mean_so_far(*(np.repeat(own, n) for own in (values, range(20), range(50))), 0, 100)
+            )
+            for n in (1, 2)
         )
         assert alone.estimate.metrics("") == pytest.approx(plain.metrics(""))
         assert (alone.estimate.n, alone.n_total) == (20, 50)

@@ -25,7 +25,8 @@ DEPRESSION = np.subtract(
     [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30],
     [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29],
 )
-# The worked example of Wikipedia, "Wilcoxon signed-rank test": one zero among ten, W = 9, S = 45, r = 0.20.
+# The worked example of Wikipedia, "Wilcoxon signed-rank test": one zero among ten, W = 9, S = 45, r
+# = 0.20.
 WITH_A_ZERO = [15.0, -7, 5, 20, 0, -9, 17, -12, 5, -10]
 
 
@@ -34,13 +35,24 @@ ZERO_METHODS = pytest.mark.parametrize("zero_method", ["pratt", "wilcox", "zspli
 
 class TestWilcoxon:
     def test_darwins_maize_and_hollander_and_wolfes_depression(self) -> None:
-        maize, depression = paired.wilcoxon(MAIZE), paired.wilcoxon(DEPRESSION, alternative="greater")
+        maize, depression = (
+            paired.wilcoxon(MAIZE),
+            paired.wilcoxon(DEPRESSION, alternative="greater"),
+        )
         assert (maize.statistic, maize.p_value) == (24, pytest.approx(0.041259765625))
-        assert (maize.n_pairs, maize.n_zero, maize.method, depression.method) == (15, 0, "exact", "exact")
+        assert (maize.n_pairs, maize.n_zero, maize.method, depression.method) == (
+            15,
+            0,
+            "exact",
+            "exact",
+        )
         assert (depression.statistic, depression.p_value) == (40, pytest.approx(0.01953, abs=5e-6))
 
     def test_zeros_are_counted_and_their_treatment_is_stated(self) -> None:
-        dropped, ranked = paired.wilcoxon(WITH_A_ZERO, "wilcox"), paired.wilcoxon(WITH_A_ZERO, "pratt")
+        dropped, ranked = (
+            paired.wilcoxon(WITH_A_ZERO, "wilcox"),
+            paired.wilcoxon(WITH_A_ZERO, "pratt"),
+        )
         assert (dropped.n_pairs, dropped.n_zero, dropped.zero_method) == (10, 1, "wilcox")
         assert min(dropped.statistic, 45 - dropped.statistic) == 18
         # Pratt gives the zero the first rank, so each of the four negative ranks is one higher.
@@ -55,7 +67,9 @@ class TestWilcoxon:
 
     @ZERO_METHODS
     @pytest.mark.parametrize("n", [1, 5, 12])
-    def test_ties_and_zeros_give_what_all_sign_patterns_give(self, zero_method: paired.ZeroMethod, n: int) -> None:
+    def test_ties_and_zeros_give_what_all_sign_patterns_give(
+        self, zero_method: paired.ZeroMethod, n: int
+    ) -> None:
         rng = np.random.default_rng(n)
         for _ in range(4):
             d = rng.integers(-2, 4, n).astype(float)
@@ -67,17 +81,26 @@ class TestWilcoxon:
             above, below = np.mean(of_all >= seen), np.mean(of_all <= seen)
             both = min(1, 2 * min(above, below))
             for alternative, expected in (("greater", above), ("less", below), ("two-sided", both)):
-                assert paired.wilcoxon(d, zero_method, alternative).p_value == pytest.approx(expected)
+                assert paired.wilcoxon(d, zero_method, alternative).p_value == pytest.approx(
+                    expected
+                )
 
     @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
     @pytest.mark.parametrize("n", [6, 25, 50])
-    def test_without_ties_it_is_scipys_exact_test(self, alternative: paired.Alternative, n: int) -> None:
+    def test_without_ties_it_is_scipys_exact_test(
+        self, alternative: paired.Alternative, n: int
+    ) -> None:
         d = np.random.default_rng(n).normal(0.2, 1, n)
-        here, there = paired.wilcoxon(d, alternative=alternative), stats.wilcoxon(d, alternative=alternative)
+        here, there = (
+            paired.wilcoxon(d, alternative=alternative),
+            stats.wilcoxon(d, alternative=alternative),
+        )
         assert here[:2] == pytest.approx((there.statistic, there.pvalue))
 
     @ZERO_METHODS
-    def test_with_zeros_it_is_scipys_and_zeros_alone_are_no_evidence(self, zero_method: paired.ZeroMethod) -> None:
+    def test_with_zeros_it_is_scipys_and_zeros_alone_are_no_evidence(
+        self, zero_method: paired.ZeroMethod
+    ) -> None:
         assert paired.wilcoxon(np.zeros(20), zero_method).p_value == 1.0
         there = stats.wilcoxon(WITH_A_ZERO, zero_method=zero_method, method="asymptotic")
         assert paired.wilcoxon(WITH_A_ZERO, zero_method).statistic == there.statistic
@@ -98,7 +121,10 @@ class TestWilcoxon:
 
     def test_size_of_the_test_under_no_effect(self, rng: Rng) -> None:
         # Rounded, so zeros and ties occur, as with integer scores.
-        rejected = [paired.wilcoxon(np.round(rng.normal(scale=3, size=30))).p_value <= 0.05 for _ in range(800)]
+        rejected = [
+            paired.wilcoxon(np.round(rng.normal(scale=3, size=30))).p_value <= 0.05
+            for _ in range(800)
+        ]
         assert 0.03 < np.mean(rejected) < 0.07
 
 
@@ -120,11 +146,17 @@ class TestRankBiserial:
 
 class TestShareInDirection:
     def test_it_has_wilsons_interval_and_ties_are_not_in_the_direction(self) -> None:
-        # Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, table I: 15 of 148.
+        # Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E,
+        # table I: 15 of 148.
         wilson = paired.share_in_direction(np.r_[np.ones(15), -np.ones(133)])
         assert wilson.estimate.interval == pytest.approx((0.0624, 0.1605), abs=5e-5)
         result = paired.share_in_direction([1.0, 2, 0, 0, -1])
-        assert (result.estimate.value, result.estimate.hits, result.n_ties, result.estimate.n) == (0.4, 2, 2, 5)
+        assert (result.estimate.value, result.estimate.hits, result.n_ties, result.estimate.n) == (
+            0.4,
+            2,
+            2,
+            5,
+        )
 
     def test_pairs_that_belong_together_count_once(self) -> None:
         d = np.array([1.0, 2, 3, 4, -5])
@@ -136,7 +168,9 @@ class TestShareInDirection:
     @given(DIFFERENCES.filter(lambda d: bool(np.all(d != 0))))
     def test_without_ties_the_directions_mirror(self, d: np.ndarray) -> None:
         up, down = (paired.share_in_direction(own).estimate for own in (d, -d))
-        assert (up.value, *up.interval) == pytest.approx((1 - down.value, 1 - down.high, 1 - down.low))
+        assert (up.value, *up.interval) == pytest.approx(
+            (1 - down.value, 1 - down.high, 1 - down.low)
+        )
 
 
 def test_a_summary_by_hand_and_of_one_value_which_has_no_spread() -> None:
@@ -173,7 +207,9 @@ def sides(both: int, only_a: int, only_b: int, neither: int) -> tuple[np.ndarray
 
 class TestFailureTest:
     @pytest.mark.parametrize("counts", [(2, 9, 1, 30), (0, 3, 3, 10), (5, 1, 12, 4)])
-    def test_of_single_pairs_it_is_mcnemars_exact_test(self, counts: tuple[int, int, int, int]) -> None:
+    def test_of_single_pairs_it_is_mcnemars_exact_test(
+        self, counts: tuple[int, int, int, int]
+    ) -> None:
         found = paired.failure_test(*sides(*counts))
         both, only_a, only_b, neither = counts
         expected = mcnemar([[neither, only_a], [only_b, both]], exact=True).pvalue
@@ -188,19 +224,29 @@ class TestFailureTest:
         assert copied.n_a == 32
 
     def test_where_no_pair_has_a_failure_on_one_side_alone_nothing_is_tested(self) -> None:
-        assert paired.failure_test(*sides(3, 0, 0, 5)).p_value is paired.failure_test([1.0], [2.0]).p_value is None
+        assert (
+            paired.failure_test(*sides(3, 0, 0, 5)).p_value
+            is paired.failure_test([1.0], [2.0]).p_value
+            is None
+        )
 
 
 class TestRobustDifference:
     @staticmethod
     def draw(seed: int, n: int = 80) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """True difference 20; longer texts score higher, and long texts of side a are refused more often."""
+        """True difference 20; longer texts score higher, and long texts of side a are refused more
+        often."""
         rng = np.random.default_rng(seed)
         length, pair = rng.normal(0, 1, (n, 2)), rng.normal(0, 8, n)
         a = 60 + 10 * length[:, 0] + pair + rng.normal(0, 6, n)
         b = 40 + 5 * length[:, 1] + pair + rng.normal(0, 6, n)
         refused = rng.random(n) < 1 / (1 + np.exp(0.8 - 1.5 * length[:, 0]))
-        return np.where(refused, NAN, a), np.where(rng.random(n) < 0.1, NAN, b), length[:, :1], length[:, 1:]
+        return (
+            np.where(refused, NAN, a),
+            np.where(rng.random(n) < 0.1, NAN, b),
+            length[:, :1],
+            length[:, 1:],
+        )
 
     def test_it_covers_where_the_mean_of_complete_pairs_is_biased(self) -> None:
         covered, estimates, plain = [], [], []
@@ -217,7 +263,9 @@ class TestRobustDifference:
         a, b, *of = self.draw(1)
         once = sure(paired.robust_difference(a, b, (of[0], of[1]), rng))
         tiled, groups = (np.tile(of[0], (4, 1)), np.tile(of[1], (4, 1))), list(range(len(a))) * 4
-        copied = sure(paired.robust_difference(np.tile(a, 4), np.tile(b, 4), tiled, rng, groups=groups))
+        copied = sure(
+            paired.robust_difference(np.tile(a, 4), np.tile(b, 4), tiled, rng, groups=groups)
+        )
         assert copied.n_groups == once.n_groups == len(a)
         assert width(copied) > 0.8 * width(once)
 
@@ -225,7 +273,10 @@ class TestRobustDifference:
         a, b, of_a, of_b = self.draw(2)
         whole = np.where(np.isnan(a), 50.0, a), np.where(np.isnan(b), 50.0, b)
         assert paired.robust_difference(*whole, (of_a, of_b), rng) is None
-        assert paired.robust_difference(a, b, (of_a, of_b), rng, groups=["one"] * 40 + ["two"] * 40) is None
+        assert (
+            paired.robust_difference(a, b, (of_a, of_b), rng, groups=["one"] * 40 + ["two"] * 40)
+            is None
+        )
         assert paired.robust_difference(np.full(80, NAN), b, (of_a, of_b), rng) is None
 
 
@@ -239,15 +290,27 @@ class TestHodgesLehmann:
     @given(DIFFERENCES, st.integers(-20, 20))
     def test_it_moves_with_the_data(self, d: np.ndarray, shift: int) -> None:
         here = paired.hodges_lehmann(d)
-        assert (paired.hodges_lehmann(d + shift), paired.hodges_lehmann(-d)) == pytest.approx((here + shift, -here))
+        assert (paired.hodges_lehmann(d + shift), paired.hodges_lehmann(-d)) == pytest.approx(
+            (here + shift, -here)
+        )
 
-    @given(hnp.arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e9, 1e9) | st.integers(-3, 3).map(float)))
+    @given(
+        hnp.arrays(
+            np.float64,
+            st.integers(1, 60),
+            elements=st.floats(-1e9, 1e9) | st.integers(-3, 3).map(float),
+        )
+    )
     def test_selecting_finds_the_median_of_all_averages(self, d: np.ndarray) -> None:
         assert paired.hodges_lehmann(d) == np.median(averages(d))
 
     @pytest.mark.parametrize("n", [200, 201, 700])
     def test_many_differences_give_what_all_averages_give(self, n: int, rng: Rng) -> None:
-        for d in (rng.normal(size=n), np.round(rng.normal(size=n), 1), rng.integers(-4, 5, n).astype(float)):
+        for d in (
+            rng.normal(size=n),
+            np.round(rng.normal(size=n), 1),
+            rng.integers(-4, 5, n).astype(float),
+        ):
             assert paired.hodges_lehmann(d) == np.median(averages(d))
 
     def test_fifty_thousand_differences_take_no_gigabytes(self, rng: Rng) -> None:
@@ -256,8 +319,11 @@ class TestHodgesLehmann:
         assert found == pytest.approx(3, abs=0.03)
         assert peak < 60e6  # all averages would take 10 GB
 
-    def test_the_interval_is_near_the_signed_ranks_for_symmetric_differences(self, rng: Rng) -> None:
-        """Inverting Wilcoxon's test by its normal approximation: averages of rank n(n + 1)/4 -+ 1.96 sd."""
+    def test_the_interval_is_near_the_signed_ranks_for_symmetric_differences(
+        self, rng: Rng
+    ) -> None:
+        """Inverting Wilcoxon's test by its normal approximation: averages of rank n(n + 1)/4 -+
+        1.96 sd."""
         d = rng.normal(5, 10, 60)
         out = int(60 * 61 / 4 - 1.96 * np.sqrt(60 * 61 * 121 / 24))
         ends = np.sort(averages(d))[[out, -1 - out]]
@@ -282,7 +348,8 @@ class TestHodgesLehmann:
 
 class TestMedian:
     def test_ends_are_the_ordered_values_of_the_sign_test(self) -> None:
-        # Conover (1999), table A3: of 10 values at most one may be left out at each end (P = .0107 < .025).
+        # Conover (1999), table A3: of 10 values at most one may be left out at each end (P = .0107
+        # < .025).
         found = paired.median(np.arange(10.0))
         assert (found.value, found.low, found.high) == (4.5, 1, 8)
         out = int(stats.binom.ppf(0.025, 50, 0.5)) - 1
@@ -293,5 +360,8 @@ class TestMedian:
         assert paired.median([1.0, 2, 3, 4, 5], bounds=(-9, 9)).interval == (-9, 9)
 
         values = rng.normal(size=12)
-        alone, copied = paired.median(values), paired.median(np.tile(values, 7), groups=np.tile(np.arange(12), 7))
+        alone, copied = (
+            paired.median(values),
+            paired.median(np.tile(values, 7), groups=np.tile(np.arange(12), 7)),
+        )
         assert (copied.low, copied.high, copied.n_groups) == (alone.low, alone.high, 12)

@@ -13,12 +13,18 @@ from undogmatic.stats.estimate import Estimate
 def errors(rng: Rng, n: int, k: int, common: float) -> Array:
     """Errors of k judges, as large as chance and partly the item's."""
     item = rng.normal(size=(n, 1))
-    return (np.sqrt(common) * item + np.sqrt(1 - common) * rng.normal(size=(n, k)) > 0.8).astype(float)
+    return (np.sqrt(common) * item + np.sqrt(1 - common) * rng.normal(size=(n, k)) > 0.8).astype(
+        float
+    )
 
 
 def test_right_and_wrong_is_mcnemars_exact_test() -> None:
-    """Ten items that only the one judge gets right, three that only the other does (McNemar's exact p)."""
-    one, other = np.r_[np.ones(10), np.zeros(3), np.ones(20)], np.r_[np.zeros(10), np.ones(3), np.ones(20)]
+    """Ten items that only the one judge gets right, three that only the other does (McNemar's exact
+    p)."""
+    one, other = (
+        np.r_[np.ones(10), np.zeros(3), np.ones(20)],
+        np.r_[np.zeros(10), np.ones(3), np.ones(20)],
+    )
     pair = panel.Paired(one, other, np.arange(33), 1.0)
     assert pair.p == pytest.approx(stats.binomtest(3, 13).pvalue)
     assert pair.difference == pytest.approx(7 / 33) and pair.interval(0.9).low > 0
@@ -37,7 +43,9 @@ def test_items_without_a_verdict_of_one_judge_are_left_out(rng) -> None:
     gaps = np.where(np.arange(40) < 10, np.nan, one)
     kept = panel.Paired(one[10:], other[10:], np.arange(30))
     assert panel.Paired(gaps, other, np.arange(40)).interval(0.95) == kept.interval(0.95)
-    assert panel.Paired(one, one, np.arange(40)).none and panel.Paired(one, one, np.arange(40)).p == 1
+    assert (
+        panel.Paired(one, one, np.arange(40)).none and panel.Paired(one, one, np.arange(40)).p == 1
+    )
 
 
 def test_the_mean_correlation_of_errors_and_its_spread_are_those_of_all_pairs(rng) -> None:
@@ -56,7 +64,9 @@ def test_the_mean_correlation_of_errors_and_its_spread_are_those_of_all_pairs(rn
 
 def test_the_interval_of_the_mean_correlation_holds(rng) -> None:
     def draw() -> Estimate | None:
-        found = panel.shared_errors(rng.normal(size=(100, 3)) + rng.normal(size=(100, 1)), np.arange(100))
+        found = panel.shared_errors(
+            rng.normal(size=(100, 3)) + rng.normal(size=(100, 1)), np.arange(100)
+        )
         return found and found.mean
 
     assert 0.92 <= held(0.5, 300, draw) <= 0.98

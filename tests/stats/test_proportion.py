@@ -17,8 +17,11 @@ def flags(hits: int, n: int) -> np.ndarray:
 
 class TestWilson:
     def test_wilson_interval_as_published(self) -> None:
-        # Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, table I, method 3.
-        found, few, none = (proportion(flags(*counts)) for counts in ((81, 263), (15, 148), (0, 20)))
+        # Newcombe (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E,
+        # table I, method 3.
+        found, few, none = (
+            proportion(flags(*counts)) for counts in ((81, 263), (15, 148), (0, 20))
+        )
         assert (found.hits, found.n) == (81, 263)
         assert found.interval == pytest.approx((0.2553, 0.3662), abs=5e-5)
         assert few.interval == pytest.approx((0.0624, 0.1605), abs=5e-5)
@@ -26,11 +29,15 @@ class TestWilson:
 
     def test_counting_the_others_mirrors_the_interval(self) -> None:
         yes, no = proportion(flags(3, 5)), proportion(~flags(3, 5))
-        assert (yes.value, yes.low, yes.high) == pytest.approx((1 - no.value, 1 - no.high, 1 - no.low))
+        assert (yes.value, yes.low, yes.high) == pytest.approx(
+            (1 - no.value, 1 - no.high, 1 - no.low)
+        )
 
 
 class TestGroups:
-    def test_groups_of_one_change_nothing_one_group_says_nothing_and_copies_are_no_evidence(self) -> None:
+    def test_groups_of_one_change_nothing_one_group_says_nothing_and_copies_are_no_evidence(
+        self,
+    ) -> None:
         assert proportion([True, True], groups=["a", "a"]).interval == (0.0, 1.0)
         assert proportion(flags(3, 5), groups="abcde") == proportion(flags(3, 5))
         copied = proportion(np.repeat(flags(6, 9), 10), groups=np.repeat(np.arange(9), 10))
@@ -39,18 +46,23 @@ class TestGroups:
         assert copied.low < alone.low and copied.high > alone.high
 
     def test_none_of_many_members_is_none_of_few_groups(self) -> None:
-        """By hand: Wilson's upper limit t^2 / (n + t^2) with n = 5 groups and t of 4 degrees of freedom."""
+        """By hand: Wilson's upper limit t^2 / (n + t^2) with n = 5 groups and t of 4 degrees of
+        freedom."""
         none = proportion([False] * 100, groups=np.arange(100) // 20)
         assert (none.low, none.high) == (0, pytest.approx(2.776445**2 / (5 + 2.776445**2)))
 
     @pytest.mark.parametrize(("share", "alike"), [(0.5, 0.3), (0.8, 1.0)])
-    def test_it_holds_the_share_as_often_as_it_says(self, share: float, alike: float, rng: Rng) -> None:
+    def test_it_holds_the_share_as_often_as_it_says(
+        self, share: float, alike: float, rng: Rng
+    ) -> None:
         """Ten groups of 2 to 4: Wilson's own interval holds it in 88 and 77 % of samples."""
 
         def draw() -> Estimate:
             groups = np.repeat(np.arange(10), rng.integers(2, 5, 10))
             common, own = rng.random(10)[groups] < share, rng.random(groups.size) < share
-            return proportion(np.where(rng.random(groups.size) < alike**0.5, common, own), groups=groups)
+            return proportion(
+                np.where(rng.random(groups.size) < alike**0.5, common, own), groups=groups
+            )
 
         assert held(share, 400, draw) >= 0.93
 
@@ -58,13 +70,21 @@ class TestGroups:
 class TestKept:
     @pytest.mark.parametrize(
         ("hits", "n", "outcome"),
-        [(9, 10, "open"), (900, 1000, "within"), (850, 1000, "below"), (960, 1000, "above"), (10, 10, "open")],
+        [
+            (9, 10, "open"),
+            (900, 1000, "within"),
+            (850, 1000, "below"),
+            (960, 1000, "above"),
+            (10, 10, "open"),
+        ],
     )
     def test_the_outcome_follows_the_limits(self, hits: int, n: int, outcome: str) -> None:
         found = kept(flags(hits, n), 0.9, 0.05)
         assert (found.outcome, found.n_needed is not None) == (outcome, outcome == "open")
 
-    def test_more_than_promised_keeps_a_promise_of_at_least_and_bad_arguments_are_named(self) -> None:
+    def test_more_than_promised_keeps_a_promise_of_at_least_and_bad_arguments_are_named(
+        self,
+    ) -> None:
         assert kept(flags(990, 1000), 0.9, 0.05, at_least=True).outcome == "within"
         assert kept(flags(18, 20), 0.9, 0.05, at_least=True).outcome == "open"
         for promised, margin, named in ((1.5, 0.05, "`promised`"), (0.9, 0.0, "`margin`")):
@@ -92,26 +112,35 @@ class TestIntervalScores:
         truth = stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
         z, ones = stats.norm.ppf(0.95), np.ones(1000)
         reaches = (0.8 * z, z, 1.25 * z)
-        scores = {reach: interval_scores(-reach * ones, reach * ones, truth, 0.9).mean() for reach in reaches}
+        scores = {
+            reach: interval_scores(-reach * ones, reach * ones, truth, 0.9).mean()
+            for reach in reaches
+        }
         assert min(scores, key=scores.__getitem__) == z
         # 2 z + (2 / 0.1) x 2 x (phi(z) - 0.05 z): the width cancels.
         assert scores[z] == pytest.approx(2 * stats.norm.pdf(z) / 0.05, rel=0.01)
 
 
 def test_the_fewest_units_are_those_of_the_exact_limit_which_is_that_of_the_exact_test() -> None:
-    """ln 0.05 / ln 0.9 = 28.4; with one or two disagreements as in tables of acceptance sampling (46 and 61)."""
+    """ln 0.05 / ln 0.9 = 28.4; with one or two disagreements as in tables of acceptance sampling
+    (46 and 61)."""
     assert [units_needed(0.9, 0.95, wrong) for wrong in (0, 1, 2)] == [29, 46, 61]
     for wrong in (0, 3, 9):
         n = units_needed(0.8, 0.9, wrong)
         assert lower_limit(n - wrong, n, 0.9) >= 0.8 > lower_limit(n - 1 - wrong, n - 1, 0.9)
 
     for n_true, n in ((0, 5), (3, 10), (46, 46), (80, 100)):
-        limit = stats.binomtest(n_true, n, alternative="greater").proportion_ci(0.95, method="exact").low
+        limit = (
+            stats.binomtest(n_true, n, alternative="greater")
+            .proportion_ci(0.95, method="exact")
+            .low
+        )
         assert lower_limit(n_true, n, 0.95) == pytest.approx(float(limit), abs=1e-12)
 
 
 def _trial(seed: int, n: int, knows: float) -> tuple[float, float]:
-    """Share decided alone, and the true rate of agreement there: P(right) falls from 1 to 0.4 with the true doubt."""
+    """Share decided alone, and the true rate of agreement there: P(right) falls from 1 to 0.4 with
+    the true doubt."""
     true, luck, noise = np.random.default_rng(seed).uniform(size=(3, n))
     right, doubt = luck < 1 - 0.6 * true, knows * true + (1 - knows) * noise
     found = find_threshold(doubt, right, 0.85, 0.95)
@@ -125,7 +154,8 @@ def _trial(seed: int, n: int, knows: float) -> tuple[float, float]:
 class TestThreshold:
     @pytest.mark.parametrize(("n", "knows"), [(60, 1.0), (300, 1.0), (300, 0.5), (300, 0.0)])
     def test_the_promise_is_kept_as_often_as_it_says(self, n: int, knows: float) -> None:
-        """At most 5 % of thresholds may promise too much; 400 trials of a true 5 % exceed 7.5 % once in 100."""
+        """At most 5 % of thresholds may promise too much; 400 trials of a true 5 % exceed 7.5 %
+        once in 100."""
         broken = [rate < 0.85 for _, rate in (_trial(seed, n, knows) for seed in range(400))]
         assert np.mean(broken) <= 0.075
 
@@ -136,7 +166,9 @@ class TestThreshold:
     def test_too_few_units_and_copies_are_refused_with_what_is_needed(self) -> None:
         few = find_threshold(np.arange(28.0), np.ones(28))
         assert (few.threshold, few.steps) == (None, ())
-        copied = find_threshold(np.repeat(np.arange(10.0), 10), np.ones(100), groups=np.repeat(np.arange(10), 10))
+        copied = find_threshold(
+            np.repeat(np.arange(10.0), 10), np.ones(100), groups=np.repeat(np.arange(10), 10)
+        )
         assert (copied.threshold, copied.n_units) == (None, 10)
 
     def test_one_wrong_copy_makes_its_group_wrong(self) -> None:
@@ -146,8 +178,11 @@ class TestThreshold:
         assert (found.steps[0].n_right, found.threshold) == (80, None)
 
     def test_many_copies_of_what_is_wrong_break_no_promise(self) -> None:
-        """Right on 96 % of the groups and 71 % of the texts: up to half of the samples promised 90 % of the texts."""
-        promised = [broken("ten copies of the wrong, of one doubt", 300, seed)[0] for seed in range(60)]
+        """Right on 96 % of the groups and 71 % of the texts: up to half of the samples promised 90
+        % of the texts."""
+        promised = [
+            broken("ten copies of the wrong, of one doubt", 300, seed)[0] for seed in range(60)
+        ]
         assert not any(promised)
 
     def test_without_doubt_that_varies_all_or_nothing_is_decided(self) -> None:

@@ -19,7 +19,8 @@ from undogmatic.stats.estimate import Estimate
 
 GROUP = hnp.arrays(np.float64, st.integers(2, 15), elements=st.integers(0, 20).map(float))
 
-# Hanley and McNeil (1982), doi:10.1148/radiology.143.1.7063747, table I: five ratings of 58 normal, 51 abnormal images.
+# Hanley and McNeil (1982), doi:10.1148/radiology.143.1.7063747, table I: five ratings of 58 normal,
+# 51 abnormal images.
 NORMAL = np.repeat([1.0, 2, 3, 4, 5], [33, 6, 6, 11, 2])
 ABNORMAL = np.repeat([1.0, 2, 3, 4, 5], [3, 2, 2, 11, 33])
 
@@ -29,7 +30,8 @@ class TestAuc:
         result = ranking.auc(ABNORMAL, NORMAL)
         assert result.value == pytest.approx(0.893, abs=5e-4)
         assert (result.method, result.n) == ("delong", 51 + 58)
-        # The paper's standard error is 0.032; the interval is on the logit scale, so a little longer below.
+        # The paper's standard error is 0.032; the interval is on the logit scale, so a little
+        # longer below.
         assert width(result) / (2 * 1.96) == pytest.approx(0.032, abs=0.003)
         assert result.value - result.low > result.high - result.value
 
@@ -49,7 +51,9 @@ class TestAuc:
     @given(GROUP, GROUP)
     def test_swapping_the_groups_mirrors_the_interval(self, p: np.ndarray, q: np.ndarray) -> None:
         here, there = ranking.auc(p, q), ranking.auc(q, p)
-        assert (here.value, here.low, here.high) == pytest.approx((1 - there.value, 1 - there.high, 1 - there.low))
+        assert (here.value, here.low, here.high) == pytest.approx(
+            (1 - there.value, 1 - there.high, 1 - there.low)
+        )
         assert here.method == there.method
         assert 0 <= here.low <= here.value <= here.high <= 1
 
@@ -58,7 +62,10 @@ class TestAuc:
         assert ranking.auc(np.exp(p / 4), np.exp(q / 4)) == ranking.auc(p, q)
 
     def test_perfect_separation_is_not_certainty(self) -> None:
-        few, many = ranking.auc([8.0, 9], [1.0, 2]), ranking.auc(np.arange(50.0) + 100, np.arange(50.0))
+        few, many = (
+            ranking.auc([8.0, 9], [1.0, 2]),
+            ranking.auc(np.arange(50.0) + 100, np.arange(50.0)),
+        )
         assert (few.value, few.high, few.method) == (1, 1, "newcombe")
         assert few.low < 0.6
         assert 0.90 < many.low < 0.97
@@ -74,7 +81,9 @@ class TestAuc:
     @pytest.mark.parametrize("shift", [0.0, 1.2])
     def test_coverage(self, shift: float, rng: Rng) -> None:
         truth = stats.norm.cdf(shift / np.sqrt(2))
-        share = held(truth, 600, lambda: ranking.auc(rng.normal(shift, 1, 20), rng.normal(0, 1, 25)))
+        share = held(
+            truth, 600, lambda: ranking.auc(rng.normal(shift, 1, 20), rng.normal(0, 1, 25))
+        )
         assert share == pytest.approx(0.95, abs=0.025)
 
     def test_coverage_where_separation_is_often_perfect(self, rng: Rng) -> None:
@@ -85,24 +94,39 @@ class TestAuc:
 
     def test_without_groups_obuchowskis_variance_is_delongs(self, rng: Rng) -> None:
         p, q = rng.normal(1, 1, 14).round(1), rng.normal(0, 1, 9).round(1)
-        alone, grouped = ranking.auc(p, q), ranking.auc(p, q, groups_a=range(14), groups_b=range(100, 109))
-        reach = [special.logit(found.high) - special.logit(found.value) for found in (alone, grouped)]
-        # The same error; the quantile is that of t, with Satterthwaite's degrees of freedom of the two sides.
+        alone, grouped = (
+            ranking.auc(p, q),
+            ranking.auc(p, q, groups_a=range(14), groups_b=range(100, 109)),
+        )
+        reach = [
+            special.logit(found.high) - special.logit(found.value) for found in (alone, grouped)
+        ]
+        # The same error; the quantile is that of t, with Satterthwaite's degrees of freedom of the
+        # two sides.
         assert 1 < reach[1] / reach[0] < stats.t.ppf(0.975, 8) / 1.96
 
     def test_copies_of_texts_are_no_evidence(self, rng: Rng) -> None:
         p, q = rng.normal(1, 1, 8), rng.normal(0, 1, 8)
         alone = ranking.auc(p, q, groups_a=range(8), groups_b=range(8, 16))
         groups = np.repeat(range(16), 5)
-        copied = ranking.auc(np.repeat(p, 5), np.repeat(q, 5), groups_a=groups[:40], groups_b=groups[40:])
+        copied = ranking.auc(
+            np.repeat(p, 5), np.repeat(q, 5), groups_a=groups[:40], groups_b=groups[40:]
+        )
         assert (copied.value, *copied.interval) == pytest.approx((alone.value, *alone.interval))
-        apart = ranking.auc([8.0, 9] * 10, [1.0, 2] * 10, groups_a=[0, 1] * 10, groups_b=[2, 3] * 10)
+        apart = ranking.auc(
+            [8.0, 9] * 10, [1.0, 2] * 10, groups_a=[0, 1] * 10, groups_b=[2, 3] * 10
+        )
         alone = ranking.auc([8.0, 9], [1.0, 2])
-        assert (apart.value, apart.interval, apart.method) == (alone.value, alone.interval, alone.method)
+        assert (apart.value, apart.interval, apart.method) == (
+            alone.value,
+            alone.interval,
+            alone.method,
+        )
 
     @pytest.mark.parametrize("paired_texts", [True, False])
     def test_coverage_with_groups(self, paired_texts: bool, rng: Rng) -> None:
-        """Groups of 2 to 4 texts: DeLong's interval holds the area in 82 % of samples where sides differ in groups."""
+        """Groups of 2 to 4 texts: DeLong's interval holds the area in 82 % of samples where sides
+        differ in groups."""
 
         def draw() -> Estimate:
             groups = np.repeat(np.arange(10), rng.integers(2, 5, 10))
@@ -110,14 +134,20 @@ class TestAuc:
             second = first if paired_texts else 0.8 * rng.normal(size=10)
             p = 1 + first[groups] + 0.6 * rng.normal(size=groups.size)
             q = second[groups] + 0.6 * rng.normal(size=groups.size)
-            return ranking.auc(p, q, groups_a=groups, groups_b=groups if paired_texts else groups + 10)
+            return ranking.auc(
+                p, q, groups_a=groups, groups_b=groups if paired_texts else groups + 10
+            )
 
         assert held(stats.norm.cdf(1 / np.sqrt(2)), 300, draw) >= 0.92
 
 
 class TestMeanShift:
-    def test_it_has_welchs_interval_without_texts_no_shift_and_of_one_text_no_interval(self, rng: Rng) -> None:
-        share = held(-20, 300, lambda: ranking.mean_shift(rng.normal(60, 15, 12), rng.normal(80, 5, 20)))
+    def test_it_has_welchs_interval_without_texts_no_shift_and_of_one_text_no_interval(
+        self, rng: Rng
+    ) -> None:
+        share = held(
+            -20, 300, lambda: ranking.mean_shift(rng.normal(60, 15, 12), rng.normal(80, 5, 20))
+        )
         assert share == pytest.approx(0.95, abs=0.03)
         assert np.isnan(ranking.mean_shift([20.0], []).value)
         single = ranking.mean_shift([20.0], [90.0, 95])
@@ -128,7 +158,9 @@ class TestSpearmanInterval:
     def test_it_holds_scipys_estimate_and_mirrors(self, rng: Rng) -> None:
         x, noise = rng.normal(size=(2, 40))
         y = x + noise
-        here, there = (ranking.spearman_interval(x, turned, np.random.default_rng(1)) for turned in (y, -y))
+        here, there = (
+            ranking.spearman_interval(x, turned, np.random.default_rng(1)) for turned in (y, -y)
+        )
         assert here.value == pytest.approx(stats.spearmanr(x, y).statistic)
         assert -1 <= here.low < here.value < here.high <= 1
         assert there.interval == pytest.approx((-here.high, -here.low))
@@ -137,7 +169,9 @@ class TestSpearmanInterval:
         rng = np.random.default_rng(7)
 
         def draw() -> Estimate:
-            return ranking.spearman_interval(*rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=60).T, rng)
+            return ranking.spearman_interval(
+                *rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=60).T, rng
+            )
 
         # Spearman's rho of a bivariate normal with correlation r is (6/pi) arcsin(r/2).
         assert 0.90 <= held(6 / np.pi * np.arcsin(0.6 / 2), 150, draw) <= 0.98
@@ -155,7 +189,9 @@ class TestMeanAbsoluteError:
         labels = np.arange(20.0)
         assert ranking.mean_absolute_error(labels, labels).high == np.inf
         assert 15 < ranking.mean_absolute_error(labels, labels, span=100).high < 20
-        result = ranking.mean_absolute_error(np.zeros(6), [1.0, 1, 2, 2, 6, 6], groups=list("aabbcc"))
+        result = ranking.mean_absolute_error(
+            np.zeros(6), [1.0, 1, 2, 2, 6, 6], groups=list("aabbcc")
+        )
         assert (result.n_groups, result.value) == (3, 3)
 
 
@@ -165,7 +201,9 @@ PAIRS = list(combinations(NAMES, 2))
 
 class TestLetters:
     @given(st.sets(st.sampled_from(PAIRS)))
-    def test_two_names_share_a_letter_exactly_if_they_do_not_differ(self, different: set[tuple[str, str]]) -> None:
+    def test_two_names_share_a_letter_exactly_if_they_do_not_differ(
+        self, different: set[tuple[str, str]]
+    ) -> None:
         found = letter_display(NAMES, different)
         for one, other in PAIRS:
             assert bool(set(found[one]) & set(found[other])) == ((one, other) not in different)
@@ -173,7 +211,11 @@ class TestLetters:
     def test_the_best_gets_the_first_letter_and_no_letter_is_superfluous(self) -> None:
         assert letter_display(["x", "y", "z"], [("z", "x")]) == {"x": "a", "y": "ab", "z": "b"}
         assert letter_display(["x", "y"], []) == {"x": "a", "y": "a"}
-        assert letter_display(["x", "y", "z"], list(combinations("xyz", 2))) == {"x": "a", "y": "b", "z": "c"}
+        assert letter_display(["x", "y", "z"], list(combinations("xyz", 2))) == {
+            "x": "a",
+            "y": "b",
+            "z": "c",
+        }
 
     def test_every_group_has_a_letter_of_its_own_or_nobody_has_any(self) -> None:
         names = [str(n) for n in range(52)]
@@ -183,9 +225,13 @@ class TestLetters:
 
 
 class TestPlaces:
-    def test_one_that_is_ahead_in_every_case_is_first_in_every_resample_and_equals_share_it(self, rng: Rng) -> None:
+    def test_one_that_is_ahead_in_every_case_is_first_in_every_resample_and_equals_share_it(
+        self, rng: Rng
+    ) -> None:
         found = ranks(np.linspace([0.1, 0.3, 0.2], [0.5, 0.7, 0.6], 8), rng)
-        assert found.place.tolist() == found.ends.low.tolist() == found.ends.high.tolist() == [3, 1, 2]
+        assert (
+            found.place.tolist() == found.ends.low.tolist() == found.ends.high.tolist() == [3, 1, 2]
+        )
         assert found.first.tolist() == [0, 1, 0]
         equal = ranks(np.linspace([0, 0], [1, 1], 6), rng)
         assert (equal.place.tolist(), equal.first.tolist()) == ([1.5, 1.5], [0.5, 0.5])
@@ -212,21 +258,33 @@ class TestOfSingleJudgments:
     def test_the_area_under_the_curve_is_the_concordance_of_two_labels(self, rng: Rng) -> None:
         labels, scores = rng.integers(2, size=60), np.round(rng.normal(size=60), 1)
         assert quality.concordance(scores, labels) == pytest.approx(roc_auc_score(labels, scores))
-        assert quality.concordance(-scores, labels) == pytest.approx(1 - roc_auc_score(labels, scores))
+        assert quality.concordance(-scores, labels) == pytest.approx(
+            1 - roc_auc_score(labels, scores)
+        )
         assert np.isnan(quality.concordance(scores, np.ones(60)))
 
     def test_crps_of_one_certain_value_is_its_closeness_and_spread_is_punished(self) -> None:
-        assert quality.crps([0, 50, 100], [0, 1, 0], 80, 100) == pytest.approx(quality.closeness(50, 80, 100))
+        assert quality.crps([0, 50, 100], [0, 1, 0], 80, 100) == pytest.approx(
+            quality.closeness(50, 80, 100)
+        )
         honest, vague = ([0.1, 0.8, 0.1], [1 / 3, 1 / 3, 1 / 3])
-        assert quality.crps([0, 50, 100], honest, 50, 100) > quality.crps([0, 50, 100], vague, 50, 100)
+        assert quality.crps([0, 50, 100], honest, 50, 100) > quality.crps(
+            [0, 50, 100], vague, 50, 100
+        )
 
-    @pytest.mark.parametrize("score", [quality.log_score, functools.partial(quality.crps, span=100)])
-    def test_scores_of_distributions_are_proper(self, score: Callable[..., float], rng: Rng) -> None:
+    @pytest.mark.parametrize(
+        "score", [quality.log_score, functools.partial(quality.crps, span=100)]
+    )
+    def test_scores_of_distributions_are_proper(
+        self, score: Callable[..., float], rng: Rng
+    ) -> None:
         """On average nobody earns more than by saying the true distribution."""
         values = [0.0, 50.0, 100.0]
         for _ in range(50):
             true, other = rng.dirichlet([2, 2, 2], size=2)
-            honest, lie = (true @ [score(values, said.tolist(), v) for v in values] for said in (true, other))
+            honest, lie = (
+                true @ [score(values, said.tolist(), v) for v in values] for said in (true, other)
+            )
             assert honest >= lie - 1e-12
 
     def test_what_is_thought_impossible_costs_no_more_than_a_floor(self) -> None:

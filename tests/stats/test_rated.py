@@ -1,4 +1,5 @@
-"""Verdicts against the labels of raters who are kept apart: published values, peers, properties, seeded coverage."""
+"""Verdicts against the labels of raters who are kept apart: published values, peers, properties,
+seeded coverage."""
 
 from collections.abc import Callable
 
@@ -54,19 +55,30 @@ def test_lin_of_the_peak_flow_meters() -> None:
 def test_with_one_rater_the_numbers_are_the_plain_ones(weights: str, rng: Rng) -> None:
     use = grades(rng)
     plain = agreement.weighted_kappa(use.verdicts, use.labels, np.arange(5), weights)  # type: ignore[arg-type]
-    assert use.value(5, rated.kappa(rated.costs(5, weights))) == pytest.approx(plain.estimate, abs=1e-12)
+    assert use.value(5, rated.kappa(rated.costs(5, weights))) == pytest.approx(
+        plain.estimate, abs=1e-12
+    )
 
 
 def test_peers(rng: Rng) -> None:
     import krippendorff
 
     use = grades(rng)
-    theirs = krippendorff.alpha(np.stack([use.verdicts, use.labels]), level_of_measurement="ordinal")
-    assert sure(use.coefficient(5, rated.ordinal_alpha(60))).value == pytest.approx(theirs, abs=1e-9)
+    theirs = krippendorff.alpha(
+        np.stack([use.verdicts, use.labels]), level_of_measurement="ordinal"
+    )
+    assert sure(use.coefficient(5, rated.ordinal_alpha(60))).value == pytest.approx(
+        theirs, abs=1e-9
+    )
     x = use.verdicts + rng.normal(size=60)
     numbers = alone(x, use.labels)
-    assert sure(rated.pearson(numbers)).value == pytest.approx(np.corrcoef(x, use.labels)[0, 1], abs=1e-12)
-    found, plain = sure(rated.pearson(numbers)), sure(agreement.correlation_interval("pearson", x, use.labels, rng))
+    assert sure(rated.pearson(numbers)).value == pytest.approx(
+        np.corrcoef(x, use.labels)[0, 1], abs=1e-12
+    )
+    found, plain = (
+        sure(rated.pearson(numbers)),
+        sure(agreement.correlation_interval("pearson", x, use.labels, rng)),
+    )
     assert found.interval == pytest.approx(plain.interval, abs=1e-6)
     trend = agreement.bland_altman(x, use.labels).drift
     of_both = rated.drift_values(x - use.labels, (x + use.labels) / 2, 4.0)
@@ -79,16 +91,22 @@ ENDLESS = (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize(("slope", "shift"), [(1.0, -1.7), (0.6, 2.0), (1.8, -3.0)])
-def test_grades_become_labels_by_the_line_that_they_came_from(slope: float, shift: float, rng: Rng) -> None:
+def test_grades_become_labels_by_the_line_that_they_came_from(
+    slope: float, shift: float, rng: Rng
+) -> None:
     verdicts = rng.uniform(1, 10, size=120)
     exact = alone(verdicts, slope * verdicts + shift)
     found = sure(rated.conversion(exact, ENDLESS, rng))
-    assert found.conversion == pytest.approx((slope, shift)) and found.after == pytest.approx(0, abs=1e-20)
+    assert found.conversion == pytest.approx((slope, shift)) and found.after == pytest.approx(
+        0, abs=1e-20
+    )
     noisy = alone(verdicts, exact.labels + rng.normal(size=120))
     found = sure(rated.conversion(noisy, ENDLESS, rng))
     assert found.conversion == pytest.approx((slope, shift), abs=0.4)
     assert found.after == pytest.approx(1, abs=0.3) and found.before > found.after + 0.5
-    assert rated.conversion(alone(exact.labels, noisy.labels), ENDLESS, rng) is None  # what people say already
+    assert (
+        rated.conversion(alone(exact.labels, noisy.labels), ENDLESS, rng) is None
+    )  # what people say already
     written = found.conversion.rounded(9.0, 2)
     assert np.abs(written.of(verdicts) - found.conversion.of(verdicts)).max() < 0.01
 
@@ -102,8 +120,11 @@ BENT: dict[str, Callable[[Array], Array]] = {
 
 @pytest.mark.parametrize("shape", BENT)
 @pytest.mark.parametrize("n_grades", [5, 0])
-def test_grades_become_labels_by_a_curve_where_no_line_fits(shape: str, n_grades: int, rng: Rng) -> None:
-    """Of a short scale the curve has a point for each grade; of many grades (0) one for each tenth of them."""
+def test_grades_become_labels_by_a_curve_where_no_line_fits(
+    shape: str, n_grades: int, rng: Rng
+) -> None:
+    """Of a short scale the curve has a point for each grade; of many grades (0) one for each tenth
+    of them."""
     share = rng.random(300)
     if n_grades:
         share = np.round(share * (n_grades - 1)) / (n_grades - 1)
@@ -125,7 +146,9 @@ def test_grades_become_labels_by_a_curve_where_no_line_fits(shape: str, n_grades
 
 
 @pytest.mark.parametrize("slope", [1.0, 0.5])
-def test_no_curve_is_offered_where_a_line_or_the_grade_itself_is_what_people_say(slope: float) -> None:
+def test_no_curve_is_offered_where_a_line_or_the_grade_itself_is_what_people_say(
+    slope: float,
+) -> None:
     offered = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -146,13 +169,18 @@ def test_a_written_curve_keeps_grades_apart_that_lie_close_together() -> None:
 def test_a_second_rater_who_says_the_same_adds_nothing(parts: rated.Parts, rng: Rng) -> None:
     one, both = grades(rng), twice(grades(np.random.default_rng(0)))
     found, again = sure(one.coefficient(5, parts)), sure(both.coefficient(5, parts))
-    assert (again.value, *again.interval, again.n_groups) == pytest.approx((found.value, *found.interval, 60), abs=1e-6)
+    assert (again.value, *again.interval, again.n_groups) == pytest.approx(
+        (found.value, *found.interval, 60), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("parts", [QUADRATIC, rated.ac1, rated.ordinal_alpha(60)])
 def test_judge_and_rater_may_be_swapped(parts: rated.Parts, rng: Rng) -> None:
     use = grades(rng)
-    here, there = sure(use.coefficient(5, parts)), sure(alone(use.labels, use.verdicts).coefficient(5, parts))
+    here, there = (
+        sure(use.coefficient(5, parts)),
+        sure(alone(use.labels, use.verdicts).coefficient(5, parts)),
+    )
     assert (here.value, *here.interval) == pytest.approx((there.value, *there.interval), abs=1e-6)
 
 
@@ -169,11 +197,15 @@ def test_the_numbering_of_two_outputs_means_nothing(rng: Rng) -> None:
     turned = rng.random(90) < 0.5
     parts, swap = rated.mirrored_kappa(cost), np.array([1, 0, 2])
     here = alone(verdicts, labels).value(3, parts)
-    there = alone(np.where(turned, swap[verdicts], verdicts), np.where(turned, swap[labels], labels)).value(3, parts)
+    there = alone(
+        np.where(turned, swap[verdicts], verdicts), np.where(turned, swap[labels], labels)
+    ).value(3, parts)
     assert here == pytest.approx(there, abs=1e-12)
     untied = verdicts != 2
     right = np.mean(verdicts[untied] == labels[untied])
-    plain = alone(verdicts[untied], labels[untied]).value(2, rated.mirrored_kappa(rated.costs(2, "none")))
+    plain = alone(verdicts[untied], labels[untied]).value(
+        2, rated.mirrored_kappa(rated.costs(2, "none"))
+    )
     assert plain == pytest.approx(2 * right - 1, abs=1e-12)
 
 
@@ -184,14 +216,18 @@ def test_a_single_disagreement_leaves_a_narrow_interval() -> None:
     assert 0.75 < found.low < found.value < found.high < 1
     perfect = sure(alone(labels, labels).coefficient(2, COHEN))
     # Clopper and Pearson's upper limit of no disagreement in 60, doubled by chance agreement.
-    assert perfect.high == 1 and perfect.low == pytest.approx(1 - 2 * (1 - 0.025 ** (1 / 60)), abs=0.01)
+    assert perfect.high == 1 and perfect.low == pytest.approx(
+        1 - 2 * (1 - 0.025 ** (1 / 60)), abs=0.01
+    )
 
 
 @pytest.mark.parametrize("n", [60, 100])
 def test_the_interval_of_kappa_holds_it(n: int, rng: Rng) -> None:
     def draw() -> Estimate | None:
         labels = rng.integers(0, 2, n)
-        return alone(np.where(rng.random(n) < 0.9, labels, 1 - labels), labels).coefficient(2, COHEN)
+        return alone(np.where(rng.random(n) < 0.9, labels, 1 - labels), labels).coefficient(
+            2, COHEN
+        )
 
     found = [sure(draw()) for _ in range(100)]
     shares = iter(found)
@@ -200,20 +236,29 @@ def test_the_interval_of_kappa_holds_it(n: int, rng: Rng) -> None:
 
 
 def test_a_weight_is_so_many_rows_of_a_rank_correlation(rng: Rng) -> None:
-    x, y, w = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 40).astype(float), rng.integers(1, 4, 40)
+    x, y, w = (
+        rng.integers(0, 9, 40).astype(float),
+        rng.integers(0, 9, 40).astype(float),
+        rng.integers(1, 4, 40),
+    )
     rows = np.repeat(np.arange(40), w)
     weighted = ranking.weighted_rank_correlation(w.astype(float)).of(np.column_stack([x, y]))
-    assert weighted == pytest.approx(ranking.rank_correlation.of(np.column_stack([x[rows], y[rows]])), abs=1e-12)
+    assert weighted == pytest.approx(
+        ranking.rank_correlation.of(np.column_stack([x[rows], y[rows]])), abs=1e-12
+    )
 
 
 def test_a_slice_of_units_that_lie_on_both_sides_is_seldom_called_different(rng: Rng) -> None:
-    """Each unit has one pair inside and one outside, so that no unit pulls the difference either way."""
+    """Each unit has one pair inside and one outside, so that no unit pulls the difference either
+    way."""
     units = 60
     codes = np.repeat(np.arange(units), 2)
     inside = np.tile([True, False], units)
 
     def p_value(right: np.ndarray) -> float:
-        return rated.against_rest(Rated(right, right, np.ones(right.size), codes), right, inside).p_value
+        return rated.against_rest(
+            Rated(right, right, np.ones(right.size), codes), right, inside
+        ).p_value
 
     chance = [p_value((rng.random(2 * units) < 0.9).astype(float)) for _ in range(400)]
     assert np.mean(np.array(chance) < 0.05) <= 0.07

@@ -1,4 +1,5 @@
-"""Review guided by uncertainty: the oracle and the diagonal are reached, the random band is exact."""
+"""Review guided by uncertainty: the oracle and the diagonal are reached, the random band is
+exact."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -33,12 +34,15 @@ class TestArea:
     @pytest.mark.parametrize(("n", "wrong"), [(10, 3), (500, 40), (7, 7), (5, 0)])
     def test_perfect_uncertainty_has_the_closed_form(self, n: int, wrong: int) -> None:
         error = np.r_[np.ones(wrong), np.zeros(n - wrong)]
-        # Once the n - wrong right items are kept, the k-th item kept leaves (k - (n - wrong)) / k wrong.
+        # Once the n - wrong right items are kept, the k-th item kept leaves (k - (n - wrong)) / k
+        # wrong.
         closed = (wrong - (n - wrong) * np.sum(1 / np.arange(n - wrong + 1, n + 1))) / n
         assert of(review.aurc, error, error) == pytest.approx(closed, abs=1e-12)
         assert of(review.excess_aurc, error, error) == pytest.approx(0, abs=1e-12)
 
-    def test_error_known_perfectly_has_geifmans_limit_for_many_items_and_a_quarter_where_it_is_uniform(self) -> None:
+    def test_error_known_perfectly_has_geifmans_limit_for_many_items_and_a_quarter_where_it_is_uniform(
+        self,
+    ) -> None:
         error = np.arange(200_000) < 0.2 * 200_000
         assert of(review.aurc, error, error) == pytest.approx(0.2 + 0.8 * np.log(0.8), abs=1e-4)
         # Kept share c of sorted uniform errors has mean c / 2, whose average over c is 1/4.
@@ -47,13 +51,19 @@ class TestArea:
 
     def test_ties_are_the_expectation_over_their_orders(self) -> None:
         error = np.array([3.0, 0, 1, 5])
-        by_order = [of(review.aurc, np.arange(4), error[list(order)]) for order in permutations(range(4))]
+        by_order = [
+            of(review.aurc, np.arange(4), error[list(order)]) for order in permutations(range(4))
+        ]
         assert of(review.aurc, np.zeros(4), error) == pytest.approx(np.mean(by_order))
-        tied_front = [of(review.aurc, np.arange(4), error[[*order, 3]]) for order in permutations(range(3))]
+        tied_front = [
+            of(review.aurc, np.arange(4), error[[*order, 3]]) for order in permutations(range(3))
+        ]
         assert of(review.aurc, [0, 0, 0, 1], error) == pytest.approx(np.mean(tied_front))
 
     @given(UNCERTAINTY, ERROR)
-    def test_the_oracle_is_best_order_matters_alone_and_none_has_the_mean_error(self, u: Array, e: Array) -> None:
+    def test_the_oracle_is_best_order_matters_alone_and_none_has_the_mean_error(
+        self, u: Array, e: Array
+    ) -> None:
         assert of(review.excess_aurc, u, e) >= -1e-12
         assert of(review.aurc, np.exp(u), e) == pytest.approx(of(review.aurc, u, e))
         assert of(review.aurc, np.ones(12), e) == pytest.approx(e.mean())
@@ -69,10 +79,14 @@ class TestIntervals:
         assert np.all(curve.oracle <= curve.guided + 1e-12)
         assert np.all(curve.band.low <= curve.band.high)
         late = slice(30, None)
-        assert np.all((curve.band.low[late] <= curve.guided[late]) & (curve.guided[late] <= curve.band.high[late]))
+        assert np.all(
+            (curve.band.low[late] <= curve.guided[late])
+            & (curve.guided[late] <= curve.band.high[late])
+        )
 
     def test_the_area_is_covered_as_often_as_promised(self, rng: Rng) -> None:
-        # Error is normal with spread u, u uniform: keeping share c leaves mean sqrt(2/pi) c/2, on average sqrt(2/pi)/4.
+        # Error is normal with spread u, u uniform: keeping share c leaves mean sqrt(2/pi) c/2, on
+        # average sqrt(2/pi)/4.
 
         def draw() -> Estimate:
             u = rng.random(80)
@@ -93,13 +107,17 @@ class TestIntervals:
 
 class TestCurve:
     def test_by_hand(self) -> None:
-        curve = review.curve("caught", [1, 2, 3, 4], [0, 3, 1, 4], np.random.default_rng(0), n_resamples=50)
+        curve = review.curve(
+            "caught", [1, 2, 3, 4], [0, 3, 1, 4], np.random.default_rng(0), n_resamples=50
+        )
         assert curve.guided.tolist() == [0, 0.5, 0.625, 1, 1]
         assert curve.oracle.tolist() == [0, 0.5, 0.875, 1, 1]
         assert curve.share.tolist() == [0, 0.25, 0.5, 0.75, 1]
 
     @given(VARIED_ERROR)
-    def test_perfect_uncertainty_reaches_the_oracle_and_a_constant_one_the_diagonal(self, error: np.ndarray) -> None:
+    def test_perfect_uncertainty_reaches_the_oracle_and_a_constant_one_the_diagonal(
+        self, error: np.ndarray
+    ) -> None:
         rng = np.random.default_rng(0)
         best = review.curve("caught", error**2, error, rng, n_resamples=5)
         assert best.guided == pytest.approx(best.oracle)
@@ -109,13 +127,17 @@ class TestCurve:
         assert of(review.gain, np.full(12, 7.0), error) == pytest.approx(0, abs=1e-12)
 
     @given(UNCERTAINTY, VARIED_ERROR)
-    def test_turning_the_uncertainty_round_turns_the_gain_round(self, u: np.ndarray, error: np.ndarray) -> None:
+    def test_turning_the_uncertainty_round_turns_the_gain_round(
+        self, u: np.ndarray, error: np.ndarray
+    ) -> None:
         gain = of(review.gain, u, error)
         assert -1 - 1e-9 <= gain <= 1 + 1e-9
         assert of(review.gain, -u, error) == pytest.approx(-gain, abs=1e-9)
 
     @pytest.mark.parametrize("binary", [True, False])
-    def test_the_random_band_holds_random_reviews_as_often_as_promised(self, binary: bool, rng: Rng) -> None:
+    def test_the_random_band_holds_random_reviews_as_often_as_promised(
+        self, binary: bool, rng: Rng
+    ) -> None:
         error = (rng.random(200) < 0.3).astype(float) if binary else rng.exponential(1, 200)
         curve = review.curve("caught", rng.random(200), error, rng, 0.9, n_resamples=10)
         band = review.random_review(error, curve.n, 0.9)
@@ -132,7 +154,9 @@ class TestCurve:
         u = rng.random(200)
         error = np.abs(rng.normal(0, u))
         curve = review.curve("caught", u, error, rng, n_resamples=300)
-        assert np.all((curve.band.low <= curve.guided + 1e-9) & (curve.guided <= curve.band.high + 1e-9))
+        assert np.all(
+            (curve.band.low <= curve.guided + 1e-9) & (curve.guided <= curve.band.high + 1e-9)
+        )
         assert curve.guided[60] > review.random_review(error, curve.n).high[60]
 
 
@@ -146,11 +170,16 @@ class TestGainInterval:
         assert blind.low < 0 < blind.high
         assert good.value == pytest.approx(of(review.gain, u, error))
 
-    def test_a_perfect_order_of_few_is_not_certainty_and_one_error_limits_nothing(self, rng: Rng) -> None:
+    def test_a_perfect_order_of_few_is_not_certainty_and_one_error_limits_nothing(
+        self, rng: Rng
+    ) -> None:
         result = review.review_gain_interval(np.arange(20), np.arange(20), rng)
         assert (result.value, result.high) == pytest.approx((1, 1))
         assert 0.5 < result.low <= 0.025 ** (1 / 20)
-        assert review.review_gain_interval(np.arange(30), np.arange(30) == 3, rng).interval == (-1, 1)
+        assert review.review_gain_interval(np.arange(30), np.arange(30) == 3, rng).interval == (
+            -1,
+            1,
+        )
 
 
 def random_judge(n: int, seed: int) -> tuple[Array, Array]:
@@ -172,7 +201,9 @@ def worth(doubt: ArrayLike, error: Array, score: Array, **how: Any) -> Estimate:
 
 
 class TestBeyondScore:
-    def test_a_random_judge_whose_doubt_is_its_distance_from_the_middle_orders_errors_and_knows_nothing(self) -> None:
+    def test_a_random_judge_whose_doubt_is_its_distance_from_the_middle_orders_errors_and_knows_nothing(
+        self,
+    ) -> None:
         orders = beyond = 0
         for seed in range(40):
             score, error = random_judge(46, seed)
@@ -194,8 +225,13 @@ class TestBeyondScore:
             lambda s: ((s > 30) & (s < 45)).astype(float),
         ],
     )
-    def test_functions_of_the_score_are_named_and_never_worth_anything(self, shape: Callable[[Array], Array]) -> None:
-        found = [beyond_score(shape(s), e, s, 50) for s, e in (random_judge(150, seed) for seed in range(12))]
+    def test_functions_of_the_score_are_named_and_never_worth_anything(
+        self, shape: Callable[[Array], Array]
+    ) -> None:
+        found = [
+            beyond_score(shape(s), e, s, 50)
+            for s, e in (random_judge(150, seed) for seed in range(12))
+        ]
         assert not any(one.estimate.low > 0 for one in found)
         assert sum(one.function for one in found) >= 10
 
@@ -225,7 +261,10 @@ class TestBeyondScore:
 
     def test_copies_of_a_text_are_one_unit(self) -> None:
         made = honest(60, 4)
-        one, thrice = worth(*made), worth(*(np.repeat(v, 3) for v in made), groups=np.repeat(np.arange(60), 3))
+        one, thrice = (
+            worth(*made),
+            worth(*(np.repeat(v, 3) for v in made), groups=np.repeat(np.arange(60), 3)),
+        )
         assert thrice.n_groups == one.n_groups
         assert width(thrice) == pytest.approx(width(one), rel=0.2)
 
@@ -234,13 +273,17 @@ class TestBeyondScore:
         score = np.repeat([0.0, 50.0, 100.0], 40)
         error = np.abs(rng.normal(0, 10, 120)) + score / 10
         doubt = stats.norm.ppf(stats.rankdata(error + rng.normal(0, 8, 120)) / 121)
-        centred = [v - np.repeat(v.reshape(3, 40).mean(axis=1), 40) for v in (stats.rankdata(doubt), error)]
+        centred = [
+            v - np.repeat(v.reshape(3, 40).mean(axis=1), 40) for v in (stats.rankdata(doubt), error)
+        ]
         assert worth(doubt, error, score).value == pytest.approx(np.corrcoef(*centred)[0, 1])
 
     def test_the_score_foretells_the_error_of_texts_left_out_where_it_can(self, rng: Rng) -> None:
         score, error = random_judge(300, 1)
         errors = np.abs(score - 37), rng.exponential(size=300), error
-        of_distance, of_noise, of_judge = (of(review.gain, error_by_score(e, score, 50), e) for e in errors)
+        of_distance, of_noise, of_judge = (
+            of(review.gain, error_by_score(e, score, 50), e) for e in errors
+        )
         assert of_distance > 0.99 and abs(of_noise) < 0.25 and of_judge > 0.2
 
     def test_what_cannot_be_said_is_refused(self, rng: Rng) -> None:
@@ -252,7 +295,11 @@ class TestBeyondScore:
 
 
 def exchanged(*jobs: Array, codes: Array) -> float:
-    return sure(exchange_p(review.gain, *jobs, codes, review.gain.of(jobs[0]) - review.gain.of(jobs[1]), 499))
+    return sure(
+        exchange_p(
+            review.gain, *jobs, codes, review.gain.of(jobs[0]) - review.gain.of(jobs[1]), 499
+        )
+    )
 
 
 class TestExchange:
@@ -266,12 +313,18 @@ class TestExchange:
     def test_copies_of_one_unit_are_exchanged_together(self) -> None:
         jobs = self.jobs(np.random.default_rng(3), 12, 0.5)
         copies = [np.repeat(job, 6, axis=0) for job in jobs]
-        alone, copied = exchanged(*jobs, codes=np.arange(12)), exchanged(*copies, codes=np.repeat(np.arange(12), 6))
+        alone, copied = (
+            exchanged(*jobs, codes=np.arange(12)),
+            exchanged(*copies, codes=np.repeat(np.arange(12), 6)),
+        )
         assert abs(copied - alone) < 0.1
         assert exchanged(*copies, codes=np.arange(72)) < 0.2 * copied
 
     def test_jobs_without_merit_are_told_apart_no_more_often_than_stated(self, rng: Rng) -> None:
         codes = np.repeat(np.arange(20), 3)
-        found = [exchanged(*(job[codes] for job in self.jobs(rng, 20, 0.0)), codes=codes) for _ in range(250)]
+        found = [
+            exchanged(*(job[codes] for job in self.jobs(rng, 20, 0.0)), codes=codes)
+            for _ in range(250)
+        ]
         assert np.mean(np.array(found) < 0.05) <= 0.085
         assert exchanged(*self.jobs(rng, 240, 2.0), codes=np.arange(240)) < 0.01

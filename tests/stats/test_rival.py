@@ -1,4 +1,5 @@
-"""Agreement from sums, what is left of it at equal rival, and slopes: against other computations, and coverage."""
+"""Agreement from sums, what is left of it at equal rival, and slopes: against other computations,
+and coverage."""
 
 from itertools import combinations
 
@@ -27,7 +28,8 @@ def test_kappa_is_that_of_the_labels(weights: str, rng: Rng) -> None:
 
 
 def test_raters_of_an_item_count_as_rows_of_one_group(rng: Rng) -> None:
-    """Two raters per item: the coefficient is that of the item's verdict beside each of its labels."""
+    """Two raters per item: the coefficient is that of the item's verdict beside each of its
+    labels."""
     verdict = rng.integers(2, size=40)
     labels = np.where(rng.random((2, 40)) < 0.7, verdict, 1 - verdict)
     people = [one_hot(own, 2) for own in labels]
@@ -35,7 +37,10 @@ def test_raters_of_an_item_count_as_rows_of_one_group(rng: Rng) -> None:
     found = sure(rival.agreement(one_hot(verdict, 2), mean, "nominal", rng, None))
     rows = agreement.weighted_kappa(np.tile(verdict, 2), labels.ravel(), [0, 1], "none")
     assert found.estimate == pytest.approx(rows.estimate)
-    assert rival.agreement(one_hot(verdict * 0, 2), one_hot(verdict * 0, 2), "nominal", rng, None) is None
+    assert (
+        rival.agreement(one_hot(verdict * 0, 2), one_hot(verdict * 0, 2), "nominal", rng, None)
+        is None
+    )
 
 
 def test_nothing_is_left_of_what_the_rival_says_and_all_of_what_it_does_not(rng: Rng) -> None:
@@ -63,9 +68,12 @@ def test_a_column_is_its_values_as_controls(rng: Rng) -> None:
     sides = rival.voice(a), rival.voice(b)
     within = sure(rival.within(*sides, values, "rank", 0.95, None))
     assert within == sure(rival.at_equal(*sides, [dummies], "rank", 0.95, None)).replace(
-        low=pytest.approx(within.low), high=pytest.approx(within.high), value=pytest.approx(within.value),
-        se=pytest.approx(within.se), df=pytest.approx(within.df),
-    )  # fmt: skip
+        low=pytest.approx(within.low),
+        high=pytest.approx(within.high),
+        value=pytest.approx(within.value),
+        se=pytest.approx(within.se),
+        df=pytest.approx(within.df),
+    )
 
 
 def test_what_is_left_is_held_by_its_interval(rng: Rng) -> None:
@@ -81,16 +89,21 @@ def test_what_is_left_is_held_by_its_interval(rng: Rng) -> None:
 
 
 def test_what_controls_take_is_counted_in_groups(rng: Rng) -> None:
-    """Seven controls that say nothing, the same for all 30 rows of a group, as is most of what both sides share."""
+    """Seven controls that say nothing, the same for all 30 rows of a group, as is most of what both
+    sides share."""
     groups = np.repeat(np.arange(20), 30)
 
     def left(share: float) -> float:
         def mixed(k: int) -> np.ndarray:
-            return share**0.5 * rng.normal(size=(20, k))[groups] + (1 - share) ** 0.5 * rng.normal(size=(600, k))
+            return share**0.5 * rng.normal(size=(20, k))[groups] + (1 - share) ** 0.5 * rng.normal(
+                size=(600, k)
+            )
 
         both = 0.7**0.5 * mixed(1) + 0.3**0.5 * mixed(2)
         one, other = (rival.voice(side) for side in both.T)
-        found = sure(rival.at_equal(one, other, [rng.normal(size=(20, 7))[groups]], "rank", 0.95, groups))
+        found = sure(
+            rival.at_equal(one, other, [rng.normal(size=(20, 7))[groups]], "rank", 0.95, groups)
+        )
         return float(found.value * both[:, 0].std() * both[:, 1].std())
 
     assert np.mean([left(1.0) for _ in range(80)]) == pytest.approx(0.67, abs=0.05)
@@ -127,5 +140,7 @@ def test_groups_widen_intervals(rng: Rng) -> None:
 def test_what_is_left_of_an_agreement_is_no_more_than_1(rng: Rng) -> None:
     said = rng.normal(size=(30, 1))
     for judge in (said, said + rng.normal(0, 0.05, said.shape)):
-        left = rival.at_equal(rival.voice(judge), rival.voice(said), [rng.normal(size=(30, 3))], "rank", 0.95, None)
+        left = rival.at_equal(
+            rival.voice(judge), rival.voice(said), [rng.normal(size=(30, 3))], "rank", 0.95, None
+        )
         assert left is not None and -1 <= left.low <= left.value <= left.high <= 1

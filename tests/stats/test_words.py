@@ -1,4 +1,5 @@
-"""The judge that reads nothing: what it counts, that it never sees what it foretells, how short a list it writes."""
+"""The judge that reads nothing: what it counts, that it never sees what it foretells, how short a
+list it writes."""
 
 import numpy as np
 import pytest
@@ -11,19 +12,30 @@ VOCABULARY = [a + b for a in SYLLABLES for b in SYLLABLES]
 
 
 def invented(n: int, rng: Rng, length: int = 20) -> list[str]:
-    return [" ".join(rng.choice(VOCABULARY, size=int(rng.integers(5, 2 * length)))) + "." for _ in range(n)]
+    return [
+        " ".join(rng.choice(VOCABULARY, size=int(rng.integers(5, 2 * length)))) + "."
+        for _ in range(n)
+    ]
 
 
 def judge(seen: words.Marks, n: int, rng: Rng, groups: np.ndarray | None = None) -> words.Surface:
-    return words.Surface(seen, np.arange(n) if groups is None else groups, np.ones(n, dtype=bool), rng)
+    return words.Surface(
+        seen, np.arange(n) if groups is None else groups, np.ones(n, dtype=bool), rng
+    )
 
 
 def test_counts_are_those_of_each_text_alone() -> None:
-    texts = ['O STF, em 12/3/2019 (Tema 72), disse: "não". Por quê?\nAinda assim - é isso.', "", "a", "B. C! \ud800"]
+    texts = [
+        'O STF, em 12/3/2019 (Tema 72), disse: "não". Por quê?\nAinda assim - é isso.',
+        "",
+        "a",
+        "B. C! \ud800",
+    ]
     shared = [
         name
         for name in words.COUNTS
-        if name in surface.COUNTS and name not in ("sentences", "sentence_length", "longest_sentence")
+        if name in surface.COUNTS
+        and name not in ("sentences", "sentence_length", "longest_sentence")
     ]
     found = words.counts(texts)
     expected = surface.counts(texts)
@@ -37,29 +49,52 @@ def test_counts_are_those_of_each_text_alone() -> None:
 def test_a_list_names_the_words_of_a_pattern_and_nothing_of_chance(rng: Rng) -> None:
     texts = invented(200, rng)
     seen = words.marks(texts)
-    pattern = np.array([1 if {"kalo", "zuve", "mimi"} & set(text[:-1].split()) else -1 for text in texts])
+    pattern = np.array(
+        [1 if {"kalo", "zuve", "mimi"} & set(text[:-1].split()) else -1 for text in texts]
+    )
     found = words.listed(seen, pattern, np.arange(200))
-    assert {seen.names[step] for step in found.steps} == {("word", "kalo"), ("word", "zuve"), ("word", "mimi")}
+    assert {seen.names[step] for step in found.steps} == {
+        ("word", "kalo"),
+        ("word", "zuve"),
+        ("word", "mimi"),
+    }
     assert np.array_equal(np.sign(found.said), pattern) and found.bits < found.of_bits / 2
-    empty = [len(words.listed(seen, rng.choice([-1, 1], size=200), np.arange(200)).steps) == 0 for _ in range(40)]
+    empty = [
+        len(words.listed(seen, rng.choice([-1, 1], size=200), np.arange(200)).steps) == 0
+        for _ in range(40)
+    ]
     assert np.mean(empty) >= 0.9
 
 
 def test_a_list_is_priced_in_groups(rng: Rng) -> None:
-    """Words that all texts of a group share tell which group it is: they are no rule of the verdicts, which go together
-    in groups. Words that tell the texts of a group apart are, and so is one that half of many groups share."""
+    """Words that all texts of a group share tell which group it is: they are no rule of the
+    verdicts, which go together in groups. Words that tell the texts of a group apart are, and so is
+    one that half of many groups share.
+    """
     groups = np.repeat(np.arange(40), 12)
     common = invented(groups.size, rng, 8)
     own = [f"t{k}a t{k}b t{k}c " for k in groups]
     seen = words.marks([a + b for a, b in zip(own, common, strict=True)])
     together = np.sign(rng.normal(size=40)[groups] + rng.normal(size=groups.size))
-    assert len(words.listed(seen, together, np.arange(groups.size)).steps) > 2  # what rows would pay for
+    assert (
+        len(words.listed(seen, together, np.arange(groups.size)).steps) > 2
+    )  # what rows would pay for
     assert words.listed(seen, together, groups).steps == ()
     within = np.array([1 if "kalo" in text or "zuve" in text else -1 for text in common])
-    assert {seen.names[step] for step in words.listed(seen, within, groups).steps} >= {("word", "kalo")}
+    assert {seen.names[step] for step in words.listed(seen, within, groups).steps} >= {
+        ("word", "kalo")
+    }
     half = rng.permutation(40) < 20
-    seen = words.marks([("refund " if half[k] else "") + a + b for k, a, b in zip(groups, own, common, strict=True)])
-    assert seen.names[words.listed(seen, 2.0 * half[groups] - 1, groups).steps[0]] == ("word", "refund")
+    seen = words.marks(
+        [
+            ("refund " if half[k] else "") + a + b
+            for k, a, b in zip(groups, own, common, strict=True)
+        ]
+    )
+    assert seen.names[words.listed(seen, 2.0 * half[groups] - 1, groups).steps[0]] == (
+        "word",
+        "refund",
+    )
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -90,7 +125,9 @@ def test_a_rule_is_foretold_and_chance_is_not(rng: Rng) -> None:
     coins = rng.integers(2, size=(30, 120)).astype(float)
     told = surface_judge.foretell(np.concatenate([rule[None], coins]), shares=True)
     right = ((told > 0.5) == np.concatenate([rule[None], coins])).mean(axis=1)
-    assert right[0] > 0.9 and right[1:].mean() == pytest.approx(0.52, abs=0.03)  # most coins have a more frequent side
+    assert right[0] > 0.9 and right[1:].mean() == pytest.approx(
+        0.52, abs=0.03
+    )  # most coins have a more frequent side
 
 
 def test_texts_of_the_own_group_say_nothing(rng: Rng) -> None:
@@ -110,7 +147,9 @@ def test_swapping_the_texts_of_pairs_mirrors_what_is_foretold(rng: Rng) -> None:
     first, second = invented(80, rng), invented(80, rng)
     longer = np.array([len(a) > len(b) for a, b in zip(first, second, strict=True)], dtype=float)
     told = [
-        judge(words.marks(*texts), 80, np.random.default_rng(1)).foretell(target[None], shares=True)[0]
+        judge(words.marks(*texts), 80, np.random.default_rng(1)).foretell(
+            target[None], shares=True
+        )[0]
         for texts, target in (((first, second), longer), ((second, first), 1 - longer))
     ]
     assert told[0] == pytest.approx(1 - told[1], abs=1e-3)

@@ -27,13 +27,17 @@ RUBRIC = {
     "guide": {"kind": "anchors", "at": [0, 25, 50, 75, 100]},
     "direction": "higher_is_worse",
     "margin": 10,
-    "wordings": {"en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}},
+    "wordings": {
+        "en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}
+    },
 }
 
 
 def multirun(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A sweep as it is started from the command line, in a process of its own."""
-    return typed("undogmatic.run", "-m", "tracking=none", *words, folder=folder, OPENAI_API_KEY="none")
+    return typed(
+        "undogmatic.run", "-m", "tracking=none", *words, folder=folder, OPENAI_API_KEY="none"
+    )
 
 
 class OwnRubric(Rubric):
@@ -59,7 +63,9 @@ def scored(naked: float, explained: float, seed: int = 0, labels: bool = False) 
     return frame.assign(seconds=0.5)
 
 
-def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | None, **facts: Any) -> None:
+def write_job(
+    folder: Path, overrides: Sequence[str], scores: pd.DataFrame | None, **facts: Any
+) -> None:
     """A job's folder as a run leaves it; without scores, one that failed with `error`."""
     error = facts.pop("error", None)
     spent = dict.fromkeys(("failed", "calls_cached", *TOKENS), 0)
@@ -73,30 +79,51 @@ def write_job(folder: Path, overrides: Sequence[str], scores: pd.DataFrame | Non
         (folder / "error.txt").write_text(error)
     if scores is None:
         return
-    known = {"status": "finished", "dataset_digest": "d", "headline": "ab.share", "uses_prompt": True, "choices": {}}
+    known = {
+        "status": "finished",
+        "dataset_digest": "d",
+        "headline": "ab.share",
+        "uses_prompt": True,
+        "choices": {},
+    }
     (folder / "run.json").write_text(json.dumps(known | facts))
     (folder / "metrics.json").write_text(json.dumps(metrics))
     scores.to_csv(folder / "scores.csv", index=False)
-    counted = {name.removeprefix("calls_"): metrics[name] for name in ("calls", "calls_cached", *TOKENS)}
-    cost = Cost(**{name: round(n / len(scores)) for name, n in counted.items()}, usd=metrics.get("usd"))
+    counted = {
+        name.removeprefix("calls_"): metrics[name] for name in ("calls", "calls_cached", *TOKENS)
+    }
+    cost = Cost(
+        **{name: round(n / len(scores)) for name, n in counted.items()}, usd=metrics.get("usd")
+    )
     lines = [verdict(item, 50.0, cost=cost).model_dump_json() + "\n" for item in scores["item_id"]]
     (folder / "judgments.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def metrics(share: float, **more: float) -> dict[str, float]:
-    return {"ab.share": share, "ab.share_low": share - 0.1, "ab.share_high": min(1, share + 0.1), "judged": 24} | more
+    return {
+        "ab.share": share,
+        "ab.share_low": share - 0.1,
+        "ab.share_high": min(1, share + 0.1),
+        "judged": 24,
+    } | more
 
 
 def result_of(folder: Path) -> SweepResult:
     return compare(folder, "a sweep", "en")
 
 
-def sweep_of(folder: Path, *jobs: tuple[pd.DataFrame | None, float], key: str = "model", **facts: Any) -> SweepResult:
-    """What a sweep over `key` says whose jobs, called a, b, c and so on, have these scores and shares. A list of facts
-    has one for each job."""
+def sweep_of(
+    folder: Path, *jobs: tuple[pd.DataFrame | None, float], key: str = "model", **facts: Any
+) -> SweepResult:
+    """What a sweep over `key` says whose jobs, called a, b, c and so on, have these scores and
+    shares. A list of facts has one for each job."""
     for n, (scores, share) in enumerate(jobs):
-        own = {name: value[n] if isinstance(value, list) else value for name, value in facts.items()}
-        write_job(folder / str(n), [f"{key}={'abcdefgh'[n]}"], scores, metrics=metrics(share), **own)
+        own = {
+            name: value[n] if isinstance(value, list) else value for name, value in facts.items()
+        }
+        write_job(
+            folder / str(n), [f"{key}={'abcdefgh'[n]}"], scores, metrics=metrics(share), **own
+        )
     return result_of(folder)
 
 
@@ -107,7 +134,9 @@ def change_config(folder: Path, **changes: Any) -> None:
 
 
 def said(result: SweepResult) -> str:
-    return " ".join(Words("en", result.texts, strict=True).say(finding) for finding in result.findings)
+    return " ".join(
+        Words("en", result.texts, strict=True).say(finding) for finding in result.findings
+    )
 
 
 def keys(result: SweepResult) -> list[str]:
@@ -115,9 +144,16 @@ def keys(result: SweepResult) -> list[str]:
 
 
 def doubting(seed: int, informed: bool) -> pd.DataFrame:
-    """What analysis=calibration keeps per item: the same errors for all, and a doubt that knows them or not."""
+    """What analysis=calibration keeps per item: the same errors for all, and a doubt that knows
+    them or not."""
     frame = texts()[["item_id"]].assign(unit=lambda own: own["item_id"])
     error = np.random.default_rng(0).uniform(0, 16, len(frame))
     doubt = error if informed else np.random.default_rng(seed).uniform(size=len(frame))
-    frame = frame.assign(score=50 + error, truth=50.0, error=error, right=(error < 8).astype(float), uncertainty=doubt)
+    frame = frame.assign(
+        score=50 + error,
+        truth=50.0,
+        error=error,
+        right=(error < 8).astype(float),
+        uncertainty=doubt,
+    )
     return frame.assign(confidence=0.5, inside=1.0, width=doubt, interval_score=doubt)

@@ -1,7 +1,8 @@
-"""One correction for all that a sweep tests: what counts, what does not, and that nothing is found where nothing is.
+"""One correction for all that a sweep tests: what counts, what does not, and that nothing is found
+where nothing is.
 
-Copies of a job change nothing, letters say exactly what their caption says, and jobs ranked by how they follow labels
-are compared by their correlations.
+Copies of a job change nothing, letters say exactly what their caption says, and jobs ranked by how
+they follow labels are compared by their correlations.
 """
 
 from itertools import combinations
@@ -44,13 +45,18 @@ def comparison(left: str, right: str, p: float | None, measure: str = "score") -
 
 
 def test_holm_runs_over_all_measures_and_pairs_at_once_and_twins_are_one_hypothesis() -> None:
-    given = [comparison("a", "b", p, m) for m, p in (("score", 0.01), ("aurc", 0.02), ("absolute_error", 0.03))]
+    given = [
+        comparison("a", "b", p, m)
+        for m, p in (("score", 0.01), ("aurc", 0.02), ("absolute_error", 0.03))
+    ]
     given.append(comparison("a", "c", 0.2))
     found = corrected(given, {})
     assert (found.size, found.alpha) == (4, ALPHA / 4)
     by_p = found.table.set_index("p")["p_holm"].astype(float)
     assert by_p.to_dict() == pytest.approx({0.01: 0.04, 0.02: 0.06, 0.03: 0.06, 0.2: 0.2})
-    assert by_p.loc[[0.01, 0.02, 0.03, 0.2]].tolist() == pytest.approx(paired.holm([0.01, 0.02, 0.03, 0.2]).tolist())
+    assert by_p.loc[[0.01, 0.02, 0.03, 0.2]].tolist() == pytest.approx(
+        paired.holm([0.01, 0.02, 0.03, 0.2]).tolist()
+    )
     given = [comparison("a", "b", None), comparison("a", "c", 0.01), comparison("b", "c", 0.01)]
     found = corrected(given, {"score": {"a": "a", "b": "a", "c": "c"}})
     assert found.size == 1 and found.table["p_holm"].dropna().tolist() == [0.01, 0.01]
@@ -69,12 +75,16 @@ def test_sweeps_of_equal_judges_find_nothing(world: str, n_pairs: int) -> None:
     assert not any(any(wrong(each)) for each in found)
 
 
-def means(values: np.ndarray, groups: Any = None, margin: Margin = TEN, measure: str = "score") -> pd.Series:
+def means(
+    values: np.ndarray, groups: Any = None, margin: Margin = TEN, measure: str = "score"
+) -> pd.Series:
     codes = np.arange(len(values)) if groups is None else groups
     return corrected([of_means("a", "b", measure, values, codes, margin, 100.0)], {}).table.iloc[0]
 
 
-def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_same_is_not_tested() -> None:
+def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_same_is_not_tested() -> (
+    None
+):
     rng = np.random.default_rng(1)
     one, ten = rng.normal(3, 5, 8), np.repeat(np.arange(8), 10)
     alone, copied = means(one), means(np.repeat(one, 10), ten)
@@ -98,7 +108,13 @@ def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_
         (4.5, 6, TEN, "score", "equal"),  # another than 0 beyond doubt, and too small to matter
         (0.5, 5, TEN, "score", "equal"),
         (0.5, 60, TEN, "score", "open"),
-        (0.5, 5, TEN._replace(source="default"), "score", "open"),  # nobody said what is too small to matter
+        (
+            0.5,
+            5,
+            TEN._replace(source="default"),
+            "score",
+            "open",
+        ),  # nobody said what is too small to matter
         (30, 5, TEN._replace(source="default"), "score", "higher"),
         (0.5, 5, TEN._replace(value=0.0), "score", "open"),
         (30, 5, TEN._replace(value=100.0), "score", "open"),
@@ -124,8 +140,14 @@ def swept(folder: Path, *standings: dict[str, str] | None) -> SweepResult:
 
 
 @pytest.mark.parametrize("standing", ["refuted", "undecided"])
-def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, standing: str) -> None:
-    result = swept(tmp_path, {"ab": "supported", "controls": standing}, {"ab": "supported", "controls": "supported"})
+def test_the_best_judge_that_is_not_believed_is_named_so_first(
+    tmp_path: Path, standing: str
+) -> None:
+    result = swept(
+        tmp_path,
+        {"ab": "supported", "controls": standing},
+        {"ab": "supported", "controls": "supported"},
+    )
     assert keys(result)[:2] == [f"sweep.verdict_best_{standing}", "sweep.ahead_margin"]
     assert result.findings[1].answer is None  # no tick on a judge that is not to be trusted
     assert result.verdicts == 2 and result.findings[0].values["analyses"] == ["controls"]
@@ -133,7 +155,9 @@ def test_the_best_judge_that_is_not_believed_is_named_so_first(tmp_path: Path, s
     assert result.jobs["standing"].tolist() == [standing, "supported"]
 
 
-def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_may_be_supported(tmp_path: Path) -> None:
+def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_may_be_supported(
+    tmp_path: Path,
+) -> None:
     result = swept(tmp_path / "a", {"ab": "supported"}, {"ab": "refuted"})
     assert result.verdicts == 1 and "sweep.none_supported" not in keys(result)
     nobody = swept(tmp_path / "b", {"ab": "refuted"}, {"ab": "undecided"})
@@ -143,7 +167,9 @@ def test_a_judge_that_is_supported_or_makes_no_claim_needs_no_word_and_nobody_ma
     assert "verdict_clear" in keys(result)[0] and "looks better here than it is" in said(result)
 
 
-def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themselves(tmp_path: Path) -> None:
+def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themselves(
+    tmp_path: Path,
+) -> None:
     frames = [scored(60, 50, seed=n) for n in range(2)]
     groups = "pair " + (frames[0]["pair_id"].astype(int) // 3).astype(str)
     grouped = sweep_of(tmp_path / "a", *((own.assign(group=groups), 0.9) for own in frames))
@@ -157,12 +183,22 @@ def test_groups_of_the_run_are_the_units_and_texts_without_pair_stand_for_themse
 
 @pytest.mark.parametrize("of_several", [False, True])
 def test_conditions_may_be_named_as_lists_also_in_a_suite(tmp_path: Path, of_several: bool) -> None:
-    chosen = {"treatment": ["imitation", "naked"], "baseline": ["explanation", "explained"], "margin": 5}
+    chosen = {
+        "treatment": ["imitation", "naked"],
+        "baseline": ["explanation", "explained"],
+        "margin": 5,
+    }
     sweep_of(tmp_path, *((scored(60 + 20 * n, 50, seed=n), 0.9) for n in range(2)))
-    builders.change_config(tmp_path, analysis={"suite": {"ab": chosen}} if of_several else {"ab": chosen})
+    builders.change_config(
+        tmp_path, analysis={"suite": {"ab": chosen}} if of_several else {"ab": chosen}
+    )
     result = result_of(tmp_path)
     assert "pair_difference" in set(result.comparisons["measure"])
-    margins = {f.values["measure"]: f.values.get("margin") for f in result.findings if f.key.startswith("sweep.pair_")}
+    margins = {
+        f.values["measure"]: f.values.get("margin")
+        for f in result.findings
+        if f.key.startswith("sweep.pair_")
+    }
     assert margins["pair_difference"] == 5
 
 
@@ -170,10 +206,14 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
     for n in range(15):
         facts = {"standing": {"ab": "supported" if n else "undecided"}}
         frame = scored(70, 30, seed=n if n < 13 else 0)
-        write_job(tmp_path / str(n), [f"model=judge_{n}"], frame, metrics=metrics(0.9 - n / 100), **facts)
+        write_job(
+            tmp_path / str(n), [f"model=judge_{n}"], frame, metrics=metrics(0.9 - n / 100), **facts
+        )
     result = result_of(tmp_path)
     assert len(result.comparisons) == 2 * 15 * 14 / 2
-    assert set(result.comparisons["left"].head(14)) | set(result.comparisons["right"].head(14)) >= {"judge_0"}
+    assert set(result.comparisons["left"].head(14)) | set(result.comparisons["right"].head(14)) >= {
+        "judge_0"
+    }
     first = result.comparisons.head(14)
     assert ((first["left"] == "judge_0") | (first["right"] == "judge_0")).all()
     assert len(result.agreement) == 12 * 11 / 2
@@ -183,22 +223,27 @@ def test_many_jobs_are_bounded_in_what_is_listed(tmp_path: Path) -> None:
 
 
 SAID = (
-    "none no_headline one identical tied untested mixed equal clear clear_margin open open_margin open_needed "
-    "best_refuted best_undecided alone_supported alone_refuted alone_undecided seen same"
+    "none no_headline one identical tied untested mixed equal clear clear_margin open open_margin"
+    " open_needed best_refuted best_undecided alone_supported alone_refuted alone_undecided seen"
+    " same"
 ).split()
 OTHERS = (
-    "winner others others_supported by_chance none_supported many prompt_unused identical twins other_criteria "
-    "equal_scores "
-    "other_items tests tests_all tests_margin tests_margin_of family alpha_agree alpha_roughly alpha_apart alpha_open "
-    "cached least_risk on_trials ahead ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal "
-    "pair_open lead lead_units lead_more"
+    "winner others others_supported by_chance none_supported many prompt_unused identical twins"
+    " other_criteria equal_scores other_items tests tests_all tests_margin tests_margin_of family"
+    " alpha_agree alpha_roughly alpha_apart alpha_open cached least_risk on_trials ahead"
+    " ahead_margin uneven uneven_pairs pair_apart pair_alike pair_beyond pair_equal pair_open lead"
+    " lead_units lead_more"
 ).split()
 
 
 def test_all_that_a_sweep_can_say_has_words() -> None:
     for sections in read(OWN_TEXTS).values():
         section = sections["sweep"]
-        sentences = {key for key in section if not key.startswith(("table_", "title", "caption_")) and key != "names"}
+        sentences = {
+            key
+            for key in section
+            if not key.startswith(("table_", "title", "caption_")) and key != "names"
+        }
         expected = {f"verdict_{key}" for key in SAID} | {*OTHERS}
         assert sentences == expected
 
@@ -209,18 +254,29 @@ P = st.one_of(st.just(float("nan")), st.sampled_from([0.001, 0.049, ALPHA, 0.2, 
 
 
 def of_arms(folder: Path, arms: str) -> SweepResult:
-    """A sweep whose arms differ by letter; a letter named again is a copy, which took another time."""
+    """A sweep whose arms differ by letter; a letter named again is a copy, which took another
+    time."""
     for n, arm in enumerate(arms):
         seed = ord(arm)
-        facts = {"metrics": metrics(0.5) | {"calibration.judged": 24.0, "calibration.review_gain": 0.1 * n}}
+        facts = {
+            "metrics": (
+                metrics(0.5) | {"calibration.judged": 24.0, "calibration.review_gain": 0.1 * n}
+            )
+        }
         frame = scored(60 + seed % 3 * 10, 40, seed=seed, labels=True)
         seconds = np.random.default_rng(n).uniform(1, 2 + n, len(frame))
-        write_job(folder / str(n), [f"arm={arm}", f"seed={n}"], frame.assign(seconds=seconds), **facts)
-        builders.doubting(seed, informed=False).to_csv(folder / str(n) / "items_calibration.csv", index=False)
+        write_job(
+            folder / str(n), [f"arm={arm}", f"seed={n}"], frame.assign(seconds=seconds), **facts
+        )
+        builders.doubting(seed, informed=False).to_csv(
+            folder / str(n) / "items_calibration.csv", index=False
+        )
     return result_of(folder)
 
 
-def test_a_copy_gets_the_intervals_of_its_twin_changes_nobody_elses_and_agrees_with_nobody(tmp_path: Path) -> None:
+def test_a_copy_gets_the_intervals_of_its_twin_changes_nobody_elses_and_agrees_with_nobody(
+    tmp_path: Path,
+) -> None:
     plain, copied = of_arms(tmp_path / "plain", "abc"), of_arms(tmp_path / "copied", "abacc")
     of = {f"{arm}, seed={n}": arm for arm, n in zip("abcacc", (0, 1, 2, 2, 3, 4), strict=True)}
     expected, found = (by_pair(result.comparisons, of) for result in (plain, copied))
@@ -232,30 +288,48 @@ def test_a_copy_gets_the_intervals_of_its_twin_changes_nobody_elses_and_agrees_w
     copied_pair = [of[row.left] == of[row.right] for row in copied.comparisons.itertuples()]
     assert copied.comparisons.loc[copied_pair, "p"].isna().all()
     assert plain.comparisons["p_holm"].astype(float).min() < 0.05
-    sizes = [next(f for f in result.findings if f.key == "sweep.family").values["n"] for result in (plain, copied)]
+    sizes = [
+        next(f for f in result.findings if f.key == "sweep.family").values["n"]
+        for result in (plain, copied)
+    ]
     assert sizes[0] == sizes[1] == 3 * len({measure for measure, *_ in expected})
-    alphas = [next(f for f in result.findings if f.key.startswith("sweep.alpha")) for result in (plain, copied)]
+    alphas = [
+        next(f for f in result.findings if f.key.startswith("sweep.alpha"))
+        for result in (plain, copied)
+    ]
     assert alphas[0] == alphas[1]
     assert not any(key.startswith("sweep.alpha") for key in keys(of_arms(tmp_path / "same", "aa")))
 
 
-def by_pair(table: pd.DataFrame, of: dict[str, str]) -> dict[tuple[str, str, str], list[tuple[float, ...]]]:
-    """Measure and two arms -> difference, interval and p-values of each row, as first minus second in order of name."""
+def by_pair(
+    table: pd.DataFrame, of: dict[str, str]
+) -> dict[tuple[str, str, str], list[tuple[float, ...]]]:
+    """Measure and two arms -> difference, interval and p-values of each row, as first minus second
+    in order of name."""
     found: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
     for row in table.itertuples():
         one, other = of[row.left], of[row.right]
         if one == other:
             continue
-        ends = (row.difference, row.low, row.high) if one < other else (-row.difference, -row.high, -row.low)
+        ends = (
+            (row.difference, row.low, row.high)
+            if one < other
+            else (-row.difference, -row.high, -row.low)
+        )
         numbers = (*ends, row.p, row.p_holm)
         rounded = tuple(round(float("nan") if v is None else float(v), 9) for v in numbers)
         found.setdefault((row.measure, min(one, other), max(one, other)), []).append(rounded)
-    return {key: [tuple(-1 if np.isnan(v) else v for v in row) for row in rows] for key, rows in found.items()}
+    return {
+        key: [tuple(-1 if np.isnan(v) else v for v in row) for row in rows]
+        for key, rows in found.items()
+    }
 
 
 @settings(deadline=None)
 @given(st.fixed_dictionaries(dict.fromkeys(PAIRS, P)), st.permutations(ARMS))
-def test_jobs_share_a_letter_exactly_if_not_told_apart(p: dict[tuple[str, str], float], order: list[str]) -> None:
+def test_jobs_share_a_letter_exactly_if_not_told_apart(
+    p: dict[tuple[str, str], float], order: list[str]
+) -> None:
     groups = letters(p, order)
     for (one, other), value in p.items():
         assert bool(set(groups[one]) & set(groups[other])) == (not value < ALPHA)
@@ -268,7 +342,10 @@ def test_jobs_that_were_not_all_compared_get_no_letters() -> None:
 
 def letters(p: dict[tuple[str, str], float], order: list[str]) -> dict[str, str] | None:
     """The letters of review gain, the best first in `order`."""
-    rows = [dict.fromkeys(COLUMNS, 0.0) | {"left": a, "right": b, "p_holm": v} for (a, b), v in p.items()]
+    rows = [
+        dict.fromkeys(COLUMNS, 0.0) | {"left": a, "right": b, "p_holm": v}
+        for (a, b), v in p.items()
+    ]
     tests = pd.DataFrame(rows).assign(measure="review_gain")
     assert BETTER["review_gain"] == 1
     jobs = {}
@@ -285,10 +362,14 @@ TEXTS = 60
 def labelled(noise: float, seed: int, groups: int = TEXTS // 3) -> pd.DataFrame:
     """Sixty labelled texts, three of one source, scored with so much noise."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"item_id": [f"i{n}" for n in range(TEXTS)], "pair_id": None, "condition": "gold:x"})
+    frame = pd.DataFrame(
+        {"item_id": [f"i{n}" for n in range(TEXTS)], "pair_id": None, "condition": "gold:x"}
+    )
     frame["group"] = [f"g{n % groups}" for n in range(TEXTS)]
     frame["label"] = np.random.default_rng(99).uniform(0, 100, TEXTS)
-    frame["score"] = (50 + 0.3 * (frame["label"] - 50) + rng.normal(scale=noise, size=TEXTS)).clip(0, 100)
+    frame["score"] = (50 + 0.3 * (frame["label"] - 50) + rng.normal(scale=noise, size=TEXTS)).clip(
+        0, 100
+    )
     return frame.assign(seconds=0.1)[[*texts().columns[:3], "group", "label", "score", "seconds"]]
 
 
@@ -296,7 +377,10 @@ def followed(folder: Path, *frames: pd.DataFrame, headline: str = LABELLED) -> S
     for n, frame in enumerate(frames):
         rho = float(frame["score"].corr(frame["label"], method="spearman"))
         numbers = {LABELLED: rho, f"{LABELLED}_low": rho - 0.1, f"{LABELLED}_high": rho + 0.1}
-        numbers |= {"labelled.pearson": float(frame["score"].corr(frame["label"])), "labelled.mae": 20.0}
+        numbers |= {
+            "labelled.pearson": float(frame["score"].corr(frame["label"])),
+            "labelled.mae": 20.0,
+        }
         write_job(folder / str(n), [f"prompt={n}"], frame, metrics=numbers, headline=headline)
     return result_of(folder)
 
@@ -307,7 +391,9 @@ def test_the_better_follower_is_shown_by_its_correlations(tmp_path: Path) -> Non
     rows = result.comparisons.set_index("measure")
     for measure, kind in (("spearman", "spearman"), ("pearson", "pearson")):
         row = rows.loc[measure]
-        apart = good["score"].corr(good["label"], method=kind) - poor["score"].corr(poor["label"], method=kind)  # type: ignore[arg-type]
+        apart = good["score"].corr(good["label"], method=kind) - poor["score"].corr(
+            poor["label"], method=kind
+        )  # type: ignore[arg-type]
         sign = 1 if row["left"] == "prompt=0" else -1
         assert sign * row["difference"] == pytest.approx(apart)
         assert row["n"] == TEXTS // 3
@@ -317,10 +403,14 @@ def test_the_better_follower_is_shown_by_its_correlations(tmp_path: Path) -> Non
     table = result.tables["following"].set_index("name")
     assert table.loc["prompt=0", "spearman"] > table.loc["prompt=1", "spearman"]
     report.write(result, tmp_path)
-    assert "How far do the scores follow the labels?" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "How far do the scores follow the labels?" in (tmp_path / "report.md").read_text(
+        encoding="utf-8"
+    )
 
 
-def test_few_groups_copies_and_jobs_ranked_otherwise_are_not_compared_by_correlations(tmp_path: Path) -> None:
+def test_few_groups_copies_and_jobs_ranked_otherwise_are_not_compared_by_correlations(
+    tmp_path: Path,
+) -> None:
     many = followed(tmp_path / "many", labelled(20, 1), labelled(45, 2))
     few = followed(tmp_path / "few", labelled(20, 1, groups=4), labelled(45, 2, groups=4))
     assert "spearman" in set(many.comparisons["measure"])

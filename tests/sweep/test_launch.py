@@ -1,4 +1,5 @@
-"""Before a sweep asks anything: what does not reach the model is refused; and jobs side by side share the cores."""
+"""Before a sweep asks anything: what does not reach the model is refused; and jobs side by side
+share the cores."""
 
 import os
 import threading
@@ -28,9 +29,15 @@ PLUGINS = "hydra_plugins.hydra_"
         ("prompt=anchored_pt,anchored_en model=local,patterns", "readout=rules"),
     ],
 )
-def test_two_names_for_the_same_requests_are_refused(words: str, named: str, tmp_path: Path) -> None:
+def test_two_names_for_the_same_requests_are_refused(
+    words: str, named: str, tmp_path: Path
+) -> None:
     done = multirun(tmp_path, "run.limit=2", *words.split())
-    assert done.returncode == 2 and "would send the same requests" in done.stderr and named in done.stderr
+    assert (
+        done.returncode == 2
+        and "would send the same requests" in done.stderr
+        and named in done.stderr
+    )
     assert not list(tmp_path.rglob("judgments.jsonl"))
 
 
@@ -46,7 +53,9 @@ def test_two_names_for_the_same_requests_are_refused(words: str, named: str, tmp
         f"{' '.join(HOSTED)} +prompt.instructions=kind,strict",
     ],
 )
-def test_what_differs_in_a_request_is_not_refused(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_differs_in_a_request_is_not_refused(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     sent = [*words.split(), "hydra.mode=MULTIRUN"]
     looked: list[Any] = []
@@ -66,7 +75,10 @@ def test_a_range_is_a_job_for_each_of_its_values(tmp_path: Path) -> None:
 def config(target: str, **more: object) -> DictConfig:
     launcher = {"_target_": target, **more}
     return OmegaConf.create(
-        {"hydra": {"launcher": launcher}, "model": {"_target_": launch.EMBEDDED, "threads": launch.cores()}}
+        {
+            "hydra": {"launcher": launcher},
+            "model": {"_target_": launch.EMBEDDED, "threads": launch.cores()},
+        }
     )
 
 
@@ -86,15 +98,24 @@ def _four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_threads_are_divided_among_the_jobs(
-    target: str, jobs: int | None, count: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    target: str,
+    jobs: int | None,
+    count: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv(WORKERS, "1")
     launch.announce(config(PLUGINS + target, n_jobs=jobs))
-    assert [embedded.EmbeddedModel(threads=threads).threads for threads in (4, 1)] == [4 // count, 1]
+    assert [embedded.EmbeddedModel(threads=threads).threads for threads in (4, 1)] == [
+        4 // count,
+        1,
+    ]
     assert (f"{count} jobs at once share 4 cores" in capsys.readouterr().err) == (count > 1)
 
 
-def test_no_more_jobs_with_the_model_run_than_there_are_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_jobs_with_the_model_run_than_there_are_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(SWEEP_FOLDER, str(tmp_path))
     monkeypatch.setenv(WORKERS, "2")
     monkeypatch.setattr(launch, "cores", lambda: 1)
@@ -113,27 +134,42 @@ def test_no_more_jobs_with_the_model_run_than_there_are_cores(tmp_path: Path, mo
     launch.free_slot()
 
 
-def test_a_launcher_for_slurm_is_refused_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launcher_for_slurm_is_refused_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(launch.shutil, "which", lambda _: None)
     with pytest.raises(ConfigError, match="no `srun` here"):
         launch.check_launcher(config(f"{PLUGINS}submitit_launcher.submitit_launcher.SlurmLauncher"))
 
 
-def test_a_job_for_slurm_asks_for_what_its_config_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_for_slurm_asks_for_what_its_config_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`sbatch` stands in for a cluster: it keeps the script, and takes no job."""
     pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
     sbatch = (
-        f'#!/bin/sh\nfor script; do cp "$script" {tmp_path}/script.sh; done\necho "no partition is free" >&2\nexit 1\n'
+        f'#!/bin/sh\nfor script; do cp "$script" {tmp_path}/script.sh; done\necho "no partition is'
+        ' free" >&2\nexit 1\n'
     )
     for name in ("srun", "sbatch"):
         (tmp_path / name).write_text(sbatch)
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    words = ["hydra/launcher=slurm", "hydra.launcher.partition=short", "hydra.launcher.timeout_min=90"]
+    words = [
+        "hydra/launcher=slurm",
+        "hydra.launcher.partition=short",
+        "hydra.launcher.timeout_min=90",
+    ]
     done = multirun(tmp_path, *words, "model=patterns,tfidf", "run.limit=2")
     assert done.returncode != 0 and "no partition is free" in done.stderr
     script = (tmp_path / "script.sh").read_text()
-    for option in ("--partition=short", "--time=90", "--cpus-per-task=4", "--mem=8GB", "--array=0-1%2"):
+    for option in (
+        "--partition=short",
+        "--time=90",
+        "--cpus-per-task=4",
+        "--mem=8GB",
+        "--array=0-1%2",
+    ):
         assert f"#SBATCH {option}\n" in script
     assert "srun" in script and not list(tmp_path.rglob("judgments.jsonl"))
 

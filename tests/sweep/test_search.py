@@ -33,8 +33,12 @@ def space(*words: str) -> Space:
 
 
 class TestSpace:
-    def test_each_kind_of_range_the_last_word_counts_and_a_key_is_the_same_with_and_without_plus_signs(self) -> None:
-        found = space("seed=3", "prompt=a,b", "readout.n=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))")
+    def test_each_kind_of_range_the_last_word_counts_and_a_key_is_the_same_with_and_without_plus_signs(
+        self,
+    ) -> None:
+        found = space(
+            "seed=3", "prompt=a,b", "readout.n=range(4,11,3)", "readout.x=tag(log,interval(0.1,10))"
+        )
         assert found.fixed == ["seed=3"]
         assert found.keys["prompt"].choices == ("a", "b")  # type: ignore[attr-defined]
         limits = found.keys["readout.n"]
@@ -46,7 +50,9 @@ class TestSpace:
         found = space("++prompt.anchors=true,false", "seed=1,2", "prompt.anchors=true")
         assert (found.fixed, list(found.keys)) == (["prompt.anchors=true"], ["seed"])
 
-    @pytest.mark.parametrize(("words", "said"), [(["seed=1"], "nothing varies"), (["seed=range(3,3)"], "seed")])
+    @pytest.mark.parametrize(
+        ("words", "said"), [(["seed=1"], "nothing varies"), (["seed=range(3,3)"], "seed")]
+    )
     def test_what_cannot_be_searched(self, words: list[str], said: str) -> None:
         with pytest.raises(ConfigError, match=said):
             space(*words)
@@ -64,7 +70,9 @@ def test_a_count_takes_the_first_in_that_order_and_no_count_keeps_the_hash(rubri
 
 
 class TestSelection:
-    def test_the_best_of_equals_is_flattered_and_neither_a_clear_winner_nor_copies_are(self) -> None:
+    def test_the_best_of_equals_is_flattered_and_neither_a_clear_winner_nor_copies_are(
+        self,
+    ) -> None:
         rng = np.random.default_rng(1)
         noise = rng.normal(size=(20, 60))
         equal = noise - noise.mean(axis=1, keepdims=True)
@@ -87,9 +95,13 @@ class TestSelection:
 
 def test_of_equal_trials_the_cheaper_is_first_and_the_front_is_kept(tmp_path: Path) -> None:
     values = [[0.9, 5.0], [0.9, 2.0], [0.5, 1.0], [0.4, 3.0]]
-    trials = [Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)]
+    trials = [
+        Trial(number=n, params={"a": n}, state="complete", values=v) for n, v in enumerate(values)
+    ]
     objectives = ["quality", "tokens"]
-    search = SearchState(space={}, objectives=objectives, search=[], final=[], seed=0, trials=trials)
+    search = SearchState(
+        space={}, objectives=objectives, search=[], final=[], seed=0, trials=trials
+    )
     assert search.ranked()[0].number == 1
     assert [trial.number for trial in search.front()] == [1, 2]
     search.write(tmp_path)
@@ -105,13 +117,16 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_path: Path) -> None:
-    """`seed` changes nothing in these scores: both points are tried, the space is then searched through."""
+    """`seed` changes nothing in these scores: both points are tried, the space is then searched
+    through."""
     words = ["seed=choice(1,2)", "hydra.sweeper.n_trials=5", "hydra.sweep.dir=s"]
     first = run(tmp_path, *words)
     assert first.returncode == 0, first.stderr
     kept = json.loads((tmp_path / "s" / "search.json").read_text())
     assert (len(kept["trials"]), kept["stopped_by"]) == (2, "searched_through")
-    assert "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
+    assert (
+        "dataset.split=test" in (tmp_path / "s" / "final" / ".hydra" / "overrides.yaml").read_text()
+    )
     report = (tmp_path / "s" / "report.md").read_text()
     assert "on texts that no trial has seen" in report and "Choosing alone" in report
     assert "All combinations were tried" in report
@@ -123,16 +138,23 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
     (tmp_path / "s" / "search.json").write_text(json.dumps(kept))
     again = run(tmp_path, *words, "run.resume=s")
     assert again.returncode == 0, again.stderr
-    changed = {n for n, t in times.items() if (tmp_path / "s" / n / "run.json").stat().st_mtime_ns != t}
+    changed = {
+        n for n, t in times.items() if (tmp_path / "s" / n / "run.json").stat().st_mtime_ns != t
+    }
     assert changed == {"1"}
-    assert json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1  # the same winner on the same texts
+    assert (
+        json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1
+    )  # the same winner on the same texts
     other = run(tmp_path, *words, "hydra.sweep.dir=t", "prompt=minimal_pt", "model=tfidf")
     assert other.returncode == 0, other.stderr
     assert "look number 2 at the winner's test texts" in (tmp_path / "t" / "report.md").read_text()
 
 
 def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_path: Path) -> None:
-    same = "Nega-se provimento ao recurso, porque o prazo de quinze dias já tinha corrido quando foi protocolado"
+    same = (
+        "Nega-se provimento ao recurso, porque o prazo de quinze dias já tinha corrido quando foi"
+        " protocolado"
+    )
     files = {
         "dev": ["Outro texto, sobre outra coisa.", f"{same}."],
         "test": [f"{same}!", "Mais um texto alheio a tudo."],
@@ -140,7 +162,8 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
     for name, texts in files.items():  # without ids: both files number alike
         put(tmp_path / f"{name}.jsonl", ({"text": text} for text in texts))
     of_files = (
-        "dataset=texts hydra.sweeper.search={dataset.path:dev.jsonl} hydra.sweeper.final={dataset.path:test.jsonl}"
+        "dataset=texts hydra.sweeper.search={dataset.path:dev.jsonl}"
+        " hydra.sweeper.final={dataset.path:test.jsonl}"
     )
     two = "hydra.sweeper.rungs=[20] hydra.sweeper.objectives=[quality,calls]"
     for words, said in (
@@ -150,7 +173,10 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
         ("dataset.conditions=[explanation],[imitation]", "`dataset.conditions` cannot be searched"),
         ("seed=1,2 analysis=ab,labelled", "`analysis` cannot be searched"),
         ("rubric.margin=interval(1,20)", "`rubric.margin` cannot be searched"),
-        ("rubric.direction=higher_is_worse,higher_is_better", "`rubric.direction` cannot be searched"),
+        (
+            "rubric.direction=higher_is_worse,higher_is_better",
+            "`rubric.direction` cannot be searched",
+        ),
         (f"seed=1,2 {of_files}", "test text '1' and development text '2' (copies or near"),
     ):
         ended = run(tmp_path, *words.split())
@@ -159,8 +185,18 @@ def test_what_cannot_be_searched_is_one_message_before_anything_is_judged(tmp_pa
     assert not list(tmp_path.rglob("judgments.jsonl"))
 
 
-SEARCH = ["experiment=prompt_search", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "model=gpt"]
-NO_SERVER = ["model.api_base=http://127.0.0.1:9", "engine.retries=0", "run.limit=2", "hydra.sweeper.rungs=[]"]
+SEARCH = [
+    "experiment=prompt_search",
+    "hydra/sweeper=optuna",
+    "hydra.sweeper.n_trials=1",
+    "model=gpt",
+]
+NO_SERVER = [
+    "model.api_base=http://127.0.0.1:9",
+    "engine.retries=0",
+    "run.limit=2",
+    "hydra.sweeper.rungs=[]",
+]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +204,10 @@ NO_SERVER = ["model.api_base=http://127.0.0.1:9", "engine.retries=0", "run.limit
     [
         ("prompt=demos_pt,anchored_pt", "prompt=anchored_pt has 0 demonstrations"),
         ("prompt=demos_pt prompt.demo_count=4,900", "`prompt.demo_count` is 900"),
-        ("prompt=anchored_pt prompt.demo_order=1,2", "has no demonstrations, so nothing would change"),
+        (
+            "prompt=anchored_pt prompt.demo_order=1,2",
+            "has no demonstrations, so nothing would change",
+        ),
     ],
 )
 def test_a_prompt_that_no_trial_could_use_is_one_message_before_anything_is_judged(
@@ -179,9 +218,14 @@ def test_a_prompt_that_no_trial_could_use_is_one_message_before_anything_is_judg
     assert "Traceback" not in ended.stderr and not list(tmp_path.rglob("judgments.jsonl"))
 
 
-def test_what_an_experiment_varies_of_demonstrations_is_left_out_aloud_where_no_prompt_has_any(tmp_path: Path) -> None:
+def test_what_an_experiment_varies_of_demonstrations_is_left_out_aloud_where_no_prompt_has_any(
+    tmp_path: Path,
+) -> None:
     ended = multirun(tmp_path, *SEARCH, *NO_SERVER, "prompt=anchored_pt,minimal_pt")
-    note = "anchored_pt, minimal_pt have no demonstrations, so `prompt.demo_count` and `prompt.demo_order`"
+    note = (
+        "anchored_pt, minimal_pt have no demonstrations, so `prompt.demo_count` and"
+        " `prompt.demo_order`"
+    )
     assert note in ended.stderr and "Traceback" not in ended.stderr
     (state,) = (json.loads(path.read_text()) for path in tmp_path.rglob("search.json"))
     assert sorted(key.lstrip("+") for key in state["space"]) == ["prompt", "prompt.anchors"]
@@ -199,8 +243,18 @@ def test_the_cost_figure_of_a_sweep_shows_the_pareto_front(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("scores", "final", "told", "step"),
     [
-        (scored(80, 40), ["dataset.path=t.csv"], "could not be tested, because", "a test of the winner. When that is"),
-        (scored(80, 40), [], "The winner has not been tested yet", "Name texts that no trial has seen"),
+        (
+            scored(80, 40),
+            ["dataset.path=t.csv"],
+            "could not be tested, because",
+            "a test of the winner. When that is",
+        ),
+        (
+            scored(80, 40),
+            [],
+            "The winner has not been tested yet",
+            "Name texts that no trial has seen",
+        ),
         (None, ["dataset.path=t.csv"], "None of the 1 trial ", "Below is why each failed"),
     ],
 )
@@ -209,16 +263,22 @@ def test_what_stopped_a_search_is_said_and_what_comes_next(
 ) -> None:
     values = [0.9] if scores is not None else []
     trial = Trial(number=0, params={}, state="complete" if values else "failed", values=values)
-    SearchState(space={}, objectives=["quality"], search=[], final=final, seed=0, trials=[trial], winner=0).write(
-        tmp_path
+    SearchState(
+        space={}, objectives=["quality"], search=[], final=final, seed=0, trials=[trial], winner=0
+    ).write(tmp_path)
+    write_job(
+        tmp_path / "0",
+        ["prompt=a"],
+        scores,
+        metrics=metrics(0.9),
+        **({} if values else {"error": "no text."}),
     )
-    write_job(tmp_path / "0", ["prompt=a"], scores, metrics=metrics(0.9), **({} if values else {"error": "no text."}))
     if final and values:
         write_job(tmp_path / "final", ["prompt=a"], None, error="too few labels")
     noted = {"hydra": {"overrides": {"task": ["prompt=a,b"], "hydra": ["hydra/sweeper=optuna"]}}}
     (tmp_path / "multirun.yaml").write_text(json.dumps(noted))
     result = result_of(tmp_path)
-    (first, *_) = report.answers(result, Words.of(result))
+    first, *_ = report.answers(result, Words.of(result))
     assert isinstance(first, Answered) and told in first.text
     assert ("too few labels. " in first.text) == bool(final and values)
     assert step in first.below[0] and "hydra/sweeper=optuna prompt=a,b" in first.below[0]
@@ -233,12 +293,20 @@ def test_what_stopped_a_search_is_said_and_what_comes_next(
         (["model.kind=random,length"], "model=local"),
     ],
 )
-def test_one_more_model_is_suggested_without_what_was_set_of_another(typed: list[str], suggested: str) -> None:
+def test_one_more_model_is_suggested_without_what_was_set_of_another(
+    typed: list[str], suggested: str
+) -> None:
     assert report.wider(typed) == f"python -m undogmatic.run {suggested}"
 
 
 def test_a_number_that_two_metrics_have_stands_once_with_the_wider_interval(tmp_path: Path) -> None:
-    more = {"ab.mean": 3.0, "ab.mean_low": 1.0, "ab.mean_high": 5.0, "ab.matched": 3.0, "ab.matched_low": 2.0}
+    more = {
+        "ab.mean": 3.0,
+        "ab.mean_low": 1.0,
+        "ab.mean_high": 5.0,
+        "ab.matched": 3.0,
+        "ab.matched_low": 2.0,
+    }
     for n in (0, 1):
         write_job(
             tmp_path / "x" / str(n),

@@ -34,11 +34,18 @@ def test_a_table_that_was_logged_is_read_as_it_was(
     assert "there is no store at" in capsys.readouterr().err
 
 
-def test_a_folder_is_no_store_and_the_message_speaks_of_the_option(tmp_path: Path, capsys: Capture) -> None:
-    file = put(tmp_path / "v.csv", "id,judge,human\n" + "".join(f"{n},{n % 5},{n % 4}\n" for n in range(20)))
+def test_a_folder_is_no_store_and_the_message_speaks_of_the_option(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    file = put(
+        tmp_path / "v.csv",
+        "id,judge,human\n" + "".join(f"{n},{n % 5},{n % 4}\n" for n in range(20)),
+    )
     with pytest.raises(SystemExit):
         main(["export", str(file), "--to", "mlflow", "--out", str(tmp_path)])
     said = capsys.readouterr().err
     assert (
-        "--out is" in said and "--out sqlite:///mlflow.db" in said and "tracking" not in said.replace(str(tmp_path), "")
+        "--out is" in said
+        and "--out sqlite:///mlflow.db" in said
+        and "tracking" not in said.replace(str(tmp_path), "")
     )

@@ -1,4 +1,5 @@
-"""A new local store is copied from an empty one in the cache, or made by MLflow where that one cannot be trusted."""
+"""A new local store is copied from an empty one in the cache, or made by MLflow where that one
+cannot be trusted."""
 
 import contextlib
 import sqlite3
@@ -18,9 +19,18 @@ Change = Callable[[Path], Any]
 def content(file: Path) -> list[Any]:
     """The tables of a database as they are declared, and their rows without the times."""
     with contextlib.closing(sqlite3.connect(file)) as store:
-        declared = sorted(store.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall(), key=str)
-        rows = [store.execute(f"SELECT * FROM {name}").fetchall() for kind, name, *_ in declared if kind == "table"]
-    return [declared, [[cell for row in table for cell in row if not isinstance(cell, int)] for table in rows]]
+        declared = sorted(
+            store.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall(), key=str
+        )
+        rows = [
+            store.execute(f"SELECT * FROM {name}").fetchall()
+            for kind, name, *_ in declared
+            if kind == "table"
+        ]
+    return [
+        declared,
+        [[cell for row in table for cell in row if not isinstance(cell, int)] for table in rows],
+    ]
 
 
 @pytest.fixture
@@ -37,7 +47,9 @@ def test_a_copied_store_is_the_one_that_mlflow_makes(migrated: Path, tmp_path: P
     for file in stores:
         assert template.usable() == (file == stores[1])
         with opened(address_of(file), "Default", "") as store:
-            assert store.client.search_experiments()[0].artifact_location == str(tmp_path / "mlruns" / "0")
+            assert store.client.search_experiments()[0].artifact_location == str(
+                tmp_path / "mlruns" / "0"
+            )
     assert content(stores[0]) == content(stores[1])
 
 
@@ -62,14 +74,18 @@ def _other_byte(file: Path) -> None:
         lambda file: file.rename(file.with_name("3.16.0-abc.sql")),
     ],
 )
-def test_what_is_odd_about_a_copy_leaves_the_store_to_mlflow(kept: Path, tmp_path: Path, change: Change) -> None:
+def test_what_is_odd_about_a_copy_leaves_the_store_to_mlflow(
+    kept: Path, tmp_path: Path, change: Change
+) -> None:
     assert template.usable()
     change(kept)
     assert not template.usable()
     assert not template.fill(tmp_path / "new.db") and not (tmp_path / "new.db").exists()
 
 
-def test_a_store_that_another_process_has_begun_is_left_as_it_is(kept: Path, tmp_path: Path) -> None:
+def test_a_store_that_another_process_has_begun_is_left_as_it_is(
+    kept: Path, tmp_path: Path
+) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "new.db")) as store:
         store.execute("CREATE TABLE workspaces (name)")  # one of the last
     before = content(tmp_path / "new.db")
@@ -80,7 +96,10 @@ def test_no_copy_is_kept_of_another_schema_and_none_where_the_cache_cannot_be_wr
     kept: Path, migrated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept.unlink()
-    with contextlib.closing(sqlite3.connect(migrated)) as store, contextlib.closing(sqlite3.connect("old.db")) as old:
+    with (
+        contextlib.closing(sqlite3.connect(migrated)) as store,
+        contextlib.closing(sqlite3.connect("old.db")) as old,
+    ):
         store.backup(old)
         old.execute("UPDATE alembic_version SET version_num = 'abc'")
         old.commit()

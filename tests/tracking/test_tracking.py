@@ -43,7 +43,10 @@ def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  
     """A finished run of `n` items, the last of which failed, with its files on disk."""
 
     def make(n: int = 3, folder: str = "outputs/run", **changes: Any) -> FinishedRun:
-        items = [Item(id=f"item-{k}", text=f"{SECRET_TEXT} {k}", condition="explained_only") for k in range(n)]
+        items = [
+            Item(id=f"item-{k}", text=f"{SECRET_TEXT} {k}", condition="explained_only")
+            for k in range(n)
+        ]
         judgments = []
         for k, item in enumerate(items):
             taken = {"input_tokens": 10, "output_tokens": 5, "usd": 0.001, "seconds": 0.25}
@@ -55,11 +58,23 @@ def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  
                 cached=k == 0,
                 **taken,
             )
-            outcome: Verdict | Failure = Verdict(score=10.0 * k, confidence=80, rationale=f"porque {item.text}")
+            outcome: Verdict | Failure = Verdict(
+                score=10.0 * k, confidence=80, rationale=f"porque {item.text}"
+            )
             if k == n - 1:
-                outcome = Failure(reason="unparseable", message=f"not JSON: {item.text}", raw=item.text)
-            cost, about = Cost(calls=1, usd=0.001, seconds=0.3), {"provenance": provenance, "calls": (call,)}
-            judgments.append(Judgment(item_id=item.id, judge="score", outcome=outcome, cost=cost, **about))
+                outcome = Failure(
+                    reason="unparseable", message=f"not JSON: {item.text}", raw=item.text
+                )
+            cost, about = (
+                Cost(calls=1, usd=0.001, seconds=0.3),
+                {
+                    "provenance": provenance,
+                    "calls": (call,),
+                },
+            )
+            judgments.append(
+                Judgment(item_id=item.id, judge="score", outcome=outcome, cost=cost, **about)
+            )
         place = tmp_path / folder
         (place / "figures").mkdir(parents=True)
         (place / "figures" / "ab_scores.png").write_bytes(b"png")
@@ -76,7 +91,10 @@ def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  
             "results": [AnalysisResult("ab", {"ab.share": 0.9})],
             "metrics": {"judged": float(n - 1), "ab.share": 0.9},
             "asked": [asked("Judge the text.", uses_prompt=True)],
-            "versions": {"python": "3.11", "git": "0123456789abcdef0123456789abcdef01234567+changes"},
+            "versions": {
+                "python": "3.11",
+                "git": "0123456789abcdef0123456789abcdef01234567+changes",
+            },
         }
         return reported(**(values | changes))
 
@@ -113,13 +131,24 @@ class TestLog:
         assert len(run.data.params["model.notes"]) == 6000
         assert run.data.params["model.notes"].endswith("[cut: 9000 characters]")
         assert b"sk-123" not in everything_in(Path("mlruns"))
-        assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
+        assert (
+            run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
+        )
         assert run.data.tags["undogmatic.dataset_digest"] == "e" * 64
         files = {file.path for file in client.list_artifacts(run.info.run_id)}
-        assert files >= {"report.html", "scores.csv", "judgments.jsonl", "judgments.json", "config.yaml", "figures"}
+        assert files >= {
+            "report.html",
+            "scores.csv",
+            "judgments.jsonl",
+            "judgments.json",
+            "config.yaml",
+            "figures",
+        }
         (data,) = run.inputs.dataset_inputs
         assert (data.dataset.name, data.dataset.digest) == ("pairs", "e" * 36)
-        assert not Path("mlflow.db").exists()  # MLflow's own default store, which nothing here means
+        assert not Path(
+            "mlflow.db"
+        ).exists()  # MLflow's own default store, which nothing here means
         path = client.download_artifacts(run.info.run_id, "judgments.json")
         table = json.loads(Path(path).read_text(encoding="utf-8"))
         rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
@@ -128,7 +157,9 @@ class TestLog:
         assert rows[1]["text"] == f"{SECRET_TEXT} 1"
         assert (rows[2]["score"], rows[2]["error"]) == (None, "unparseable")
 
-    def test_a_folder_logged_again_replaces_its_run_and_keeps_its_traces(self, finished: Make, client: Any) -> None:
+    def test_a_folder_logged_again_replaces_its_run_and_keeps_its_traces(
+        self, finished: Make, client: Any
+    ) -> None:
         run = finished()
         MlflowTracker().log(run)
         first = only_run(client).info.run_id
@@ -139,7 +170,9 @@ class TestLog:
         assert second != first
         again = traces_of(client, second)
         assert len(again) == 3
-        assert [t.info.tags["reviewed"] for t in again if t.info.trace_id == trace] == ["by a person"]
+        assert [t.info.tags["reviewed"] for t in again if t.info.trace_id == trace] == [
+            "by a person"
+        ]
 
     def test_jobs_of_a_sweep_point_to_their_parent_and_the_folder_is_found_from_anywhere(
         self, finished: Make, client: Any, tmp_path: Path, monkeypatch: Patch
@@ -154,7 +187,9 @@ class TestLog:
 
 
 class TestTraces:
-    def test_each_judgment_has_a_trace_with_its_calls_as_they_were(self, finished: Make, client: Any) -> None:
+    def test_each_judgment_has_a_trace_with_its_calls_as_they_were(
+        self, finished: Make, client: Any
+    ) -> None:
         MlflowTracker().log(finished())
         run = only_run(client)
         assert run.data.tags["undogmatic.traces"] == "3 of 3"
@@ -185,24 +220,57 @@ class TestTraces:
         call = judgment.calls[0].model_copy(update={"usd": None})
         name = "mlflow.tracing.otel.translation.calculate_cost_by_model_and_token_usage"
         monkeypatch.setattr(name, lambda *asked: priced.append(asked))
-        MlflowTracker().log(dataclasses.replace(run, judgments=[judgment.model_copy(update={"calls": (call, call)})]))
+        MlflowTracker().log(
+            dataclasses.replace(
+                run, judgments=[judgment.model_copy(update={"calls": (call, call)})]
+            )
+        )
         (trace,) = traces_of(client, only_run(client).info.run_id)
         assert trace.info.token_usage["total_tokens"] == 30 and not trace.info.cost and not priced
 
     def test_the_rows_of_traces_are_those_that_mlflow_itself_makes(
         self, finished: Make, migrated: Path, tmp_path: Path
     ) -> None:
-        run, others = finished(), {"assessment_id", "association_id", "created_time", "created_timestamp"}
-        others |= {"destination_id", "last_updated_timestamp", "request_preview", "response_preview"}
-        call, free = run.judgments[0].calls[0], run.judgments[0].calls[0].model_copy(update={"usd": None})
-        changes: list[dict[str, Any]] = [{"calls": (call, call)}, {"calls": (call, free), "repeat": 1}, {"calls": ()}]
-        judged = [j.model_copy(update=change) for j, change in zip(run.judgments, changes, strict=True)]
+        run, others = (
+            finished(),
+            {
+                "assessment_id",
+                "association_id",
+                "created_time",
+                "created_timestamp",
+            },
+        )
+        others |= {
+            "destination_id",
+            "last_updated_timestamp",
+            "request_preview",
+            "response_preview",
+        }
+        call, free = (
+            run.judgments[0].calls[0],
+            run.judgments[0].calls[0].model_copy(update={"usd": None}),
+        )
+        changes: list[dict[str, Any]] = [
+            {"calls": (call, call)},
+            {"calls": (call, free), "repeat": 1},
+            {"calls": ()},
+        ]
+        judged = [
+            j.model_copy(update=change) for j, change in zip(run.judgments, changes, strict=True)
+        ]
         items = [item.model_copy(update={"label": 5.0}) for item in run.items]
         made: list[dict[str, list[Any]]] = []
-        for ours, times in ((False, 1), (True, 1), (True, 2)):  # the second time all is there already
+        for ours, times in (
+            (False, 1),
+            (True, 1),
+            (True, 2),
+        ):  # the second time all is there already
             shutil.copy(migrated, file := tmp_path / "traces.db")
             with opened(f"sqlite:///{file}", "undogmatic", "") as store:
-                run_id, marks = store.client.create_run("1").info.run_id, {mark_of("1", j): j for j in judged}
+                run_id, marks = (
+                    store.client.create_run("1").info.run_id,
+                    {mark_of("1", j): j for j in judged},
+                )
                 for _ in range(times):
                     if ours:
                         log_traces(store, run_id, items, marks, 1e9)
@@ -210,18 +278,31 @@ class TestTraces:
                         send(store, run_id, told_of(items, marks, 1e9))
             with contextlib.closing(sqlite3.connect(file)) as database:
                 tables = {}
-                for name in ("trace_info", "trace_tags", "spans", "assessments", "entity_associations"):
+                for name in (
+                    "trace_info",
+                    "trace_tags",
+                    "spans",
+                    "assessments",
+                    "entity_associations",
+                ):
                     found = pd.read_sql(f"SELECT * FROM {name} ORDER BY 1, 2, 3", database)
-                    rows = found.drop(columns=others, errors="ignore").to_json(orient="records", lines=True)
+                    rows = found.drop(columns=others, errors="ignore").to_json(
+                        orient="records", lines=True
+                    )
                     tables[name] = sorted(rows.splitlines())
                 made.append(tables)
         assert made[0] == made[1] == made[2] and len(made[0]["spans"]) == 7
 
-    def test_the_records_of_a_dataset_are_those_that_mlflow_itself_makes(self, migrated: Path, tmp_path: Path) -> None:
+    def test_the_records_of_a_dataset_are_those_that_mlflow_itself_makes(
+        self, migrated: Path, tmp_path: Path
+    ) -> None:
         record = {"inputs": {"item": "1", "text": "um"}, "expectations": {"label": 5.0}, "tags": {}}
         changes: list[dict[str, Any]] = [{}, {"inputs": {"item": "2", "n": 1}, "expectations": {}}]
         changes += [{"inputs": {"item": str(n)}, "tags": {"condition": "c"}} for n in range(3, 6)]
-        changes += [{"tags": {"again": "yes"}}, {"inputs": {"item": "4"}, "expectations": {"label": 9.0}}]
+        changes += [
+            {"tags": {"again": "yes"}},
+            {"inputs": {"item": "4"}, "expectations": {"label": 9.0}},
+        ]
         from mlflow.tracing.client import TracingClient
 
         made, others = (
@@ -237,12 +318,16 @@ class TestTraces:
                 write(into, [record | change for change in changes])
             with contextlib.closing(sqlite3.connect(file)) as database:
                 for name in ("evaluation_datasets", "evaluation_dataset_records"):
-                    found = pd.read_sql(f"SELECT * FROM {name}", database).drop(columns=others, errors="ignore")
+                    found = pd.read_sql(f"SELECT * FROM {name}", database).drop(
+                        columns=others, errors="ignore"
+                    )
                     made.append(sorted(found.to_json(orient="records", lines=True).splitlines()))
         assert made[:2] == made[2:] and len(made[3]) == 5
 
     @pytest.mark.parametrize(("most", "traced"), [(2, {"item-4", "item-0"}), (0, set())])
-    def test_failures_are_traced_before_others(self, finished: Make, client: Any, most: int, traced: set[str]) -> None:
+    def test_failures_are_traced_before_others(
+        self, finished: Make, client: Any, most: int, traced: set[str]
+    ) -> None:
         MlflowTracker(traces=most).log(finished(5))
         run = only_run(client)
         assert run.data.tags["undogmatic.traces"] == f"{most} of 5"
@@ -250,25 +335,39 @@ class TestTraces:
 
 
 class TestPrompts:
-    def test_one_version_per_content_and_a_deleted_one_hides_none_after_it(self, finished: Make, client: Any) -> None:
+    def test_one_version_per_content_and_a_deleted_one_hides_none_after_it(
+        self, finished: Make, client: Any
+    ) -> None:
         for folder, text in (("a", "Judge."), ("b", "Judge."), ("c", "Judge otherwise.")):
             MlflowTracker().log(finished(folder=folder, asked=[asked(text, uses_prompt=True)]))
         assert client.get_prompt_version("shame-anchored_pt-score-probe", 1).template == "Judge."
-        assert client.get_prompt_version("shame-anchored_pt-score-probe", 2).template == "Judge otherwise."
+        assert (
+            client.get_prompt_version("shame-anchored_pt-score-probe", 2).template
+            == "Judge otherwise."
+        )
         experiment = client.get_experiment_by_name("undogmatic").experiment_id
         linked = [run.data.tags["undogmatic.prompt"] for run in client.search_runs([experiment])]
         assert sorted(linked) == [f"shame-anchored_pt-score-probe, version {n}" for n in (1, 1, 2)]
         client.delete_prompt_version("shame-anchored_pt-score-probe", "1")
-        MlflowTracker().log(finished(folder="d", asked=[asked("Judge otherwise.", uses_prompt=True)]))
-        assert [version.version for version in client.search_prompt_versions("shame-anchored_pt-score-probe")] == [2]
+        MlflowTracker().log(
+            finished(folder="d", asked=[asked("Judge otherwise.", uses_prompt=True)])
+        )
+        assert [
+            version.version
+            for version in client.search_prompt_versions("shame-anchored_pt-score-probe")
+        ] == [2]
 
-    def test_a_prompt_that_no_model_saw_is_not_registered(self, finished: Make, client: Any) -> None:
+    def test_a_prompt_that_no_model_saw_is_not_registered(
+        self, finished: Make, client: Any
+    ) -> None:
         MlflowTracker().log(finished(asked=[asked("Judge.")]))
         assert list(client.search_prompts()) == []
         assert only_run(client).data.tags["undogmatic.uses_prompt"] == "false"
 
 
-def test_no_text_leaves_a_redacted_run_and_scores_and_structure_stay(finished: Make, client: Any) -> None:
+def test_no_text_leaves_a_redacted_run_and_scores_and_structure_stay(
+    finished: Make, client: Any
+) -> None:
     whole = finished()
     MlflowTracker(redact=True).log(whole)
     stored = everything_in(Path("mlruns"))
@@ -276,7 +375,9 @@ def test_no_text_leaves_a_redacted_run_and_scores_and_structure_stay(finished: M
     assert json.dumps(SECRET_TEXT)[1:-1].encode() not in stored
     assert redacted(f"{SECRET_TEXT} 1").encode() in stored
     run = only_run(client)
-    assert {"report.html", "report.md"}.isdisjoint(f.path for f in client.list_artifacts(run.info.run_id))
+    assert {"report.html", "report.md"}.isdisjoint(
+        f.path for f in client.list_artifacts(run.info.run_id)
+    )
     assert len(traces_of(client, run.info.run_id)) == 3
     hidden = redact_judgment(whole.judgments[1])
     assert hidden.score == whole.judgments[1].score
@@ -285,7 +386,9 @@ def test_no_text_leaves_a_redacted_run_and_scores_and_structure_stay(finished: M
 
 
 class TestSweep:
-    def test_the_parent_holds_the_report_and_the_best_jobs_numbers(self, client: Any, tmp_path: Path) -> None:
+    def test_the_parent_holds_the_report_and_the_best_jobs_numbers(
+        self, client: Any, tmp_path: Path
+    ) -> None:
         tracker = MlflowTracker()
         parent = tracker.open_sweep("model=a,b", tmp_path, {"model": "a,b"})
         (tmp_path / "report.md").write_text("# sweep", encoding="utf-8")
@@ -293,14 +396,18 @@ class TestSweep:
         jobs = pd.DataFrame(rows, columns=["number", "status", "model", "headline", "low", "high"])
         nothing = pd.DataFrame()
         told = (jobs, ("model",), "ab.share", nothing, nothing)
-        said = tracker.close_sweep(parent, "FAILED", SweepResult("s", tmp_path, "en", *told, failed=[("0", "gone")]))
+        said = tracker.close_sweep(
+            parent, "FAILED", SweepResult("s", tmp_path, "en", *told, failed=[("0", "gone")])
+        )
         run = only_run(client)
         assert parent in str(said) and run.info.status == "FAILED"
         assert run.data.params == {"model": "a,b"}
         assert run.data.metrics == {"sweep.jobs": 2, "sweep.failed": 1, "best.ab.share": 0.9}
         assert {f.path for f in client.list_artifacts(parent)} == {"report.md", "jobs.json"}
 
-    def test_an_interrupted_sweep_goes_on_with_its_parent(self, client: Any, tmp_path: Path) -> None:
+    def test_an_interrupted_sweep_goes_on_with_its_parent(
+        self, client: Any, tmp_path: Path
+    ) -> None:
         tracker = MlflowTracker()
         parent = tracker.open_sweep("s", tmp_path, {})
         tracker.close_sweep(parent, "KILLED")
@@ -311,7 +418,9 @@ class TestSweep:
 
 
 class TestErrors:
-    def test_an_address_that_cannot_work_is_refused_before_all_else(self, monkeypatch: Patch) -> None:
+    def test_an_address_that_cannot_work_is_refused_before_all_else(
+        self, monkeypatch: Patch
+    ) -> None:
         for uri in ("./mlruns", "file:///tmp/mlruns", "htp://host"):
             with pytest.raises(ConfigError, match=r"`tracking\.uri` is"):
                 MlflowTracker(uri=uri)
@@ -332,7 +441,9 @@ class TestErrors:
         assert "not a database" in str(error.value)
         assert f"run.resume={run.folder}" in str(error.value)
 
-    def test_an_unreachable_server_is_given_up_without_its_password(self, finished: Make, monkeypatch: Patch) -> None:
+    def test_an_unreachable_server_is_given_up_without_its_password(
+        self, finished: Make, monkeypatch: Patch
+    ) -> None:
         monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
         monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:sesame@127.0.0.1:9/")
         with pytest.raises(ConfigError) as error:
@@ -349,13 +460,17 @@ class TestErrors:
 
 def test_no_tracker_does_nothing(finished: Make, tmp_path: Path) -> None:
     tracker = NoTracker()
-    assert tracker.log(finished()) is tracker.open_sweep("s", tmp_path, {}) is tracker.close_sweep(None, "F") is None
+    assert (
+        tracker.log(finished())
+        is tracker.open_sweep("s", tmp_path, {})
+        is tracker.close_sweep(None, "F")
+        is None
+    )
     assert not Path("mlruns").exists()
 
 
 def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
-    program = textwrap.dedent(
-        """
+    program = textwrap.dedent("""
         import os, sys
         from pathlib import Path
         from undogmatic.tracking import MlflowTracker
@@ -371,10 +486,13 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
                 os._exit(0)
             children.append(child)
         sys.exit(any(os.waitpid(child, 0)[1] for child in children))
-        """
-    )
+        """)
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, check=False
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert len({file.read_text() for file in tmp_path.glob("*.id")}) == 4
@@ -382,7 +500,10 @@ def test_four_processes_may_meet_at_a_fresh_store(tmp_path: Path) -> None:
 
 def test_importing_the_package_does_not_import_mlflow() -> None:
     program = "import sys, undogmatic.tracking; sys.exit('mlflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], env=environment(), check=False).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", program], env=environment(), check=False).returncode
+        == 0
+    )
 
 
 class TestComparing:
@@ -390,22 +511,35 @@ class TestComparing:
         self, finished: Make, tmp_path: Path, monkeypatch: Patch
     ) -> None:
         result = AnalysisResult("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
-        run = finished(results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8})
+        run = finished(
+            results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8}
+        )
         assert list(telling(run)) == ["ab.share", "judged"]
         assert tags(run)["undogmatic.headline"] == "ab.share"
-        typed = ["model=gpt", "prompt.demo_order=0,1", "model.api_base=http://a:9/v1", "dataset.path='a b.csv'"]
+        typed = [
+            "model=gpt",
+            "prompt.demo_order=0,1",
+            "model.api_base=http://a:9/v1",
+            "dataset.path='a b.csv'",
+        ]
         sweep = {"overrides": typed, "started": 1.0, "mlflow_run": None}
         (tmp_path / "s").mkdir()
         (tmp_path / "s" / "sweep.json").write_text(json.dumps(sweep))
         (run.folder / ".hydra").mkdir(exist_ok=True)
-        of_job = ["model=gpt", "+prompt.demo_order=1", r"model.api_base=http\://a\:9/v1", r"dataset.path=a\ b.csv"]
+        of_job = [
+            "model=gpt",
+            "+prompt.demo_order=1",
+            r"model.api_base=http\://a\:9/v1",
+            r"dataset.path=a\ b.csv",
+        ]
         (run.folder / ".hydra" / "overrides.yaml").write_text(json.dumps(of_job))
         assert run_name(run) == run.name
         monkeypatch.setenv(SWEEP_FOLDER, str(tmp_path / "s"))
         assert run_name(run) == "demo_order=1"
 
     @pytest.mark.parametrize(
-        ("value", "told"), [(0.123456, 0.1235), (12345.0, 12345.0), (-28.15678, -28.16), (0.0000123456, 0.00001235)]
+        ("value", "told"),
+        [(0.123456, 0.1235), (12345.0, 12345.0), (-28.15678, -28.16), (0.0000123456, 0.00001235)],
     )
     def test_metrics_are_rounded_to_digits_that_count(self, value: float, told: float) -> None:
         assert rounded(value) == pytest.approx(told, rel=1e-12)

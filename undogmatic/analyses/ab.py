@@ -1,4 +1,5 @@
-"""The paired experiment: do texts that differ only in how they argue get different scores, and is it nothing else?"""
+"""The paired experiment: do texts that differ only in how they argue get different scores, and is
+it nothing else?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,24 +25,29 @@ from undogmatic.stats.confound import AtEqual
 
 @dataclass(frozen=True)
 class AbAnalysis(Limited):
-    """Treatment against baseline, pair by pair, against a margin; the hybrid; rivals; failures. docs/verdicts.md has
-    the rules.
+    """Treatment against baseline, pair by pair, against a margin; the hybrid; rivals; failures.
+    docs/verdicts.md has the rules.
 
-    The first repeat is used. A pair with a failed side is left out and counted, and what it could change is computed.
+    The first repeat is used. A pair with a failed side is left out and counted, and what it could
+    change is computed.
 
     Args:
-        treatment: Condition expected to have more of the fault that the rubric measures, or several by preference.
-        baseline: Condition expected to have less of it, or several: the first combination that stands together in a
-            pair counts (`pairs.contrast`). Of two lists of one length, names in the same place belong together, and
-            others are never mixed.
-        hybrid: A third condition that the treatment must differ from, too, or several by preference, or None; pairs
-            may lack it.
+        treatment: Condition expected to have more of the fault that the rubric measures, or several
+            by preference.
+        baseline: Condition expected to have less of it, or several: the first combination that
+            stands together in a pair counts (`pairs.contrast`). Of two lists of one length, names
+            in the same place belong together, and others are never mixed.
+        hybrid: A third condition that the treatment must differ from, too, or several by
+            preference, or None; pairs may lack it.
         margin: Smallest difference that matters, in score units; None takes the rubric's.
         level: Confidence level of the intervals that describe.
         zero_method: What Wilcoxon's test does with differences of zero.
-        alpha: Significance level; the mean difference is held against the margin by its interval of level 1 - alpha.
-        power: Wanted probability of finding a difference, for the minimum detectable effect and the pairs needed.
-        breakdowns: Metadata keys of the treatment's texts to describe the mean difference by, where they have them.
+        alpha: Significance level; the mean difference is held against the margin by its interval of
+            level 1 - alpha.
+        power: Wanted probability of finding a difference, for the minimum detectable effect and the
+            pairs needed.
+        breakdowns: Metadata keys of the treatment's texts to describe the mean difference by, where
+            they have them.
     """
 
     name: ClassVar[str] = "ab"
@@ -58,13 +64,16 @@ class AbAnalysis(Limited):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.power <= self.alpha:
-            raise ConfigError(f"`analysis.power` is {self.power}; it must be above `analysis.alpha` ({self.alpha}).")
+            raise ConfigError(
+                f"`analysis.power` is {self.power}; it must be above `analysis.alpha`"
+                f" ({self.alpha})."
+            )
         names = [*listed(self.treatment), *listed(self.baseline), *listed(self.hybrid)]
         if not listed(self.treatment) or not listed(self.baseline) or len(set(names)) < len(names):
             raise ConfigError(
-                f"`analysis.treatment` is {self.treatment!r}, `analysis.baseline` {self.baseline!r} and "
-                f"`analysis.hybrid` {self.hybrid!r}; they must be three conditions (or analysis.hybrid=null), and none "
-                "may be named twice."
+                f"`analysis.treatment` is {self.treatment!r}, `analysis.baseline` {self.baseline!r}"
+                f" and `analysis.hybrid` {self.hybrid!r}; they must be three conditions (or"
+                " analysis.hybrid=null), and none may be named twice."
             )
 
     def check(self, judged: LongTable) -> None:
@@ -84,15 +93,21 @@ class AbAnalysis(Limited):
         tell.number(len(first), "pairs")
         tell.number(left_out, "pairs_left_out")
         failed = count(tell, judged.first(*conditions), conditions)
-        scores = {c: numbers(side.dropna(subset="score"), "score") for c, side in pairs.sides.items()}
+        scores = {
+            c: numbers(side.dropna(subset="score"), "score") for c, side in pairs.sides.items()
+        }
         rows = []
         for condition, values in scores.items():
             if values.size:
                 summary = paired.summary(values)
-                rows.append({"condition": condition, **summary._asdict(), "failed": pairs.failed(condition)})
+                rows.append(
+                    {"condition": condition, **summary._asdict(), "failed": pairs.failed(condition)}
+                )
                 tell.number(summary.mean, "mean", condition)
                 tell.number(summary.median, "median", condition)
-        tell.tables["groups"] = pd.DataFrame(rows, columns=["condition", *paired.Summary._fields, "failed"])
+        tell.tables["groups"] = pd.DataFrame(
+            rows, columns=["condition", *paired.Summary._fields, "failed"]
+        )
         e = PairEvidence(pairs, self._settings(judged), rng)
         sides = {"treatment": treatment, "baseline": baseline}
         tell.number(e.margin.value, "margin")
@@ -115,12 +130,18 @@ class AbAnalysis(Limited):
             for key in self.breakdowns:  # description only, the groups are small
                 by = first.get(f"metadata.{key}")
                 if by is not None and by.notna().any():
-                    grouped = d.groupby(by.to_numpy(dtype=object)).agg(n="size", mean_difference="mean")
+                    grouped = d.groupby(by.to_numpy(dtype=object)).agg(
+                        n="size", mean_difference="mean"
+                    )
                     tell.tables[f"by_{key}"] = grouped.rename_axis(key).reset_index()
-            scored = {c: side["score"].reindex(first.index).to_numpy() for c, side in pairs.sides.items()}
+            scored = {
+                c: side["score"].reindex(first.index).to_numpy() for c, side in pairs.sides.items()
+            }
             table = pd.DataFrame({"pair_id": first.index, "group": units(first)} | scored)
             table["difference"] = table[treatment] - table[baseline]
-            tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(drop=True)
+            tell.tables["pairs"] = table.sort_values("difference", kind="stable").reset_index(
+                drop=True
+            )
         _draw(tell, judged, pairs, treatment, baseline)
         return [tell.result(*ruling.decided, headline="ab.share_expected" if len(first) else None)]
 
@@ -128,21 +149,28 @@ class AbAnalysis(Limited):
         """The pairs of the contrast that counts, with a hybrid that stands with it in a pair."""
         frame = judged.frame
         two = contrast(self.treatment, self.baseline, frame)
-        together = frame["pair_id"].isin(frame.loc[frame["condition"].isin(two), "pair_id"].dropna())
+        together = frame["pair_id"].isin(
+            frame.loc[frame["condition"].isin(two), "pair_id"].dropna()
+        )
         present = set(frame.loc[together, "condition"])
         return match(judged, two, [name for name in listed(self.hybrid) if name in present][:1])
 
     def ruling(self, judged: LongTable, pairs: Pairs, rng: np.random.Generator) -> Ruling:
-        """The verdict alone, by the same rules, without what only a report needs; scores are those of `pairs`."""
-        return _ruled(judged, PairEvidence(pairs, self._settings(judged), rng, for_report=False), rng)
+        """The verdict alone, by the same rules, without what only a report needs; scores are those
+        of `pairs`."""
+        return _ruled(
+            judged, PairEvidence(pairs, self._settings(judged), rng, for_report=False), rng
+        )
 
     def _settings(self, judged: LongTable) -> PairSettings:
         margin, seen = margin_of(judged.rubric, self.margin), rivals.Seen(judged.rubric.field_words)
-        return PairSettings(judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen)
+        return PairSettings(
+            judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen
+        )
 
     def _describe(self, tell: Telling, e: "PairEvidence", main: "PairComparison") -> None:
-        """Tell all that was examined, in the order in which the rules look at it, and the smallest true difference that
-        so many groups of this spread would show to be beyond the margin."""
+        """Tell all that was examined, in the order in which the rules look at it, and the smallest
+        true difference that so many groups of this spread would show to be beyond the margin."""
         settings, margin = e.settings, e.margin.value
         _say_main(tell, main, settings)
         if e.rival is not None:
@@ -155,43 +183,65 @@ class AbAnalysis(Limited):
         if e.matched is not None:
             rivals.say_matched(tell, e.matched, settings)
         tell.number(main.auc, "auc")
-        tell.say("auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b)
+        tell.say(
+            "auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b
+        )
         if main.claim is not None:
             d, bounds = main.differences, settings.bounds
-            usual = paired.hodges_lehmann_interval(d, settings.level, groups=main.groups, bounds=bounds)
+            usual = paired.hodges_lehmann_interval(
+                d, settings.level, groups=main.groups, bounds=bounds
+            )
             tell.number(usual, "hodges_lehmann")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
         if d.size >= e.fewest and (spread := float(np.std(d, ddof=1))) > 0:
             excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
             tell.number(margin + excess, "minimum_detectable")
-            tell.say("power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power)
-        tell.tables["comparisons"] = pd.DataFrame([one.row() for one in (main, e.over, e.under) if one is not None])
+            tell.say(
+                "power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power
+            )
+        tell.tables["comparisons"] = pd.DataFrame(
+            [one.row() for one in (main, e.over, e.under) if one is not None]
+        )
 
 
 class PairComparison:
     """Condition `a` minus condition `b` over the pairs that have both.
 
-    `differences` has shape (n_pairs,), `groups` the group of each. `claim` holds the mean difference *in the expected
-    direction* (sign times a minus b) against the margin, `balance` the share of pairs in that direction minus the share
-    of pairs in the other one (`against`) against 0; None for fewer than two groups. `test` is over the means of groups,
-    `rank_biserial` None where no pair differs; `auc` is how often a text of `a` lies on the expected side of a text of
+    `differences` has shape (n_pairs,), `groups` the group of each. `claim` holds the mean
+    difference *in the expected direction* (sign times a minus b) against the margin, `balance` the
+    share of pairs in that direction minus the share of pairs in the other one (`against`) against
+    0; None for fewer than two groups. `test` is over the means of groups, `rank_biserial` None
+    where no pair differs; `auc` is how often a text of `a` lies on the expected side of a text of
     `b`, pairing ignored.
     """
 
     claim: claims.Claim | None = None
     balance: claims.Claim | None = None
 
-    def __init__(self, a: str, b: str, sides: tuple[pd.DataFrame, pd.DataFrame], settings: PairSettings) -> None:
+    def __init__(
+        self, a: str, b: str, sides: tuple[pd.DataFrame, pd.DataFrame], settings: PairSettings
+    ) -> None:
         self.a, self.b, self.settings, self.groups = a, b, settings, units(sides[0])
         first, second = (numbers(side, "score") for side in sides)
-        self.differences, groups, level, alpha = first - second, self.groups, settings.level, settings.alpha
+        self.differences, groups, level, alpha = (
+            first - second,
+            self.groups,
+            settings.level,
+            settings.alpha,
+        )
         self.n_groups, expected = len(set(groups)), settings.sign * self.differences
         if self.n_groups > 1:
             margin, bounds = settings.margin.value, settings.bounds
-            self.claim = claims.claim(expected, margin, alpha=alpha, power=settings.power, groups=groups, bounds=bounds)
-            self.balance = claims.claim(np.sign(expected), 0.0, alpha=alpha, groups=groups, bounds=(-1.0, 1.0))
-        self.rank_biserial = paired.rank_biserial(self.differences) if np.any(self.differences != 0) else None
+            self.claim = claims.claim(
+                expected, margin, alpha=alpha, power=settings.power, groups=groups, bounds=bounds
+            )
+            self.balance = claims.claim(
+                np.sign(expected), 0.0, alpha=alpha, groups=groups, bounds=(-1.0, 1.0)
+            )
+        self.rank_biserial = (
+            paired.rank_biserial(self.differences) if np.any(self.differences != 0) else None
+        )
         self.share = paired.share_in_direction(expected, level, groups=groups)
         self.test = paired.wilcoxon(of_groups(self.differences, groups), settings.zero_method)
         self.untied = int(self.share.n_ties == 0)
@@ -201,8 +251,17 @@ class PairComparison:
 
     def row(self) -> dict[str, object]:
         """The row of the table `comparisons`."""
-        low, high = (None, None) if self.claim is None else self.settings.turned(self.claim.estimate).interval
-        row: dict[str, object] = {"a": self.a, "b": self.b, "n": self.differences.size, "n_groups": self.n_groups}
+        low, high = (
+            (None, None)
+            if self.claim is None
+            else self.settings.turned(self.claim.estimate).interval
+        )
+        row: dict[str, object] = {
+            "a": self.a,
+            "b": self.b,
+            "n": self.differences.size,
+            "n_groups": self.n_groups,
+        }
         row |= {"n_zero": self.share.n_ties, "mean_difference": float(self.differences.mean())}
         row |= {"low": low, "high": high, "median_difference": float(np.median(self.differences))}
         row |= {"rank_biserial": self.rank_biserial, "share_expected": self.share.estimate.value}
@@ -222,20 +281,22 @@ def of_groups(values: NDArray[np.float64], groups: list[str]) -> NDArray[np.floa
 
 
 class PairEvidence:
-    """What the verdict looks at and what its sentence names: differences in the expected direction over complete pairs.
+    """What the verdict looks at and what its sentence names: differences in the expected direction
+    over complete pairs.
 
-    `judged` counts the judged texts of treatment and baseline, `failed` the failed judgments of all; `fewest` is the
-    smallest number of groups with which a result can be significant. `main` is None where no pair has both conditions,
-    `hybrid` where the dataset has none, `over` (treatment against hybrid) and `under` (hybrid against baseline) where
-    no pair has both. Lengths and rivals are None, not looked at, for fewer than two groups, where the difference is not
-    beyond the margin, or without need; `over_rival` is that of treatment and hybrid. `otherwise` is the verdict that
-    failed judgments could turn (`withheld`).
+    `judged` counts the judged texts of treatment and baseline, `failed` the failed judgments of
+    all; `fewest` is the smallest number of groups with which a result can be significant. `main` is
+    None where no pair has both conditions, `hybrid` where the dataset has none, `over` (treatment
+    against hybrid) and `under` (hybrid against baseline) where no pair has both. Lengths and rivals
+    are None, not looked at, for fewer than two groups, where the difference is not beyond the
+    margin, or without need; `over_rival` is that of treatment and hybrid. `otherwise` is the
+    verdict that failed judgments could turn (`withheld`).
 
     Args:
         pairs, settings: What is compared (treatment, baseline, perhaps a hybrid), and how.
         rng: For rivals and lengths.
-        for_report: Look at rivals and lengths whatever the difference is; else only where the rules ask for them, which
-            is where it is beyond the margin.
+        for_report: Look at rivals and lengths whatever the difference is; else only where the rules
+            ask for them, which is where it is beyond the margin.
     """
 
     otherwise: str | None = None
@@ -246,14 +307,23 @@ class PairEvidence:
     matched: rivals.Matched | None = None
     length: rivals.Control | None = None
 
-    def __init__(self, pairs: Pairs, settings: PairSettings, rng: Rng, *, for_report: bool = True) -> None:
+    def __init__(
+        self, pairs: Pairs, settings: PairSettings, rng: Rng, *, for_report: bool = True
+    ) -> None:
         treatment, baseline, *others = conditions = list(pairs.sides)
-        both, self.main = pairs.between(treatment, baseline), compare(pairs, treatment, baseline, settings)
+        both, self.main = (
+            pairs.between(treatment, baseline),
+            compare(pairs, treatment, baseline, settings),
+        )
         self.pairs, self.settings, self.margin = pairs, settings, settings.margin
         self.treatment, self.baseline, self.hybrid = treatment, baseline, next(iter(others), None)
-        self.judged = {condition: len(pairs.complete(condition)) for condition in (treatment, baseline)}
+        self.judged = {
+            condition: len(pairs.complete(condition)) for condition in (treatment, baseline)
+        }
         self.n_pairs, self.failed = len(both[0]), pairs.failed(*conditions)
-        self.n_groups, self.difference = (0, None) if self.main is None else (self.main.n_groups, self.main.claim)
+        self.n_groups, self.difference = (
+            (0, None) if self.main is None else (self.main.n_groups, self.main.claim)
+        )
         self.turned = None if self.difference is None else -self.difference.estimate
         self.fewest = claims.fewest_pairs(settings.alpha)
         self.lengths: dict[str, AtEqual | None] = {}
@@ -261,7 +331,9 @@ class PairEvidence:
         self.source, self.counts = f"margin_{settings.margin.source}", len(settings.seen.columns)
         self.level, self.inner_level = 1 - settings.alpha, 1 - 2 * settings.alpha
         if self.difference is not None and (for_report or self.difference.outcome == "beyond"):
-            self.lengths = {unit: rivals.at_equal_length(*both, unit, settings, rng) for unit in rivals.UNITS}
+            self.lengths = {
+                unit: rivals.at_equal_length(*both, unit, settings, rng) for unit in rivals.UNITS
+            }
             self.matched = rivals.check_matched(*both, settings)
             same = bool((both[0]["characters"] == both[1]["characters"]).all())
             self.length = rivals.control(self.lengths["characters"], self.matched, settings, same)
@@ -272,62 +344,89 @@ class PairEvidence:
         self.over = compare(pairs, treatment, self.hybrid, settings)
         self.hybrid_groups = 0 if self.over is None else self.over.n_groups
         self.under = compare(pairs, self.hybrid, baseline, settings)
-        beyond = self.over is not None and self.over.claim is not None and self.over.claim.outcome == "beyond"
+        beyond = (
+            self.over is not None
+            and self.over.claim is not None
+            and self.over.claim.outcome == "beyond"
+        )
         if beyond and self.rival is not None:
-            self.over_rival = rivals.paired_rival(*pairs.between(treatment, self.hybrid), settings, rng)
+            self.over_rival = rivals.paired_rival(
+                *pairs.between(treatment, self.hybrid), settings, rng
+            )
 
     @property
     def seen(self) -> str:
         """On which side of the margin the difference was seen."""
         assert self.difference is not None, "there is a difference"
         value = self.difference.estimate.value
-        return f"seen_{'within' if abs(value) <= self.margin.value else 'beyond' if value > 0 else 'reversed'}"
+        if abs(value) <= self.margin.value:
+            return "seen_within"
+        return "seen_beyond" if value > 0 else "seen_reversed"
 
     @property
     def short(self) -> bool:
         """Whether the difference is shown not to reach the margin, by a one-sided test."""
         claim = self.difference
-        return claim is not None and claim.outcome != "beyond" and claim.inner[1] < self.margin.value
+        return (
+            claim is not None and claim.outcome != "beyond" and claim.inner[1] < self.margin.value
+        )
 
     @property
     def inconsistent(self) -> bool:
         """Whether test, share and balance do not all go with the mean difference."""
         assert self.main is not None and self.main.balance is not None, "there is a difference"
         share, balance = self.main.share.estimate, self.main.balance.estimate
-        return not (self.main.test.p_value < self.settings.alpha and balance.low > 0 and share.value > 0.5)
+        return not (
+            self.main.test.p_value < self.settings.alpha and balance.low > 0 and share.value > 0.5
+        )
 
     @property
     def by_hybrid(self) -> str | None:
-        """Does the treatment score beyond the margin above a text that explains *and* cites, and not by its surface?
-        None, or what is the matter.
+        """Does the treatment score beyond the margin above a text that explains *and* cites, and
+        not by its surface? None, or what is the matter.
 
-        A judge that reads citations and counts words would else pass: the one sets the treatment off from the baseline,
-        the other from the hybrid.
+        A judge that reads citations and counts words would else pass: the one sets the treatment
+        off from the baseline, the other from the hybrid.
         """
         over, under, rival = self.over, self.under, self.over_rival
         if self.hybrid is None:
             return None
-        if over is None or over.claim is None or under is None or under.claim is None or over.n_groups < self.fewest:
+        if (
+            over is None
+            or over.claim is None
+            or under is None
+            or under.claim is None
+            or over.n_groups < self.fewest
+        ):
             return "hybrid_few"
         if over.claim.outcome == "beyond":
-            return None if rival is not None and rival.outcome == "beyond_surface" else "hybrid_surface"
-        if over.claim.outcome == "against" or (self.margin.equivalence and over.claim.inner[1] < self.margin.value):
+            return (
+                None
+                if rival is not None and rival.outcome == "beyond_surface"
+                else "hybrid_surface"
+            )
+        if over.claim.outcome == "against" or (
+            self.margin.equivalence and over.claim.inner[1] < self.margin.value
+        ):
             return "reads_citation"
         return "citation_first" if under.claim.outcome == "beyond" else "hybrid_open"
 
 
 def withheld(ruling: Ruling, at_worst: Ruling) -> Ruling:
-    """The verdict, which stands if it stands, too, with all failed judgments set to the end of the scale that speaks
-    against it (`at_worst`); else they could turn it, and it is none."""
+    """The verdict, which stands if it stands, too, with all failed judgments set to the end of the
+    scale that speaks against it (`at_worst`); else they could turn it, and it is none."""
     if ruling.standing in ("undecided", at_worst.standing):
         return ruling
     return ruling.again(otherwise=f"alone_{ruling.key}")
 
 
 def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
-    """The pairs with every failed judgment at the end of the scale that speaks most against the claim that the
-    treatment scores on the expected side of all others, and most for it."""
-    treatment, ends = next(iter(pairs.sides)), (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign]
+    """The pairs with every failed judgment at the end of the scale that speaks most against the
+    claim that the treatment scores on the expected side of all others, and most for it."""
+    treatment, ends = (
+        next(iter(pairs.sides)),
+        (judged.rubric.minimum, judged.rubric.maximum)[:: judged.sign],
+    )
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
@@ -343,7 +442,9 @@ def _draw(tell: Telling, judged: LongTable, pairs: Pairs, treatment: str, baseli
     if len(first) < FEWEST_DRAWN:
         tell.findings.append(too_few("slope", len(first)))
         return
-    lines = list(zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True))
+    lines = list(
+        zip(numbers(second, "score").tolist(), numbers(first, "score").tolist(), strict=True)
+    )
     ends = {"left": baseline, "right": treatment, "y_label": "score", "limits": judged.scale}
     tell.draw("slope", "slope", pairs=lines, ids=list(first.index), **ends)
 
@@ -358,12 +459,14 @@ def _ruled(judged: LongTable, e: PairEvidence, rng: Rng) -> Ruling:
 
 
 def _say_failures(tell: Telling, judged: LongTable, e: PairEvidence, rng: Rng) -> None:
-    """Tell what failed judgments of the two sides could do: bounds, whether they depend on the condition, the estimate
-    over all pairs."""
+    """Tell what failed judgments of the two sides could do: bounds, whether they depend on the
+    condition, the estimate over all pairs."""
     settings, first = e.settings, e.pairs.sides[e.treatment]
     second = e.pairs.sides[e.baseline].loc[first.index]
     a, b, groups = numbers(first, "score"), numbers(second, "score"), units(first)
-    ends = [compare(filled, e.treatment, e.baseline, settings) for filled in _filled(judged, e.pairs)]
+    ends = [
+        compare(filled, e.treatment, e.baseline, settings) for filled in _filled(judged, e.pairs)
+    ]
     worst, best = (None if one is None or one.claim is None else one.claim.estimate for one in ends)
     if worst is not None and best is not None:
         mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
@@ -383,7 +486,11 @@ def _say_failures(tell: Telling, judged: LongTable, e: PairEvidence, rng: Rng) -
     robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
     tell.number(robust, "robust_difference")
     if robust is None:
-        few = {"failed": paired.FEWEST_FAILED, "judged": paired.FEWEST_JUDGED, "groups": paired.FEWEST_UNITS}
+        few = {
+            "failed": paired.FEWEST_FAILED,
+            "judged": paired.FEWEST_JUDGED,
+            "groups": paired.FEWEST_UNITS,
+        }
         tell.say("no_robust", few)
     else:
         tell.say("robust", robust.values("estimate"), level=robust.level)
@@ -404,7 +511,13 @@ def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> No
     tell.say("share", share.values("share"), hits=share.hits, n=share.n, ties=ties, level=level)
     tell.number(test.p_value, "p")
     tell.number(ties, "zero_differences")
-    tell.say(f"test_{test.method}", statistic=test.statistic, p=test.p_value, n=share.n, groups=test.n_pairs)
+    tell.say(
+        f"test_{test.method}",
+        statistic=test.statistic,
+        p=test.p_value,
+        n=share.n,
+        groups=test.n_pairs,
+    )
     tell.say(f"zeros_{test.zero_method}", zeros=test.n_zero, n=test.n_pairs)
     if main.rank_biserial is not None:
         tell.number(main.rank_biserial, "rank_biserial")
@@ -412,14 +525,17 @@ def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> No
 
 
 def _say_hybrid(tell: Telling, e: PairEvidence) -> None:
-    """Tell treatment minus hybrid and hybrid minus baseline, and what of the former remains between texts of equal
-    surface, where that was looked at."""
+    """Tell treatment minus hybrid and hybrid minus baseline, and what of the former remains between
+    texts of equal surface, where that was looked at."""
     over, under, rival = e.over, e.under, e.over_rival
     conditions = {"treatment": e.treatment, "hybrid": e.hybrid}
     if over is None or under is None or over.claim is None or under.claim is None:
         tell.say("no_hybrid", hybrid=e.hybrid)
     else:
-        first, second = e.settings.turned(over.claim.estimate), e.settings.turned(under.claim.estimate)
+        first, second = (
+            e.settings.turned(over.claim.estimate),
+            e.settings.turned(under.claim.estimate),
+        )
         tell.number(first, "treatment_vs_hybrid")
         tell.number(second, "hybrid_vs_baseline")
         values = first.values("over", "over_") | second.values("under", "under_") | conditions
@@ -427,4 +543,10 @@ def _say_hybrid(tell: Telling, e: PairEvidence) -> None:
         tell.say("hybrid", values, groups, baseline=e.baseline, level=e.level)
     if rival is not None and rival.at_equal is not None and rival.share is not None:
         rest = rival.at_equal.difference.estimate
-        tell.say("hybrid_equal", rest.values("difference"), conditions, share=rival.share.value, level=rest.level)
+        tell.say(
+            "hybrid_equal",
+            rest.values("difference"),
+            conditions,
+            share=rival.share.value,
+            level=rest.level,
+        )

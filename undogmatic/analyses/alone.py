@@ -1,7 +1,8 @@
-"""Tells what may be promised of one verdict: how far a new label may lie from it, and which the judge decides alone.
+"""Tells what may be promised of one verdict: how far a new label may lie from it, and which the
+judge decides alone.
 
-Both promises hold for items that come as the labelled ones came. Where labels were not of all items or drawn at random,
-that is said.
+Both promises hold for items that come as the labelled ones came. Where labels were not of all items
+or drawn at random, that is said.
 """
 
 from __future__ import annotations
@@ -33,13 +34,22 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 
 
 def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
-    """How far the label that a person gives a new item may lie from the verdict, with the stated chance."""
+    """How far the label that a person gives a new item may lie from the verdict, with the stated
+    chance."""
     level = 1 - options.alpha
-    # One label per group, drawn: labels of one group, or of one item, are not exchangeable with those of others.
+    # One label per group, drawn: labels of one group, or of one item, are not exchangeable with
+    # those of others.
     rows = own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
     needed, single = conformal.items_needed(level), int(len(rows) == own.pairs()["item"].nunique())
     if len(rows) < needed:
-        told.lacks("item_interval", "alone.reach_too_few", n=len(rows), needed=needed, level=level, single=single)
+        told.lacks(
+            "item_interval",
+            "alone.reach_too_few",
+            n=len(rows),
+            needed=needed,
+            level=level,
+            single=single,
+        )
         return
     labels, verdicts = (rows[name].to_numpy(np.float64) for name in ("label", "verdict"))
     every = own.first()["verdict"].dropna().to_numpy(np.float64)
@@ -47,23 +57,30 @@ def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     scale = min(scale[0], labels.min()), max(scale[1], labels.max())
     fitted = conformal.fit(verdicts, labels, rows["item"].tolist(), level, scale=scale)
     ends = conformal.intervals(fitted, every)
-    values: dict[str, Any] = {"reach": next(iter(fitted.reach.values())), "width": float((ends.high - ends.low).mean())}
+    values: dict[str, Any] = {
+        "reach": next(iter(fitted.reach.values())),
+        "width": float((ends.high - ends.low).mean()),
+    }
     values |= {"useless": int(values["width"] > WIDE * (scale[1] - scale[0]))}
     values |= {"span": scale[1] - scale[0], "n": len(rows), "level": level, "single": single}
-    values["guessed"] = int(any(read.key in ("table.numeric", "table.numeric_guess") for read in own.table.read))
+    values["guessed"] = int(
+        any(read.key in ("table.numeric", "table.numeric_guess") for read in own.table.read)
+    )
     key = "alone.reach" if _representative(own) else "alone.reach_like_labelled"
     told.note(key, Weight.QUALIFIES, **values)
 
 
 def _representative(own: JudgeTable) -> bool:
-    """Whether the labelled items stand for all: all of them are labelled, or they were drawn at random."""
+    """Whether the labelled items stand for all: all of them are labelled, or they were drawn at
+    random."""
     if own.table.selection in ("all", "random"):
         return True
     return bool(own.verdicts["item"].isin(own.labels.dropna(subset=["label"])["item"]).all())
 
 
 class _Doubt(NamedTuple):
-    """How unsure the judge is of each item's verdict, larger is less sure; `source` says by what."""
+    """How unsure the judge is of each item's verdict, larger is less sure; `source` says by
+    what."""
 
     source: str
     of: pd.Series
@@ -81,26 +98,56 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     known = ~np.isnan(agreed) & ~np.isnan(unsure)
     codes = rows["code"].to_numpy()
     n = np.unique(codes[known]).size
-    asked: dict[str, Any] = {"rate": rate, "confidence": confidence, "single": int(n == known.sum())}
+    asked: dict[str, Any] = {
+        "rate": rate,
+        "confidence": confidence,
+        "single": int(n == known.sum()),
+    }
     if n < needed:
         told.lacks(CHECK, "alone.too_few", n=n, needed=needed, **asked)
         return
-    found = conformal.find_threshold(unsure[known], agreed[known], rate, confidence, groups=codes[known])
+    found = conformal.find_threshold(
+        unsure[known], agreed[known], rate, confidence, groups=codes[known]
+    )
     if not found.steps:  # groups on which it is wrong are so large that more of them must agree
-        told.lacks(CHECK, "alone.too_few", n=n, needed=conformal.units_needed(found.of_units, confidence), **asked)
+        told.lacks(
+            CHECK,
+            "alone.too_few",
+            n=n,
+            needed=conformal.units_needed(found.of_units, confidence),
+            **asked,
+        )
         return
-    decided = np.zeros(len(rows), dtype=bool) if found.threshold is None else unsure <= found.threshold
-    share = _with_lost(own, proportion(decided.astype(float), options.level, groups=codes), len(rows))
+    decided = (
+        np.zeros(len(rows), dtype=bool) if found.threshold is None else unsure <= found.threshold
+    )
+    share = _with_lost(
+        own, proportion(decided.astype(float), options.level, groups=codes), len(rows)
+    )
     told.figure("alone.share", share)
     steps = pd.DataFrame(found.steps)
-    told.tables["alone.steps"] = steps.assign(threshold=doubt_shown(doubt.source, steps["threshold"]))
+    told.tables["alone.steps"] = steps.assign(
+        threshold=doubt_shown(doubt.source, steps["threshold"])
+    )
     if own.table.kind in ("numeric", "ordered"):
         told.note("alone.tolerance", Weight.DETAIL, tolerance=tolerance)
     if found.threshold is None:
         strictest = found.steps[0]
         wrong = strictest.n - strictest.n_right
-        against = known & (unsure <= strictest.threshold) & (agreed == 0) & ~rows["item"].isin(split).to_numpy()
-        more = _more(wrong, strictest.n, int(np.unique(codes[against]).size), found.of_units, options, asked["single"])
+        against = (
+            known
+            & (unsure <= strictest.threshold)
+            & (agreed == 0)
+            & ~rows["item"].isin(split).to_numpy()
+        )
+        more = _more(
+            wrong,
+            strictest.n,
+            int(np.unique(codes[against]).size),
+            found.of_units,
+            options,
+            asked["single"],
+        )
         values: dict[str, Any] = {
             "tried": strictest.n,
             "wrong": wrong,
@@ -118,7 +165,11 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     n_decided = int((known & decided).sum())
     told.figure(
         "alone.agreement",
-        _with_lost(own, Estimate(last.n_right / last.n, last.least, 1.0, confidence, last.n, n_decided), n_decided),
+        _with_lost(
+            own,
+            Estimate(last.n_right / last.n, last.least, 1.0, confidence, last.n, n_decided),
+            n_decided,
+        ),
     )
     values = asked | {
         "n": n,
@@ -134,27 +185,38 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     else:
         values |= {"share": share.value, "interval": share.interval, **rest}
         limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
-        where = Finding(f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit})
+        where = Finding(
+            f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit}
+        )
         told.note("alone.share", Weight.QUALIFIES, limit=where, **values)
     if not _representative(own):
         told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
 def _with_lost(own: JudgeTable, share: Estimate, known: int) -> Estimate:
-    """A share of so many items, bounded by rows that could not be read: nobody knows whether the judge would decide
-    them, and whether rightly."""
+    """A share of so many items, bounded by rows that could not be read: nobody knows whether the
+    judge would decide them, and whether rightly."""
     return lost.mixed(share, known, own.table.unaccounted)
 
 
-def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckOptions, single: int) -> Finding:
-    """The sentence that says how many labels the promise would take, or that more of them would not change it. Where
-    people are split, so that nothing can agree with them, only the groups `against` what people say show that.
-    `of_units` is the rate at which groups must agree so that their items do."""
+def _more(
+    wrong: int, tried: int, against: int, of_units: float, options: CheckOptions, single: int
+) -> Finding:
+    """The sentence that says how many labels the promise would take, or that more of them would not
+    change it. Where people are split, so that nothing can agree with them, only the groups
+    `against` what people say show that. `of_units` is the rate at which groups must agree so that
+    their items do."""
     split = wrong - against
     values: dict[str, Any] = {"default": "alpha" not in options.model_fields_set}
     values |= {"split": split, "against": against, "rest": tried - split} if split else {}
-    if proportion((np.arange(tried - split) < against).astype(float), options.level).low > options.alpha:
-        return Finding("alone.more_split_vain" if split else "alone.more_vain", values | {"wrong": options.alpha})
+    if (
+        proportion((np.arange(tried - split) < against).astype(float), options.level).low
+        > options.alpha
+    ):
+        return Finding(
+            "alone.more_split_vain" if split else "alone.more_vain",
+            values | {"wrong": options.alpha},
+        )
     values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta, "single": single}
     values["needed"] = conformal.units_needed(of_units, values["confidence"], against)
     if split and values["needed"] <= tried - split:  # what is missing is a majority, not items
@@ -163,26 +225,32 @@ def _more(wrong: int, tried: int, against: int, of_units: float, options: CheckO
 
 
 def _people(own: JudgeTable, does: str, tolerance: float, options: CheckOptions) -> Finding:
-    """The clause that a verdict agrees, or disagrees, with the mean of people's labels or with most of several."""
+    """The clause that a verdict agrees, or disagrees, with the mean of people's labels or with most
+    of several."""
     whom = "mean" if tolerance else "most" if len(own.table.raters(own.criterion)) > 1 else "one"
     usual = int(own.table.kind == "numeric" and options.margin is None)
-    return Finding(f"alone.people_{does}_{whom}", {"tolerance": tolerance, "usual": usual} if tolerance else {})
+    return Finding(
+        f"alone.people_{does}_{whom}", {"tolerance": tolerance, "usual": usual} if tolerance else {}
+    )
 
 
 def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:
-    """Doubts in the unit of what they were taken from: a confidence or distance is a doubt turned round."""
+    """Doubts in the unit of what they were taken from: a confidence or distance is a doubt turned
+    round."""
     return -doubts if source in ("confidence", "distance") else doubts
 
 
 def _decisions(own: JudgeTable) -> tuple[pd.DataFrame, int]:
-    """One row per item with a verdict: the first, or that of both orders if they agree. Items without one, or whose
-    orders disagree, have NaN and go to people."""
+    """One row per item with a verdict: the first, or that of both orders if they agree. Items
+    without one, or whose orders disagree, have NaN and go to people."""
     rows = own.first()
     both = rows.groupby("item", sort=False)["verdict"].agg(["first", "nunique", "size", "count"])
     agree = (both["nunique"] == 1) & (both["size"] == both["count"])
     verdict = both["first"].where(agree)
     kept = rows.drop_duplicates("item").reset_index(drop=True)
-    return kept.assign(verdict=verdict.reindex(kept["item"]).to_numpy()), int((both["nunique"] > 1).sum())
+    return kept.assign(verdict=verdict.reindex(kept["item"]).to_numpy()), int(
+        (both["nunique"] > 1).sum()
+    )
 
 
 def _tolerance(own: JudgeTable, options: CheckOptions) -> float:
@@ -198,15 +266,21 @@ def _tolerance(own: JudgeTable, options: CheckOptions) -> float:
 
 
 def _right(own: JudgeTable, verdicts: pd.Series, tolerance: float) -> tuple[pd.Series, pd.Index]:
-    """Whether each labelled item's verdict agrees with people: with their mean, or with what most of them say. Where no
-    category has more than half of the labels, nothing agrees; the items of which that holds are returned besides."""
+    """Whether each labelled item's verdict agrees with people: with their mean, or with what most
+    of them say. Where no category has more than half of the labels, nothing agrees; the items of
+    which that holds are returned besides.
+    """
     labels = own.labels.dropna(subset=["label"])
     if own.table.kind in ("numeric", "ordered"):
         people = labels.groupby("item")["label"].mean()
         off = (verdicts.reindex(people.index) - people).abs()
         return (off <= tolerance + 1e-9).astype(float).where(off.notna()), pd.Index([])
     said = labels.groupby(["item", "label"]).size().rename("votes").reset_index()
-    most = said.sort_values("votes", kind="stable").drop_duplicates("item", keep="last").set_index("item")
+    most = (
+        said.sort_values("votes", kind="stable")
+        .drop_duplicates("item", keep="last")
+        .set_index("item")
+    )
     share = most["votes"] / labels.groupby("item").size().reindex(most.index)
     own_verdict = verdicts.reindex(most.index)
     agrees = (own_verdict == most["label"]) & (share > 0.5)
@@ -214,8 +288,8 @@ def _right(own: JudgeTable, verdicts: pd.Series, tolerance: float) -> tuple[pd.S
 
 
 def _doubt(own: JudgeTable, rows: pd.DataFrame, undecided: int) -> _Doubt:
-    """The first that is there: stated confidence, spread of the repeats, both orders, distance from the middle of the
-    scale; NaN without a verdict."""
+    """The first that is there: stated confidence, spread of the repeats, both orders, distance from
+    the middle of the scale; NaN without a verdict."""
     verdict = rows.set_index("item")["verdict"]
     confidence = own.first().groupby("item")["confidence"].min().reindex(verdict.index)
     if confidence[verdict.notna()].notna().mean() > 0.5 and confidence.nunique() > 1:

@@ -1,7 +1,7 @@
 """Defines what an analysis reads and what it yields.
 
-An analysis never calls a model and never draws: it turns a table of judgments into numbers, tables, findings and
-figure data. `report/` gives them words and pictures.
+An analysis never calls a model and never draws: it turns a table of judgments into numbers, tables,
+findings and figure data. `report/` gives them words and pictures.
 """
 
 import copy
@@ -9,7 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_type_hints, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
 import pandas as pd
@@ -19,7 +27,17 @@ from pydantic import Field, ValidationError, create_model
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import explain
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import NO_VERDICT, OVERALL, Cost, Failure, Item, Judgment, Key, Label, Verdict
+from undogmatic.records.records import (
+    NO_VERDICT,
+    OVERALL,
+    Cost,
+    Failure,
+    Item,
+    Judgment,
+    Key,
+    Label,
+    Verdict,
+)
 from undogmatic.records.results import AnalysisResult, Finding, Telling, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import StoredTable, storable, voices
@@ -38,9 +56,10 @@ COLUMNS = (
 )
 
 MOST_GROUPS = 50
-"""Most groups that an analysis holds against one another, in rows and metrics of their own: two thousand conditions are
-rather a column of ids in the wrong place, and two million comparisons find something whatever the judge is worth.
-Letters for tests of every two end at 52 (`stats.letters`)."""
+"""Most groups that an analysis holds against one another, in rows and metrics of their own: two
+thousand conditions are rather a column of ids in the wrong place, and two million comparisons find
+something whatever the judge is worth. Letters for tests of every two end at 52 (`stats.letters`).
+"""
 MOST_READ = 50_000
 """Most judgments of a run of many texts that are given to an analysis that holds all it reads."""
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -52,14 +71,18 @@ Runs = Annotated[Sequence[str], Field(max_length=MOST_GROUPS - 1)]
 
 
 class Limited:
-    """Holds the settings of an analysis against their annotations, wherever it is built. Raises ConfigError.
+    """Holds the settings of an analysis against their annotations, wherever it is built. Raises
+    ConfigError.
 
-    What a config gives is checked by `config.build` already, which does not see an analysis that is built in Python.
+    What a config gives is checked by `config.build` already, which does not see an analysis that is
+    built in Python.
     """
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self), include_extras=True)
-        limited: dict[str, Any] = {n: (hints[n], ...) for n in vars(self) if "Annotated" in repr(hints[n])}
+        limited: dict[str, Any] = {
+            n: (hints[n], ...) for n in vars(self) if "Annotated" in repr(hints[n])
+        }
         try:
             create_model("Limits", **limited).model_validate(vars(self))
         except ValidationError as error:
@@ -67,15 +90,18 @@ class Limited:
 
 
 DIGITS = 12
-"""To so many decimals scores and means of them are kept, so that those which differ by rounding alone are tied."""
+"""To so many decimals scores and means of them are kept, so that those which differ by rounding
+alone are tied."""
 FEWEST_DRAWN = 3
 """Fewest marks, pairs or scores per group for which a picture says more than the numbers."""
 
 
 class Unsuited(DataError):
-    """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis may suit it.
+    """The dataset lacks what an analysis reads, though nothing is wrong with it: another analysis
+    may suit it.
 
-    `lacks` says in the words of the report what is missing, where `analysis=suite` may have to tell it.
+    `lacks` says in the words of the report what is missing, where `analysis=suite` may have to tell
+    it.
     """
 
     def __init__(self, message: str, lacks: Finding | None = None) -> None:
@@ -88,7 +114,9 @@ def listed(said: Sequence[Finding]) -> Finding:
     *before, last = said
     if not before:
         return last
-    some = reduce(lambda one, other: Finding("analyses.comma", {"one": one, "other": other}), before)
+    some = reduce(
+        lambda one, other: Finding("analyses.comma", {"one": one, "other": other}), before
+    )
     return Finding("analyses.and", {"one": some, "other": last})
 
 
@@ -99,12 +127,13 @@ def quoted(names: Sequence[str]) -> Finding:
 
 @dataclass(frozen=True)
 class LongTable:
-    """All judgments of one run as a long table: one row per item, judge, criterion and repeat, in input order.
+    """All judgments of one run as a long table: one row per item, judge, criterion and repeat, in
+    input order.
 
-    `frame` has COLUMNS; `group` is the unit that a text belongs to (`analyses.independence`), `score` is NaN exactly
-    where `error` names a failure kind, and `label` is the item's for the criterion. Columns `metadata.<key>` (of the
-    item) and `details.<key>` (of the verdict) follow. Most analyses read one score per item, so they are given one of
-    the `parts` at a time.
+    `frame` has COLUMNS; `group` is the unit that a text belongs to (`analyses.independence`),
+    `score` is NaN exactly where `error` names a failure kind, and `label` is the item's for the
+    criterion. Columns `metadata.<key>` (of the item) and `details.<key>` (of the verdict) follow.
+    Most analyses read one score per item, so they are given one of the `parts` at a time.
     """
 
     frame: pd.DataFrame
@@ -115,32 +144,43 @@ class LongTable:
     digest: str | None = None
     """SHA-256 over the items, where known; tells two datasets with the same ids apart."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What the run was set to (`analyses.truth.settings`), where known; tells how other runs differ from it."""
+    """What the run was set to (`analyses.truth.settings`), where known; tells how other runs differ
+    from it."""
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The named texts of each item by its id, where known, for what compares one with another."""
     said: Mapping[str, Mapping[str, Mapping[str, Label]]] = field(default_factory=dict)
-    """What people said of each item by its id, where known: criterion -> rater -> label, on the rubric's scale."""
+    """What people said of each item by its id, where known: criterion -> rater -> label, on the
+    rubric's scale."""
 
     known_surface: "Rivals | None" = None
-    """The models that read the surface alone and were fitted to this construct elsewhere (`Rubric.rivals`)."""
+    """The models that read the surface alone and were fitted to this construct elsewhere
+    (`Rubric.rivals`)."""
 
     def parts(self) -> dict[str, "LongTable"]:
         """One table per judge and criterion, by `<judge>` or, where a judge has several criteria,
-        `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the empty name."""
+        `<judge>.<criterion>`. Of a run with one score per item it is this whole table, under the
+        empty name.
+        """
         names = part_names(voices(self.frame))
         if len(names) == 1:
             return {"": self}
         parts, frame = {}, self.frame
         if isinstance(frame, StoredTable):
-            own = ((pair, (frame["judge"] == pair[0]) & (frame["criterion"] == pair[1])) for pair in names)
+            own = (
+                (pair, (frame["judge"] == pair[0]) & (frame["criterion"] == pair[1]))
+                for pair in names
+            )
             return {names[pair]: replace(self, frame=frame[rows]) for pair, rows in own}
         for pair, rows in self.frame.groupby(["judge", "criterion"], sort=False):
-            parts[names[pair]] = replace(self, frame=rows.drop(columns=_empty_details(rows)).reset_index(drop=True))
+            parts[names[pair]] = replace(
+                self, frame=rows.drop(columns=_empty_details(rows)).reset_index(drop=True)
+            )
         return parts
 
     @cached_property
     def sample(self) -> "LongTable":
-        """The table as a data frame; of one on disk at most MOST_READ rows, all of some groups by chance."""
+        """The table as a data frame; of one on disk at most MOST_READ rows, all of some groups by
+        chance."""
         if not isinstance(self.frame, StoredTable):
             return self
         rows = self.frame.sample(MOST_READ)
@@ -148,7 +188,8 @@ class LongTable:
 
     @property
     def sign(self) -> int:
-        """+1 where a high score is the worse one, -1 where it is the better: `sign * score` rises with the fault."""
+        """+1 where a high score is the worse one, -1 where it is the better: `sign * score` rises
+        with the fault."""
         return 1 if self.rubric.direction == "higher_is_worse" else -1
 
     @property
@@ -172,7 +213,8 @@ class LongTable:
         return rows[rows["error"].isna()]
 
     def scores(self, *conditions: str) -> NDArray[np.float64]:
-        """Scores of the judged texts of these conditions in the first repeat, shape (n,), in score units."""
+        """Scores of the judged texts of these conditions in the first repeat, shape (n,), in score
+        units."""
         rows = self.scored()
         return rows.loc[rows["condition"].isin(conditions), "score"].to_numpy(dtype=np.float64)
 
@@ -192,21 +234,40 @@ class LongTable:
         *kinds: Literal["box", "histogram"],
         ids: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Draw box plot or histogram of scores by group; a finding names what is too small to be drawn. `ids` are the
-        items of the scores."""
-        drawn: dict[str, Any] = {name: scores for name, scores in groups.items() if scores.size >= FEWEST_DRAWN}
+        """Draw box plot or histogram of scores by group; a finding names what is too small to be
+        drawn. `ids` are the items of the scores."""
+        drawn: dict[str, Any] = {
+            name: scores for name, scores in groups.items() if scores.size >= FEWEST_DRAWN
+        }
         if not drawn:
             present = max((scores.size for scores in groups.values()), default=0)
             tell.findings += [too_few(kind, present) for kind in kinds]
             return
         for kind in kinds:
             edges = np.linspace(*self.scale, 21)
-            axis = {"y_label": "score"} if kind == "box" else {"bins": edges.tolist(), "x_label": "score"}
-            axis |= {"ids": [each for name in drawn for each in ids[name]]} if kind == "box" and ids else {}
-            shown = {name: scores.tolist() for name, scores in drawn.items() if scores.size <= MOST_READ}
-            if kind == "histogram" and len(shown) < len(drawn):  # as many as that are counted instead
-                counts = {name: np.histogram(scores, edges)[0].tolist() for name, scores in drawn.items()}
-                shown, axis = {name: edges[1:].tolist() for name in drawn}, axis | {"counts": counts}
+            axis = (
+                {"y_label": "score"}
+                if kind == "box"
+                else {"bins": edges.tolist(), "x_label": "score"}
+            )
+            axis |= (
+                {"ids": [each for name in drawn for each in ids[name]]}
+                if kind == "box" and ids
+                else {}
+            )
+            shown = {
+                name: scores.tolist() for name, scores in drawn.items() if scores.size <= MOST_READ
+            }
+            if kind == "histogram" and len(shown) < len(
+                drawn
+            ):  # as many as that are counted instead
+                counts = {
+                    name: np.histogram(scores, edges)[0].tolist() for name, scores in drawn.items()
+                }
+                shown, axis = (
+                    {name: edges[1:].tolist() for name in drawn},
+                    axis | {"counts": counts},
+                )
             tell.draw(kind, kind, groups=shown, **axis, limits=self.scale)
         if small := [name for name in groups if name not in drawn]:
             tell.say("analyses.groups_not_drawn", groups=small, needed=FEWEST_DRAWN)
@@ -216,13 +277,21 @@ class LongTable:
         present = list(self.frame[column].dropna().unique()) if column in self.frame else []
         missing = [v for v in values if v not in present]
         if not present or missing:
-            what = f"texts with condition {', '.join(missing)}" if missing else f"the field `{column}`"
+            what = (
+                f"texts with condition {', '.join(missing)}" if missing else f"the field `{column}`"
+            )
             lacks = Finding("suite.lacks_column", {"column": column})
             if missing:
-                lacks = Finding("suite.lacks_conditions", {"missing": quoted(missing), "n": len(missing)})
+                lacks = Finding(
+                    "suite.lacks_conditions", {"missing": quoted(missing), "n": len(missing)}
+                )
             raise Unsuited(
                 f"analysis={analysis} needs {what}, which the dataset does not have"
-                + (f" (it has: {', '.join(map(str, sorted(present, key=str)[:12]))})" if present else "")
+                + (
+                    f" (it has: {', '.join(map(str, sorted(present, key=str)[:12]))})"
+                    if present
+                    else ""
+                )
                 + ". Choose another `analysis=` (analysis=none only scores) or a dataset with it.",
                 lacks,
             )
@@ -239,16 +308,22 @@ def tabulate(
     expected: Sequence[tuple[str | None, str]] | None = None,
     gaps: bool = True,
 ) -> Any:
-    """Items and judgments -> the frame of `LongTable`. What is not judged yet has error "not_judged".
+    """Items and judgments -> the frame of `LongTable`. What is not judged yet has error
+    "not_judged".
 
     Of many items, which are read when they are asked for, the frame is a `StoredTable`.
 
     Args:
         items, judgments, repeats: What was to be judged, and what was.
-        expected: Judge and criterion of every judgment that an item shall have; without it, those that occur.
+        expected: Judge and criterion of every judgment that an item shall have; without it, those
+            that occur.
         gaps: Whether a judgment that is not there has a row. One that nobody will make has none.
     """
-    asked = expected or list(dict.fromkeys((j.judge, j.criterion) for j in judgments)) or [(None, OVERALL)]
+    asked = (
+        expected
+        or list(dict.fromkeys((j.judge, j.criterion) for j in judgments))
+        or [(None, OVERALL)]
+    )
     rows = list[dict[str, Any]]()
     stored = StoredTable(items) if many(items) and storable() else None
     found = _in_order(judgments) if many(judgments) else _by_key(judgments)
@@ -307,11 +382,31 @@ def _row(
     repeat: int,
     groups: Mapping[str, str],
 ) -> dict[str, Any]:
-    outcome, label, text = None if judgment is None else judgment.outcome, item.labelled(criterion), item.text
+    outcome, label, text = (
+        None if judgment is None else judgment.outcome,
+        item.labelled(criterion),
+        item.text,
+    )
     verdict = outcome if isinstance(outcome, Verdict) else None
-    reason = "not_judged" if outcome is None else outcome.reason if isinstance(outcome, Failure) else None
-    row: dict[str, Any] = {"item_id": item.id, "judge": judge, "criterion": criterion, "place": item.place}
-    row |= {"pair_id": item.pair, "group": groups[item.id], "text": place, "condition": item.condition}
+    reason = (
+        "not_judged"
+        if outcome is None
+        else outcome.reason
+        if isinstance(outcome, Failure)
+        else None
+    )
+    row: dict[str, Any] = {
+        "item_id": item.id,
+        "judge": judge,
+        "criterion": criterion,
+        "place": item.place,
+    }
+    row |= {
+        "pair_id": item.pair,
+        "group": groups[item.id],
+        "text": place,
+        "condition": item.condition,
+    }
     row |= {"label": np.nan if label is None else label, "repeat": repeat}
     row |= NO_VERDICT if verdict is None else verdict.row()
     row |= (judgment.cost if judgment else Cost()).model_dump()
@@ -336,17 +431,19 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 class Analysis(Protocol):
     """judgments -> numbers. Constructor arguments are the keys of `conf/analysis/<name>.yaml`.
 
-    A list comes back because an analysis may consist of several (`analysis=suite`). A class that sets `long = True`
-    reads all judges and criteria of a run at once; any other is given each of `LongTable.parts` by itself (`analyse`).
-    One that sets `reads_words = True` reads what judges said, which a run with `tracking.redact` does not keep. One
-    that sets `reads_all = True` asks the frame for the columns that it reads, and may have a whole table on disk.
+    A list comes back because an analysis may consist of several (`analysis=suite`). A class that
+    sets `long = True` reads all judges and criteria of a run at once; any other is given each of
+    `LongTable.parts` by itself (`analyse`). One that sets `reads_words = True` reads what judges
+    said, which a run with `tracking.redact` does not keep. One that sets `reads_all = True` asks
+    the frame for the columns that it reads, and may have a whole table on disk.
     """
 
     @property
     def name(self) -> str: ...
 
     def check(self, judged: LongTable) -> None:
-        """Raise Unsuited, DataError or ConfigError if this analysis cannot read such a dataset, whatever the scores.
+        """Raise Unsuited, DataError or ConfigError if this analysis cannot read such a dataset,
+        whatever the scores.
 
         It can therefore be asked before anything is judged, with `tabulate(items, [], repeats)`.
         """
@@ -360,25 +457,35 @@ def read_by(analysis: Analysis, judged: LongTable) -> dict[str, LongTable]:
     return {"": judged} if getattr(analysis, "long", False) else judged.parts()
 
 
-def analyse(analysis: Analysis, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-    """What an analysis yields on all that it is to read (a result of one of several parts says which), with where its
-    words lie: beside the module that defines it.
+def analyse(
+    analysis: Analysis, judged: LongTable, rng: np.random.Generator
+) -> list[AnalysisResult]:
+    """What an analysis yields on all that it is to read (a result of one of several parts says
+    which), with where its words lie: beside the module that defines it.
 
-    Linear algebra takes one thread: its matrices are small, threads of a busy machine wait for each other (five times
-    as long on two shared cores), and sums in another order give other last bits."""
+    Linear algebra takes one thread: its matrices are small, threads of a busy machine wait for each
+    other (five times as long on two shared cores), and sums in another order give other last bits.
+    """
     from threadpoolctl import threadpool_limits
 
     texts = texts_beside(analysis)
     results = []
     for part, own in read_by(analysis, judged).items():
         read = readable(analysis, own)
-        with doing(f"analysis={analysis.name}{f' ({part})' if part else ''}"), threadpool_limits(1, "blas"):
-            # Each starts from the same state, so that its intervals are those of a run with this judge alone.
+        with (
+            doing(f"analysis={analysis.name}{f' ({part})' if part else ''}"),
+            threadpool_limits(1, "blas"),
+        ):
+            # Each starts from the same state, so that its intervals are those of a run with this
+            # judge alone.
             found = analysis(read, copy.deepcopy(rng))
         if len(read.frame) < len(own.frame):
             sampled = Finding("analyses.sampled", {"n": len(read.frame), "total": len(own.frame)})
             found = [replace(result, findings=[sampled, *result.findings]) for result in found]
-        results += [replace(result, part=part or result.part, texts=result.texts or texts) for result in found]
+        results += [
+            replace(result, part=part or result.part, texts=result.texts or texts)
+            for result in found
+        ]
     return results
 
 
@@ -388,34 +495,42 @@ def readable(analysis: Analysis, judged: LongTable) -> LongTable:
 
 
 def check_groups(analysis: str, column: str, groups: Collection[Any], instead: str) -> None:
-    """Raise DataError for more than MOST_GROUPS groups; `column` is the dataset's, `instead` the other way out."""
+    """Raise DataError for more than MOST_GROUPS groups; `column` is the dataset's, `instead` the
+    other way out."""
     if len(groups) > MOST_GROUPS:
         named = ", ".join(repr(str(group)) for group in list(groups)[:3])
         raise DataError(
-            f"analysis={analysis} takes the texts apart by `{column}`, which has {len(groups)} different values in the "
-            f"dataset ({named}, ...); it compares at most {MOST_GROUPS}. Name fewer in the column `{column}`, or "
-            f"{instead}."
+            f"analysis={analysis} takes the texts apart by `{column}`, which has {len(groups)}"
+            f" different values in the dataset ({named}, ...); it compares at most {MOST_GROUPS}."
+            f" Name fewer in the column `{column}`, or {instead}."
         )
 
 
 def texts_of(rows: pd.DataFrame) -> list[str]:
-    """The texts of rows of the long table. An item of which only the id is known has none: what it is called tells
-    nothing of it, and a word counter that is fitted to names is beaten by anybody."""
+    """The texts of rows of the long table. An item of which only the id is known has none: what it
+    is called tells nothing of it, and a word counter that is fitted to names is beaten by anybody.
+    """
     ids = rows["item_id"] if "item_id" in rows else [None] * len(rows)
     return ["" if text == item else str(text) for text, item in zip(rows["text"], ids, strict=True)]
 
 
-def count(tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = None) -> list[Finding]:
+def count(
+    tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = None
+) -> list[Finding]:
     """Tell how many of these first-repeat rows were judged and how many failed.
 
     Args:
-        conditions: In which order they are named; None: in that of the rows. A row without a condition is of "all".
+        conditions: In which order they are named; None: in that of the rows. A row without a
+            condition is of "all".
     Returns:
-        The sentence "n texts were not judged", with their conditions and reasons; nothing where all were.
+        The sentence "n texts were not judged", with their conditions and reasons; nothing where all
+        were.
     """
     named = rows["condition"].where(rows["condition"].notna(), "all").astype(str)
     failed = Counter(zip(named[rows["error"].notna()], rows["error"].dropna(), strict=True))
-    return tell_failed(tell, len(rows), failed, named.unique() if conditions is None else conditions)
+    return tell_failed(
+        tell, len(rows), failed, named.unique() if conditions is None else conditions
+    )
 
 
 def tell_failed(
@@ -427,8 +542,14 @@ def tell_failed(
     reasons: dict[str, list[str]] = {}
     for (condition, reason), n in sorted(failed.items()):
         reasons.setdefault(condition, []).append(f"{reason} {n}")
-    where = "; ".join(f"{name}: {', '.join(reasons[name])}" for name in conditions if name in reasons)
-    return [Finding("analyses.failed", {"n": n_failed, "total": total, "where": where})] if n_failed else []
+    where = "; ".join(
+        f"{name}: {', '.join(reasons[name])}" for name in conditions if name in reasons
+    )
+    return (
+        [Finding("analyses.failed", {"n": n_failed, "total": total, "where": where})]
+        if n_failed
+        else []
+    )
 
 
 def columns(table: pd.DataFrame, **names: str) -> dict[str, list[Any]]:
@@ -442,7 +563,8 @@ def too_few(figure: str, present: int, needed: int = FEWEST_DRAWN) -> Finding:
 
 
 def from_cache(rows: pd.DataFrame) -> pd.Series:
-    """Which of these judgments are wholly answers from the cache, so that nobody was asked again."""
+    """Which of these judgments are wholly answers from the cache, so that nobody was asked
+    again."""
     return (rows["cached"] > 0) & (rows["calls"] == 0)
 
 

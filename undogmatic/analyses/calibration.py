@@ -1,7 +1,8 @@
 """Holds a judge's intervals, confidence and doubt against the errors that it really made.
 
-What a judge promises of itself is kept or broken only where the limits say so (`stats.promise`); a test that finds
-nothing shows nothing. Its doubt must order its errors, and better than the score would.
+What a judge promises of itself is kept or broken only where the limits say so (`stats.promise`); a
+test that finds nothing shows nothing. Its doubt must order its errors, and better than the score
+would.
 """
 
 from collections.abc import Mapping
@@ -29,10 +30,12 @@ from undogmatic.stats.review import Beyond
 FEWEST_UNITS = 10
 """Fewest independent texts for coverage, correlations and curves."""
 FEWEST_CONFIDENCES = 30
-"""Fewest texts for ECE, Brier score and reliability diagram: with less, the bins hold two or three each."""
+"""Fewest texts for ECE, Brier score and reliability diagram: with less, the bins hold two or three
+each."""
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 ITEMS = (
-    "item_id unit score truth error right uncertainty confidence inside width interval_score expected_error"
+    "item_id unit score truth error right uncertainty confidence inside width interval_score"
+    " expected_error"
 ).split()
 _COVERAGE = {"within": "nominal", "below": "narrow", "above": "wide", "open": "open"}
 _ESTIMATE = {"within": "holds", "below": "too_high", "above": "too_low", "open": "open"}
@@ -40,26 +43,29 @@ Measure = Literal["procedure", "width", "entropy", "confidence", "level"]
 Choice = Literal["auto", Measure]
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
-"""What is nearest to the procedure first, and the finest first. `auto` takes the first that all judgments have and that
-is not the same for all: a rule that looks at no label, since the measure that happens to do best on the labels would be
-chosen with what it is tested on."""
+"""What is nearest to the procedure first, and the finest first. `auto` takes the first that all
+judgments have and that is not the same for all: a rule that looks at no label, since the measure
+that happens to do best on the labels would be chosen with what it is tested on."""
 
 
 @dataclass(frozen=True)
 class CalibrationAnalysis(AgainstTruth):
-    """First repeat, against the true score: the label, another run's score, or a score set per condition.
+    """First repeat, against the true score: the label, another run's score, or a score set per
+    condition.
 
     Args:
-        uncertainty: Which number per judgment is its uncertainty: procedure (what the judge style itself measures),
-            width (of the interval), entropy (of the distribution), confidence (the lack of it), level (low, medium,
-            high), or auto: see MEASURES.
-        tolerance: Largest error, in score units, that counts as right; None is half the smallest step of levels.
+        uncertainty: Which number per judgment is its uncertainty: procedure (what the judge style
+            itself measures), width (of the interval), entropy (of the distribution), confidence
+            (the lack of it), level (low, medium, high), or auto: see MEASURES.
+        tolerance: Largest error, in score units, that counts as right; None is half the smallest
+            step of levels.
         nominal: What share of true scores the judge's intervals claim to hold.
-        coverage_margin: How far a share (of true scores inside intervals, of right judgments) may lie from the promised
-            one and still keep the promise, in (0, 1).
+        coverage_margin: How far a share (of true scores inside intervals, of right judgments) may
+            lie from the promised one and still keep the promise, in (0, 1).
         bins: Bins of the reliability diagram and of ECE, of equal width.
         level: Confidence level of every interval.
-        resamples: Bootstrap resamples for the bands of curves; texts of one pair are resampled together.
+        resamples: Bootstrap resamples for the bands of curves; texts of one pair are resampled
+            together.
     """
 
     name: ClassVar[str] = "calibration"
@@ -72,15 +78,20 @@ class CalibrationAnalysis(AgainstTruth):
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 2000
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result; headline `calibration.review_gain`, absent where no order of review can gain anything."""
+        """One result; headline `calibration.review_gain`, absent where no order of review can gain
+        anything."""
         truth = self.truth(judged)
         rubric, tell = judged.rubric, Telling(self.name)
         # By default the nearest level is the right one.
-        tolerance = float(np.diff(rubric.levels).min()) / 2 if self.tolerance is None else self.tolerance
+        tolerance = (
+            float(np.diff(rubric.levels).min()) / 2 if self.tolerance is None else self.tolerance
+        )
         size = (truth.judged["score"] - truth.judged["truth"]).abs()
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)
         tell.findings += count(tell, truth.rows)
-        evidence = SimpleNamespace(n=len(rows), n_groups=len(set(units(rows))), measure=None, no_error=False)
+        evidence = SimpleNamespace(
+            n=len(rows), n_groups=len(set(units(rows))), measure=None, no_error=False
+        )
         evidence.fewest, evidence.few, evidence.constant = FEWEST_UNITS, review.FEWEST, False
         if evidence.n_groups < FEWEST_UNITS:
             return [tell.result(*verdict(CALIBRATION, evidence).decided)]
@@ -112,12 +123,17 @@ class CalibrationAnalysis(AgainstTruth):
                 evidence.worst = doubt.if_failed(truth.rows[truth.rows["error"].notna()], level)
         headline = "calibration.review_gain" if "calibration.review_gain" in tell.metrics else None
         items = self._items(rows, np.nan if used is None else measures[used])
-        return [tell.result(*verdict(CALIBRATION, evidence).decided, headline=headline, items=items)]
+        return [
+            tell.result(*verdict(CALIBRATION, evidence).decided, headline=headline, items=items)
+        ]
 
     def _items(self, rows: pd.DataFrame, doubt: pd.Series | float) -> pd.DataFrame:
-        """Columns ITEMS, one row per judged text with a known true score; `confidence` is a share, `inside` 1 or 0."""
+        """Columns ITEMS, one row per judged text with a known true score; `confidence` is a share,
+        `inside` 1 or 0."""
         ordered = rows["low"] <= rows["high"]
-        score = pd.Series(interval_scores(rows["low"], rows["high"], rows["truth"], self.nominal), rows.index)
+        score = pd.Series(
+            interval_scores(rows["low"], rows["high"], rows["truth"], self.nominal), rows.index
+        )
         return rows.assign(
             unit=units(rows),
             error=rows["error_size"],
@@ -130,24 +146,44 @@ class CalibrationAnalysis(AgainstTruth):
         )[ITEMS].reset_index(drop=True)
 
     def _intervals(self, tell: Telling, rows: pd.DataFrame, span: float) -> None:
-        """Coverage of the judge's intervals against `nominal`, their width, and whether wide ones are where errors
-        are; `span` is the width of the scale."""
+        """Coverage of the judge's intervals against `nominal`, their width, and whether wide ones
+        are where errors are; `span` is the width of the scale."""
         given = rows[rows["low"] <= rows["high"]]  # a debate whose sides changed places gives none
         if not enough(tell, "coverage", given, none="calibration.no_intervals"):
             return
-        low, high, truth, groups = given["low"], given["high"], given["truth"], groups_or_none(given)
+        low, high, truth, groups = (
+            given["low"],
+            given["high"],
+            given["truth"],
+            groups_or_none(given),
+        )
         scores = interval_scores(low, high, truth, self.nominal)
         width, score = (
             # Intervals that leave the scale may be wider than it.
-            means.interval(values, self.level, groups=groups, bounds=(0.0, max(most, float(values.max()))))
+            means.interval(
+                values, self.level, groups=groups, bounds=(0.0, max(most, float(values.max())))
+            )
             for values, most in ((high - low, span), (scores, span * (1 + 2 / (1 - self.nominal))))
         )
-        covered = kept(truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups)
-        for name, estimate in (("coverage", covered.share), ("width", width), ("interval_score", score)):
+        covered = kept(
+            truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups
+        )
+        for name, estimate in (
+            ("coverage", covered.share),
+            ("width", width),
+            ("interval_score", score),
+        ):
             tell.number(estimate, name)
-        tell.say(f"coverage_{_COVERAGE[covered.outcome]}", _promise(covered), width=width.value, score=score.value)
+        tell.say(
+            f"coverage_{_COVERAGE[covered.outcome]}",
+            _promise(covered),
+            width=width.value,
+            score=score.value,
+        )
 
-    def _confidences(self, tell: Telling, rows: pd.DataFrame, tolerance: float, rng: np.random.Generator) -> None:
+    def _confidences(
+        self, tell: Telling, rows: pd.DataFrame, tolerance: float, rng: np.random.Generator
+    ) -> None:
         """ECE, Brier score and reliability diagram of confidence against |error| <= tolerance."""
         rows = rows[rows["confidence"].notna()]
         if not enough(tell, "ece", rows, FEWEST_CONFIDENCES, none="calibration.no_confidence"):
@@ -163,29 +199,46 @@ class CalibrationAnalysis(AgainstTruth):
         tell.number(float(right.mean()), "share_right")
         tell.number(float(stated.mean()), "mean_confidence")
         tell.number(error.if_perfect, "ece_if_perfect")
-        values = {"perfect": error.if_perfect, "beyond": error.beyond, "brier": brier.value, "n": len(rows)}
+        values = {
+            "perfect": error.if_perfect,
+            "beyond": error.beyond,
+            "brier": brier.value,
+            "n": len(rows),
+        }
         values |= {"stated": float(stated.mean()), "right": float(right.mean())}
-        tell.say("ece_off" if error.estimate.low > 0 else "ece_open", error.estimate.values("ece"), values)
+        tell.say(
+            "ece_off" if error.estimate.low > 0 else "ece_open",
+            error.estimate.values("ece"),
+            values,
+        )
         data = columns(table, confidence="mean_confidence", accuracy="accuracy", count="n")
         data |= columns(table, low="accuracy_low", high="accuracy_high")
         tell.draw("reliability", "reliability", tolerance=tolerance, **data)
 
     def _estimated_accuracy(self, tell: Telling, rows: pd.DataFrame) -> None:
-        """What `judge=calibration_probe` estimated of its own accuracy against the share that was right."""
+        """What `judge=calibration_probe` estimated of its own accuracy against the share that was
+        right."""
         column = "details.estimated_accuracy"
         rows = rows[rows[column].notna()] if column in rows else rows.head(0)
         if rows.empty or not enough(tell, "estimated_accuracy", rows):
             return
         estimate = float(rows[column].astype(np.float64).mean()) / 100
-        right = kept(rows["right"], estimate, self.coverage_margin, self.level, groups=groups_or_none(rows))
+        right = kept(
+            rows["right"], estimate, self.coverage_margin, self.level, groups=groups_or_none(rows)
+        )
         tell.number(estimate, "estimated_accuracy")
         tell.number(estimate - right.share.value, "estimated_accuracy_gap")
         tell.say(f"estimate_{_ESTIMATE[right.outcome]}", _promise(right))
 
 
 def _promise(held: Kept) -> dict[str, Any]:
-    """The values of a sentence about a promise; what is not shown names the margin, and what would show it."""
-    values: dict[str, Any] = {"share": held.share.value, "n": held.share.n, "promised": held.promised}
+    """The values of a sentence about a promise; what is not shown names the margin, and what would
+    show it."""
+    values: dict[str, Any] = {
+        "share": held.share.value,
+        "n": held.share.n,
+        "promised": held.promised,
+    }
     values["interval"] = held.inner if held.outcome == "within" else held.share.interval
     values |= {"margin": held.margin} if held.outcome in ("within", "open") else {}
     return values | ({"needed": held.n_needed} if held.outcome == "open" else {})
@@ -197,8 +250,11 @@ def groups_or_none(rows: pd.DataFrame) -> list[str] | None:
     return names if len(set(names)) < len(names) else None
 
 
-def enough(tell: Telling, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS, none: str = "") -> bool:
-    """Whether the rows are from so many independent texts; else it says what is left out, or `none` without any."""
+def enough(
+    tell: Telling, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS, none: str = ""
+) -> bool:
+    """Whether the rows are from so many independent texts; else it says what is left out, or `none`
+    without any."""
     present = len(set(units(rows)))
     if none and not present:
         tell.say(none)
@@ -211,9 +267,10 @@ def enough(tell: Telling, what: str, rows: pd.DataFrame, needed: int = FEWEST_UN
 class Doubt:
     """Holds the measures of a judge's doubt against its errors, and adds what it finds to `tell`.
 
-    `rows` are the judged ones of `truth.Truth`, with `error_size` (|score - truth|) and `expected_error` (what the
-    score alone foretells of it). `measures` are those that all rows have, by row; `used` is the one that speaks for the
-    judge. `level` is that of every interval, `resamples` are for the bands of curves.
+    `rows` are the judged ones of `truth.Truth`, with `error_size` (|score - truth|) and
+    `expected_error` (what the score alone foretells of it). `measures` are those that all rows
+    have, by row; `used` is the one that speaks for the judge. `level` is that of every interval,
+    `resamples` are for the bands of curves.
     """
 
     tell: Telling
@@ -226,15 +283,19 @@ class Doubt:
     rng: np.random.Generator
 
     def _correlation(self, first: Array, second: Array, rows: pd.DataFrame) -> Estimate | None:
-        """Spearman's correlation with its interval; None where one side is constant, or nearly so."""
+        """Spearman's correlation with its interval; None where one side is constant, or nearly
+        so."""
         try:
-            return ranking.spearman_interval(first, second, self.rng, self.level, groups=groups_or_none(rows))
+            return ranking.spearman_interval(
+                first, second, self.rng, self.level, groups=groups_or_none(rows)
+            )
         except ValueError:
             # Constant: no rank correlation exists. NaN was excluded before.
             return None
 
     def disagreement(self) -> None:
-        """Correlate doubt with how far apart people were, where several labelled (`truth.people_apart`)."""
+        """Correlate doubt with how far apart people were, where several labelled
+        (`truth.people_apart`)."""
         rows = self.rows[self.rows["people_apart"].notna()]
         if rows.empty or not enough(self.tell, "disagreement", rows):
             return
@@ -247,18 +308,22 @@ class Doubt:
             self.tell.say("disagreement", order.values("spearman"), n=len(rows))
 
     def at_equal_score(self) -> dict[Measure, Beyond]:
-        """Every measure that varies, at equal score; {} with too few groups. Intervals have the level that Holm's
-        correction over all these measures gives them, so that one lies above 0 exactly if its test holds after
-        correction; measures that order the texts alike, and those that follow from the score, are no further
-        hypotheses."""
+        """Every measure that varies, at equal score; {} with too few groups. Intervals have the
+        level that Holm's correction over all these measures gives them, so that one lies above 0
+        exactly if its test holds after correction; measures that order the texts alike, and those
+        that follow from the score, are no further hypotheses."""
         if len(set(units(self.rows))) < review.FEWEST:
             return {}
-        alone = {name: self._beyond(self.rows, doubt, self.level) for name, doubt in self.measures.items()}
+        alone = {
+            name: self._beyond(self.rows, doubt, self.level)
+            for name, doubt in self.measures.items()
+        }
         tested = {name: one for name, one in alone.items() if one is not None}
         orders = {name: checks.ranks(self.measures[name].round(9)).tobytes() for name in tested}
         p = {orders[name]: one.p_value for name, one in tested.items() if not one.function}
         alpha, n, ordered = 1 - self.level, len(p), sorted(p, key=lambda order: p[order])
-        # The first that does not hold ends it: all others are held against what that one was held against.
+        # The first that does not hold ends it: all others are held against what that one was held
+        # against.
         first = next((place for place in range(n) if p[ordered[place]] > alpha / (n - place)), n)
         among = {order: n - min(place, first) for place, order in enumerate(ordered)}
         for name, order in orders.items():
@@ -268,12 +333,15 @@ class Doubt:
         return tested
 
     def _beyond(self, rows: pd.DataFrame, doubt: pd.Series, level: float) -> Beyond | None:
-        """What a doubt says of the errors beyond the score; None for one that is the same for all."""
+        """What a doubt says of the errors beyond the score; None for one that is the same for
+        all."""
         rounded = doubt.to_numpy(dtype=np.float64).round(9)
         if np.ptp(rounded) == 0:
             return None
         middle, groups = (self.rubric.minimum + self.rubric.maximum) / 2, groups_or_none(rows)
-        return review.beyond_score(rounded, rows["error_size"], rows["score"], middle, level, groups=groups)
+        return review.beyond_score(
+            rounded, rows["error_size"], rows["score"], middle, level, groups=groups
+        )
 
     def errors_found(self, beyond: Mapping[Measure, Beyond]) -> Estimate | None:
         """Tell of every measure how it orders the errors, and of the one that is used the curves.
@@ -281,7 +349,8 @@ class Doubt:
         Args:
             beyond: The measures `at_equal_score`.
         Returns:
-            The gain of the used measure over a review in random order; None where it is the same for all texts.
+            The gain of the used measure over a review in random order; None where it is the same
+            for all texts.
         """
         tell, groups = self.tell, groups_or_none(self.rows)
         error, expected = (numbers(self.rows, name) for name in ("error_size", "expected_error"))
@@ -290,12 +359,21 @@ class Doubt:
         table = []
         for name, series in self.measures.items():
             values, one = series.to_numpy(), beyond.get(name)
-            both, order = np.column_stack([values, error]), self._correlation(values, error, self.rows)
-            row: dict[str, Any] = {"measure": name, "used": name == self.used, "n_values": series.round(9).nunique()}
+            both, order = (
+                np.column_stack([values, error]),
+                self._correlation(values, error, self.rows),
+            )
+            row: dict[str, Any] = {
+                "measure": name,
+                "used": name == self.used,
+                "n_values": series.round(9).nunique(),
+            }
             row |= {"review_gain": review.gain.of(both), "gain_of_score": alone.value}
             row |= dict.fromkeys(("beyond_score", "beyond_low", "beyond_high", "share_of_score"))
             if one is not None:
-                row |= one.estimate.row("beyond_score", "beyond_") | {"share_of_score": one.share_of_score}
+                row |= one.estimate.row("beyond_score", "beyond_") | {
+                    "share_of_score": one.share_of_score
+                }
             row |= {"aurc": review.aurc.of(both), "excess_aurc": review.excess_aurc.of(both)}
             row |= dict.fromkeys(("spearman", "spearman_low", "spearman_high"))
             table.append(row | ({} if order is None else order.metrics("spearman")))
@@ -323,7 +401,9 @@ class Doubt:
             jackknife.LeftOut(both, of, self.rng, groups).nearly_mean(self.level, (0.0, span))
             for of in (review.aurc, review.excess_aurc)
         )
-        curve = review.curve("risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
+        curve = review.curve(
+            "risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups
+        )
         self.tell.number(area, "aurc")
         self.tell.number(excess, "excess_aurc")
         best, mean = review.aurc.of(np.column_stack([error, error])), float(error.mean())
@@ -336,17 +416,41 @@ class Doubt:
     def _review(self, doubt: Array, error: Array, groups: list[str] | None) -> Estimate:
         """How much of all error is caught when the most doubtful texts are reviewed first."""
         gain = review.review_gain_interval(doubt, error, self.rng, self.level, groups=groups)
-        curve = review.curve("caught", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups)
+        curve = review.curve(
+            "caught", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups
+        )
         share, band = curve.share, review.random_review(error, curve.n, self.level)
-        lines = {"guided": _line(share, curve.guided, curve.band), "random": _line(share, share, band)}
+        lines = {
+            "guided": _line(share, curve.guided, curve.band),
+            "random": _line(share, share, band),
+        }
         lines["perfect"] = _line(share, curve.oracle)
-        self.tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=error.size)
-        columns = {"budget_share": share, "n": curve.n, "guided_share": curve.guided, "random_share": share}
-        columns |= {"random_share_low": band.low, "random_share_high": band.high, "perfect_share": curve.oracle}
-        at = np.searchsorted(curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int)))
-        self.tell.tables["review"] = pd.DataFrame({name: values[at] for name, values in columns.items()})
-        k = int(np.searchsorted(curve.n, round(0.2 * error.size)))  # the budget that the report puts into words
-        budget, guided, low, high = (float(line[k]) for line in (share, curve.guided, band.low, band.high))
+        self.tell.draw(
+            "review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=error.size
+        )
+        columns = {
+            "budget_share": share,
+            "n": curve.n,
+            "guided_share": curve.guided,
+            "random_share": share,
+        }
+        columns |= {
+            "random_share_low": band.low,
+            "random_share_high": band.high,
+            "perfect_share": curve.oracle,
+        }
+        at = np.searchsorted(
+            curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int))
+        )
+        self.tell.tables["review"] = pd.DataFrame(
+            {name: values[at] for name, values in columns.items()}
+        )
+        k = int(
+            np.searchsorted(curve.n, round(0.2 * error.size))
+        )  # the budget that the report puts into words
+        budget, guided, low, high = (
+            float(line[k]) for line in (share, curve.guided, band.low, band.high)
+        )
         self.tell.number(gain, "review_gain")
         values = {"budget": budget, "guided": guided, "random": budget, "interval": (low, high)}
         self.tell.say("review", values, gain.values("gain", "gain_"))
@@ -356,20 +460,25 @@ class Doubt:
         """Metrics and sentence of the used measure at equal score."""
         values = alone.values("alone", "alone_")
         if beyond is None:
-            return self.tell.say("beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST)
+            return self.tell.say(
+                "beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST
+            )
         self.tell.number(beyond.share_of_score, "share_of_score")
         values |= {"share": beyond.share_of_score, "n": beyond.estimate.n_groups}
         if np.isnan(beyond.estimate.value):
             return self.tell.say("beyond_function", values)
         self.tell.number(beyond.estimate, "beyond_score")
-        self.tell.say("beyond", values, beyond.estimate.values("beyond"), level=beyond.estimate.level)
+        self.tell.say(
+            "beyond", values, beyond.estimate.values("beyond"), level=beyond.estimate.level
+        )
 
     def if_failed(self, failed: pd.DataFrame, level: float) -> SimpleNamespace | None:
-        """What the measure would be worth if each failed text had the score farthest from its true one and the least
-        doubt.
+        """What the measure would be worth if each failed text had the score farthest from its true
+        one and the least doubt.
 
-        A text without a judgment is not one whose error was found. `level` is that of the association. `n` texts
-        failed; `holds` says whether the measure is worth something even so. None where nothing failed.
+        A text without a judgment is not one whose error was found. `level` is that of the
+        association. `n` texts failed; `holds` says whether the measure is worth something even so.
+        None where nothing failed.
         """
         if failed.empty:
             return None
@@ -380,7 +489,9 @@ class Doubt:
         series = pd.concat([doubt, pd.Series(float(doubt.min()), guessed.index)], ignore_index=True)
         size, groups = both["error_size"], groups_or_none(both)
         gain = review.review_gain_interval(series, size, self.rng, self.level, groups=groups)
-        beyond = self._beyond(both, series, level) if len(set(units(both))) >= review.FEWEST else None
+        beyond = (
+            self._beyond(both, series, level) if len(set(units(both))) >= review.FEWEST else None
+        )
         holds = gain.low > 0 and beyond is not None and beyond.estimate.low > 0
         self.tell.number(gain, "worst_gain")
         self.tell.say("if_failed", gain.values("gain"), n=len(failed))
@@ -401,8 +512,9 @@ def uncertainties(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
 def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
     """Every measure, larger where the judge is less sure, NaN where a row has it not.
 
-    procedure: the doubt that the judge style itself measures. width: of the interval, in score units. entropy: of the
-    score distribution, normalised to [0, 1]. confidence: 100 - confidence. level: low 0, medium 1, high 2.
+    procedure: the doubt that the judge style itself measures. width: of the interval, in score
+    units. entropy: of the score distribution, normalised to [0, 1]. confidence: 100 - confidence.
+    level: low 0, medium 1, high 2.
     """
     columns: dict[Measure, pd.Series] = {
         "procedure": rows["doubt"],
@@ -415,15 +527,19 @@ def measured(rows: pd.DataFrame) -> dict[Measure, pd.Series]:
 
 
 def choose(measures: dict[Measure, pd.Series], wanted: Choice) -> Measure | None:
-    """The measure of these `uncertainties` that speaks for the judge: the wanted one, or for "auto" as MEASURES says,
-    and the first where all are constant; None if there is none at all. Raises ConfigError where the wanted one does not
-    exist for every judgment."""
+    """The measure of these `uncertainties` that speaks for the judge: the wanted one, or for "auto"
+    as MEASURES says, and the first where all are constant; None if there is none at all. Raises
+    ConfigError where the wanted one does not exist for every judgment."""
     if wanted != "auto":
         if wanted not in measures:
             raise ConfigError(
-                f"`analysis.uncertainty` is {wanted!r}, which not every judgment has; they all have: "
-                f"{', '.join(measures) or 'none'}. Use analysis.uncertainty=auto or another judge."
+                f"`analysis.uncertainty` is {wanted!r}, which not every judgment has; they all"
+                f" have: {', '.join(measures) or 'none'}. Use analysis.uncertainty=auto or another"
+                " judge."
             )
         return wanted
     present = [name for name in MEASURES if name in measures]
-    return next((name for name in present if measures[name].round(9).nunique() > 1), next(iter(present), None))
+    return next(
+        (name for name in present if measures[name].round(9).nunique() > 1),
+        next(iter(present), None),
+    )

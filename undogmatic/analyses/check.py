@@ -1,7 +1,9 @@
-"""Answers whether a judge may be believed whose verdicts were made elsewhere: gathers what the parts tell, and decides.
+"""Answers whether a judge may be believed whose verdicts were made elsewhere: gathers what the
+parts tell, and decides.
 
-No model is called. Each part reads one judge's verdicts beside the labels of people (or all judges at once) and adds
-figures, findings and what it could not examine; `ruling.CHECK` decides the first line of the answer.
+No model is called. Each part reads one judge's verdicts beside the labels of people (or all judges
+at once) and adds figures, findings and what it could not examine; `ruling.CHECK` decides the first
+line of the answer.
 """
 
 import shlex
@@ -22,22 +24,24 @@ from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
 TAKES_FIRST = 0.8
-"""A judge that is shown to choose the output that stands first in more than this share of both orders chooses by place:
-where both orders are shown, half is what the outputs themselves can account for."""
+"""A judge that is shown to choose the output that stands first in more than this share of both
+orders chooses by place: where both orders are shown, half is what the outputs themselves can
+account for."""
 
 PROMISES = ("alone.share", "alone.whole", "alone.whole_all")
 """Findings that let the judge decide alone."""
 
 OF_THESE_TEXTS = ("alone.reach", "alone.reach_like_labelled", "systems.mean", "systems.mean_off")
-"""Findings on new items, which hold only while a number that may be the label stands in the texts."""
+"""Findings on new items, which hold only while a number that may be the label stands in the texts.
+"""
 
 WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_texts")
 """What is examined without labels, if it can be."""
 
 SETTLED = tuple(
     (
-        "no_labels nothing_common identical in_step consensus one_class few column surface follows surface_open "
-        "missing order texts_lack no_texts few_texts"
+        "no_labels nothing_common identical in_step consensus one_class few column surface follows"
+        " surface_open missing order texts_lack no_texts few_texts"
     ).split()
 )
 """Verdicts that a sentence of their own says how to settle."""
@@ -45,8 +49,8 @@ SETTLED = tuple(
 
 @dataclass(frozen=True)
 class Evidence:
-    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge that is
-    believed, `reason` is a finding that forbids it."""
+    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge
+    that is believed, `reason` is a finding that forbids it."""
 
     own: JudgeTable
     agreement: Agreement
@@ -99,8 +103,12 @@ class Evidence:
 
     @cached_property
     def one_order(self) -> bool:
-        """Whether a choice of two was shown in one order alone, or in an order that nobody knows."""
-        return self.own.table.kind == "pairwise" and self.own.verdicts["order"].nunique(dropna=True) < 2
+        """Whether a choice of two was shown in one order alone, or in an order that nobody
+        knows."""
+        return (
+            self.own.table.kind == "pairwise"
+            and self.own.verdicts["order"].nunique(dropna=True) < 2
+        )
 
     @property
     def in_order(self) -> bool:
@@ -109,35 +117,53 @@ class Evidence:
 
     @cached_property
     def of_all(self) -> Estimate | None:
-        """The agreement with the interval that holds for all answers together; None for few, where each holds so."""
+        """The agreement with the interval that holds for all answers together; None for few, where
+        each holds so."""
         return kinds.agreement(self.own, self._strict).estimate if self.among > AT_ONCE else None
 
     @property
     def by_chance(self) -> bool:
-        """Whether one of so many answers may be this good by chance: whether it is no longer shown that it agrees
-        enough, and more than a word counter, where all answers are to hold together with the level that was asked."""
+        """Whether one of so many answers may be this good by chance: whether it is no longer shown
+        that it agrees enough, and more than a word counter, where all answers are to hold together
+        with the level that was asked.
+        """
         if self.of_all is None:
             return False
         agrees = min(self.of_all.low, self.of_all.worst_low) > self.least
-        return not agrees or surface.surface_rival(self.own, self._strict).outcome != self.rival.outcome
+        return (
+            not agrees
+            or surface.surface_rival(self.own, self._strict).outcome != self.rival.outcome
+        )
 
     @property
     def _strict(self) -> CheckOptions:
-        return self.options.model_copy(update={"level": 1 - AT_ONCE * (1 - self.options.level) / self.among})
+        return self.options.model_copy(
+            update={"level": 1 - AT_ONCE * (1 - self.options.level) / self.among}
+        )
 
     @property
     def may_be_undone(self) -> bool:
-        """Whether the readable rows refute the judge, and those that could not be read may undo that."""
+        """Whether the readable rows refute the judge, and those that could not be read may undo
+        that."""
         if not self.own.table.unaccounted:
             return False
         constant, found = self.agreement.constant, self.estimate
-        return constant if found is None else (constant or found.high < self.least) and self.least <= found.best_high
+        return (
+            constant
+            if found is None
+            else (constant or found.high < self.least) and self.least <= found.best_high
+        )
 
     @property
     def agrees(self) -> Finding:
         """The clause that says how far it agrees with people."""
         a = self.agreement
-        values: dict[str, Any] = {"n": a.n, "groups": a.groups, "coefficient": a.name, "raters": self.raters}
+        values: dict[str, Any] = {
+            "n": a.n,
+            "groups": a.groups,
+            "coefficient": a.name,
+            "raters": self.raters,
+        }
         if a.estimate is not None:
             values |= a.estimate.values("value") | {"level": a.estimate.level}
         if a.raw is None:
@@ -145,7 +171,9 @@ class Evidence:
         return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
 
 
-def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | None = None) -> CheckResult:
+def check(
+    table: VerdictTable, options: CheckOptions, against: VerdictTable | None = None
+) -> CheckResult:
     """Check every judge of a table on every criterion.
 
     Args:
@@ -165,15 +193,19 @@ def check(table: VerdictTable, options: CheckOptions, against: VerdictTable | No
         for criterion in table.criteria:
             own = table.verdicts[table.verdicts["criterion"] == criterion]
             names = [str(judge) for judge in own["judge"].unique()]
-            answers += [_of_one(table.of(judge, criterion), options, changes, among) for judge in names]
+            answers += [
+                _of_one(table.of(judge, criterion), options, changes, among) for judge in names
+            ]
             if len(names) > 1:
                 judges.tell(table, criterion, together, options)
     return CheckResult(table, answers, together.beside(changes), options, digests(table))
 
 
 def _at_once(table: VerdictTable) -> int:
-    """How many answers are asked for at once: one for each judge on each criterion, where an item has a verdict and a
-    label. One judge on twenty criteria has as many chances of a lucky yes as twenty judges on one."""
+    """How many answers are asked for at once: one for each judge on each criterion, where an item
+    has a verdict and a label. One judge on twenty criteria has as many chances of a lucky yes as
+    twenty judges on one.
+    """
     verdicts = table.verdicts.loc[table.verdicts["verdict"].notna(), ["item", "judge", "criterion"]]
     labels = table.labels.loc[table.labels["label"].notna(), ["item", "criterion"]]
     both = verdicts.drop_duplicates().merge(labels.drop_duplicates(), on=["item", "criterion"])
@@ -200,8 +232,11 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -
         people.tell(own, told, options)
         systems.tell(own, told, options)
         _join_faces(own, told, options, changes)
-    # That a judge is not as it was limits what it may be believed for, as what its own verdicts show does.
-    told.notes += [n for n in changes.notes if n.weight == Weight.LIMITS and n.values["judge"] == own.judge]
+    # That a judge is not as it was limits what it may be believed for, as what its own verdicts
+    # show does.
+    told.notes += [
+        n for n in changes.notes if n.weight == Weight.LIMITS and n.values["judge"] == own.judge
+    ]
     if own.labels.empty:  # one line instead of one for each part
         told.not_examined = {k: v for k, v in told.not_examined.items() if k in WITHOUT_LABELS}
         told.lacks("labels", "check.needs_labels")
@@ -209,18 +244,30 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -
     reasons = [found for found in told.notes if found.weight == Weight.REVERSES]
     default, least = options.least is None, options.least_of(own.table.kind)
     reason = next(iter(reasons), None)
-    evidence = Evidence(own, agreement, rival, least, limits, reason, default=default, options=options, among=among)
+    evidence = Evidence(
+        own, agreement, rival, least, limits, reason, default=default, options=options, among=among
+    )
     ruling = verdict(CHECK, evidence)
-    if ruling.standing != "supported":  # nobody lets a judge decide that is not shown to be believed
+    if (
+        ruling.standing != "supported"
+    ):  # nobody lets a judge decide that is not shown to be believed
         told.notes = [
-            replace(found, key="check.alone_waits", values={"said": found}, weight=Weight.DETAIL)
-            if found.key in PROMISES
-            else found
+            (
+                replace(
+                    found, key="check.alone_waits", values={"said": found}, weight=Weight.DETAIL
+                )
+                if found.key in PROMISES
+                else found
+            )
             for found in told.notes
         ]
     if rival.outcome == "as_good" and rival.by_number:
         told.notes = [
-            replace(found, key="check.while_number", values={"said": found}) if found.key in OF_THESE_TEXTS else found
+            (
+                replace(found, key="check.while_number", values={"said": found})
+                if found.key in OF_THESE_TEXTS
+                else found
+            )
             for found in told.notes
         ]
     return JudgeCheck(
@@ -244,13 +291,14 @@ FACES: Mapping[str, tuple[str, str, str]] = {
     "alone.reach": ("alone.reach", "reach", "alone.face_reach"),
     "alone.reach_like_labelled": ("alone.reach_like_labelled", "reach", "alone.face_reach"),
 }
-"""What grades that are off may show in besides: the finding, what is found of converted grades where they are why,
-which of its values is told, and by which sentence."""
+"""What grades that are off may show in besides: the finding, what is found of converted grades
+where they are why, which of its values is told, and by which sentence."""
 
 
 def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Told) -> None:
-    """Say together what grades that are off account for: findings that are no longer made once the grades are converted
-    count as no limits of their own. Where the judge has changed by as much, say that, too."""
+    """Say together what grades that are off account for: findings that are no longer made once the
+    grades are converted count as no limits of their own. Where the judge has changed by as much,
+    say that, too."""
     at = next((n for n, found in enumerate(told.notes) if found.key == "kinds.grades_grades"), None)
     if at is None:
         return
@@ -261,7 +309,9 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
         systems.tell(other, again, options)
     for n, finding in enumerate(told.notes):
         key, told_values = finding.key, finding.values
-        if key == "alone.none" and (still := next((each for each in again.notes if each.key == key), None)):
+        if key == "alone.none" and (
+            still := next((each for each in again.notes if each.key == key), None)
+        ):
             then = {each: still.values[each] for each in ("wrong", "tried", "share", "more")}
             if then["more"].key == told_values["more"].key == "alone.more_vain":
                 more = Finding("alone.more_converted_too", {**then, "more": told_values["more"]})
@@ -287,9 +337,12 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
 
 
 def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
-    """What would settle a verdict that leaves something open: labels, texts or verdicts that are missing."""
+    """What would settle a verdict that leaves something open: labels, texts or verdicts that are
+    missing."""
     if key == "several":
-        return Finding("check.settle_several", {"label": label_of(evidence.own.table), "judge": evidence.judge})
+        return Finding(
+            "check.settle_several", {"label": label_of(evidence.own.table), "judge": evidence.judge}
+        )
     if key in ("open", "coin_open"):
         return next((n.settle for n in told.notes if n.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
@@ -302,11 +355,18 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
         key = "number"
     table, more = evidence.own.table, max(evidence.few - evidence.agreement.groups, 1)
     values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}
-    if (alone := told.not_examined.get(ALONE)) is not None and alone.values["needed"] > evidence.few:
-        values["alone"] = [Finding("check.settle_few_alone", {"more": alone.values["needed"] - evidence.few})]
+    if (alone := told.not_examined.get(ALONE)) is not None and alone.values[
+        "needed"
+    ] > evidence.few:
+        values["alone"] = [
+            Finding("check.settle_few_alone", {"more": alone.values["needed"] - evidence.few})
+        ]
     for read in table.read:
         if read.key == "table.read_neither":
-            humans = " ".join(f"--human {shlex.quote(str(column).strip('`'))}" for column in read.values["columns"])
+            humans = " ".join(
+                f"--human {shlex.quote(str(column).strip('`'))}"
+                for column in read.values["columns"]
+            )
             files = [*table.sources] or ["FILE"]
             named = {"source": shlex.join([*files, *table.reading]), "humans": humans}
             values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
@@ -321,7 +381,8 @@ def name_of(table: VerdictTable, judge: str, criterion: str) -> str:
 
 
 def digests(table: VerdictTable) -> dict[str, Any]:
-    """What an answer is bound to: SHA-256 of the labels, of the items and, by judge, of what is known of it (model,
-    prompt, settings; its name alone where nothing is). The order of rows changes none of them."""
+    """What an answer is bound to: SHA-256 of the labels, of the items and, by judge, of what is
+    known of it (model, prompt, settings; its name alone where nothing is). The order of rows
+    changes none of them."""
     judges = {judge: judge_digest(table, judge) for judge in table.judges}
     return {"judges": judges, "labels": labels_digest(table.labels), "items": items_digest(table)}

@@ -1,4 +1,5 @@
-"""Makes the figures of a check from one judge's verdicts beside people's labels: what each said of the same items."""
+"""Makes the figures of a check from one judge's verdicts beside people's labels: what each said of
+the same items."""
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,9 @@ MOST_MARKS = 2000
 
 
 def figures_of(own: JudgeTable) -> list[FigureData]:
-    """Categories: how often people and judge said what. Numbers: verdict against label, and their difference against
-    their mean with the limits of agreement (Bland and Altman 1986, doi:10.1016/S0140-6736(86)90837-8). None where
-    nothing has both."""
+    """Categories: how often people and judge said what. Numbers: verdict against label, and their
+    difference against their mean with the limits of agreement (Bland and Altman 1986,
+    doi:10.1016/S0140-6736(86)90837-8). None where nothing has both."""
     pairs = own.pairs()
     if pairs.empty:
         return []
@@ -23,15 +24,30 @@ def figures_of(own: JudgeTable) -> list[FigureData]:
     pairs = pairs.sort_values(["label", "verdict"], kind="stable")
     label, verdict = (pairs[column].to_numpy(np.float64) for column in ("label", "verdict"))
     difference = verdict - label
-    shown = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), MOST_MARKS)).round().astype(int))
-    bias, spread = float(difference.mean()), float(difference.std(ddof=1)) if len(pairs) > 1 else 0.0
+    shown = np.unique(
+        np.linspace(0, len(pairs) - 1, min(len(pairs), MOST_MARKS)).round().astype(int)
+    )
+    bias, spread = (
+        float(difference.mean()),
+        (float(difference.std(ddof=1)) if len(pairs) > 1 else 0.0),
+    )
     ends = {"bias": bias, "lower": bias - 1.96 * spread, "upper": bias + 1.96 * spread}
-    against = {"x": label[shown], "y": verdict[shown], "x_label": "label", "y_label": "verdict", "identity": True}
+    against = {
+        "x": label[shown],
+        "y": verdict[shown],
+        "x_label": "label",
+        "y_label": "verdict",
+        "identity": True,
+    }
     ids = {"ids": pairs["item"].iloc[shown].tolist()}
     means = (label + verdict)[shown] / 2
     return [
         FigureData("agreement", "scatter", against | ids),
-        FigureData("difference", "bland_altman", {"mean": means, "difference": difference[shown], **ends, **ids}),
+        FigureData(
+            "difference",
+            "bland_altman",
+            {"mean": means, "difference": difference[shown], **ends, **ids},
+        ),
     ]
 
 
@@ -42,4 +58,10 @@ def _confusion(pairs: pd.DataFrame, categories: tuple[str, ...]) -> list[FigureD
     counts = pd.crosstab(pairs["label"], pairs["verdict"], pairs["weight"], aggfunc="sum")
     matrix = counts.reindex(index=places, columns=places).fillna(0.0).to_numpy(np.float64)
     names = list(categories)
-    return [FigureData("confusion", "heatmap", {"rows": names, "columns": names, "matrix": matrix, "label": "count"})]
+    return [
+        FigureData(
+            "confusion",
+            "heatmap",
+            {"rows": names, "columns": names, "matrix": matrix, "label": "count"},
+        )
+    ]

@@ -1,4 +1,5 @@
-"""Declares the measures by which sweeps compare judges, beside the analyses that give each judge its own number.
+"""Declares the measures by which sweeps compare judges, beside the analyses that give each judge
+its own number.
 
 A further one is an entry of COMPARED, and a name in `sweep/compare.texts.yaml`.
 """
@@ -18,11 +19,12 @@ BINS = 10
 
 
 class Whole(NamedTuple):
-    """A measure that is a number of all texts: the statistic, its interval, and the fewest independent units it is
-    tested on.
+    """A measure that is a number of all texts: the statistic, its interval, and the fewest
+    independent units it is tested on.
 
-    `apart` gives the limits of left minus right at a level, from what is left out of each and the width of the scale.
-    The p-value comes from exchanging rows where `exchanged`, else it is the level at which the interval meets 0.
+    `apart` gives the limits of left minus right at a level, from what is left out of each and the
+    width of the scale. The p-value comes from exchanging rows where `exchanged`, else it is the
+    level at which the interval meets 0.
     """
 
     statistic: jackknife.Prepared
@@ -37,8 +39,8 @@ class Compared(NamedTuple):
     Attributes:
         name: As in the metrics of its analysis.
         better: +1 where more is better, -1 where less is, 0 where neither is.
-        of: The analysis that keeps its columns per item; "scores" are in score units, so that there is a difference
-            too small to matter.
+        of: The analysis that keeps its columns per item; "scores" are in score units, so that there
+            is a difference too small to matter.
         columns: What it is made of.
         whole: How, where it is a number of all texts; None: it is the mean of its only column.
     """
@@ -50,15 +52,21 @@ class Compared(NamedTuple):
     whole: Whole | None = None
 
 
-def _gains(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+def _gains(
+    one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float
+) -> means.Bounds:
     return _of_means(one, other, level, 2.0)
 
 
-def _of_means(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+def _of_means(
+    one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float
+) -> means.Bounds:
     return one.nearly_mean(level, (-span, span), less=other).interval
 
 
-def _errors(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+def _errors(
+    one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float
+) -> means.Bounds:
     return calibration.error_difference(_noisy(one), _noisy(other), level)
 
 
@@ -68,12 +76,18 @@ def _noisy(left_out: jackknife.LeftOut) -> calibration.NoisyError:
     return calibration.NoisyError(left_out, np.random.default_rng(0), BINS)
 
 
-def _pearson(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
+def _pearson(
+    one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float
+) -> means.Bounds:
     return jackknife.difference(one, other, level).interval
 
 
-def _spearman(one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float) -> means.Bounds:
-    return jackknife.difference(one, other, level, (1 + one.estimate**2 / 2, 1 + other.estimate**2 / 2)).interval
+def _spearman(
+    one: jackknife.LeftOut, other: jackknife.LeftOut, level: float, span: float
+) -> means.Bounds:
+    return jackknife.difference(
+        one, other, level, (1 + one.estimate**2 / 2, 1 + other.estimate**2 / 2)
+    ).interval
 
 
 _ERROR = calibration.calibration_error(BINS)
@@ -82,17 +96,31 @@ COMPARED = (
     Compared("review_gain", 1, "calibration", _DOUBT, Whole(review.gain, _gains)),
     Compared("aurc", -1, "calibration", _DOUBT, Whole(review.aurc, _of_means)),
     Compared("ece", -1, "calibration", _PROMISE, Whole(_ERROR, _errors, FEWEST_CONFIDENCES)),
-    Compared("spearman", 1, "labelled", _LABEL, Whole(rank_correlation, _spearman, jackknife.FEWEST, exchanged=False)),
+    Compared(
+        "spearman",
+        1,
+        "labelled",
+        _LABEL,
+        Whole(rank_correlation, _spearman, jackknife.FEWEST, exchanged=False),
+    ),
     Compared("absolute_error", -1, "scores", _LABEL),
     Compared("pair_difference", 1, "scores", ("score", "pair_id", "condition")),
     Compared("interval_score", -1, "calibration", ("interval_score",)),
-    Compared("pearson", 1, "labelled", _LABEL, Whole(pearson, _pearson, jackknife.FEWEST, exchanged=False)),
+    Compared(
+        "pearson",
+        1,
+        "labelled",
+        _LABEL,
+        Whole(pearson, _pearson, jackknife.FEWEST, exchanged=False),
+    ),
     Compared("score", 0, "scores", ("score",)),
 )
-"""All of them, what speaks most to quality first. Coverage, width and seconds are described and not tested: a narrow
-interval is no merit by itself, nor one that holds more than it claims."""
+"""All of them, what speaks most to quality first. Coverage, width and seconds are described and not
+tested: a narrow interval is no merit by itself, nor one that holds more than it claims."""
 DESCRIBED = {"coverage": "inside", "width": "width", "seconds": "seconds"}
 """These, and the columns that they are read from."""
-_OF_CALIBRATION = [column for measure in COMPARED if measure.of == "calibration" for column in measure.columns]
+_OF_CALIBRATION = [
+    column for measure in COMPARED if measure.of == "calibration" for column in measure.columns
+]
 ITEM_COLUMNS = ("unit", "score", "truth", *dict.fromkeys(_OF_CALIBRATION), "inside", "width")
 """What sweeps read of `items_calibration.csv`."""

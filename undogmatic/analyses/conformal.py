@@ -1,6 +1,8 @@
-"""Promises fitted on labelled texts: intervals with a stated coverage, and what a judge may decide alone.
+"""Promises fitted on labelled texts: intervals with a stated coverage, and what a judge may decide
+alone.
 
-`judge=selective` keeps the second: it hands on what lies above the threshold (`judge.rules.guaranteed`).
+`judge=selective` keeps the second: it hands on what lies above the threshold
+(`judge.rules.guaranteed`).
 """
 
 from dataclasses import dataclass
@@ -28,27 +30,44 @@ from undogmatic.stats.conformal import find_threshold, units_needed
 from undogmatic.stats.proportion import sign_p
 
 Flags = NDArray[np.bool_]
-COLUMNS = ["method", "group", "n_fit", "n", "coverage", "low", "high", "band_low", "band_high", "mean_width", "reach"]
+COLUMNS = [
+    "method",
+    "group",
+    "n_fit",
+    "n",
+    "coverage",
+    "low",
+    "high",
+    "band_low",
+    "band_high",
+    "mean_width",
+    "reach",
+]
 THRESHOLD = "escalation.threshold"
 ITEMS = ("item_id", "measure", "doubt", "right", "decided", "text_mark")
-"""Columns of items_escalation.csv; with the metric THRESHOLD it is all that `judge=selective` needs."""
+"""Columns of items_escalation.csv; with the metric THRESHOLD it is all that `judge=selective`
+needs."""
 
 
 @dataclass(frozen=True)
 class ConformalAnalysis(AgainstTruth):
-    """Split conformal intervals around scores and around the judge's own ranges, and per group (Mondrian).
+    """Split conformal intervals around scores and around the judge's own ranges, and per group
+    (Mondrian).
 
-    Texts of one pair fall into the same part. A method or group without enough fitted texts is refused, with the number
-    needed; nothing is widened in silence to make up for it.
+    Texts of one pair fall into the same part. A method or group without enough fitted texts is
+    refused, with the number needed; nothing is widened in silence to make up for it.
 
     Args:
         nominal: Wanted coverage.
-        fit_share: Share of the labelled texts that the intervals are fitted on; the others verify them.
-        by: Group for the Mondrian intervals and the slices: "condition" or a metadata key; None for none.
+        fit_share: Share of the labelled texts that the intervals are fitted on; the others verify
+            them.
+        by: Group for the Mondrian intervals and the slices: "condition" or a metadata key; None for
+            none.
         ordinal: Labels can only be the rubric's levels; ends then move to levels.
         seed: Another number is another split.
         level: Confidence level of the intervals of the measured coverage.
-        coverage_margin: How far below `nominal` the coverage may lie and still keep the promise, in (0, 1).
+        coverage_margin: How far below `nominal` the coverage may lie and still keep the promise, in
+            (0, 1).
     """
 
     name: ClassVar[str] = "conformal"
@@ -61,18 +80,21 @@ class ConformalAnalysis(AgainstTruth):
     coverage_margin: Share = 0.05
 
     def truth(self, judged: LongTable) -> Truth:
-        """Raises Unsuited without labels, ConfigError for an unknown `by`, DataError for too many groups."""
+        """Raises Unsuited without labels, ConfigError for an unknown `by`, DataError for too many
+        groups."""
         truth = super().truth(judged)
         column = self._group(truth.rows)
         if self.by is not None:
             groups = truth.rows[column].dropna().unique()
-            check_groups(self.name, column.removeprefix("metadata."), groups, "set analysis.by=null")
+            check_groups(
+                self.name, column.removeprefix("metadata."), groups, "set analysis.by=null"
+            )
         odd = truth.rows[~truth.rows["truth"].isin(judged.rubric.levels)]
         if self.ordinal and len(odd):
             item, label = odd.iloc[0][["item_id", "truth"]]
             raise DataError(
-                f"`analysis.ordinal` is true, but the label of {item!r} is {label:g}, which is no level of "
-                f"rubric={judged.rubric.name}. Set analysis.ordinal=false."
+                f"`analysis.ordinal` is true, but the label of {item!r} is {label:g}, which is no"
+                f" level of rubric={judged.rubric.name}. Set analysis.ordinal=false."
             )
         return truth
 
@@ -81,7 +103,13 @@ class ConformalAnalysis(AgainstTruth):
         truth = self.truth(judged)
         rows, needed, tell = truth.judged, conformal.items_needed(self.nominal), Telling(self.name)
         fitting = drawn(units(rows), self.fit_share, self.seed)
-        tell.say("parts", fit=int(fitting.sum()), check=int((~fitting).sum()), nominal=self.nominal, needed=needed)
+        tell.say(
+            "parts",
+            fit=int(fitting.sum()),
+            check=int((~fitting).sum()),
+            nominal=self.nominal,
+            needed=needed,
+        )
         count(tell, truth.rows)
         tell.number(needed, "needed")
         table = self._apply(tell, "split", "score", judged.rubric, rows, fitting)
@@ -97,7 +125,9 @@ class ConformalAnalysis(AgainstTruth):
         asked["wide"] = int(split.get("mean_width", 0.0) > WIDE * asked["span"])
         if "split" in overall:
             split |= self._beside_one_score(rows, fitting, judged.scale)
-        ruling = verdict(CONFORMAL, SimpleNamespace(**split, **asked, more=more, split="split" in overall))
+        ruling = verdict(
+            CONFORMAL, SimpleNamespace(**split, **asked, more=more, split="split" in overall)
+        )
         for name, row in overall.items():
             tell.number(row["inside"], "coverage", name)
             tell.number(row["mean_width"], "width", name)
@@ -106,36 +136,60 @@ class ConformalAnalysis(AgainstTruth):
         shown = [row for row in table if row["method"] == "mondrian"] or table
         if len(shown) >= FEWEST_DRAWN:
             data = {end: [row[end] for row in shown] for end in ("low", "high")}
-            data |= {"labels": [str(row["group"]) for row in shown], "estimate": [row["coverage"] for row in shown]}
+            data |= {
+                "labels": [str(row["group"]) for row in shown],
+                "estimate": [row["coverage"] for row in shown],
+            }
             tell.draw("coverage", "forest", **data, reference=self.nominal, x_label="coverage")
         return [tell.result(*ruling.decided)]
 
     def _beside_one_score(self, rows: pd.DataFrame, fitting: Flags, scale: Scale) -> dict[str, Any]:
-        """The median label of the fitted texts, how wide intervals would be with this score for all others, and whether
-        the judge's scores are shown to lie nearer to their labels."""
+        """The median label of the fitted texts, how wide intervals would be with this score for all
+        others, and whether the judge's scores are shown to lie nearer to their labels."""
         fit, check = rows[fitting], rows[~fitting]
         score, span = float(fit["truth"].median()), scale[1] - scale[0]
-        fitted = conformal.fit(np.full(len(fit), score), fit["truth"], units(fit), self.nominal, scale=scale)
+        fitted = conformal.fit(
+            np.full(len(fit), score), fit["truth"], units(fit), self.nominal, scale=scale
+        )
         ends = conformal.intervals(fitted, [score])
         gain = (check["truth"] - score).abs() - (check["truth"] - check["score"]).abs()
         several = len({*units(check)}) > 1
-        nearer = several and means.interval(gain, self.level, groups=units(check), bounds=(-span, span)).low > 0
-        return {"one_score": score, "its_width": float(ends.high[0] - ends.low[0]), "nearer": nearer}
+        nearer = (
+            several
+            and means.interval(gain, self.level, groups=units(check), bounds=(-span, span)).low > 0
+        )
+        return {
+            "one_score": score,
+            "its_width": float(ends.high[0] - ends.low[0]),
+            "nearer": nearer,
+        }
 
     def _group(self, rows: pd.DataFrame) -> str:
         """The column of `by`."""
         column = "condition" if self.by in (None, "condition") else f"metadata.{self.by}"
         if column not in rows:
-            known = sorted(c.removeprefix("metadata.") for c in rows.columns if c.startswith("metadata."))
-            raise ConfigError(f"`analysis.by` is {self.by!r}; there are: condition, {', '.join(known)}.")
+            known = sorted(
+                c.removeprefix("metadata.") for c in rows.columns if c.startswith("metadata.")
+            )
+            raise ConfigError(
+                f"`analysis.by` is {self.by!r}; there are: condition, {', '.join(known)}."
+            )
         return column
 
     def _apply(
-        self, tell: Telling, method: str, widened: str | list[str], rubric: Rubric, rows: pd.DataFrame, fitting: Flags
+        self,
+        tell: Telling,
+        method: str,
+        widened: str | list[str],
+        rubric: Rubric,
+        rows: pd.DataFrame,
+        fitting: Flags,
     ) -> list[dict[str, Any]]:
-        """Rows of the table for one method, first of all texts, then per slice; none with too few texts.
+        """Rows of the table for one method, first of all texts, then per slice; none with too few
+        texts.
 
-        `widened` are the columns of what is widened (score, or both ends); "mondrian" fits groups apart.
+        `widened` are the columns of what is widened (score, or both ends); "mondrian" fits groups
+        apart.
         """
         needed, grouped = conformal.items_needed(self.nominal), method == "mondrian"
         chosen = np.ones(len(rows), dtype=np.bool_)
@@ -149,20 +203,31 @@ class ConformalAnalysis(AgainstTruth):
         fit, check = rows[fitting & chosen], rows[~fitting & chosen]
         if len(fit) < needed or check.empty:
             if not grouped:
-                tell.say("refused", method=method, present=len(fit), needed=needed, check=len(check))
+                tell.say(
+                    "refused", method=method, present=len(fit), needed=needed, check=len(check)
+                )
             return []
         of_fit, of_check = (part[self._group(part)].astype(str).tolist() for part in (fit, check))
-        fit_by, check_by = {"groups": of_fit if grouped else None}, {"groups": of_check if grouped else None}
+        fit_by, check_by = (
+            {"groups": of_fit if grouped else None},
+            {"groups": of_check if grouped else None},
+        )
         values, wanted = (part[widened].to_numpy(dtype=np.float64) for part in (fit, check))
         scale, levels = (rubric.minimum, rubric.maximum), rubric.levels if self.ordinal else None
-        fitted = conformal.fit(values, fit["truth"], units(fit), self.nominal, scale=scale, **fit_by)
+        fitted = conformal.fit(
+            values, fit["truth"], units(fit), self.nominal, scale=scale, **fit_by
+        )
         ends = conformal.intervals(fitted, wanted, levels=levels, **check_by)
-        slices = of_check if self.by is not None and check[self._group(check)].notna().all() else None
+        slices = (
+            of_check if self.by is not None and check[self._group(check)].notna().all() else None
+        )
         checked = check["truth"], units(check), slices
         alone = None if grouped else next(iter(fitted.reach.values()))
         table: list[dict[str, Any]] = []
         for part in conformal.coverage(fitted, ends, *checked, self.coverage_margin, self.level):
-            name = part.group if table else "all"  # the first slice is all of them, whatever its name
+            name = (
+                part.group if table else "all"
+            )  # the first slice is all of them, whatever its name
             row = {"method": method, "group": name, "n": part.inside.n}
             row |= {key: getattr(part, key) for key in ("inside", "promise", "n_fit", "mean_width")}
             row |= dict(zip(("band_low", "band_high"), part.band or (None, None), strict=True))
@@ -173,15 +238,16 @@ class ConformalAnalysis(AgainstTruth):
 
 @dataclass(frozen=True)
 class EscalationAnalysis(AgainstTruth):
-    """First repeat, against people's labels or another run (`reference`): the expensive judge that would be asked when
-    this one hands on.
+    """First repeat, against people's labels or another run (`reference`): the expensive judge that
+    would be asked when this one hands on.
 
     A judgment that failed is never decided alone.
 
     Args:
         rate: Rate of agreement that is promised for what the judge decides alone.
         confidence: Probability with which the promise holds.
-        tolerance: Largest difference that counts as agreement, in score units; None is the rubric's margin.
+        tolerance: Largest difference that counts as agreement, in score units; None is the rubric's
+            margin.
         uncertainty: Which measure of doubt the threshold is on; see analysis=calibration.
     """
 
@@ -195,12 +261,18 @@ class EscalationAnalysis(AgainstTruth):
         """One result; headline `escalation.share`, the share that the judge may decide alone."""
         truth = self.truth(judged)
         tolerance = margin_of(judged.rubric).value if self.tolerance is None else self.tolerance
-        rows, needed, tell = truth.judged, units_needed(self.rate, self.confidence), Telling(self.name)
+        rows, needed, tell = (
+            truth.judged,
+            units_needed(self.rate, self.confidence),
+            Telling(self.name),
+        )
         failed = count(tell, truth.rows)
         tell.number(needed, "needed")
         measures = uncertainties(rows)
         used = choose(measures, self.uncertainty) if len(rows) else None
-        evidence = SimpleNamespace(rate=self.rate, confidence=self.confidence, measure=used, tolerance=tolerance)
+        evidence = SimpleNamespace(
+            rate=self.rate, confidence=self.confidence, measure=used, tolerance=tolerance
+        )
         if used is None:
             tell.findings += failed
             return [tell.result(*verdict(ESCALATION, evidence).decided)]
@@ -208,7 +280,9 @@ class EscalationAnalysis(AgainstTruth):
         doubt = measures[used].to_numpy(dtype=np.float64)
         result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
         constant = (
-            None if result.threshold is None else self._constant(rows, right, doubt <= result.threshold, tolerance)
+            None
+            if result.threshold is None
+            else self._constant(rows, right, doubt <= result.threshold, tolerance)
         )
         threshold, steps = None if constant else result.threshold, result.steps
         share = 0.0 if constant else result.share * len(rows) / len(truth.rows)
@@ -218,7 +292,9 @@ class EscalationAnalysis(AgainstTruth):
         tell.findings += failed
         tell.number(share, "share")
         tell.number(agreement, "agreement")
-        vars(evidence).update(threshold=threshold, texts=len(truth.rows), share=share, units=result.n_units)
+        vars(evidence).update(
+            threshold=threshold, texts=len(truth.rows), share=share, units=result.n_units
+        )
         evidence.needed, evidence.surest = units_needed(result.of_units, self.confidence), None
         evidence.of_units, evidence.if_alike = result.of_units, needed
         evidence.constant, evidence.always = constant or (None, None)
@@ -244,30 +320,57 @@ class EscalationAnalysis(AgainstTruth):
                 "lower_limit": {"x": x, "y": [step.least for step in steps]},
                 "promised": {"x": [x[0], x[-1]], "y": [self.rate, self.rate]},
             }
-            tell.draw("escalation", "curve", lines=lines, x_label="decided", y_label="agreement", n=result.n_units)
-        items = {"item_id": rows["item_id"].to_numpy(), "measure": used, "doubt": doubt, "right": right.astype(float)}
+            tell.draw(
+                "escalation",
+                "curve",
+                lines=lines,
+                x_label="decided",
+                y_label="agreement",
+                n=result.n_units,
+            )
+        items = {
+            "item_id": rows["item_id"].to_numpy(),
+            "measure": used,
+            "doubt": doubt,
+            "right": right.astype(float),
+        }
         marks = [text_mark(str(text)) for text in rows["text"]]
-        table = pd.DataFrame(items | {"decided": decided.astype(float), "text_mark": marks}, columns=ITEMS)
-        return [tell.result(*verdict(ESCALATION, evidence).decided, headline="escalation.share", items=table)]
+        table = pd.DataFrame(
+            items | {"decided": decided.astype(float), "text_mark": marks}, columns=ITEMS
+        )
+        return [
+            tell.result(
+                *verdict(ESCALATION, evidence).decided, headline="escalation.share", items=table
+            )
+        ]
 
     def _constant(
         self, rows: pd.DataFrame, right: Flags, decided: Flags, tolerance: float
     ) -> tuple[float, float] | None:
-        """The score that agrees most often if it is given to all texts, and how often it does: where it would be
-        promised the same for all of them, and the judge, where it decides, is not shown to agree more often."""
+        """The score that agrees most often if it is given to all texts, and how often it does:
+        where it would be promised the same for all of them, and the judge, where it decides, is not
+        shown to agree more often.
+        """
         labels = rows["truth"].to_numpy(dtype=np.float64)
         ordered, scores = np.sort(labels), np.unique(labels)
         low = np.searchsorted(ordered, scores - tolerance - 1e-9, side="left")
         high = np.searchsorted(ordered, scores + tolerance + 1e-9, side="right")
         score = float(scores[np.argmax(high - low)])
         always = np.abs(labels - score) <= tolerance + 1e-9
-        promised = find_threshold(np.zeros(len(rows)), always, self.rate, self.confidence, groups=units(rows))
+        promised = find_threshold(
+            np.zeros(len(rows)), always, self.rate, self.confidence, groups=units(rows)
+        )
         if promised.threshold is None:
             return None
         wrong = (
-            pd.DataFrame({"judge": ~right, "always": ~always})[decided].groupby(np.array(units(rows))[decided]).any()
+            pd.DataFrame({"judge": ~right, "always": ~always})[decided]
+            .groupby(np.array(units(rows))[decided])
+            .any()
         )
-        better, worse = int((wrong["always"] & ~wrong["judge"]).sum()), int((wrong["judge"] & ~wrong["always"]).sum())
+        better, worse = (
+            int((wrong["always"] & ~wrong["judge"]).sum()),
+            int((wrong["judge"] & ~wrong["always"]).sum()),
+        )
         if better > worse and sign_p(better, better + worse) <= 1 - self.confidence:
             return None
         return score, float(always.mean())

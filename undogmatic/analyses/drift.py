@@ -1,5 +1,5 @@
-"""Compares verdicts with earlier ones on the same items: whether the judge changed, or what it judges; and divides the
-variance of verdicts among items, judges and repeats."""
+"""Compares verdicts with earlier ones on the same items: whether the judge changed, or what it
+judges; and divides the variance of verdicts among items, judges and repeats."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -31,8 +31,8 @@ CHANGED = ("higher", "lower", "changed")
 
 @dataclass(frozen=True)
 class _Drift:
-    """A judge on a criterion now and before, and where to tell what is found; `name` marks its figures, where several
-    are compared."""
+    """A judge on a criterion now and before, and where to tell what is found; `name` marks its
+    figures, where several are compared."""
 
     new: VerdictTable
     old: VerdictTable
@@ -63,15 +63,21 @@ class _Drift:
         return margin is not None and pair.interval(inner).against(margin) == "within"
 
     def told_of(self, pair: Paired) -> Estimate:
-        """The difference with the interval that decides: of two one-sided tests where they put it within the margin."""
+        """The difference with the interval that decides: of two one-sided tests where they put it
+        within the margin."""
         level = self.options.level
         return pair.interval(2 * level - 1 if self.within(pair) else level)
 
     def conclude(self, rules: Rules, settle: str = "", **evidence: Any) -> str:
-        """Rule on evidence, and tell the ruling and what would settle it. Returns the key of the ruling."""
-        ruling = verdict(rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence))
+        """Rule on evidence, and tell the ruling and what would settle it. Returns the key of the
+        ruling."""
+        ruling = verdict(
+            rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence)
+        )
         weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
-        wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(ruling.key, settle)
+        wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(
+            ruling.key, settle
+        )
         answer = Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
         self.told.notes.append(replace(ruling.finding, weight=weight, settle=answer))
         return ruling.key
@@ -110,14 +116,18 @@ def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions
         other = _other_texts(new, old, rows["item"])
         if texts := sorted(set(rows.loc[other, "item"]) - named):
             told.note(
-                "drift.other_texts", items=texts[:MOST_NAMED], n=len(texts), rest=", ..." * (len(texts) > MOST_NAMED)
+                "drift.other_texts",
+                items=texts[:MOST_NAMED],
+                n=len(texts),
+                rest=", ..." * (len(texts) > MOST_NAMED),
             )
             named |= set(texts)
         _changed(drift, rows[other], _same(drift, rows[~other]))
 
 
 def _recoded(old: VerdictTable, new: VerdictTable) -> VerdictTable:
-    """The old table with the new one's numbering of categories; what only the old one has comes behind them."""
+    """The old table with the new one's numbering of categories; what only the old one has comes
+    behind them."""
     if old.kind == "numeric" or old.categories == new.categories:
         return old
     if set(old.categories) - set(new.categories) and old.kind == "ordered":
@@ -133,8 +143,8 @@ def _recoded(old: VerdictTable, new: VerdictTable) -> VerdictTable:
 
 
 def _judges(new: VerdictTable, old: VerdictTable) -> Iterator[tuple[str, str, str]]:
-    """New judge, old judge and criterion of what is compared: those of the same names; one with one whatever they are
-    called."""
+    """New judge, old judge and criterion of what is compared: those of the same names; one with one
+    whatever they are called."""
     judges = [(judge, judge) for judge in new.judges if judge in old.judges]
     if not judges and len(new.judges) == len(old.judges) == 1:
         judges = [(new.judges[0], old.judges[0])]
@@ -152,11 +162,16 @@ def _settings(new: VerdictTable, old: VerdictTable, now: str, before: str, told:
         told.note("drift.settings", judge=now, keys=changed)
 
 
-def _beside(new: VerdictTable, old: VerdictTable, now: str, before: str, criterion: str) -> pd.DataFrame:
-    """First verdicts of both on the items and orders that both judged: item, order, new, old, code."""
+def _beside(
+    new: VerdictTable, old: VerdictTable, now: str, before: str, criterion: str
+) -> pd.DataFrame:
+    """First verdicts of both on the items and orders that both judged: item, order, new, old,
+    code."""
     sides = [table.of(judge, criterion).first() for table, judge in ((new, now), (old, before))]
     one, other = (
-        side.assign(order=side["order"].fillna("")).dropna(subset=["verdict"])[["item", "order", "verdict"]]
+        side.assign(order=side["order"].fillna("")).dropna(subset=["verdict"])[
+            ["item", "order", "verdict"]
+        ]
         for side in sides
     )
     both = one.merge(other, on=["item", "order"], suffixes=("_new", "_old"))
@@ -170,7 +185,9 @@ def _other_texts(new: VerdictTable, old: VerdictTable, items: pd.Series) -> pd.S
     other = pd.Series(False, index=items.index)
     for column in ("text", "text_1", "text_2"):
         if column in new.items and column in old.items:
-            one, before = (table.items[column].reindex(items).to_numpy(dtype=object) for table in (new, old))
+            one, before = (
+                table.items[column].reindex(items).to_numpy(dtype=object) for table in (new, old)
+            )
             known = pd.notna(one) & pd.notna(before)
             other |= pd.Series(known & (one != before), index=items.index)
     return other
@@ -182,7 +199,8 @@ def _scaled(table: VerdictTable, values: Array) -> Array:
 
 
 class _Unchanged(NamedTuple):
-    """What the same texts show of the judge: whether it is shown to have changed, and on how many none did."""
+    """What the same texts show of the judge: whether it is shown to have changed, and on how many
+    none did."""
 
     changed: bool = False
     still: int = 0
@@ -209,14 +227,24 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     drift.told.figure(f"drift.change{drift.name}", change)
     measure = "distance" if numbers else "share"
     alpha, n = 1 - options.level, int(rows["item"].nunique())
-    # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift` new less old.
-    changed: dict[str, Any] = {"change": change, "shift": shift, "p": p, "within": within, "alpha": alpha}
+    # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift`
+    # new less old.
+    changed: dict[str, Any] = {
+        "change": change,
+        "shift": shift,
+        "p": p,
+        "within": within,
+        "alpha": alpha,
+    }
     changed |= {"told_shift": told_shift, "tests": one_sided(options.level)}
     key = drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
     shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
     if shown.still:
         drift.lacks("asked", "drift.all_the_same", n=n)
-    labels = next((t.labels for t in (new, drift.old) if (t.labels["criterion"] == drift.criterion).any()), new.labels)
+    labels = next(
+        (t.labels for t in (new, drift.old) if (t.labels["criterion"] == drift.criterion).any()),
+        new.labels,
+    )
     long = rows.melt(["item", "code"], [NEW, OLD], "judge", "verdict")
     agreement, _ = agreement_per_item(new, long, labels[labels["criterion"] == drift.criterion])
     if agreement.empty:
@@ -230,10 +258,20 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         return shown
     gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
-    told: dict[str, Any] = {"before": sign * float(before.mean()), "after": sign * float(now.mean())}
+    told: dict[str, Any] = {
+        "before": sign * float(before.mean()),
+        "after": sign * float(now.mean()),
+    }
     interval = drift.told_of(pair)
-    told |= {"told": -interval if numbers else interval, "measure": measure, "distance": int(numbers)}
-    told |= {"tests": one_sided(options.level), "moved": Finding("drift.moved") if shown.changed else []}
+    told |= {
+        "told": -interval if numbers else interval,
+        "measure": measure,
+        "distance": int(numbers),
+    }
+    told |= {
+        "tests": one_sided(options.level),
+        "moved": Finding("drift.moved") if shown.changed else [],
+    }
     drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, **told)
     return shown
 
@@ -247,51 +285,96 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
         key = "drift.no_mean" if new.kind not in WITH_MEAN else "drift.few_other"
         drift.lacks("other_texts", key, n=int(rows["item"].nunique()))
         return
-    people = (table.of(drift.judge, drift.criterion).consensus().reindex(rows["item"]) for table in (new, drift.old))
+    people = (
+        table.of(drift.judge, drift.criterion).consensus().reindex(rows["item"])
+        for table in (new, drift.old)
+    )
     sides = [_scaled(new, side.to_numpy(np.float64)) for side in (rows[NEW], rows[OLD], *people)]
     codes = pd.factorize(rows["code"])[0].astype(np.intp)
     labelled = ~(np.isnan(sides[2]) | np.isnan(sides[3]))
     enough = np.unique(codes[labelled]).size >= jackknife.FEWEST
     if enough:
-        sides, codes = [side[labelled] for side in sides], np.unique(codes[labelled], return_inverse=True)[1]
-    verdicts, labels, beyond, told, within = Paired(sides[0], sides[1], codes, reach), None, None, None, False
+        sides, codes = (
+            [side[labelled] for side in sides],
+            np.unique(codes[labelled], return_inverse=True)[1],
+        )
+    verdicts, labels, beyond, told, within = (
+        Paired(sides[0], sides[1], codes, reach),
+        None,
+        None,
+        None,
+        False,
+    )
     if enough:
         labels = Paired(sides[2], sides[3], codes, reach).interval(options.level)
-        apart = Paired(sides[0] - sides[1], sides[2] - sides[3], codes, None if reach is None else 2 * reach)
-        beyond, told, within = drift.figure("beyond_labels", apart), drift.told_of(apart), drift.within(apart)
+        apart = Paired(
+            sides[0] - sides[1], sides[2] - sides[3], codes, None if reach is None else 2 * reach
+        )
+        beyond, told, within = (
+            drift.figure("beyond_labels", apart),
+            drift.told_of(apart),
+            drift.within(apart),
+        )
     moved = verdicts.interval(options.level)
     settle = "" if enough else "drift.settle_labels"
-    found: dict[str, Any] = {"verdicts": moved, "labels": labels, "apart": beyond, "within": within, "n": verdicts.n}
+    found: dict[str, Any] = {
+        "verdicts": moved,
+        "labels": labels,
+        "apart": beyond,
+        "within": within,
+        "n": verdicts.n,
+    }
     found |= {"told": told, "changed": same.changed}
-    found["unchanged"] = Finding("drift.same_still" if same.still else "drift.same_unknown", {"n": same.still})
+    found["unchanged"] = Finding(
+        "drift.same_still" if same.still else "drift.same_unknown", {"n": same.still}
+    )
     drift.conclude(DRIFT_OTHER_TEXTS, settle, **found)
 
 
-def variance_of(table: VerdictTable, criterion: str, told: Told, options: CheckOptions) -> Study | None:
-    """Divide the variance of verdicts among items, judges and repeats, on the items that all judges judged as often.
+def variance_of(
+    table: VerdictTable, criterion: str, told: Told, options: CheckOptions
+) -> Study | None:
+    """Divide the variance of verdicts among items, judges and repeats, on the items that all judges
+    judged as often.
 
-    Repeats are those of one judge: whatever differs between them, for all items or for one, is the share of repeats.
+    Repeats are those of one judge: whatever differs between them, for all items or for one, is the
+    share of repeats.
 
     Returns:
-        The study, for reliability and the design of the next one; None where the verdicts have no mean, or neither
-        judges nor repeats are several.
+        The study, for reliability and the design of the next one; None where the verdicts have no
+        mean, or neither judges nor repeats are several.
     """
     told.section = told.section or "drift"
-    rows = table.verdicts[(table.verdicts["criterion"] == criterion) & table.verdicts["verdict"].notna()]
+    rows = table.verdicts[
+        (table.verdicts["criterion"] == criterion) & table.verdicts["verdict"].notna()
+    ]
     if table.kind not in WITH_MEAN:
-        told.lacks("variance", "drift.no_mean", judge=", ".join(table.judges), n=int(rows["item"].nunique()))
+        told.lacks(
+            "variance",
+            "drift.no_mean",
+            judge=", ".join(table.judges),
+            n=int(rows["item"].nunique()),
+        )
         return None
     wide = rows.pivot_table("verdict", "item", ["judge", "repeat"], aggfunc="first")
     judges = list(dict.fromkeys(wide.columns.get_level_values("judge")))
     repeats = min((wide[judge].shape[1] for judge in judges), default=0)
-    cells = [(judge, repeat) for judge in judges for repeat in sorted(wide[judge].columns)[:repeats]]
+    cells = [
+        (judge, repeat) for judge in judges for repeat in sorted(wide[judge].columns)[:repeats]
+    ]
     complete = wide[cells].dropna()
     groups = table.items["group"].reindex(complete.index).to_numpy()
     if max(len(judges), repeats) < 2 or len(set(groups)) < FEWEST_GROUPS:
-        told.lacks("variance", "drift.no_variance", n=len(complete), judges=len(judges), repeats=repeats)
+        told.lacks(
+            "variance", "drift.no_variance", n=len(complete), judges=len(judges), repeats=repeats
+        )
         return None
-    scores = _scaled(table, complete.to_numpy(dtype=np.float64)).reshape(len(complete), len(judges), repeats)
-    facets = [name for name, size in zip(("judge", "repeat"), scores.shape[1:], strict=True) if size > 1]
+    scores = _scaled(table, complete.to_numpy(dtype=np.float64)).reshape(
+        len(complete), len(judges), repeats
+    )
+    facets = [
+        name for name, size in zip(("judge", "repeat"), scores.shape[1:], strict=True) if size > 1
+    ]
     shape = (len(complete), *(size for size in scores.shape[1:] if size > 1))
     study = Study(scores.reshape(shape), facets, groups=groups, level=options.level)
     parts = {"_".join(c.source): c.variance for c in study.components() if "repeat" not in c.source}
@@ -303,7 +386,8 @@ def variance_of(table: VerdictTable, criterion: str, told: Told, options: CheckO
     for name, part in parts.items():
         told.figure(f"variance.{name}", part)
     told.tables["drift.variance"] = pd.DataFrame(
-        {"source": name, "share": shares[name]} | part.row("variance") for name, part in parts.items()
+        {"source": name, "share": shares[name]} | part.row("variance")
+        for name, part in parts.items()
     )
     values: dict[str, Any] = {"n": len(complete), "judges": len(judges), "item": shares[ITEM]}
     values |= {"judge": shares.get("judge", 0.0), "both": shares.get(f"{ITEM}_judge", 0.0)}

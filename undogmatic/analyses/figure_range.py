@@ -1,5 +1,6 @@
-"""Says what a figure can be at all: a share lies between 0 and 1, a coefficient between -1 and 1, an error within the
-scale. A limit beyond that could not fail, and an interval beyond that is none."""
+"""Says what a figure can be at all: a share lies between 0 and 1, a coefficient between -1 and 1,
+an error within the scale. A limit beyond that could not fail, and an interval beyond that is none.
+"""
 
 import math
 import re
@@ -8,8 +9,8 @@ from typing import NamedTuple
 from undogmatic.stats.estimate import Estimate
 
 LEAST_LEVEL = 0.5
-"""No check and no analysis tells an interval of this level or of a lower one: it would leave out the truth as often as
-not, and be as narrow as anyone wants."""
+"""No check and no analysis tells an interval of this level or of a lower one: it would leave out
+the truth as often as not, and be as narrow as anyone wants."""
 _SAME = 1e-9  # of the range: what rounding may add
 
 _SHARES = re.compile(
@@ -36,9 +37,13 @@ class Range(NamedTuple):
 
 
 def range_of(name: str, span: float | None) -> Range | None:
-    """What a figure of this name can be; None where that is not known. `span`: how far apart two values of the scale
-    may lie, where they are numbers."""
-    for names, known in ((_SHARES, Range(0, 1)), (_COEFFICIENTS, Range(-1, 1)), (_DIFFERENCES, Range(-2, 2))):
+    """What a figure of this name can be; None where that is not known. `span`: how far apart two
+    values of the scale may lie, where they are numbers."""
+    for names, known in (
+        (_SHARES, Range(0, 1)),
+        (_COEFFICIENTS, Range(-1, 1)),
+        (_DIFFERENCES, Range(-2, 2)),
+    ):
         if names.fullmatch(name):
             return known
     if span and _ON_THE_SCALE.fullmatch(name):
@@ -52,8 +57,10 @@ def cannot_fail(bound: float, above: bool, known: Range | None) -> bool:
 
 
 def is_interval(figure: Estimate, known: Range | None) -> str:
-    """What is wrong with the interval of a figure: "level", "ends" (they are in the wrong order, or one is none) or
-    "range" (it reaches beyond what the figure can be); "" where nothing is. An end that nothing limits is infinite."""
+    """What is wrong with the interval of a figure: "level", "ends" (they are in the wrong order, or
+    one is none) or "range" (it reaches beyond what the figure can be); "" where nothing is. An end
+    that nothing limits is infinite.
+    """
     ends = [figure.interval, (figure.worst_low, figure.best_high)]
     if not LEAST_LEVEL < figure.level < 1:
         return "level"
@@ -68,7 +75,8 @@ def is_interval(figure: Estimate, known: Range | None) -> str:
 
 
 def holds_its_value(figure: Estimate) -> bool:
-    """Whether the value of a figure lies in its interval, as that of every figure does that was estimated."""
+    """Whether the value of a figure lies in its interval, as that of every figure does that was
+    estimated."""
     if math.isnan(figure.value):
         return True
     room = _SAME * max(1.0, abs(figure.value))

@@ -1,7 +1,9 @@
-"""Holds a trust card, or a run, against what a gate demands: figures by their limits, the standing, digests and age.
+"""Holds a trust card, or a run, against what a gate demands: figures by their limits, the standing,
+digests and age.
 
-A threshold is held against the limit of the interval, never against the value: one that lies between the limits is
-undecided. Several requirements need no correction, as all of them must be met (intersection-union).
+A threshold is held against the limit of the interval, never against the value: one that lies
+between the limits is undecided. Several requirements need no correction, as all of them must be met
+(intersection-union).
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from undogmatic.analyses.figure_range import Range, cannot_fail, holds_its_value, is_interval, range_of
+from undogmatic.analyses.figure_range import (
+    Range,
+    cannot_fail,
+    holds_its_value,
+    is_interval,
+    range_of,
+)
 from undogmatic.analyses.kinds import HEADLINES, label_command
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.errors import ConfigError, DataError
@@ -43,32 +51,51 @@ OUTCOMES: Mapping[Standing | None, str] = {
     None: "void",
 }
 OLDEST = 3650  # days, for which a card may be at most: an age beyond that could not fail
-_DIGEST = Field(default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning")
+_DIGEST = Field(
+    default=None, pattern="^[0-9a-f]{8,64}$", description="SHA-256 in hex, or its beginning"
+)
 
 
 _LIMIT = "figure value=shown.value interval=shown.interval counted bound"
-AT_LEAST = Rules("gate.at_least_", (
-    Rule("pass", "supported", lambda e: e.shown.low >= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.shown.high < e.bound, _LIMIT),
-    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
-))  # fmt: skip
-AT_MOST = Rules("gate.at_most_", (
-    Rule("pass", "supported", lambda e: e.shown.high <= e.bound, _LIMIT),
-    Rule("fail", "refuted", lambda e: e.shown.low > e.bound, _LIMIT),
-    Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
-))  # fmt: skip
-STANDS = Rules("gate.standing_", (
-    Rule("pass", "supported", lambda e: e.standing == "supported", "name by in_order limits within"),
-    Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
-    Rule("undecided", "undecided", always, "name by settle"),
-))  # fmt: skip
+AT_LEAST = Rules(
+    "gate.at_least_",
+    (
+        Rule("pass", "supported", lambda e: e.shown.low >= e.bound, _LIMIT),
+        Rule("fail", "refuted", lambda e: e.shown.high < e.bound, _LIMIT),
+        Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+    ),
+)
+AT_MOST = Rules(
+    "gate.at_most_",
+    (
+        Rule("pass", "supported", lambda e: e.shown.high <= e.bound, _LIMIT),
+        Rule("fail", "refuted", lambda e: e.shown.low > e.bound, _LIMIT),
+        Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+    ),
+)
+STANDS = Rules(
+    "gate.standing_",
+    (
+        Rule(
+            "pass",
+            "supported",
+            lambda e: e.standing == "supported",
+            "name by in_order limits within",
+        ),
+        Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
+        Rule("undecided", "undecided", always, "name by settle"),
+    ),
+)
 RUN_STANDS = Rules("gate.of_run_", STANDS.rules)
 PROMISES = "alone."
 """The figures of a card beneath this tell what a judge may decide alone, if it may be believed."""
-PROMISED = Rules("gate.promise_", (
-    Rule("fail", "refuted", lambda e: e.standing == "refuted", "figure"),
-    Rule("undecided", "undecided", always, "figure settle"),
-))  # fmt: skip
+PROMISED = Rules(
+    "gate.promise_",
+    (
+        Rule("fail", "refuted", lambda e: e.standing == "refuted", "figure"),
+        Rule("undecided", "undecided", always, "figure settle"),
+    ),
+)
 """In place of what is said of such a figure, of a judge that was not shown to deserve belief."""
 
 
@@ -76,18 +103,22 @@ def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
     return lambda e: {"name": e.name, "which": e.which(outcome)}
 
 
-GATE = Rules("gate.verdict_", (
-    Rule("broken", None, lambda e: e.why, "why"),
-    Rule("void", None, lambda e: e.count("void"), _counts("void")),
-    Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
-    Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
-    Rule("pass", "supported", always, _counts("pass")),
-))  # fmt: skip
+GATE = Rules(
+    "gate.verdict_",
+    (
+        Rule("broken", None, lambda e: e.why, "why"),
+        Rule("void", None, lambda e: e.count("void"), _counts("void")),
+        Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
+        Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
+        Rule("pass", "supported", always, _counts("pass")),
+    ),
+)
 """Does a trust card, or a run, pass a gate? What is void says nothing of the judge at all."""
 
 
 def _number(given: Any) -> Any:
-    """A number as YAML gives it: `at_least: yes` is true, which would count as 1, and a number in quotes is a text."""
+    """A number as YAML gives it: `at_least: yes` is true, which would count as 1, and a number in
+    quotes is a text."""
     if isinstance(given, bool | str):
         raise ValueError("it must be a number, without quotes")
     return given
@@ -111,8 +142,9 @@ class Threshold(Record):
 class GateConfig(Record):
     """What a gate demands.
 
-    `judge` are settings that the judge must have (model, prompt, ...), `labels` and `items` the digests of what it was
-    checked on; where they differ, or the card is older than `max_age_days`, the card is void.
+    `judge` are settings that the judge must have (model, prompt, ...), `labels` and `items` the
+    digests of what it was checked on; where they differ, or the card is older than `max_age_days`,
+    the card is void.
     """
 
     figures: dict[str, Threshold] = Field(default_factory=dict)
@@ -120,13 +152,16 @@ class GateConfig(Record):
     judge: dict[str, str | bool | int | float] = Field(default_factory=dict)
     labels: str | None = _DIGEST
     items: str | None = _DIGEST
-    max_age_days: Annotated[int | None, BeforeValidator(_number)] = Field(default=None, ge=1, le=OLDEST)
+    max_age_days: Annotated[int | None, BeforeValidator(_number)] = Field(
+        default=None, ge=1, le=OLDEST
+    )
 
     @model_validator(mode="after")
     def _can_fail(self) -> Self:
         if not self.figures and self.standing is None:
             raise ValueError(
-                f"it demands nothing, so it could not fail. Demand something, e.g. {EXAMPLE}, or standing: supported"
+                f"it demands nothing, so it could not fail. Demand something, e.g. {EXAMPLE}, or"
+                " standing: supported"
             )
         return self
 
@@ -141,19 +176,33 @@ def read_gate(path: Path) -> GateConfig:
         return GateConfig(**{str(key): value for key, value in (block or {}).items()})
     except ValidationError as error:
         place = error.errors()[0]["loc"]
-        allowed = Threshold.model_fields if place[:1] == ("figures",) and len(place) > 1 else GateConfig.model_fields
-        hint = close[0] if (close := get_close_matches(str(place[-1]) if place else "", allowed, 1)) else ""
+        allowed = (
+            Threshold.model_fields
+            if place[:1] == ("figures",) and len(place) > 1
+            else GateConfig.model_fields
+        )
+        hint = (
+            close[0]
+            if (close := get_close_matches(str(place[-1]) if place else "", allowed, 1))
+            else ""
+        )
         hint = f" Did you mean `{hint}`?" if hint and hint != place[-1] else ""
-        listed, end = ", ".join(allowed), "" if (said := first_problem(error)).endswith(".") else "."
+        listed, end = (
+            ", ".join(allowed),
+            ("" if (said := first_problem(error)).endswith(".") else "."),
+        )
         raise ConfigError(
-            f"{path}: {said}{end}{hint} Keys{' of a figure' * ('at_most' in allowed)}: {listed}. E.g. {EXAMPLE}"
+            f"{path}: {said}{end}{hint} Keys{' of a figure' * ('at_most' in allowed)}: {listed}."
+            f" E.g. {EXAMPLE}"
         ) from None
 
 
 @dataclass(frozen=True)
 class Gated:
-    """What is held against a gate, of a card or of a run: the judge's `name`, its figures by their limits (None: a
-    figure without an interval), standings, settings, the digests it is bound to, and how long it holds."""
+    """What is held against a gate, of a card or of a run: the judge's `name`, its figures by their
+    limits (None: a figure without an interval), standings, settings, the digests it is bound to,
+    and how long it holds.
+    """
 
     name: str
     figures: Mapping[str, Estimate | None]
@@ -165,15 +214,25 @@ class Gated:
     made: datetime.date
     expires: datetime.date | None = None
     status: str = "finished"
-    units: Mapping[str, str] = field(default_factory=dict)  # language -> what a point of the score is called
+    units: Mapping[str, str] = field(
+        default_factory=dict
+    )  # language -> what a point of the score is called
     texts: tuple[Path, ...] = ()  # the files with the words of its figures
     source: str = "FILE"  # what the card was made from: its first file, or a run's folder
-    known: Mapping[str, str] = field(default_factory=dict)  # the name of a card's judge, and the criterion
-    headline: Mapping[str, str] = field(default_factory=dict)  # name of a standing -> the figure that sums it up
+    known: Mapping[str, str] = field(
+        default_factory=dict
+    )  # the name of a card's judge, and the criterion
+    headline: Mapping[str, str] = field(
+        default_factory=dict
+    )  # name of a standing -> the figure that sums it up
     items_labelled: int = 0  # items with verdict and label of a card
     limits: tuple[str, ...] = ()  # what limits the use of a card's judge, in sentences
-    in_order: bool = False  # whether a card says that the order may be believed, and nothing of the grades
-    span: float | None = None  # how far apart two values of the scale may lie, where they are numbers
+    in_order: bool = (
+        False  # whether a card says that the order may be believed, and nothing of the grades
+    )
+    span: float | None = (
+        None  # how far apart two values of the scale may lie, where they are numbers
+    )
     odd: frozenset[str] = frozenset()  # the figures whose value lies outside their own interval
 
     def range(self, name: str) -> Range | None:
@@ -186,16 +245,22 @@ class Gated:
         return self.expires is None
 
     def counted(self, name: str) -> Finding:
-        """The clause that says from how many items the interval of a figure comes, and at which level."""
+        """The clause that says from how many items the interval of a figure comes, and at which
+        level."""
         figure = self.figures[name]
         assert figure is not None, "figures without an interval are not held against anything"
         values: dict[str, Any] = {"n": figure.n, "groups": figure.n_groups, "level": figure.level}
         if self.is_run:
             return Finding("gate.counted_run" if figure.n else "gate.counted_unknown", values)
         whole = figure.interval == (figure.worst_low, figure.best_high)
-        items, labels = self.items_labelled, name.startswith("agreement.") and figure.n > self.items_labelled > 0
+        items, labels = (
+            self.items_labelled,
+            name.startswith("agreement.") and figure.n > self.items_labelled > 0,
+        )
         what = "labels" if labels else "items" if figure.n == items else "either"
-        values["counts"] = Finding(f"gate.counts_{what}", {"n": figure.n, "groups": figure.n_groups, "items": items})
+        values["counts"] = Finding(
+            f"gate.counts_{what}", {"n": figure.n, "groups": figure.n_groups, "items": items}
+        )
         return Finding("gate.counted" if whole else "gate.counted_missing", values)
 
 
@@ -203,22 +268,35 @@ def of_card(card: TrustCard) -> Gated:
     """A card as a gate reads it."""
     digests = card.digests
     standings: dict[str, Standing] = {card.judge: card.standing}
-    bound = (card.settings, digests.verdicts, digests.labels, digests.items, card.made, card.expires)
+    bound = (
+        card.settings,
+        digests.verdicts,
+        digests.labels,
+        digests.items,
+        card.made,
+        card.expires,
+    )
     source, headline = next(iter(card.data.files), "FILE"), f"agreement.{HEADLINES[card.data.kind]}"
     more: dict[str, Any] = {"source": source, "headline": {card.judge: headline}}
     more["known"] = {"name": setting(card.judge), "criterion": setting(card.criterion)}
-    more |= {"items_labelled": card.data.n, "limits": card.limits, "in_order": card.data.kind == "numeric"}
+    more |= {
+        "items_labelled": card.data.n,
+        "limits": card.limits,
+        "in_order": card.data.kind == "numeric",
+    }
     more |= {"span": card.data.span, "odd": _odd(card.figures)}
     return Gated(card.judge, card.figures, standings, *bound, **more)
 
 
 def _odd(figures: Mapping[str, Estimate | None]) -> frozenset[str]:
-    return frozenset(name for name, each in figures.items() if each is not None and not holds_its_value(each))
+    return frozenset(
+        name for name, each in figures.items() if each is not None and not holds_its_value(each)
+    )
 
 
 def of_run(path: str) -> Gated:
-    """A run's folder as a gate reads it: its metrics with their limits, and the standings of its verdicts. The digest
-    of its items covers their labels. Raises ConfigError, DataError."""
+    """A run's folder as a gate reads it: its metrics with their limits, and the standings of its
+    verdicts. The digest of its items covers their labels. Raises ConfigError, DataError."""
     folder = RunFolder.open(path, "RUN", (MANIFEST, METRICS))
     facts, metrics = folder.facts, folder.metrics
     figures: dict[str, Estimate | None] = {}
@@ -233,22 +311,35 @@ def of_run(path: str) -> Gated:
     known = {key: setting(value) for key, value in settings.items()}
     standings = facts.get("standing") or {}
     wordings = folder.noted(COMPOSED, "rubric", "wordings")
-    units = {str(code): str(own.get("unit") or "") for code, own in (wordings or {}).items() if isinstance(own, dict)}
+    units = {
+        str(code): str(own.get("unit") or "")
+        for code, own in (wordings or {}).items()
+        if isinstance(own, dict)
+    }
     bound = (known, "", digest, digest, made)
     texts = tuple(text for text in map(texts_noted, facts.get("texts", ())) if text.is_file())
     shown = str(facts.get("headline", ""))
     headline = {name: shown for name in standings if shown.startswith(f"{name}.")}
-    more: dict[str, Any] = {"status": status, "units": units, "texts": texts, "source": path, "headline": headline}
+    more: dict[str, Any] = {
+        "status": status,
+        "units": units,
+        "texts": texts,
+        "source": path,
+        "headline": headline,
+    }
     more |= {"span": _span_of(folder.noted(COMPOSED, "rubric", "scale")), "odd": _odd(figures)}
     return Gated(str(facts.get("name", path)), figures, standings, *bound, **more)
 
 
 def _day_of(moment: Any, path: str) -> datetime.date:
-    """The day of a moment in seconds since 1970, by the clock that cards go by. Raises DataError."""
+    """The day of a moment in seconds since 1970, by the clock that cards go by. Raises
+    DataError."""
     try:
         return datetime.datetime.fromtimestamp(moment, datetime.UTC).date()
     except (ArithmeticError, OSError, ValueError):
-        raise DataError(f"{path}: {MANIFEST} says that the run ended at {brief(moment)}, which is no moment.") from None
+        raise DataError(
+            f"{path}: {MANIFEST} says that the run ended at {brief(moment)}, which is no moment."
+        ) from None
 
 
 def _span_of(scale: Any) -> float | None:
@@ -262,15 +353,18 @@ def _span_of(scale: Any) -> float | None:
 
 
 def _of_analysis(metrics: Mapping[str, float], name: str, what: str) -> int:
-    """How many texts or groups the analysis had that a metric belongs to; 0 where it does not say."""
+    """How many texts or groups the analysis had that a metric belongs to; 0 where it does not
+    say."""
     parts = name.split(".")
     beginnings = (".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1))
-    return int(next((metrics[key] for each in beginnings if (key := f"{each}.{what}") in metrics), 0))
+    return int(
+        next((metrics[key] for each in beginnings if (key := f"{each}.{what}") in metrics), 0)
+    )
 
 
 class Held(NamedTuple):
-    """One requirement, what came of it ("pass", "fail", "undecided", "void"), the sentence that says so, and the
-    figure that was held against something, if it was one."""
+    """One requirement, what came of it ("pass", "fail", "undecided", "void"), the sentence that
+    says so, and the figure that was held against something, if it was one."""
 
     name: str
     outcome: str
@@ -280,8 +374,8 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True)
 class GateResult:
-    """Whether what was held against a gate passes it: each requirement, and all together (`ruling`); `notes` say what
-    the gate did not compare."""
+    """Whether what was held against a gate passes it: each requirement, and all together
+    (`ruling`); `notes` say what the gate did not compare."""
 
     name: str
     held: Sequence[Held]
@@ -290,7 +384,8 @@ class GateResult:
     texts: tuple[Path, ...] = ()
 
     def which(self, outcome: str) -> Finding:
-        """The clause that says which of the requirements came to this: "both requirements", "2 of 3 requirements"."""
+        """The clause that says which of the requirements came to this: "both requirements", "2 of 3
+        requirements"."""
         n, total = self.count(outcome), self.total
         share = "some" if n < total else {1: "only", 2: "both"}.get(total, "all")
         return Finding(f"gate.which_{share}", {"n": n, "total": total})
@@ -302,7 +397,14 @@ class GateResult:
     @property
     def why(self) -> str:
         """What is wrong where card, run or gate cannot be read; else ""."""
-        return next((str(each.finding.values["why"]) for each in self.held if each.finding.key == "gate.broken"), "")
+        return next(
+            (
+                str(each.finding.values["why"])
+                for each in self.held
+                if each.finding.key == "gate.broken"
+            ),
+            "",
+        )
 
     @property
     def total(self) -> int:
@@ -347,22 +449,35 @@ def hold(
         today: The day for which it is to hold; None: today.
     """
     given = [*config.judge.items(), *(settings or {}).items()]
-    held = [*_void(gated, config, given, digests, today or datetime.datetime.now(datetime.UTC).date())]
+    held = [
+        *_void(gated, config, given, digests, today or datetime.datetime.now(datetime.UTC).date())
+    ]
     if config.standing is not None:
         standings = gated.standings or {gated.name: "undecided"}
         rules = RUN_STANDS if gated.is_run and gated.standings else STANDS
-        held += [_ruled("standing", verdict(rules, _Stands(*stands, gated))) for stands in standings.items()]
+        held += [
+            _ruled("standing", verdict(rules, _Stands(*stands, gated)))
+            for stands in standings.items()
+        ]
     for name, threshold in config.figures.items():
         if (figure := gated.figures.get(name)) is None:
             key = "gate.no_interval" if name in gated.figures else "gate.no_figure"
             known = [other for other, limited in gated.figures.items() if limited is not None]
-            held.append(Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"})))
+            held.append(
+                Held(name, "void", Finding(key, {"figure": name, "known": ", ".join(known) or "—"}))
+            )
             continue
         if void := [*_senseless(name, threshold, figure, gated)]:
             held += void
             continue
-        if name.startswith(PROMISES) and not gated.is_run and gated.standings[gated.name] != "supported":
-            promise = SimpleNamespace(figure=name, standing=gated.standings[gated.name], settle=_settle(gated))
+        if (
+            name.startswith(PROMISES)
+            and not gated.is_run
+            and gated.standings[gated.name] != "supported"
+        ):
+            promise = SimpleNamespace(
+                figure=name, standing=gated.standings[gated.name], settle=_settle(gated)
+            )
             held.append(_ruled(name, verdict(PROMISED, promise), figure))
             continue
         shown = figure.replace(low=figure.worst_low, high=figure.best_high)
@@ -375,7 +490,8 @@ def hold(
 
 
 def _senseless(name: str, threshold: Threshold, figure: Estimate, gated: Gated) -> Iterator[Held]:
-    """Why a figure cannot be held against its limits: they could not fail, or its interval is none."""
+    """Why a figure cannot be held against its limits: they could not fail, or its interval is
+    none."""
     known = gated.range(name)
     ends = {} if known is None else {"least": known.least, "largest": known.largest}
     for key, bound in (("at_least", threshold.at_least), ("at_most", threshold.at_most)):
@@ -387,13 +503,18 @@ def _senseless(name: str, threshold: Threshold, figure: Estimate, gated: Gated) 
     if wrong := is_interval(figure, known) or ("value" if name in gated.odd else ""):
         source = {"source": shlex.quote(gated.source)}
         again = Finding("gate.again_run" if gated.is_run else "gate.again_card", source)
-        shown = figure.replace(low=figure.worst_low, high=figure.best_high) if wrong == "range" else figure
+        shown = (
+            figure.replace(low=figure.worst_low, high=figure.best_high)
+            if wrong == "range"
+            else figure
+        )
         values = {"figure": name, **shown.values("value"), "level": figure.level, "again": again}
         yield Held(name, "void", Finding(f"gate.odd_{wrong}", values | ends))
 
 
 def _notes(gated: Gated, compared: set[str], standing: bool) -> Iterator[Finding]:
-    """What the gate did not ask (the `standing`), and of a card what it did not compare. A run is its own judge."""
+    """What the gate did not ask (the `standing`), and of a card what it did not compare. A run is
+    its own judge."""
     for name, stands in gated.standings.items() if not standing else ():
         if stands != "supported":
             key = f"gate.note_{'run' if gated.is_run else 'check'}_{stands}"
@@ -407,8 +528,9 @@ def _notes(gated: Gated, compared: set[str], standing: bool) -> Iterator[Finding
 def examine(
     target: Path, config: Path | None, settings: Mapping[str, Any], data: Sequence[Path] = ()
 ) -> tuple[GateResult, str]:
-    """Hold a card's file or a run's folder against a gate's file (None: the one here), and say in which language to
-    tell of it. `data`: the labels and items as they are now. Raises ConfigError, DataError."""
+    """Hold a card's file or a run's folder against a gate's file (None: the one here), and say in
+    which language to tell of it. `data`: the labels and items as they are now. Raises ConfigError,
+    DataError."""
     demands = config or Path(CONFIG)
     if config is None and not demands.is_file():
         way = f"Write what is demanded, e.g. {EXAMPLE}, or name another: --config FILE"
@@ -416,7 +538,9 @@ def examine(
     demanded = read_gate(demands)
     if target.is_dir():
         if data:
-            raise ConfigError("--data is given for a run, which is its own data. Leave it out, or name a card.")
+            raise ConfigError(
+                "--data is given for a run, which is its own data. Leave it out, or name a card."
+            )
         return hold(of_run(str(target)), demanded, settings), "en"
     card = read_card(target)
     digests = None
@@ -462,7 +586,11 @@ class _Stands(NamedTuple):
     def limits(self) -> list[Finding]:
         """The sentences that say what limits the use."""
         limits = self.gated.limits
-        listed = " ".join(f"({n}) {said}" for n, said in enumerate(limits, 1)) if len(limits) > 1 else "".join(limits)
+        listed = (
+            " ".join(f"({n}) {said}" for n, said in enumerate(limits, 1))
+            if len(limits) > 1
+            else "".join(limits)
+        )
         return [Finding("gate.limits", {"n": len(limits), "listed": listed})] if limits else []
 
     @property
@@ -496,10 +624,16 @@ class _Limit(NamedTuple):
             return Finding("gate.settle_missing")
         if (more := held.more(e)) is None:
             shown = self.shown.low if self.above else self.shown.high
-            needed, why = limits.units_needed(e, self.bound), Finding("gate.close_equal", {"bound": self.bound})
+            needed, why = (
+                limits.units_needed(e, self.bound),
+                Finding("gate.close_equal", {"bound": self.bound}),
+            )
             if math.isfinite(needed):
                 digits = {"needed": round(needed, 1 - int(math.log10(needed))), "there": e.n_groups}
-                why = Finding("gate.close_needed", {**digits, "bound": self.bound, "texts": int(self.gated.is_run)})
+                why = Finding(
+                    "gate.close_needed",
+                    {**digits, "bound": self.bound, "texts": int(self.gated.is_run)},
+                )
             values = {"why": why, "bound": self.bound, "above": int(self.above), "shown": shown}
             return Finding("gate.settle_close", values)
         passes = (e.value > self.bound) == self.above
@@ -516,15 +650,22 @@ def _ruled(name: str, ruling: Ruling, figure: Estimate | None = None) -> Held:
 
 
 def _void(
-    gated: Gated, config: GateConfig, given: Sequence[tuple[str, Any]], digests: Digests | None, today: datetime.date
+    gated: Gated,
+    config: GateConfig,
+    given: Sequence[tuple[str, Any]],
+    digests: Digests | None,
+    today: datetime.date,
 ) -> list[Held]:
-    """Why the card says nothing of the judge that runs now, if so; and that it does, where that was asked."""
+    """Why the card says nothing of the judge that runs now, if so; and that it does, where that was
+    asked."""
     age = (today - gated.made).days
     told: list[tuple[str, str, dict[str, Any]]] = []
     if age < 0 and (not gated.is_run or config.max_age_days is not None):
         told.append(("date", "gate.of_the_future", {"date": str(gated.made), "today": str(today)}))
     if gated.expires is not None and gated.expires < gated.made:
-        told.append(("expiry", "gate.expires_before", {"date": str(gated.expires), "made": str(gated.made)}))
+        told.append(
+            ("expiry", "gate.expires_before", {"date": str(gated.expires), "made": str(gated.made)})
+        )
     if gated.status != "finished":
         told.append(("finished", "gate.unfinished", {"status": gated.status}))
     if gated.expires is not None and today > gated.expires:
@@ -534,9 +675,19 @@ def _void(
         told.append(("age", key, {"age": age, "most": config.max_age_days}))
     for name, value in given:
         now, then = setting(value), gated.settings.get(name, "") or gated.known.get(name, "")
-        key = "gate.setting_same" if now == then else "gate.setting_differs" if then else "gate.setting_unknown"
+        key = (
+            "gate.setting_same"
+            if now == then
+            else "gate.setting_differs"
+            if then
+            else "gate.setting_unknown"
+        )
         told.append(
-            (f"judge.{name}", key, {"option": name, "now": now} | ({"then": then} if then and now != then else {}))
+            (
+                f"judge.{name}",
+                key,
+                {"option": name, "now": now} | ({"then": then} if then and now != then else {}),
+            )
         )
     ways = {
         "verdicts": ("gate.verdicts_same", "gate.verdicts_differ"),
@@ -550,7 +701,16 @@ def _void(
                 told.append((what, same, {"then": bound[:12]}))
             else:
                 told.append((what, differ, {"now": wanted[:12], "then": bound[:12]}))
-    return [Held(name, "pass" if key in _GOOD else "void", Finding(key, values)) for name, key, values in told]
+    return [
+        Held(name, "pass" if key in _GOOD else "void", Finding(key, values))
+        for name, key, values in told
+    ]
 
 
-_GOOD = ("gate.young", "gate.setting_same", "gate.verdicts_same", "gate.labels_same", "gate.items_same")
+_GOOD = (
+    "gate.young",
+    "gate.setting_same",
+    "gate.verdicts_same",
+    "gate.labels_same",
+    "gate.items_same",
+)

@@ -1,4 +1,5 @@
-"""Is the optimised program better than what it was made from, on texts that neither of them has seen?"""
+"""Is the optimised program better than what it was made from, on texts that neither of them has
+seen?"""
 
 import math
 from collections.abc import Callable
@@ -33,9 +34,9 @@ class Measured:
 
     Attributes:
         metric: Its name.
-        values: One row per text or pair: `group`, `baseline`, `optimised` (higher is better; NaN where a judgment
-            failed), and, for a metric that ranks, `label` (the other two columns then hold scores that should rise
-            with it).
+        values: One row per text or pair: `group`, `baseline`, `optimised` (higher is better; NaN
+            where a judgment failed), and, for a metric that ranks, `label` (the other two columns
+            then hold scores that should rise with it).
         ranks: Whether it ranks: its value is the share of pairs of labels in the right order.
         falls: Whether it is a distance, which is told as such: the values are its negatives.
         ends: Lowest and highest value that could be earned.
@@ -53,15 +54,17 @@ class Measured:
 
 
 BOTH = 1.065
-"""How much more gain, in units of the scale, both the interval and the signed-rank test need to find it than the
-interval alone, at a power of 0.5 and 0.8 (`benchmarks.improvement`). Of shares the two decide alike."""
+"""How much more gain, in units of the scale, both the interval and the signed-rank test need to
+find it than the interval alone, at a power of 0.5 and 0.8 (`benchmarks.improvement`). Of shares the
+two decide alike."""
 
 
 class Gain(NamedTuple):
     """What the optimised program earns more than the baseline, with the interval and the test.
 
-    `detectable` is the true gain that so many groups of this spread would find beyond the margin with the wanted
-    power; None where there is no spread, or no gain that is possible would be found so.
+    `detectable` is the true gain that so many groups of this spread would find beyond the margin
+    with the wanted power; None where there is no spread, or no gain that is possible would be found
+    so.
     """
 
     outcome: Outcome
@@ -82,52 +85,87 @@ def improvement(
 ) -> AnalysisResult:
     """The verdict on an optimised program.
 
-    Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test of the groups'
-    means against it (of a metric that ranks: exchanging the two programs' scores group by group) has p below the level;
-    the interval alone found a gain that was none in up to 6.8 % of 600 trials. The level is that of the look
-    (`level_of`). A failed judgment leaves its text or pair out; a verdict that does not stand with every failed
-    judgment set to what speaks against it is withheld.
+    Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test
+    of the groups' means against it (of a metric that ranks: exchanging the two programs' scores
+    group by group) has p below the level; the interval alone found a gain that was none in up to
+    6.8 % of 600 trials. The level is that of the look (`level_of`). A failed judgment leaves its
+    text or pair out; a verdict that does not stand with every failed judgment set to what speaks
+    against it is withheld.
 
     Args:
         alpha: Level of the first look.
         target: Power at which the detectable gain is given.
-        looks: How many programs were judged on these test texts, this one included; one that is the baseline itself
-            is no look.
-        unchanged: Whether the optimised program is the baseline itself, so that there is nothing to gain.
+        looks: How many programs were judged on these test texts, this one included; one that is the
+            baseline itself is no look.
+        unchanged: Whether the optimised program is the baseline itself, so that there is nothing to
+            gain.
     """
     level = level_of(alpha, looks)
     complete = earned.values.dropna(subset=[BEFORE, AFTER])
     ruling = _ruling(earned, complete, rng, level, target, unchanged)
     if ruling.key in ("better", "worse") and len(complete) < len(earned.values):
-        # Every failed judgment is set to what speaks against the difference; of a metric that ranks, to the end of the
-        # scale that is farthest from where the label would put the text.
+        # Every failed judgment is set to what speaks against the difference; of a metric that
+        # ranks, to the end of the scale that is farthest from where the label would put the text.
         low, high = earned.ends if ruling.key == "better" else earned.ends[::-1]
         rows, upper = earned.values, np.ones(len(earned.values), dtype=np.bool_)
         if earned.ranks:
             upper = (rows["label"] > rows["label"].median()).to_numpy()
         ends = {AFTER: np.where(upper, low, high), BEFORE: np.where(upper, high, low)}
-        worst = rows.assign(**{side: rows[side].fillna(pd.Series(end, rows.index)) for side, end in ends.items()})
+        worst = rows.assign(
+            **{side: rows[side].fillna(pd.Series(end, rows.index)) for side, end in ends.items()}
+        )
         if _ruling(earned, worst, rng, level, target).key != ruling.key:
             ruling = ruling.again(turned=True)
     gain = ruling.evidence.gain
     values: dict[str, Any] = {
-        "metric": earned.metric, "margin": earned.margin.value, "alpha": level, "power": target,
-        "n": len(complete), "left_out": len(earned.values) - len(complete), "looks": looks, "first": alpha,
-    }  # fmt: skip
+        "metric": earned.metric,
+        "margin": earned.margin.value,
+        "alpha": level,
+        "power": target,
+        "n": len(complete),
+        "left_out": len(earned.values) - len(complete),
+        "looks": looks,
+        "first": alpha,
+    }
     values["strict"] = Finding("improvement.strict", dict(values)) if looks > 1 else ""
     tell = Telling(NAME)
-    table = earned.costs.rename(columns={"cost": "measure"}).assign(low=np.nan, high=np.nan, p=np.nan)
+    table = earned.costs.rename(columns={"cost": "measure"}).assign(
+        low=np.nan, high=np.nan, p=np.nan
+    )
     rows = table.to_dict("records")
     if gain is not None:
         estimate = gain.gain.replace(low=math.nan, high=math.nan) if unchanged else gain.gain
         numbers = {name: getattr(gain, name) for name in ("before", "after", "p", "detectable")}
-        values |= numbers | estimate.values("gain") | {"n_groups": estimate.n_groups, "level": estimate.level}
-        numbers = {"before": gain.before, "after": gain.after, "gain": estimate.value, "p": gain.p, "n": estimate.n}
-        numbers |= {"n_groups": estimate.n_groups, "detectable": gain.detectable} | estimate.metrics("gain")
+        values |= (
+            numbers
+            | estimate.values("gain")
+            | {
+                "n_groups": estimate.n_groups,
+                "level": estimate.level,
+            }
+        )
+        numbers = {
+            "before": gain.before,
+            "after": gain.after,
+            "gain": estimate.value,
+            "p": gain.p,
+            "n": estimate.n,
+        }
+        numbers |= {
+            "n_groups": estimate.n_groups,
+            "detectable": gain.detectable,
+        } | estimate.metrics("gain")
         for name, value in numbers.items():
             tell.number(None if value is None else float(value), name)
         low, high = (-estimate if earned.falls else estimate).interval
-        told = {"measure": earned.metric, BEFORE: gain.before, AFTER: gain.after, "low": low, "high": high, "p": gain.p}
+        told = {
+            "measure": earned.metric,
+            BEFORE: gain.before,
+            AFTER: gain.after,
+            "low": low,
+            "high": high,
+            "p": gain.p,
+        }
         rows.insert(0, told)
     tell.number(float(looks), "looks")
     if rows:
@@ -148,11 +186,12 @@ def improvement(
 
 
 def level_of(alpha: float, looks: int) -> float:
-    """The level of the look of this number at the same test texts: alpha at the first, alpha / (k (k - 1)) at the k-th.
+    """The level of the look of this number at the same test texts: alpha at the first, alpha / (k
+    (k - 1)) at the k-th.
 
-    These sum to 2 alpha, however many looks follow. A verdict of this level errs to either side with half of it, so
-    that among all looks some program that is no better is called better with a probability of alpha at most
-    (Bonferroni's inequality).
+    These sum to 2 alpha, however many looks follow. A verdict of this level errs to either side
+    with half of it, so that among all looks some program that is no better is called better with a
+    probability of alpha at most (Bonferroni's inequality).
     """
     return alpha if looks <= 1 else alpha / (looks * (looks - 1))
 
@@ -166,39 +205,56 @@ def _ruling(
     unchanged: bool = False,
 ) -> Ruling:
     few = complete["group"].nunique() < claims.fewest_pairs(alpha)
-    gain = None if few else (_ranked if earned.ranks else _mean)(earned, complete, rng, alpha, target)
+    gain = (
+        None if few else (_ranked if earned.ranks else _mean)(earned, complete, rng, alpha, target)
+    )
     identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
-    evidence = SimpleNamespace(gain=gain, identical=identical, margin=earned.margin, alpha=alpha, turned=False)
+    evidence = SimpleNamespace(
+        gain=gain, identical=identical, margin=earned.margin, alpha=alpha, turned=False
+    )
     evidence.unchanged = unchanged
     return verdict(IMPROVEMENT, evidence)
 
 
-def _mean(earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
+def _mean(
+    earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float
+) -> Gain:
     """The gain of a metric that is a mean over texts or pairs."""
     margin = earned.margin.value
     differences = Differences(rows[AFTER] - rows[BEFORE], rows["group"].tolist())
     claimed = differences.claim(margin, alpha, earned.ends[1] - earned.ends[0], target)
     assert claimed is not None, "there are as many groups as a verdict needs"
     p = differences.p_beyond(margin)
-    before, after = (float(rows[side].mean()) * (-1 if earned.falls else 1) for side in (BEFORE, AFTER))
-    reach, se = (claimed.estimate.high - claimed.estimate.low) / 2, claimed.sd / claimed.estimate.n_groups**0.5
+    before, after = (
+        float(rows[side].mean()) * (-1 if earned.falls else 1) for side in (BEFORE, AFTER)
+    )
+    reach, se = (
+        (claimed.estimate.high - claimed.estimate.low) / 2,
+        claimed.sd / claimed.estimate.n_groups**0.5,
+    )
     detectable = None
     if np.isfinite(reach) and reach > 0:
         distance = reach + float(special.ndtri(target)) * se
         share = earned.ends == (0.0, 1.0)
         detectable = (
-            _of_share(distance, margin, claimed.sd, claimed.estimate.value) if share else margin + BOTH * distance
+            _of_share(distance, margin, claimed.sd, claimed.estimate.value)
+            if share
+            else margin + BOTH * distance
         )
-        detectable = detectable if detectable <= earned.ends[1] - float(rows[BEFORE].mean()) else None
+        detectable = (
+            detectable if detectable <= earned.ends[1] - float(rows[BEFORE].mean()) else None
+        )
     return Gain(claimed.outcome, before, after, claimed.estimate, p, detectable)
 
 
 def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
-    """The detectable gain of a share, whose spread falls as the gain grows: of as many turned pairs more go one way.
+    """The detectable gain of a share, whose spread falls as the gain grows: of as many turned pairs
+    more go one way.
 
-    It is the gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd, where `distance` is that from the
-    margin, were the spread that of the data, and the mean square of the groups' differences, sd^2 + mean^2, stays.
-    Where all groups differ alike, so that the distance comes from the ends of the scale, it is margin + distance.
+    It is the gain g with g - margin = distance * sqrt(sd^2 + mean^2 - g^2) / sd, where `distance`
+    is that from the margin, were the spread that of the data, and the mean square of the groups'
+    differences, sd^2 + mean^2, stays. Where all groups differ alike, so that the distance comes
+    from the ends of the scale, it is margin + distance.
     """
     if sd == 0:
         return margin + distance
@@ -207,12 +263,16 @@ def _of_share(distance: float, margin: float, sd: float, mean: float) -> float:
     return (margin + float(inside**0.5)) / (1 + k) if inside > 0 else margin + distance
 
 
-def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackknife.LeftOut) -> float | None:
-    """The detectable gain of a share of pairs of labels in order, whose spread falls as it nears its end.
+def _of_ranks(
+    distance: float, margin: float, old: jackknife.LeftOut, new: jackknife.LeftOut
+) -> float | None:
+    """The detectable gain of a share of pairs of labels in order, whose spread falls as it nears
+    its end.
 
-    It is the gain g with g - margin = distance * SD(g) / SD, where the optimised program's own SD is that of the data
-    times the square root of v(before + g) / v(after), v as in `_variance`; None where no possible gain is as large.
-    `old` and `new` are what baseline and optimised program earn without each group.
+    It is the gain g with g - margin = distance * SD(g) / SD, where the optimised program's own SD
+    is that of the data times the square root of v(before + g) / v(after), v as in `_variance`; None
+    where no possible gain is as large. `old` and `new` are what baseline and optimised program earn
+    without each group.
     """
     spread, before, after = np.cov([new.values, old.values]), old.estimate, new.estimate
     two = len(np.unique(new.data[:, 2])) == 2
@@ -233,11 +293,12 @@ def _of_ranks(distance: float, margin: float, old: jackknife.LeftOut, new: jackk
 
 
 def _variance(concordance: float, two: bool) -> float:
-    """How the variance of a concordance goes with its value, but for a factor: of two labels as that of a share, else
-    as under a bivariate normal distribution.
+    """How the variance of a concordance goes with its value, but for a factor: of two labels as
+    that of a share, else as under a bivariate normal distribution.
 
     References:
-        Esscher (1924), On a method of determining correlation from the ranks of the variates, for Kendall's tau.
+        Esscher (1924), On a method of determining correlation from the ranks of the variates, for
+        Kendall's tau.
     """
     if two:
         return max(0.0, concordance * (1 - concordance))
@@ -245,8 +306,11 @@ def _variance(concordance: float, two: bool) -> float:
     return max(0.0, float(1 / 9 - 4 / np.pi**2 * half**2))
 
 
-def _ranked(earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float) -> Gain:
-    """The gain of a metric that ranks texts: the difference of two concordances, by leaving out groups."""
+def _ranked(
+    earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alpha: float, target: float
+) -> Gain:
+    """The gain of a metric that ranks texts: the difference of two concordances, by leaving out
+    groups."""
     data = rows[[BEFORE, AFTER, "label"]].to_numpy(dtype=np.float64)
     codes = checks.labels(rows["group"].tolist(), "groups", len(rows))
 
@@ -254,7 +318,9 @@ def _ranked(earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alph
         return lambda part: quality.concordance(part[:, side], part[:, 2])
 
     seed = rng.integers(2**32)  # both sides leave out the same groups
-    old, new = (jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1))
+    old, new = (
+        jackknife.LeftOut(data, of(side), np.random.default_rng(seed), codes) for side in (0, 1)
+    )
     gain = new.nearly_mean(1 - alpha, (-1.0, 1.0), less=old)
     margin = earned.margin.value
     outcome = gain.against(margin)
@@ -267,4 +333,6 @@ def _ranked(earned: Measured, rows: pd.DataFrame, rng: np.random.Generator, alph
     quantile = float(special.ndtri(1 - alpha / 2))
     distance = reach * (1 + float(special.ndtri(target)) / quantile)
     detectable = _of_ranks(distance, margin, old, new) if reach > 0 else None
-    return Gain("open" if outcome == "within" else outcome, old.estimate, new.estimate, gain, p, detectable)
+    return Gain(
+        "open" if outcome == "within" else outcome, old.estimate, new.estimate, gain, p, detectable
+    )

@@ -1,4 +1,5 @@
-"""Finds which texts belong together: what was sampled is the group, and tests and intervals take groups as units."""
+"""Finds which texts belong together: what was sampled is the group, and tests and intervals take
+groups as units."""
 
 import weakref
 from array import array
@@ -39,9 +40,9 @@ Mark = tuple[str, object]
 
 
 class Group(NamedTuple):
-    """Texts that count as one. `ties` says by what they belong together: "pair", "parent", "copies", a key of TOGETHER;
-    `copied` are those that are copies or near-copies of one that nothing else ties to them; the first are not tied to
-    one another otherwise."""
+    """Texts that count as one. `ties` says by what they belong together: "pair", "parent",
+    "copies", a key of TOGETHER; `copied` are those that are copies or near-copies of one that
+    nothing else ties to them; the first are not tied to one another otherwise."""
 
     name: str
     ids: tuple[str, ...]
@@ -50,8 +51,9 @@ class Group(NamedTuple):
 
 
 def groups_of(items: Sequence[Item]) -> Mapping[str, str]:
-    """Item id -> name of its group. Texts of one pair are together, of one parent, of one value of a key of TOGETHER,
-    and texts that are copies or near-copies (`stats.surface.copies`) of one another."""
+    """Item id -> name of its group. Texts of one pair are together, of one parent, of one value of
+    a key of TOGETHER, and texts that are copies or near-copies (`stats.surface.copies`) of one
+    another."""
     return _Named((id_, group.name) for group in grouped(items)[0] for id_ in group.ids)
 
 
@@ -61,8 +63,9 @@ class _Named(dict[str, str]):
 
 
 def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
-    """The groups of `groups`, and how many texts besides stand alone. Of many items, which are read when they are asked
-    for, those that stand alone are found first, and only the others are held."""
+    """The groups of `groups`, and how many texts besides stand alone. Of many items, which are read
+    when they are asked for, those that stand alone are found first, and only the others are held.
+    """
     if not many(items):
         return groups(items), 0
     if _last and _last[0][0]() is items:
@@ -78,11 +81,14 @@ _last: list[tuple[Any, tuple[list[Group], int]]] = []  # what was asked for last
 
 
 def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
-    """Which items may belong to others: by a mark that another bears, or as copies and near-copies."""
+    """Which items may belong to others: by a mark that another bears, or as copies and
+    near-copies."""
     tied, first = np.zeros(len(items), dtype=bool), dict[Mark, int]()
     parents = {item.parent for item in items if item.parent is not None}
     forms: dict[str | None, _Forms] = {}
-    for name in (None, *varied) if len(varied) > 1 else (None,):  # the whole of an item, and each of its inputs
+    for name in (
+        (None, *varied) if len(varied) > 1 else (None,)
+    ):  # the whole of an item, and each of its inputs
         forms[name] = _Forms()
     for place, item in enumerate(items):
         tied[place] = item.pair is not None or item.id in parents or item.parent is not None
@@ -100,21 +106,26 @@ def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
         if name is None:
             tied[order[1:][same]] = tied[order[:-1][same]] = True
         for band in range(BANDS if len(places) > 1 else 0):
-            parts = (np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE) for part in signatures.parts())
+            parts = (
+                np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE) for part in signatures.parts()
+            )
             one, other = fallen_together(np.concatenate([banded(part, band) for part in parts]))
             open_ = ~(tied[places[one]] & tied[places[other]])
             one, other = one[open_], other[open_]
             for start in range(0, len(one), _PAIRS):
                 rows = [
                     np.stack(
-                        [np.frombuffer(signatures.at(k), np.uint32) for k in side[start : start + _PAIRS].tolist()]
+                        [
+                            np.frombuffer(signatures.at(k), np.uint32)
+                            for k in side[start : start + _PAIRS].tolist()
+                        ]
                     )
                     for side in (one, other)
                 ]
                 near = alike(rows[0], rows[1])
-                tied[places[one[start : start + _PAIRS][near]]] = tied[places[other[start : start + _PAIRS][near]]] = (
-                    True
-                )
+                tied[places[one[start : start + _PAIRS][near]]] = tied[
+                    places[other[start : start + _PAIRS][near]]
+                ] = True
     return tied
 
 
@@ -122,7 +133,8 @@ _PAIRS = 10_000  # that are compared at once
 
 
 class _Forms:
-    """What texts are compared by: a hash of the letters of each, and on disk the signatures of those that say enough.
+    """What texts are compared by: a hash of the letters of each, and on disk the signatures of
+    those that say enough.
 
     Signatures are taken of many texts at once, which costs a tenth of one by one.
     """
@@ -149,7 +161,8 @@ class _Forms:
         self._waiting.clear()
 
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Blocks]:
-        """The hash of every text, the places of those that say enough, and their signatures in that order."""
+        """The hash of every text, the places of those that say enough, and their signatures in that
+        order."""
         self._sign()
         return np.asarray(self._marks), np.asarray(self._places), self._signatures
 
@@ -172,9 +185,9 @@ def _whole(item: Item, varied: Sequence[str]) -> str:
 def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[Group]:
     """The groups of the items, in order of appearance.
 
-    Of several inputs those count for likeness that are not the same in all items: an instruction that all share ties
-    nothing. One that is long enough (`stats.surface.enough`), such as a source that was summarised several times, ties
-    those items whose own it nearly is.
+    Of several inputs those count for likeness that are not the same in all items: an instruction
+    that all share ties nothing. One that is long enough (`stats.surface.enough`), such as a source
+    that was summarised several times, ties those items whose own it nearly is.
     """
     designed, copied = [], _copied(items, varied)
     for item in items:
@@ -192,14 +205,18 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
     crossing = {mark for mark, n in Counter(mark for mark, _ in sides).items() if n > 1}
     in_order = []
     for places in members.values():
-        times = Counter(mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]]))
+        times = Counter(
+            mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]])
+        )
         ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
         likenesses = [place for place in places if crossing & {*copied[place]}]
         firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
         likenesses.sort(key=lambda place: place not in firsts)
         alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
         pair = items[places[0]].pair
-        in_order.append(Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike))
+        in_order.append(
+            Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike)
+        )
     return in_order
 
 
@@ -220,8 +237,9 @@ MOST_GROUPS, MOST_NAMED = 10, 4
 
 
 def units(items: Sequence[Item]) -> AnalysisResult:
-    """How many independent groups the texts form and by what; the copies and near-copies among them; the largest
-    groups that are more than a pair. Its findings are said once per run, whatever is analysed."""
+    """How many independent groups the texts form and by what; the copies and near-copies among
+    them; the largest groups that are more than a pair. Its findings are said once per run, whatever
+    is analysed."""
     all_groups, alone = grouped(items)
     n_groups = len(all_groups) + alone
     copied = [group for group in all_groups if group.copied]
@@ -240,22 +258,35 @@ def units(items: Sequence[Item]) -> AnalysisResult:
     largest = []
     for group in sorted(all_groups, key=lambda group: -len(group.ids)):
         # Copies first: all else was known to whoever made the dataset.
-        tie = "copies" if group.copied else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
+        tie = (
+            "copies"
+            if group.copied
+            else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
+        )
         texts = ", ".join(group.ids[:MOST_NAMED])
         unit = group.name.partition(" ")[2]  # of "pair p3" or "item test-1" the name alone
-        largest += [{"unit": unit, "n": len(group.ids), "tied_by": tie, "texts": texts}] if tie != "pair" else []
+        largest += (
+            [{"unit": unit, "n": len(group.ids), "tied_by": tie, "texts": texts}]
+            if tie != "pair"
+            else []
+        )
     if largest:
         tell.tables["largest"] = pd.DataFrame(largest[:MOST_GROUPS])
     return tell.result(texts=(Path(__file__).with_name("independence.texts.yaml"),))
 
 
 def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[AnalysisResult]:
-    """The results of all analyses of a run, none of which supports a judge by texts that it has seen.
+    """The results of all analyses of a run, none of which supports a judge by texts that it has
+    seen.
 
-    Of so many `texts` that were judged, `seen` were used to fit what judged them, or are shown to it as examples.
+    Of so many `texts` that were judged, `seen` were used to fit what judged them, or are shown to
+    it as examples.
     """
     ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
-    return [_overruled(each, ruling) if seen and each.standing == "supported" else each for each in results]
+    return [
+        _overruled(each, ruling) if seen and each.standing == "supported" else each
+        for each in results
+    ]
 
 
 OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
@@ -263,9 +294,9 @@ OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
 
 
 def of_chosen_labels(results: Sequence[AnalysisResult], frame: Any) -> list[AnalysisResult]:
-    """The results of all analyses of a run, none of which supports a judge by labels of items that were chosen for a
-    review queue rather than drawn, or by labels that were given with its score in view; `frame` is that of the long
-    table."""
+    """The results of all analyses of a run, none of which supports a judge by labels of items that
+    were chosen for a review queue rather than drawn, or by labels that were given with its score in
+    view; `frame` is that of the long table."""
     if not any(each.name in OF_LABELS and each.standing == "supported" for each in results):
         return list(results)
     labelled = np.asarray(frame["label"].notna())
@@ -280,11 +311,15 @@ def of_chosen_labels(results: Sequence[AnalysisResult], frame: Any) -> list[Anal
     if not evidence.chosen and not evidence.seen:
         return list(results)
     ruling = verdict(CHOSEN, evidence)
-    return [_overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r for r in results]
+    return [
+        _overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r
+        for r in results
+    ]
 
 
 def _overruled(result: AnalysisResult, ruling: Ruling) -> AnalysisResult:
-    """The result with this verdict in place of its own; what tests no claim tests none afterwards."""
+    """The result with this verdict in place of its own; what tests no claim tests none
+    afterwards."""
     return replace(result, verdict=ruling.finding, standing=result.standing and ruling.standing)
 
 
@@ -298,8 +333,9 @@ class Failed(NamedTuple):
 
     @classmethod
     def of(cls, errors: Iterable[pd.Series]) -> "Failed":
-        """From the column `error` of the long table, in parts. A judge that chose differently in the two orders of two
-        outputs did answer; what that means is told by `analysis=preference`."""
+        """From the column `error` of the long table, in parts. A judge that chose differently in
+        the two orders of two outputs did answer; what that means is told by `analysis=preference`.
+        """
         reasons, total = Counter[str](), 0
         for part in errors:
             reasons.update(part[part != "undecided"].dropna())
@@ -312,12 +348,25 @@ class Failed(NamedTuple):
         return self.total > 0 and self.n > allowed * self.total
 
 
-def too_many_failed(results: Sequence[AnalysisResult], failed: Failed, allowed: float) -> list[AnalysisResult]:
-    """The results of all analyses of a run, `units` first, without a verdict other than that more judgments failed than
-    the share `allowed` (`engine.max_failures`), where they did; the first result says so if none has one."""
+def too_many_failed(
+    results: Sequence[AnalysisResult], failed: Failed, allowed: float
+) -> list[AnalysisResult]:
+    """The results of all analyses of a run, `units` first, without a verdict other than that more
+    judgments failed than the share `allowed` (`engine.max_failures`), where they did; the first
+    result says so if none has one.
+    """
     if not failed.too_many(allowed):
         return list(results)
-    share, words = failed.n / failed.total, {"reason": f"failed_{failed.reason}", "advice": f"advice_{failed.reason}"}
+    share, words = (
+        failed.n / failed.total,
+        {
+            "reason": f"failed_{failed.reason}",
+            "advice": f"advice_{failed.reason}",
+        },
+    )
     ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
     first = next((result for result in results if result.verdict is not None), results[0])
-    return [_overruled(each, ruling) if each is first or each.verdict is not None else each for each in results]
+    return [
+        _overruled(each, ruling) if each is first or each.verdict is not None else each
+        for each in results
+    ]

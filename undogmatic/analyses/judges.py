@@ -1,5 +1,5 @@
-"""Compares the judges of one file: who agrees better with people, who is as good within a stated margin, who is another
-under a second name, and which errors they share."""
+"""Compares the judges of one file: who agrees better with people, who is as good within a stated
+margin, who is another under a second name, and which errors they share."""
 
 import itertools
 from collections.abc import Mapping
@@ -22,11 +22,14 @@ from undogmatic.stats.panel import Paired, shared_errors
 
 MEASURE = "agreement"
 MEASURES = {"numeric": "distance", "ordered": "closeness"}
-"""How agreement of single items is counted, where it is not the share of labels that the verdict equals."""
+"""How agreement of single items is counted, where it is not the share of labels that the verdict
+equals."""
 MOST_SENTENCES = 6
-"""Pairs of judges of which each is told in a sentence of its own; of more, only the table has all that matter."""
+"""Pairs of judges of which each is told in a sentence of its own; of more, only the table has all
+that matter."""
 MOST_COMPARED = 190
-"""Of more pairs of judges, the best is compared with each and neighbours in the order with each other."""
+"""Of more pairs of judges, the best is compared with each and neighbours in the order with each
+other."""
 MOST_FOR_FLATTERY = 5000
 
 
@@ -34,13 +37,21 @@ def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions)
     """Tell how the judges of a criterion compare."""
     told.section = told.section or "judges"
     verdicts = table.verdicts[table.verdicts["criterion"] == criterion]
-    first = verdicts["repeat"] == verdicts.groupby(["judge", "item"], sort=False)["repeat"].transform("min")
-    known = verdicts[first].assign(order=verdicts["order"].fillna("")).drop_duplicates(["judge", "item", "order"])
+    first = verdicts["repeat"] == verdicts.groupby(["judge", "item"], sort=False)[
+        "repeat"
+    ].transform("min")
+    known = (
+        verdicts[first]
+        .assign(order=verdicts["order"].fillna(""))
+        .drop_duplicates(["judge", "item", "order"])
+    )
     rows = _without_twins(known, told)
     judges = rows["judge"].nunique()
     if judges < 2:
         return
-    agreement, errors = agreement_per_item(table, rows, table.labels[table.labels["criterion"] == criterion])
+    agreement, errors = agreement_per_item(
+        table, rows, table.labels[table.labels["criterion"] == criterion]
+    )
     if agreement.shape[1] < 2:
         told.lacks("judges", "judges.no_labels", judges=judges)
         return
@@ -54,7 +65,9 @@ def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions)
 
 def _without_twins(rows: pd.DataFrame, told: Told) -> pd.DataFrame:
     """Name judges that gave the same verdicts under two names, and keep the first of them."""
-    wide = rows.pivot(index=["item", "order"], columns="judge", values="verdict").reset_index(drop=True)
+    wide = rows.pivot(index=["item", "order"], columns="judge", values="verdict").reset_index(
+        drop=True
+    )
     first = compare.twins({str(judge): wide[judge] for judge in rows["judge"].unique()})
     for judge in dict.fromkeys(first.values()):
         names = [name for name, twin in first.items() if twin == judge]
@@ -69,8 +82,8 @@ def agreement_per_item(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tell the agreement with people, the more the better, and the error of each judge per item.
 
-    Agreement is the share of labels that are the verdict (over raters and orders); of ordered categories, one minus the
-    distance as a share of the longest; of numbers, minus the distance.
+    Agreement is the share of labels that are the verdict (over raters and orders); of ordered
+    categories, one minus the distance as a share of the longest; of numbers, minus the distance.
     """
     known = rows.dropna(subset=["verdict"])[["item", "judge", "verdict"]]
     both = known.merge(labels.dropna(subset=["label"])[["item", "label"]], on="item")
@@ -82,12 +95,15 @@ def agreement_per_item(
     else:
         error = (error != 0).astype(float)
         agrees = 1 - error
-    per_item = both[["item", "judge"]].assign(agrees=agrees, error=error).groupby(["item", "judge"]).mean()
+    per_item = (
+        both[["item", "judge"]].assign(agrees=agrees, error=error).groupby(["item", "judge"]).mean()
+    )
     return per_item["agrees"].unstack("judge"), per_item["error"].unstack("judge")
 
 
 def reach_of(table: VerdictTable, criterion: str) -> float | None:
-    """Tell how far the agreement of two judges can lie apart on an item: the scale's width, or all of a share."""
+    """Tell how far the agreement of two judges can lie apart on an item: the scale's width, or all
+    of a share."""
     if table.kind != "numeric":
         return 1.0
     scale = table.criterion_scales.get(criterion, table.scale)
@@ -95,17 +111,27 @@ def reach_of(table: VerdictTable, criterion: str) -> float | None:
 
 
 def _compare(
-    kind: Kind, agreement: pd.DataFrame, groups: Index, reach: float | None, told: Told, options: CheckOptions
+    kind: Kind,
+    agreement: pd.DataFrame,
+    groups: Index,
+    reach: float | None,
+    told: Told,
+    options: CheckOptions,
 ) -> None:
     """Compare every two judges on the items that both judged, the one that agrees more first."""
-    order = [str(judge) for judge in agreement.mean().sort_values(ascending=False, kind="stable").index]
+    order = [
+        str(judge) for judge in agreement.mean().sort_values(ascending=False, kind="stable").index
+    ]
     best = order[0]
     columns = {judge: agreement[judge].to_numpy(dtype=np.float64) for judge in order}
     pairs = list(itertools.combinations(order, 2))
     paired = [Paired(columns[one], columns[other], groups, reach) for one, other in pairs]
     neighbours = set(itertools.pairwise(order))
-    kept = [len(pairs) <= MOST_COMPARED or names[0] == best or names in neighbours for names in pairs]
-    # All hypotheses are corrected for; an interval takes longer than a test, and is made only where it is shown.
+    kept = [
+        len(pairs) <= MOST_COMPARED or names[0] == best or names in neighbours for names in pairs
+    ]
+    # All hypotheses are corrected for; an interval takes longer than a test, and is made only where
+    # it is shown.
     comparisons = [
         _comparison(*names, pair, options.margin if shown else None, shown)
         for names, pair, shown in zip(pairs, paired, kept, strict=True)
@@ -116,8 +142,12 @@ def _compare(
     rows = family.table.to_dict("records")  # the left one agrees more with people
     rulings = [verdict(JUDGE_PAIR, SimpleNamespace(**{**row, **asked})) for row in rows]
     ends = None if reach is None else (-reach, 0.0) if kind == "numeric" else (0.0, 1.0)
-    means_of = {judge: _mean(column, groups, ends, options.level) for judge, column in columns.items()}
-    listed = pd.DataFrame({"judge": judge, "n": mean.n} | mean.row("agreement") for judge, mean in means_of.items())
+    means_of = {
+        judge: _mean(column, groups, ends, options.level) for judge, column in columns.items()
+    }
+    listed = pd.DataFrame(
+        {"judge": judge, "n": mean.n} | mean.row("agreement") for judge, mean in means_of.items()
+    )
     different = [(one.evidence.left, one.evidence.right) for one in rulings if one.key == "better"]
     if all(kept) and (letters := compare.letter_display(order, different)):
         listed["letters"] = listed["judge"].map(letters)
@@ -125,21 +155,40 @@ def _compare(
     said = family.table.assign(shown=[ruling.key for ruling in rulings])[kept]
     told.tables["judges.pairs"] = said.drop(columns=["measure", "needed"])
     if len(order) > 2:
-        than: dict[str, list[str]] = {"worse": [other for one, other in different if one == best], "equal": []}
+        than: dict[str, list[str]] = {
+            "worse": [other for one, other in different if one == best],
+            "equal": [],
+        }
         for one in rulings:
             sides = [one.evidence.left, one.evidence.right]
             if one.key in ("equivalent", "identical") and best in sides:
                 than["equal"].append(sides[1 - sides.index(best)])
-        than["open"] = [judge for judge in order if judge not in (best, *than["worse"], *than["equal"])]
+        than["open"] = [
+            judge for judge in order if judge not in (best, *than["worse"], *than["equal"])
+        ]
         worse, others = len(than["worse"]), len(order) - 1
-        shown = [Finding(f"judges.than_{name}", {"n": len(of), "judges": of}) for name, of in than.items() if of]
+        shown = [
+            Finding(f"judges.than_{name}", {"n": len(of), "judges": of})
+            for name, of in than.items()
+            if of
+        ]
         if len(order) <= MOST_SENTENCES:  # each with its difference
-            by = {(e.left, e.right): e for e in (one.evidence for one in rulings) if best in (e.left, e.right)}
+            by = {
+                (e.left, e.right): e
+                for e in (one.evidence for one in rulings)
+                if best in (e.left, e.right)
+            }
             shown = [
-                Finding(f"judges.than_{name}_by", _by(best, judge, by)) for name, of in than.items() for judge in of
+                Finding(f"judges.than_{name}_by", _by(best, judge, by))
+                for name, of in than.items()
+                for judge in of
             ]
-        agrees = -means_of[best] if kind == "numeric" else means_of[best]  # of grades, the distance from the labels
-        evidence = SimpleNamespace(best=best, agreement=agrees, measure=f"of_{measure}", worse=worse)
+        agrees = (
+            -means_of[best] if kind == "numeric" else means_of[best]
+        )  # of grades, the distance from the labels
+        evidence = SimpleNamespace(
+            best=best, agreement=agrees, measure=f"of_{measure}", worse=worse
+        )
         evidence.others, evidence.shown = others, shown
         evidence.flattery = _flattery(agreement, groups, options)
         told.notes.append(verdict(BEST_JUDGE, evidence).finding)
@@ -152,7 +201,9 @@ def _compare(
                 if ruling.key == "no_margin"
                 else None
             )
-            weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL  # of more, the best and a table tell it
+            weight = (
+                Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL
+            )  # of more, the best and a table tell it
             told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
@@ -163,7 +214,9 @@ def _by(best: str, judge: str, by: Mapping[tuple[str, str], SimpleNamespace]) ->
     return {"judge": judge, "difference": sign * found.difference, "interval": tuple(ends)}
 
 
-def _comparison(one: str, other: str, pair: Paired, margin: float | None, shown: bool) -> Comparison:
+def _comparison(
+    one: str, other: str, pair: Paired, margin: float | None, shown: bool
+) -> Comparison:
     """The comparison of two judges, turned so that the left one agrees more with people."""
     if pair.none:
         return compare.identical(one, other, MEASURE, pair.n)
@@ -171,14 +224,18 @@ def _comparison(one: str, other: str, pair: Paired, margin: float | None, shown:
     left, right = (one, other) if sign > 0 else (other, one)
     p = pair.p if pair.n_units >= jackknife.FEWEST else None
     if p is None or not shown:
-        return Comparison(left, right, MEASURE, sign * pair.difference, pair.n, p, lambda _: compare.UNKNOWN)
+        return Comparison(
+            left, right, MEASURE, sign * pair.difference, pair.n, p, lambda _: compare.UNKNOWN
+        )
 
     def limits(alpha: float) -> Apart:
         outer = pair.interval(1 - alpha)
         outcome = outer.against(0.0)
         if margin is not None and pair.interval(1 - 2 * alpha).against(margin) == "within":
             outcome = "within"
-        return Apart((outer if sign > 0 else -outer).interval, "beyond" if outcome == "against" else outcome)
+        return Apart(
+            (outer if sign > 0 else -outer).interval, "beyond" if outcome == "against" else outcome
+        )
 
     return Comparison(left, right, MEASURE, sign * pair.difference, pair.n, p, limits)
 
@@ -187,19 +244,24 @@ def _mean(column: Array, groups: Index, ends: means.Bounds | None, level: float)
     known = ~np.isnan(column)
     units = means.sums(column[known], groups[known])
     if units.total.size < 2:
-        return unknown(level, units.total.size, int(known.sum())).replace(value=float(column[known].mean()))
+        return unknown(level, units.total.size, int(known.sum())).replace(
+            value=float(column[known].mean())
+        )
     return means.of_sums(units, level, ends).replace(n=int(known.sum()))
 
 
 def _flattery(agreement: pd.DataFrame, groups: Index, options: CheckOptions) -> float | None:
-    """By how much the best of the judges looks better than it is for having been chosen as the best."""
+    """By how much the best of the judges looks better than it is for having been chosen as the
+    best."""
     known = agreement.notna().all(axis=1).to_numpy()
     if np.unique(groups[known]).size < jackknife.FEWEST or known.sum() > MOST_FOR_FLATTERY:
         return None
     return compare.flattery(agreement[known].to_numpy().T, groups[known], options.rng())
 
 
-def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, options: CheckOptions) -> None:
+def _errors(
+    errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, options: CheckOptions
+) -> None:
     """Tell which errors the judges share, on the items that all of them judged."""
     known = errors.notna().all(axis=1).to_numpy()
     judged = errors[known].to_numpy(dtype=np.float64)
@@ -213,6 +275,10 @@ def _errors(errors: pd.DataFrame, groups: Index, amounts: bool, told: Told, opti
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
     # Of the two that share most: how far they do, and the share of items on which both err.
     left, right = judged[:, a], judged[:, b]
-    most = {"phi": found.phi[a, b], "both": (left * right).mean(), "chance": left.mean() * right.mean()}
+    most = {
+        "phi": found.phi[a, b],
+        "both": (left * right).mean(),
+        "chance": left.mean() * right.mean(),
+    }
     evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
     told.notes.append(verdict(SHARED_ERRORS, evidence).finding)

@@ -1,7 +1,8 @@
-"""Tells whether a judge prefers outputs of its own family of models, beyond what people think of them.
+"""Tells whether a judge prefers outputs of its own family of models, beyond what people think of
+them.
 
-Families are read from names: the judge's (or its `model` setting) and the systems'. A judge that rates its kin higher
-has no taste for it if people do so too: what counts is verdict minus label.
+Families are read from names: the judge's (or its `model` setting) and the systems'. A judge that
+rates its kin higher has no taste for it if people do so too: what counts is verdict minus label.
 """
 
 import re
@@ -35,21 +36,33 @@ FAMILIES = {
     "Yi": "yi",
     "Nova": "nova",
 }
-_NAMED = {family: re.compile(rf"(?<![a-z])({names})(?![a-z])") for family, names in FAMILIES.items()}
+_NAMED = {
+    family: re.compile(rf"(?<![a-z])({names})(?![a-z])") for family, names in FAMILIES.items()
+}
 
 
 def family_of(name: str) -> str | None:
-    """The family of models that a name speaks of, the first that it names; None where it names none."""
-    found = {family: match.start() for family, own in _NAMED.items() if (match := own.search(name.lower()))}
+    """The family of models that a name speaks of, the first that it names; None where it names
+    none."""
+    found = {
+        family: match.start()
+        for family, own in _NAMED.items()
+        if (match := own.search(name.lower()))
+    }
     return min(found, key=lambda family: found[family]) if found else None
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
-    """The judge's taste for its own family with its interval, where makers are known and people gave labels."""
+    """The judge's taste for its own family with its interval, where makers are known and people
+    gave labels."""
     settings = own.table.settings.get(own.judge, {})
     family = family_of(str(settings.get("model", ""))) or family_of(own.judge)
     columns = ["system_1", "system_2"] if own.table.kind == "pairwise" else ["system"]
-    if family is None or own.table.kind == "unordered" or not set(columns) <= set(own.table.items.columns):
+    if (
+        family is None
+        or own.table.kind == "unordered"
+        or not set(columns) <= set(own.table.items.columns)
+    ):
         return
     measure = _chosen if own.table.kind == "pairwise" else _rated
     found = measure(own, family, columns, options.level)
@@ -59,12 +72,21 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.lacks(CHECK, "kin.too_few", family=family)
         return
     told.figure("kin.preference", found)
-    said: dict[str, Any] = {"family": family, "level": found.level, "n": found.n, "groups": found.n_groups}
+    said: dict[str, Any] = {
+        "family": family,
+        "level": found.level,
+        "n": found.n,
+        "groups": found.n_groups,
+    }
     said |= found.values("preference")
     what = "chosen" if own.table.kind == "pairwise" else "rated"
     # Two one-sided tests: the interval of level 1 - 2 (1 - level) within the margin.
     inner = None if options.margin is None else measure(own, family, columns, 2 * options.level - 1)
-    if options.margin is not None and inner is not None and -options.margin < inner.low <= inner.high < options.margin:
+    if (
+        options.margin is not None
+        and inner is not None
+        and -options.margin < inner.low <= inner.high < options.margin
+    ):
         told.note("kin.within", Weight.DETAIL, margin=options.margin, **said)
     elif found.low > 0:
         told.note(f"kin.prefers_{what}", Weight.LIMITS, **said)
@@ -77,14 +99,18 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 def _families(own: JudgeTable, items: pd.Series, columns: list[str]) -> NDArray[np.object_]:
     """Family of the maker of every item's output, or of both, shape (n, 1 or 2)."""
     makers = own.table.items[columns]
-    known = {name: family_of(str(name)) for name in pd.unique(makers.to_numpy(dtype=object).ravel()) if pd.notna(name)}
+    known = {
+        name: family_of(str(name))
+        for name in pd.unique(makers.to_numpy(dtype=object).ravel())
+        if pd.notna(name)
+    }
     made = makers.apply(lambda names: names.map(known).astype(object))
     return made.where(made.notna(), None).reindex(items).to_numpy(dtype=object)
 
 
 def _rated(own: JudgeTable, family: str, columns: list[str], level: float) -> Estimate | None:
-    """Mean of verdict minus label on outputs of its own family, less that on those of other known families; infinite
-    where either has too few labels, None where either is not there."""
+    """Mean of verdict minus label on outputs of its own family, less that on those of other known
+    families; infinite where either has too few labels, None where either is not there."""
     pairs = own.pairs()
     pairs = pairs.assign(off=pairs["verdict"] - pairs["label"])
     by_item = pairs.groupby("item", sort=False).agg(off=("off", "mean"), code=("code", "first"))
@@ -93,22 +119,34 @@ def _rated(own: JudgeTable, family: str, columns: list[str], level: float) -> Es
     if not all(side.any() for side in sides):
         return None
     off, nothing = by_item["off"].to_numpy(np.float64), np.full(len(by_item), np.nan)
-    judged = Judged(nothing, off, nothing, by_item["code"].to_numpy(), int(by_item["code"].max()) + 1)
-    found = corrected.difference(*(corrected.mean(judged.of(side), "all", level=level) for side in sides))
+    judged = Judged(
+        nothing, off, nothing, by_item["code"].to_numpy(), int(by_item["code"].max()) + 1
+    )
+    found = corrected.difference(
+        *(corrected.mean(judged.of(side), "all", level=level) for side in sides)
+    )
     return _unlimited(level, len(by_item)) if found is None else found
 
 
 def _chosen(own: JudgeTable, family: str, columns: list[str], level: float) -> Estimate | None:
-    """How much more often than people the judge chooses the output of its own family, where one of the two is; ties of
-    either are left out."""
+    """How much more often than people the judge chooses the output of its own family, where one of
+    the two is; ties of either are left out."""
     pairs = own.pairs()
     made = _families(own, pairs["item"], columns) == family
-    kept = (made.sum(axis=1) == 1) & pairs["verdict"].isin((0, 1)).to_numpy() & pairs["label"].isin((0, 1)).to_numpy()
+    kept = (
+        (made.sum(axis=1) == 1)
+        & pairs["verdict"].isin((0, 1)).to_numpy()
+        & pairs["label"].isin((0, 1)).to_numpy()
+    )
     if not kept.any():
         return None
     pairs, kin = pairs[kept], np.where(made[kept][:, 0], 0.0, 1.0)
     more = (pairs["verdict"] == kin).astype(float) - (pairs["label"] == kin).astype(float)
-    by_item = pd.DataFrame({"more": more, "code": pairs["code"], "item": pairs["item"]}).groupby("item").mean()
+    by_item = (
+        pd.DataFrame({"more": more, "code": pairs["code"], "item": pairs["item"]})
+        .groupby("item")
+        .mean()
+    )
     if by_item["code"].nunique() < corrected.FEWEST:
         return _unlimited(level, len(by_item))
     return means.interval(by_item["more"], level, groups=by_item["code"], bounds=(-1, 1))

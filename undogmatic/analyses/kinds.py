@@ -1,7 +1,8 @@
-"""Tells how far the verdicts of one judge agree with people's labels, in the numbers that suit the kind of verdict.
+"""Tells how far the verdicts of one judge agree with people's labels, in the numbers that suit the
+kind of verdict.
 
-Raters are kept apart: every verdict is held against the label of each rater, with a weight of one over the raters of
-the item. Intervals are over groups of items.
+Raters are kept apart: every verdict is held against the label of each rater, with a weight of one
+over the raters of the item. Intervals are over groups of items.
 """
 
 import shlex
@@ -39,15 +40,18 @@ FEWEST = 20
 FEWEST_GROUPS = 5
 """With fewer groups no coefficient is told."""
 FEWEST_IN_SLICE, MOST_VALUES = 8, 30
-"""A slice with fewer groups is too small to be told apart; a column with more values has no slices."""
+"""A slice with fewer groups is too small to be told apart; a column with more values has no
+slices."""
 MOST_CALIBRATED = 20_000
 """Of more groups, so many are drawn for the calibration error, which is found by simulation."""
 MOST_UNREAD = 100_000
-"""Of more rows that could not be read, or four times the pairs where these are more, no more are thought of."""
+"""Of more rows that could not be read, or four times the pairs where these are more, no more are
+thought of."""
 _MATTER = MATTERS, MATTERS_SOMEWHERE = 0.05, 0.1
-"""Without a stated margin, grades that are off by this share of the scale on average are said to be wrong, and so are
-those that are off by that share where the judge gives low grades, or high ones: a judge that errs as much as a good
-rater does, to either side, is off by less at its lowest and highest grades."""
+"""Without a stated margin, grades that are off by this share of the scale on average are said to be
+wrong, and so are those that are off by that share where the judge gives low grades, or high ones: a
+judge that errs as much as a good rater does, to either side, is off by less at its lowest and
+highest grades."""
 _UNIT = (0.0, 1.0)
 
 
@@ -56,17 +60,19 @@ class Agreement:
     """How far a judge agrees with people, for the verdict on it.
 
     Attributes:
-        name: Of the coefficient (HEADLINES). estimate: Agreement beyond chance, over groups; `worst` and `best` are its
-            limits with missing verdicts set against and for the judge. None: not to be computed, and `why` is the key
-            of the sentence that says so. raw: The share of verdicts that agree (numeric: None).
-        constant, one_class: The judge said one thing only; people did (in a pairwise choice only where not every item
-            was shown in both orders, as the numbering of two outputs means nothing).
-        copied: How verdicts may be made from the labels, or these from them (`people.made_from`); None where nothing
-            says so.
-        reversed: The interval lies wholly below 0. first: Share of choices of the output shown first (pairwise with
-            known orders).
-        n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled items that are missing,
-            rows that could not be read among them.
+        name: Of the coefficient (HEADLINES). estimate: Agreement beyond chance, over groups;
+            `worst` and `best` are its limits with missing verdicts set against and for the judge.
+            None: not to be computed, and `why` is the key of the sentence that says so. raw: The
+            share of verdicts that agree (numeric: None).
+        constant, one_class: The judge said one thing only; people did (in a pairwise choice only
+            where not every item was shown in both orders, as the numbering of two outputs means
+            nothing).
+        copied: How verdicts may be made from the labels, or these from them (`people.made_from`);
+            None where nothing says so.
+        reversed: The interval lies wholly below 0. first: Share of choices of the output shown
+            first (pairwise with known orders).
+        n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled
+            items that are missing, rows that could not be read among them.
     """
 
     name: str
@@ -87,7 +93,10 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
     """Compute the headline: agreement of the verdicts with people's labels, beyond chance."""
     kind, every = own.table.kind, own.pairs(missing=True)
     pairs = every[every["verdict"].notna()]
-    n_missing = len(every[every["verdict"].isna()].drop_duplicates(["item", "order"])) + own.table.unaccounted
+    n_missing = (
+        len(every[every["verdict"].isna()].drop_duplicates(["item", "order"]))
+        + own.table.unaccounted
+    )
     constant, one_label = (len(pairs) > 0 and pairs[c].nunique() == 1 for c in ("verdict", "label"))
     one_class = one_label and not (kind == "pairwise" and _in_both_orders(pairs))
     groups = int(pairs["code"].nunique())
@@ -103,22 +112,33 @@ def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
         why = "kinds.why_constant"
     use = beside_labels(pairs, options.level)
     return Agreement(
-        name=HEADLINES[kind], estimate=estimate, constant=constant, one_class=one_class,
+        name=HEADLINES[kind],
+        estimate=estimate,
+        constant=constant,
+        one_class=one_class,
         raw=None if kind == "numeric" else _share(own, use, use.verdicts == use.labels),
-        copied=made_from(kind, pairs), reversed=estimate is not None and estimate.high < 0,
+        copied=made_from(kind, pairs),
+        reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,
-        n=int(pairs["item"].nunique()), groups=groups, missing=n_missing, why=why,
-    )  # fmt: skip
+        n=int(pairs["item"].nunique()),
+        groups=groups,
+        missing=n_missing,
+        why=why,
+    )
 
 
 def _in_both_orders(rows: pd.DataFrame) -> bool:
     """Whether every item was shown in both orders."""
-    return bool(len(rows)) and bool((rows.groupby("item", sort=False)["order"].nunique() == 2).all())
+    return bool(len(rows)) and bool(
+        (rows.groupby("item", sort=False)["order"].nunique() == 2).all()
+    )
 
 
 def _costs(own: JudgeTable) -> np.ndarray:
     """How far categories disagree in the headline."""
-    return rated.costs(len(own.table.categories), "quadratic" if own.table.kind == "ordered" else "none")
+    return rated.costs(
+        len(own.table.categories), "quadratic" if own.table.kind == "ordered" else "none"
+    )
 
 
 def _parts(own: JudgeTable) -> Parts:
@@ -126,16 +146,22 @@ def _parts(own: JudgeTable) -> Parts:
     return (rated.mirrored_kappa if own.table.kind == "pairwise" else rated.kappa)(_costs(own))
 
 
-def _bounded(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions) -> Estimate | None:
-    """The headline with its interval, and its limits with missing verdicts set against and for the judge."""
+def _bounded(
+    own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
+) -> Estimate | None:
+    """The headline with its interval, and its limits with missing verdicts set against and for the
+    judge."""
     if own.table.kind == "numeric":
         return _bounded_order(own, every, pairs, options)
     return _bounded_coefficient(own, every, _parts(own), options)
 
 
-def _bounded_coefficient(own: JudgeTable, every: pd.DataFrame, parts: Parts, options: CheckOptions) -> Estimate | None:
-    """A coefficient of categories with its interval, and its limits with the verdicts that are missing among `every`
-    pair, and those in rows that could not be read, set against and for the judge."""
+def _bounded_coefficient(
+    own: JudgeTable, every: pd.DataFrame, parts: Parts, options: CheckOptions
+) -> Estimate | None:
+    """A coefficient of categories with its interval, and its limits with the verdicts that are
+    missing among `every` pair, and those in rows that could not be read, set against and for the
+    judge."""
     pairs, k = every[every["verdict"].notna()], len(own.table.categories)
     estimate = beside_labels(pairs, options.level).coefficient(k, parts)
     if estimate is None or (len(every) == len(pairs) and not own.table.unaccounted):
@@ -145,7 +171,9 @@ def _bounded_coefficient(own: JudgeTable, every: pd.DataFrame, parts: Parts, opt
         label = whole["label"]
         farthest = _costs(own).argmax(axis=0)[label.to_numpy(dtype=np.intp)]
         against, with_it = (
-            beside_labels(whole.assign(verdict=whole["verdict"].fillna(fill)), options.level).coefficient(k, parts)
+            beside_labels(
+                whole.assign(verdict=whole["verdict"].fillna(fill)), options.level
+            ).coefficient(k, parts)
             for fill in (pd.Series(farthest, whole.index), label)
         )
         assert against is not None and with_it is not None, "further pairs add no certainty"
@@ -153,28 +181,39 @@ def _bounded_coefficient(own: JudgeTable, every: pd.DataFrame, parts: Parts, opt
     return estimate.replace(worst=worst, best=best)
 
 
-def _bounded_order(own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions) -> Estimate | None:
-    """The rank correlation with its interval, and its limits with missing verdicts set against and for the judge."""
+def _bounded_order(
+    own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
+) -> Estimate | None:
+    """The rank correlation with its interval, and its limits with missing verdicts set against and
+    for the judge."""
     if pairs["verdict"].nunique() == 1:
         return None
     found = []
     for whole in _with_unread(own, every):
-        scores, labels, weights = (whole[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
+        scores, labels, weights = (
+            whole[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight")
+        )
         groups = whole["code"].to_numpy()
-        one = limits.order(scores, labels, options.rng(), groups=groups, level=options.level, weights=weights)
+        one = limits.order(
+            scores, labels, options.rng(), groups=groups, level=options.level, weights=weights
+        )
         if one is None:
             return None
         found.append(one)
-    return found[0].replace(worst=min(one.worst_low for one in found), best=max(one.best_high for one in found))
+    return found[0].replace(
+        worst=min(one.worst_low for one in found), best=max(one.best_high for one in found)
+    )
 
 
 def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
-    """The pairs with those that may have stood in the rows that could not be read, each time with other labels.
+    """The pairs with those that may have stood in the rows that could not be read, each time with
+    other labels.
 
-    Neither the verdict nor the label of such a row is known. The labels are thought once like those that are known, and
-    once half at one end and half at the other (without an order: at the two most frequent categories), as there the
-    agreement by chance, and with it what the verdicts could undo, is the largest. Each counts as an item of its own
-    weight, in groups as large as those of the others.
+    Neither the verdict nor the label of such a row is known. The labels are thought once like those
+    that are known, and once half at one end and half at the other (without an order: at the two
+    most frequent categories), as there the agreement by chance, and with it what the verdicts could
+    undo, is the largest. Each counts as an item of its own weight, in groups as large as those of
+    the others.
     """
     n = min(own.table.unaccounted, max(MOST_UNREAD, 4 * len(every)))
     if not n:
@@ -182,15 +221,25 @@ def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
     labels = np.sort(every["label"].to_numpy(dtype=np.float64))
     if own.table.kind in ("unordered", "pairwise"):
         frequent = [float(label) for label in every["label"].value_counts().index]
-        ends = [*frequent, *(c for c in map(float, range(len(own.table.categories))) if c not in frequent)][:2]
+        ends = [
+            *frequent,
+            *(c for c in map(float, range(len(own.table.categories))) if c not in frequent),
+        ][:2]
     else:
-        ends = [0.0, len(own.table.categories) - 1.0] if own.table.categories else [float(labels[0]), float(labels[-1])]
+        ends = (
+            [0.0, len(own.table.categories) - 1.0]
+            if own.table.categories
+            else [float(labels[0]), float(labels[-1])]
+        )
     alike = labels[np.arange(n) * len(labels) // n]
     size = -(-every["item"].nunique() // every["code"].nunique())
     code = int(every["code"].max()) + 1 + np.arange(n) // size
     unread = pd.DataFrame({"verdict": np.nan, "weight": 1.0, "code": code}, index=range(n))
     return [
-        pd.concat([every[["verdict", "label", "weight", "code"]], unread.assign(label=thought)], ignore_index=True)
+        pd.concat(
+            [every[["verdict", "label", "weight", "code"]], unread.assign(label=thought)],
+            ignore_index=True,
+        )
         for thought in (alike, np.resize(ends, n))
     ]
 
@@ -210,7 +259,13 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
     if len(pairs):
         told.figure("agreement.raw", agreement.raw)
         if agreement.raw is not None:
-            told.note("kinds.raw", Weight.DETAIL, **agreement.raw.values("share"), n=agreement.n, level=options.level)
+            told.note(
+                "kinds.raw",
+                Weight.DETAIL,
+                **agreement.raw.values("share"),
+                n=agreement.n,
+                level=options.level,
+            )
         _BY_KIND[own.table.kind](own, told, options, pairs)
         _tell_confidence(own, told, options, pairs)
         _tell_slices(own, told, options, pairs)
@@ -224,19 +279,35 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
 def _tell_headline(
     own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement, estimate: Estimate
 ) -> None:
-    """The headline, what missing verdicts could make of it, and how many labels would settle what it leaves open."""
+    """The headline, what missing verdicts could make of it, and how many labels would settle what
+    it leaves open."""
     told.figure(f"agreement.{agreement.name}", estimate)
     least = options.least_of(own.table.kind)
     counts = {"n": agreement.n, "groups": agreement.groups, "least": least, "level": options.level}
     held, settle = limits.hold(estimate, least), None
-    if held.outcome == "open" and estimate.value > least and (more := held.more(estimate)) is not None:
+    if (
+        held.outcome == "open"
+        and estimate.value > least
+        and (more := held.more(estimate)) is not None
+    ):
         table = own.table
         beyond = more > table.items["group"].nunique() - agreement.groups
-        values = {"more": more, "label": label_of(table), "beyond": beyond, "no_texts": not table.has_texts}
+        values = {
+            "more": more,
+            "label": label_of(table),
+            "beyond": beyond,
+            "no_texts": not table.has_texts,
+        }
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": least})
-    told.note(f"kinds.headline_{agreement.name}", Weight.DETAIL, settle=settle, **estimate.values("value"), **counts)
+    told.note(
+        f"kinds.headline_{agreement.name}",
+        Weight.DETAIL,
+        settle=settle,
+        **estimate.values("value"),
+        **counts,
+    )
     if agreement.missing > own.table.unaccounted:
         bounds = estimate.worst_low, estimate.best_high
         turns = estimate.low > least >= estimate.worst_low
@@ -251,12 +322,16 @@ def _tell_headline(
 
 
 def _tell_unread(own: JudgeTable, told: Told, agreement: Agreement) -> None:
-    """How many rows could not be read, and what they could make of the headline: this limits every use of a judge."""
+    """How many rows could not be read, and what they could make of the headline: this limits every
+    use of a judge."""
     values: dict[str, Any] = {"n": own.table.unread, "rows": own.table.rows, "could": []}
     if agreement.estimate is not None and agreement.missing == own.table.unaccounted:
         bounds = agreement.estimate.worst_low, agreement.estimate.best_high
         values["could"] = [
-            Finding("kinds.unread_could", {"bounds": bounds, "coefficient": f"agreement.{agreement.name}"})
+            Finding(
+                "kinds.unread_could",
+                {"bounds": bounds, "coefficient": f"agreement.{agreement.name}"},
+            )
         ]
     told.note("kinds.unread", Weight.LIMITS, **values)
 
@@ -294,13 +369,17 @@ def label_command(source: str) -> str:
     return f"undogmatic label {shlex.quote(source)}"
 
 
-def _tell_categories(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_categories(
+    own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame
+) -> None:
     """Gwet's AC1, and the confusion matrix."""
     told.figure("agreement.ac1", _bounded_coefficient(own, pairs, rated.ac1, options))
     _tell_confusion(own, told, pairs, options)
 
 
-def _tell_confusion(own: JudgeTable, told: Told, pairs: pd.DataFrame, options: CheckOptions) -> None:
+def _tell_confusion(
+    own: JudgeTable, told: Told, pairs: pd.DataFrame, options: CheckOptions
+) -> None:
     """Labels against verdicts, in items."""
     names = own.table.categories
     counts = beside_labels(pairs, options.level).table(len(names)).T
@@ -310,8 +389,11 @@ def _tell_confusion(own: JudgeTable, told: Told, pairs: pd.DataFrame, options: C
     told.tables["kinds.confusion"] = table
 
 
-def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
-    """Sensitivity and specificity, and predictive values at the labels' prevalence and at the stated one."""
+def _tell_pass_fail(
+    own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame
+) -> None:
+    """Sensitivity and specificity, and predictive values at the labels' prevalence and at the
+    stated one."""
     _tell_categories(own, told, options, pairs)
     use = beside_labels(pairs, options.level)
     said, true = use.verdicts == 1, use.labels == 1
@@ -330,7 +412,11 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
     if options.prevalence is None or prevalence is None or not 0 < prevalence.value < 1:
         return
     # Every pair counts as if passes were as frequent among the labels as stated.
-    scale = np.where(true, options.prevalence / prevalence.value, (1 - options.prevalence) / (1 - prevalence.value))
+    scale = np.where(
+        true,
+        options.prevalence / prevalence.value,
+        (1 - options.prevalence) / (1 - prevalence.value),
+    )
     there = Rated(use.verdicts, use.labels, use.weights * scale, use.codes, use.level)
     ppv, npv = _share(own, there, true, said), _share(own, there, ~true, ~said)
     told.figure("agreement.ppv_stated", ppv)
@@ -340,9 +426,11 @@ def _tell_pass_fail(own: JudgeTable, told: Told, options: CheckOptions, pairs: p
         told.note("kinds.rates_stated", Weight.DETAIL, **stated, prevalence=options.prevalence)
 
 
-def _share(own: JudgeTable, use: Rated, flags: np.ndarray, among: np.ndarray | None = None) -> Estimate | None:
-    """Share of flags among some of the pairs (None: all); where rows could not be read, its limits if all of these were
-    among them, and none of them or each had the flag."""
+def _share(
+    own: JudgeTable, use: Rated, flags: np.ndarray, among: np.ndarray | None = None
+) -> Estimate | None:
+    """Share of flags among some of the pairs (None: all); where rows could not be read, its limits
+    if all of these were among them, and none of them or each had the flag."""
     among = np.ones(flags.shape, dtype=bool) if among is None else among
     found = use.mean((flags & among).astype(float), _UNIT, size=among.astype(float))
     known = float(use.weights[among].sum())
@@ -367,7 +455,8 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     _tell_confusion(own, told, pairs, options)
     use, k = beside_labels(pairs, options.level), len(own.table.categories)
     told.figure(
-        "agreement.linear_kappa", _bounded_coefficient(own, pairs, rated.kappa(rated.costs(k, "linear")), options)
+        "agreement.linear_kappa",
+        _bounded_coefficient(own, pairs, rated.kappa(rated.costs(k, "linear")), options),
     )
     alpha = rated.ordinal_alpha(float(use.weights.sum()))
     told.figure("agreement.alpha", _bounded_coefficient(own, pairs, alpha, options))
@@ -378,7 +467,8 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
 
 
 def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
-    """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the verdict."""
+    """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the
+    verdict."""
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     low, high = _ends(own, pairs)
     numbers: dict[str, Callable[[Rated], Estimate | None]] = {
@@ -388,15 +478,25 @@ def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     }
     for name, number in numbers.items():
         found = number(use)
-        for whole in _with_unread(own, pairs) if found is not None and own.table.unaccounted else ():
+        for whole in (
+            _with_unread(own, pairs) if found is not None and own.table.unaccounted else ()
+        ):
             far = whole["label"].map(lambda label: low if label > (low + high) / 2 else high)
             for fill in (far, whole["label"]):
-                moved = number(beside_labels(whole.assign(verdict=whole["verdict"].fillna(fill)), options.level))
+                moved = number(
+                    beside_labels(
+                        whole.assign(verdict=whole["verdict"].fillna(fill)), options.level
+                    )
+                )
                 if moved is not None and found is not None:
                     ends = min(found.worst_low, moved.low), max(found.best_high, moved.high)
                     found = found.replace(worst=ends[0], best=ends[1])
         told.figure(f"agreement.{name}", found)
-    fifths = pd.qcut(use.verdicts, 5, labels=False, duplicates="drop") if pairs["verdict"].nunique() > 1 else [0]
+    fifths = (
+        pd.qcut(use.verdicts, 5, labels=False, duplicates="drop")
+        if pairs["verdict"].nunique() > 1
+        else [0]
+    )
     rows = []
     for fifth in np.unique(fifths):
         among = np.asarray(np.broadcast_to(fifths, use.verdicts.shape) == fifth, dtype=np.float64)
@@ -420,18 +520,26 @@ def _span(own: JudgeTable, pairs: pd.DataFrame) -> float:
 
 
 def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
-    """Whether grades are too high or too low on average, or over the scale, where the order may be right."""
+    """Whether grades are too high or too low on average, or over the scale, where the order may be
+    right."""
     pairs = own.pairs()
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
-    bias, inner = (use.mean(apart, (-span, span), level=level) for level in (options.level, 2 * options.level - 1))
+    bias, inner = (
+        use.mean(apart, (-span, span), level=level)
+        for level in (options.level, 2 * options.level - 1)
+    )
     n_items = float(use.weights.sum())
-    told.figure("agreement.bias", bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span)))
+    told.figure(
+        "agreement.bias", bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span))
+    )
     told.figure("agreement.drift", rated.drift(use, span))
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
     order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
-    matters, somewhere = (share * span if options.margin is None else options.margin for share in _MATTER)
+    matters, somewhere = (
+        share * span if options.margin is None else options.margin for share in _MATTER
+    )
     wrong = bias.low > matters or bias.high < -matters
     people = _of_two_people(pairs, options)
     along = rated.bands(use, span, somewhere, people)
@@ -450,7 +558,11 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
     digits = 1 if span >= 20 else 2  # as scores are written
     ends = off.values("off") | {"level": options.level, "digits": digits}
     values["off"] = Finding("kinds.off_lower" if bias.value < 0 else "kinds.off_higher", ends)
-    held_to = {"limit": somewhere, "usual": int(options.margin is None), "people": int(people is not None)}
+    held_to = {
+        "limit": somewhere,
+        "usual": int(options.margin is None),
+        "people": int(people is not None),
+    }
     values["along"] = _along(along, held_to | {"digits": digits})
     settle = None
     if key == "grades":
@@ -464,15 +576,18 @@ def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: 
 
 
 def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
-    """What one person said in place of verdicts, beside what another said of the same items; None where too few items
-    have labels of two people."""
+    """What one person said in place of verdicts, beside what another said of the same items; None
+    where too few items have labels of two people."""
     once = pairs.drop_duplicates(["item", "rater"])
     item, rater = (pd.factorize(once[column])[0].astype(np.intp) for column in ("item", "rater"))
     found = annotators.rater_pairs(item, rater, options.rng())
     label, codes = once["label"].to_numpy(dtype=np.float64), once["code"].to_numpy(dtype=np.intp)
     if np.unique(codes[found.first]).size < FEWEST:
         return None
-    one, other = np.concatenate([found.first, found.second]), np.concatenate([found.second, found.first])
+    one, other = (
+        np.concatenate([found.first, found.second]),
+        np.concatenate([found.second, found.first]),
+    )
     return Rated(label[one], label[other], np.ones(one.size), codes[one], options.level)
 
 
@@ -488,12 +603,19 @@ def _along(found: Bands, values: dict[str, Any]) -> Finding:
         where = "kinds.band_one" if band.first == band.last else "kinds.band"
         ends = {"first": band.first, "last": band.last, "digits": values["digits"]}
         key = "kinds.too_low" if band.off.value < 0 else "kinds.too_high"
-        said.append(Finding(key, off.values("off") | {"digits": values["digits"], "where": Finding(where, ends)}))
+        said.append(
+            Finding(
+                key, off.values("off") | {"digits": values["digits"], "where": Finding(where, ends)}
+            )
+        )
     return Finding("kinds.along_off", values | {"bands": said})
 
 
-def _formula(found: Gain, written: Conversion, span: float, digits: int, own: JudgeTable) -> Finding:
-    """The sentence that says how a grade is converted, and how much nearer to people's that brings it."""
+def _formula(
+    found: Gain, written: Conversion, span: float, digits: int, own: JudgeTable
+) -> Finding:
+    """The sentence that says how a grade is converted, and how much nearer to people's that brings
+    it."""
     values: dict[str, Any] = {"before": found.before, "after": found.after, "digits": digits}
     if isinstance(written, Curve):
         knots = zip(written.grades, written.people, strict=True)
@@ -507,7 +629,9 @@ def _formula(found: Gain, written: Conversion, span: float, digits: int, own: Ju
     cut = converted(own, written).verdicts["verdict"]
     grades = written.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     if own.table.scale is not None and not np.allclose(cut, grades, equal_nan=True):
-        values["ends"] = Finding("kinds.convert_ends", dict(zip(("low", "high"), own.table.scale, strict=True)))
+        values["ends"] = Finding(
+            "kinds.convert_ends", dict(zip(("low", "high"), own.table.scale, strict=True))
+        )
     return Finding("kinds.convert_shift" if written.slope == 1 else "kinds.convert_line", values)
 
 
@@ -527,7 +651,9 @@ _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], Non
 }
 
 
-def _tell_confidence(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_confidence(
+    own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame
+) -> None:
     """Whether the stated confidence is how often the judge is right."""
     rows = pairs[pairs["confidence"].notna()]
     if own.table.kind == "numeric" or rows["code"].nunique() < FEWEST_GROUPS:
@@ -542,15 +668,25 @@ def _tell_confidence(own: JudgeTable, told: Told, options: CheckOptions, pairs: 
     rng = options.rng()
     kept = np.isin(use.codes, rng.permutation(np.unique(use.codes))[:MOST_CALIBRATED])
     groups = np.unique(use.codes[kept], return_inverse=True)[1]
-    error = calibration.error_interval(stated[kept], right[kept], rng, level=options.level, groups=groups)
+    error = calibration.error_interval(
+        stated[kept], right[kept], rng, level=options.level, groups=groups
+    )
     told.figure("confidence.error", error.estimate.replace(n=int(kept.sum())))
     told.figure("confidence.brier", use.mean((stated - right) ** 2, _UNIT))
     mean = float(np.average(stated, weights=use.weights))
     share = float(np.average(right, weights=use.weights))
     honest = error.estimate.low == 0
-    values: dict[str, Any] = error.estimate.values("error") | {"mean": mean, "share": share, "level": options.level}
-    told.note("kinds.confidence_open" if honest else "kinds.confidence_off", Weight.QUALIFIES, **values)
-    bins = calibration.reliability_table(stated[kept], right[kept], level=options.level, groups=groups)
+    values: dict[str, Any] = error.estimate.values("error") | {
+        "mean": mean,
+        "share": share,
+        "level": options.level,
+    }
+    told.note(
+        "kinds.confidence_open" if honest else "kinds.confidence_off", Weight.QUALIFIES, **values
+    )
+    bins = calibration.reliability_table(
+        stated[kept], right[kept], level=options.level, groups=groups
+    )
     told.tables["kinds.confidence"] = bins
 
 
@@ -563,7 +699,9 @@ def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.D
     small: list[str] = []
     for column in own.table.items.columns:
         name = str(column).removeprefix(SLICE)
-        if not (str(column).startswith(SLICE) or column == "system") or {name, str(column)} & set(options.ignore):
+        if not (str(column).startswith(SLICE) or column == "system") or {name, str(column)} & set(
+            options.ignore
+        ):
             continue
         own_values = own.table.items[column].reindex(pairs["item"]).to_numpy()
         codes, levels = pd.factorize(own_values)
@@ -574,21 +712,41 @@ def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.D
             if found.groups < FEWEST_IN_SLICE:
                 small.append(f"{name}={level}")
                 continue
-            rows.append({"slice": f"{name}={level}", "n": found.n, "groups": found.groups,
-                         "value": found.inside, "others": found.others, "p": found.p_value})  # fmt: skip
+            rows.append(
+                {
+                    "slice": f"{name}={level}",
+                    "n": found.n,
+                    "groups": found.groups,
+                    "value": found.inside,
+                    "others": found.others,
+                    "p": found.p_value,
+                }
+            )
     if small:
-        told.note("kinds.slices_small", Weight.DETAIL, slices=", ".join(small), n=len(small), least=FEWEST_IN_SLICE)
+        told.note(
+            "kinds.slices_small",
+            Weight.DETAIL,
+            slices=", ".join(small),
+            n=len(small),
+            least=FEWEST_IN_SLICE,
+        )
     if not rows:
         return
     table = pd.DataFrame(rows)
     table["p_holm"] = holm(table["p"])
     table = table.sort_values("value", ascending=not numeric, kind="stable").reset_index(drop=True)
     told.tables["kinds.slices"] = table
-    # A difference of less than a hundredth (of the scale) changes nothing, however surely it is there.
+    # A difference of less than a hundredth (of the scale) changes nothing, however surely it is
+    # there.
     least = 0.01 * (_span(own, pairs) if numeric else 1.0)
     further = table["value"] - table["others"] if numeric else table["others"] - table["value"]
     for row in table[(further >= least) & (table["p_holm"] < 1 - options.level)].to_dict("records"):
-        told.note("kinds.slice_error" if numeric else "kinds.slice_agreement", Weight.LIMITS, **row, looked=len(table))
+        told.note(
+            "kinds.slice_error" if numeric else "kinds.slice_agreement",
+            Weight.LIMITS,
+            **row,
+            looked=len(table),
+        )
 
 
 def _tell_repeats(own: JudgeTable, told: Told, options: CheckOptions) -> None:
@@ -601,7 +759,9 @@ def _tell_repeats(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     if again.empty:
         told.lacks("repeats", "kinds.no_repeats")
         return
-    weights = 1 / again.groupby(keys, dropna=False)["repeat"].transform("size").to_numpy(dtype=np.float64)
+    weights = 1 / again.groupby(keys, dropna=False)["repeat"].transform("size").to_numpy(
+        dtype=np.float64
+    )
     one, other = (again[c].to_numpy(dtype=np.float64) for c in ("verdict_first", "verdict"))
     use = Rated(one, other, weights, again["code"].to_numpy(dtype=np.intp), options.level)
     counts: dict[str, Any] = {"n": int(again["item"].nunique()), "level": options.level}
@@ -611,15 +771,27 @@ def _tell_repeats(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         if same is not None:
             told.note("kinds.repeats", Weight.QUALIFIES, **same.values("share"), **counts)
         return
-    span = max(float(np.ptp(np.concatenate([one, other]))), _span(own, again.assign(label=again["verdict_first"])))
+    span = max(
+        float(np.ptp(np.concatenate([one, other]))),
+        _span(own, again.assign(label=again["verdict_first"])),
+    )
     change = use.mean(np.abs(one - other), (0.0, span))
     told.figure("repeats.change", change)
     wide = rows.pivot_table(index="item", columns="repeat", values="verdict").dropna()
     icc = None
-    if wide.shape[1] > 1 and own.table.items["group"].reindex(wide.index).nunique() >= FEWEST_GROUPS:
+    if (
+        wide.shape[1] > 1
+        and own.table.items["group"].reindex(wide.index).nunique() >= FEWEST_GROUPS
+    ):
         groups = own.table.items["group"].reindex(wide.index).tolist()
         study = Study(wide.to_numpy(), ["repeat"], groups=groups, level=options.level)
         icc = None if study.constant else study.reliability({"repeat": 1}).phi
     told.figure("repeats.icc", icc)
     if icc is not None and change is not None:
-        told.note("kinds.repeats_numeric", Weight.QUALIFIES, **icc.values("icc"), change=change.value, **counts)
+        told.note(
+            "kinds.repeats_numeric",
+            Weight.QUALIFIES,
+            **icc.values("icc"),
+            change=change.value,
+            **counts,
+        )

@@ -1,4 +1,5 @@
-"""Against human labels: does the score follow them, in order and in size, and what did calibration change?"""
+"""Against human labels: does the score follow them, in order and in size, and what did calibration
+change?"""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -30,7 +31,12 @@ from undogmatic.stats import agreement, checks, limits, ranking, rated
 FEWEST_GROUPS = 10
 """Fewest independent groups of labelled texts for a verdict and for intervals."""
 Array = NDArray[np.float64]
-_BIAS = {"within": "bias_none", "beyond": "bias_matters", "against": "bias_matters", "open": "bias_open"}
+_BIAS = {
+    "within": "bias_none",
+    "beyond": "bias_matters",
+    "against": "bias_matters",
+    "open": "bias_open",
+}
 _ERROR = {"beyond": "error_smaller", "against": "error_larger"}
 
 
@@ -39,12 +45,15 @@ class LabelledAnalysis(Limited):
     """Scores against `label`, first repeat. Texts of one group are resampled together.
 
     Args:
-        prefix: Use only the conditions that start so, where there are any: in a mixed dataset, controls and attacks
-            have labels too, and analyses of their own. None uses every labelled text.
-        order: The rank correlation that the lower limit must exceed: then the score follows the labels.
+        prefix: Use only the conditions that start so, where there are any: in a mixed dataset,
+            controls and attacks have labels too, and analyses of their own. None uses every
+            labelled text.
+        order: The rank correlation that the lower limit must exceed: then the score follows the
+            labels.
         margin: Largest bias that does not matter, in score units; None takes the rubric's.
         level: Confidence level of every interval.
-        nominal: What share of labels the judge's own intervals claim to hold; None: they claim nothing.
+        nominal: What share of labels the judge's own intervals claim to hold; None: they claim
+            nothing.
     """
 
     name: ClassVar[str] = "labelled"
@@ -67,7 +76,11 @@ class LabelledAnalysis(Limited):
         tell, labelled = Telling(self.name), judged.first().dropna(subset="label")
         first = labelled
         if self.prefix is not None:
-            chosen = labelled[labelled["condition"].map(lambda c: isinstance(c, str) and c.startswith(self.prefix))]
+            chosen = labelled[
+                labelled["condition"].map(
+                    lambda c: isinstance(c, str) and c.startswith(self.prefix)
+                )
+            ]
             first = chosen if len(chosen) else labelled
         rows = first[first["error"].isna()]
         tell.findings += count(tell, first)
@@ -80,8 +93,12 @@ class LabelledAnalysis(Limited):
         accuracy = self._accuracy(rows, "score", rng)
         for name, value in accuracy.items():
             tell.number(None if name == "n" else value, name)
-        order, size = ((accuracy[f"{name}_low"], accuracy[f"{name}_high"]) for name in ("spearman", "mae"))
-        tell.say("order", {name: accuracy[name] for name in ("spearman", "pearson", "n")}, interval=order)
+        order, size = (
+            (accuracy[f"{name}_low"], accuracy[f"{name}_high"]) for name in ("spearman", "mae")
+        )
+        tell.say(
+            "order", {name: accuracy[name] for name in ("spearman", "pearson", "n")}, interval=order
+        )
         tell.say("size", {name: accuracy[name] for name in ("mae", "rmse")}, interval=size)
         label = rows["label"].to_numpy(dtype=np.float64)
         constant = float(np.mean(constant_errors(label, units(rows))))
@@ -107,56 +124,93 @@ class LabelledAnalysis(Limited):
             data = columns(rows, x="label", y="score", ids="item_id")
             data |= columns(rows, groups="condition") if rows["condition"].notna().all() else {}
             tell.draw(
-                "scatter", "scatter", **data, x_label="label", y_label="score", identity=True, limits=judged.scale
+                "scatter",
+                "scatter",
+                **data,
+                x_label="label",
+                y_label="score",
+                identity=True,
+                limits=judged.scale,
             )
         self._calibration(tell, judged, rows, rng)
         if len(rows) < FEWEST_DRAWN:
             tell.findings.append(too_few("scatter", len(rows)))
         headline = "labelled.spearman" if accuracy["spearman"] is not None else None
-        return [tell.result(sentence, standing, headline=headline, texts=(*texts_beside(self), *scored.TEXTS))]
+        return [
+            tell.result(
+                sentence, standing, headline=headline, texts=(*texts_beside(self), *scored.TEXTS)
+            )
+        ]
 
-    def _accuracy(self, rows: pd.DataFrame, column: str, rng: np.random.Generator) -> dict[str, Any]:
-        """One set of scores against the labels. What does not exist for these data is None; bias is score minus
-        label."""
-        score, label = rows[column].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
+    def _accuracy(
+        self, rows: pd.DataFrame, column: str, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """One set of scores against the labels. What does not exist for these data is None; bias is
+        score minus label."""
+        score, label = (
+            rows[column].to_numpy(dtype=np.float64),
+            rows["label"].to_numpy(dtype=np.float64),
+        )
         groups = units(rows)
         order = linear = ranks = error = lines = None
         if score.size >= 3:
             order = agreement.correlation("spearman", score, label).estimate
             linear = agreement.correlation("pearson", score, label).estimate
         if len(set(groups)) >= FEWEST_GROUPS:
-            lines = agreement.correlation_interval("pearson", score, label, rng, self.level, groups=groups)
+            lines = agreement.correlation_interval(
+                "pearson", score, label, rng, self.level, groups=groups
+            )
             error = ranking.mean_absolute_error(label, score, self.level, groups=groups)
             if order is not None:
                 ranks = limits.order(score, label, rng, groups=groups, level=self.level)
         row: dict[str, Any] = {"n": score.size}
         size = float(np.mean(np.abs(score - label)))
-        for name, value, held in (("spearman", order, ranks), ("pearson", linear, lines), ("mae", size, error)):
+        for name, value, held in (
+            ("spearman", order, ranks),
+            ("pearson", linear, lines),
+            ("mae", size, error),
+        ):
             low, high = (None, None) if held is None else held.interval
             row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-        return row | {"rmse": float(np.sqrt(np.mean((score - label) ** 2))), "bias": float(np.mean(score - label))}
+        return row | {
+            "rmse": float(np.sqrt(np.mean((score - label) ** 2))),
+            "bias": float(np.mean(score - label)),
+        }
 
     def _intervals(self, tell: Telling, rows: pd.DataFrame) -> bool:
-        """Tell whether the judge's own intervals hold the label, and how wide they are. Returns whether it is shown
-        that they hold it less often than they promise."""
+        """Tell whether the judge's own intervals hold the label, and how wide they are. Returns
+        whether it is shown that they hold it less often than they promise."""
         rows = rows.dropna(subset=["low", "high"])
         if rows.empty:
             return False
-        covered = limits.share(rows["label"].between(rows["low"], rows["high"]), units(rows), self.level)
+        covered = limits.share(
+            rows["label"].between(rows["low"], rows["high"]), units(rows), self.level
+        )
         width = float((rows["high"] - rows["low"]).mean())
         tell.number(covered, "coverage")
         tell.number(width, "interval_width")
-        values = covered.values("coverage") | ({} if self.nominal is None else {"nominal": self.nominal})
-        tell.say("coverage" if self.nominal is None else "coverage_promised", values, n=len(rows), width=width)
+        values = covered.values("coverage") | (
+            {} if self.nominal is None else {"nominal": self.nominal}
+        )
+        tell.say(
+            "coverage" if self.nominal is None else "coverage_promised",
+            values,
+            n=len(rows),
+            width=width,
+        )
         return self.nominal is not None and covered.high < self.nominal
 
-    def _calibration(self, tell: Telling, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> None:
+    def _calibration(
+        self, tell: Telling, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator
+    ) -> None:
         """Raw and calibrated score on the texts that have both."""
         both = rows[rows["raw_score"].notna()]
         if both.empty or (both["raw_score"] == both["score"]).all():
             return
         raw, calibrated = self._accuracy(both, "raw_score", rng), self._accuracy(both, "score", rng)
-        tell.tables["calibration"] = pd.DataFrame([{"score": "raw"} | raw, {"score": "calibrated"} | calibrated])
+        tell.tables["calibration"] = pd.DataFrame(
+            [{"score": "raw"} | raw, {"score": "calibrated"} | calibrated]
+        )
         for name in ("mae", "bias", "rmse", "spearman"):
             tell.number(raw[name], f"raw_{name}")
         order = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
@@ -165,18 +219,25 @@ class LabelledAnalysis(Limited):
             data = columns(both, raw="raw_score", calibrated="score", label="label", ids="item_id")
             tell.draw("calibration", "calibration", **data, limits=judged.scale)
 
-    def _evidence(self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator) -> SimpleNamespace:
-        """What the verdict looks at and what its sentence names, of labelled texts, judged and failed.
+    def _evidence(
+        self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator
+    ) -> SimpleNamespace:
+        """What the verdict looks at and what its sentence names, of labelled texts, judged and
+        failed.
 
-        `order` is the rank correlation from which scores follow labels, `margin` what a bias must stay within.
-        `same_score`, `same_label`: the one value that all judged texts have, or None; `same`: the judge says the same
-        of texts with different labels. `gain`, the error of the constant answer minus the judge's, and `bias`, score
-        minus label, need FEWEST_GROUPS groups; `follows` is the rank correlation, None without an interval; `rival` is
-        there if the order is shown; `reason` is what `undogmatic check` would say against the judge then.
+        `order` is the rank correlation from which scores follow labels, `margin` what a bias must
+        stay within. `same_score`, `same_label`: the one value that all judged texts have, or None;
+        `same`: the judge says the same of texts with different labels. `gain`, the error of the
+        constant answer minus the judge's, and `bias`, score minus label, need FEWEST_GROUPS groups;
+        `follows` is the rank correlation, None without an interval; `rival` is there if the order
+        is shown; `reason` is what `undogmatic check` would say against the judge then.
         """
         there = rows["error"].isna().to_numpy()
         done, margin = rows[there], margin_of(judged.rubric, self.margin)
-        score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
+        score, label = (
+            rows["score"].to_numpy(dtype=np.float64),
+            rows["label"].to_numpy(dtype=np.float64),
+        )
         e = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
         e.follows, e.rival, e.gain, e.same, e.reason, e.equal = None, None, None, False, None, None
         e.failed, e.n_groups = len(rows) - len(done), len(set(units(done)))
@@ -193,7 +254,9 @@ class LabelledAnalysis(Limited):
         farthest = np.where(label - bottom > top - label, bottom, top)
         ends = [constant - np.abs(farthest - label), constant]
         e.gain = bounded(constant - np.abs(score - label), ends, 0.0, self.level, groups, bounds)
-        e.bias = bounded(score - label, [bottom - label, top - label], margin.value, self.level, groups, bounds)
+        e.bias = bounded(
+            score - label, [bottom - label, top - label], margin.value, self.level, groups, bounds
+        )
         e.error = _ERROR.get(e.gain.judged.outcome, "error_open")
         e.size = verdict(SIZE, e).key
         e.same = e.same_label is None and e.same_score is not None
@@ -209,7 +272,15 @@ class LabelledAnalysis(Limited):
             e.reason = scored.against(judged, rows, self.level, self.order)
             e.equal = scored.equal(judged, rows)
             texts = texts_of(done)
-            seen, of_texts = rivals.seen_of(judged, texts), (texts, score[there], label[there], units(done))
+            seen, of_texts = (
+                rivals.seen_of(judged, texts),
+                (
+                    texts,
+                    score[there],
+                    label[there],
+                    units(done),
+                ),
+            )
             e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
             e.surface, e.counts = e.rival.outcome, len(seen.columns)
         return e
@@ -224,11 +295,16 @@ def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
         tell.number(bias.judged.estimate, "bias")
         tell.say("gain", gain.judged.estimate.values("gain"))
         outcome = bias.judged.outcome
-        said = "bias_no_margin" if outcome == "within" and not margin.equivalence else _BIAS[outcome]
+        said = (
+            "bias_no_margin" if outcome == "within" and not margin.equivalence else _BIAS[outcome]
+        )
         tell.say("bias", bias.judged.estimate.values("bias"), margin=margin.value, said=said)
         if e.failed:
             both = {"gain": gain, "bias": bias}
-            ends = {name: (held.worst.estimate.value, held.best.estimate.value) for name, held in both.items()}
+            ends = {
+                name: (held.worst.estimate.value, held.best.estimate.value)
+                for name, held in both.items()
+            }
             tell.say("bounds", ends, failed=e.failed)
             if follows is not None:
                 tell.number(follows.worst_low, "spearman_worst")
@@ -241,17 +317,21 @@ def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
 
 
 def _tell_ends(tell: Telling, rows: pd.DataFrame, margin: float, level: float, span: float) -> None:
-    """Say that scores are too high where they are low, and too low where they are high, or the other way round, which a
-    mean bias hides.
+    """Say that scores are too high where they are low, and too low where they are high, or the
+    other way round, which a mean bias hides.
 
-    Texts are told apart by their score, not by their label: where labels are lowest, some are so by chance, and the
-    score of a judge that is right on average lies above those.
+    Texts are told apart by their score, not by their label: where labels are lowest, some are so by
+    chance, and the score of a judge that is right on average lies above those.
     """
-    score, label = rows["score"].to_numpy(dtype=np.float64), rows["label"].to_numpy(dtype=np.float64)
+    score, label = (
+        rows["score"].to_numpy(dtype=np.float64),
+        rows["label"].to_numpy(dtype=np.float64),
+    )
     codes = pd.factorize(np.asarray(units(rows), dtype=object))[0].astype(np.intp)
     found = rated.bands(rated.Rated(score, label, np.ones(score.size), codes, level), span, margin)
     first, last = found.every[0], found.every[-1]
-    # The first and the last of those that are off are the lowest and the highest scores, off to opposite sides.
+    # The first and the last of those that are off are the lowest and the highest scores, off to
+    # opposite sides.
     if len(found.off) < 2 or (found.off[0].first, found.off[-1].last) != (first.first, last.last):
         return
     low, high = found.off[0].off.value, found.off[-1].off.value
@@ -271,7 +351,8 @@ def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:
 
 
 def constant_errors(labels: Array, groups: list[str]) -> Array:
-    """The absolute error of always answering the median of the labels of other groups, shape (n,)."""
+    """The absolute error of always answering the median of the labels of other groups, shape
+    (n,)."""
     codes = pd.factorize(np.asarray(groups, dtype=object))[0]
     folds = codes % min(50, int(codes.max()) + 1)
     errors = np.empty(labels.size)

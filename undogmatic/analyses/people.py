@@ -1,5 +1,6 @@
-"""Sets the people who labelled the items beside the judge: how well they agree among themselves, whether the judge may
-stand in for one of them, who copies whom, who is stricter, and how the labels were chosen."""
+"""Sets the people who labelled the items beside the judge: how well they agree among themselves,
+whether the judge may stand in for one of them, who copies whom, who is stricter, and how the labels
+were chosen."""
 
 from __future__ import annotations
 
@@ -35,20 +36,24 @@ MOST_NAMED = 5
 FEWEST_SAME = 10
 """Items on which two must say the same for it to be mentioned."""
 FEWEST_IN_STEP, FEWEST_STEPS = 20, 5
-"""Fewest items, and different values, of which order without a fault is too good to be a judge's own."""
+"""Fewest items, and different values, of which order without a fault is too good to be a judge's
+own."""
 MANY_STEPS, FEW_STEPS = 10, 3
-"""Grades with more steps than the first are a fine scale, with no more than the second are as good as categories."""
+"""Grades with more steps than the first are a fine scale, with no more than the second are as good
+as categories."""
 CREDIBLE = {"category": 0.99, "grade": 0.95, "fine": 0.8, "split": 0.9, "alone": 0.6}
-"""On what share of items two who judge for themselves may well say exactly the same: on nearly all of easy items that
-pass or fail; on fewer of grades, and of grades on a fine scale; on fewer where another person says something else, and
-where all others agree on something else. Equality on so many items that this share makes it unlikely
-(`agreement.fewest_equal`) is the second sign without which nobody is said to have copied: of 40 items that pass or
-fail, two who agree on 98 % say the same of all in 45 files of 100."""
+"""On what share of items two who judge for themselves may well say exactly the same: on nearly all
+of easy items that pass or fail; on fewer of grades, and of grades on a fine scale; on fewer where
+another person says something else, and where all others agree on something else. Equality on so
+many items that this share makes it unlikely (`agreement.fewest_equal`) is the second sign without
+which nobody is said to have copied: of 40 items that pass or fail, two who agree on 98 % say the
+same of all in 45 files of 100."""
 
 
 @dataclass(frozen=True)
 class CeilingEvidence:
-    """The judge beside people, and the margin in units of the coefficient; None where nobody stated one."""
+    """The judge beside people, and the margin in units of the coefficient; None where nobody stated
+    one."""
 
     found: Ceiling
     measure: str
@@ -60,7 +65,8 @@ class CeilingEvidence:
 
     @property
     def needed(self) -> int | None:
-        """Independent units that would show the judge to be as good, were the difference what it seems to be."""
+        """Independent units that would show the judge to be as good, were the difference what it
+        seems to be."""
         difference, margin = self.found.difference, self.margin
         if margin is None or difference.value <= -margin:
             return None
@@ -70,9 +76,10 @@ class CeilingEvidence:
 
 @dataclass(frozen=True)
 class CopyEvidence:
-    """Two who said the same of all of `n` items. `sign` is a second sign that one has it from the other, None without
-    one: they are "fine" or "grade"s with so many `steps`, or so "many" items, or the same also where another person
-    ("split") or everybody else ("alone") says something else, on `apart` items."""
+    """Two who said the same of all of `n` items. `sign` is a second sign that one has it from the
+    other, None without one: they are "fine" or "grade"s with so many `steps`, or so "many" items,
+    or the same also where another person ("split") or everybody else ("alone") says something else,
+    on `apart` items."""
 
     one: str
     other: str
@@ -121,14 +128,16 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 
 
 def _chosen(own: JudgeTable, labelled: set[Any], rest: bool, told: Told) -> None:
-    """Tell that the labelled items are no even random sample, where a review queue's own column or what was declared
-    says so: what is found on them does not hold for all items."""
+    """Tell that the labelled items are no even random sample, where a review queue's own column or
+    what was declared says so: what is found on them does not hold for all items."""
     items = own.table.items
     if (column := f"{SLICE}{PROBABILITY}") in items:
         known = pd.to_numeric(items.loc[items.index.isin(labelled), column], errors="coerce")
         if chosen(known.tolist()):
             certain = int((known == 1).sum())
-            told.note("people.chosen", Weight.REVERSES, certain=certain, labels=int(known.notna().sum()))
+            told.note(
+                "people.chosen", Weight.REVERSES, certain=certain, labels=int(known.notna().sum())
+            )
     elif own.table.selection == "probabilities" and rest and "probability" in items:
         told_of = items.loc[items.index.isin(labelled), "probability"]
         if told_of.nunique() > 1:
@@ -175,29 +184,40 @@ def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOpti
     _conclude(told, ruling, settle)
     if not found.people.low > 0:
         told.note(
-            "people.no_common_truth", Weight.LIMITS, **found.people.values("people"), level=options.level, n=n,
+            "people.no_common_truth",
+            Weight.LIMITS,
+            **found.people.values("people"),
+            level=options.level,
+            n=n,
             measure=measure,
-        )  # fmt: skip
+        )
 
 
-def _compared(kind: Kind, sides: Array, pair: Index, codes: Index, options: CheckOptions) -> Ceiling | None:
+def _compared(
+    kind: Kind, sides: Array, pair: Index, codes: Index, options: CheckOptions
+) -> Ceiling | None:
     """Agreement among people, and of the judge with them.
 
     Args:
         sides: What one person says, another, and the judge, shape (3, n_pairs).
     """
-    if kind == "pairwise":  # which output is the first means nothing: every choice stands with its mirror image
+    if (
+        kind == "pairwise"
+    ):  # which output is the first means nothing: every choice stands with its mirror image
         mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
         sides, pair, codes = np.hstack([sides, mirrored]), np.tile(pair, 2), np.tile(codes, 2)
     one, other, judge = sides
-    return annotators.ceiling(one, other, judge, pair, codes, nominal=kind not in MEASURES, level=options.level)
+    return annotators.ceiling(
+        one, other, judge, pair, codes, nominal=kind not in MEASURES, level=options.level
+    )
 
 
 def _with_lost(
     own: JudgeTable, sides: Array, pair: Index, codes: Index, n_items: int, options: CheckOptions
 ) -> Iterator[Ceiling | None]:
-    """The same with what may have stood in rows that could not be read, each as many pairs of people as a row that was
-    read: all say the same; people do, and the judge does not; people do not, and the judge says what one of them does.
+    """The same with what may have stood in rows that could not be read, each as many pairs of
+    people as a row that was read: all say the same; people do, and the judge does not; people do
+    not, and the judge says what one of them does.
     """
     kind, n_pairs = own.table.kind, pair.size
     n = min(-(-own.table.unaccounted * n_pairs // n_items), lost.MOST * n_pairs)
@@ -214,9 +234,13 @@ def _with_lost(
             yield _compared(kind, np.hstack([sides, np.stack(of_lost)]), pairs, units, options)
 
 
-def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
+def _annotator(
+    own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions
+) -> None:
     nominal = own.table.kind not in MEASURES
-    margin = options.margin if nominal else None  # of scores, a margin in their units is no share of items
+    margin = (
+        options.margin if nominal else None
+    )  # of scores, a margin in their units is no share of items
     given = {"epsilon": options.epsilon, "stated": margin, "usual": annotators.EPSILON}
     source, epsilon = next((name, value) for name, value in given.items() if value is not None)
     labels = once["label"].to_numpy()
@@ -224,7 +248,14 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
 
     def test(verdicts: Array) -> AlternativeAnnotator | None:
         return annotators.alternative_annotator(
-            unit, rater, labels, verdicts, code, nominal=nominal, epsilon=epsilon, level=options.level
+            unit,
+            rater,
+            labels,
+            verdicts,
+            code,
+            nominal=nominal,
+            epsilon=epsilon,
+            level=options.level,
         )
 
     found = test(once["verdict"].to_numpy())
@@ -238,12 +269,24 @@ def _annotator(own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Tol
         return
     middle = float(once["label"].mode().min() if nominal else labels.mean())
     # The test also of a judge that says the same of every item.
-    evidence = SimpleNamespace(test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon, source=source)
+    evidence = SimpleNamespace(
+        test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon, source=source
+    )
     evidence.won, evidence.raters = sum(rater.won for rater in found.raters), len(found.raters)
-    counts = {"ties": found.ties, "n": found.n_labels, "won": found.won_without, "raters": evidence.raters}
-    evidence.ties = Finding("people.annotator_ties", counts) if found.won_without != evidence.won else []
+    counts = {
+        "ties": found.ties,
+        "n": found.n_labels,
+        "won": found.won_without,
+        "raters": evidence.raters,
+    }
+    evidence.ties = (
+        Finding("people.annotator_ties", counts) if found.won_without != evidence.won else []
+    )
     _conclude(told, verdict(ANNOTATOR, evidence))
-    told.figure("people.advantage", lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted))
+    told.figure(
+        "people.advantage",
+        lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted),
+    )
     told.tables["people.annotators"] = pd.DataFrame(
         {"rater": raters[one.rater], "n": one.n, "advantage_share": one.advantage, "won": one.won}
         | one.behind.row("behind")
@@ -279,8 +322,8 @@ def _copies(own: JudgeTable, rows: pd.DataFrame, raters: list[str], told: Told) 
 
 
 def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyEvidence]:
-    """Raters all of whose labels are the judge's verdicts, with the second sign, if there is one, that this is no
-    accident.
+    """Raters all of whose labels are the judge's verdicts, with the second sign, if there is one,
+    that this is no accident.
 
     Args:
         rows: Verdicts beside labels, as `JudgeTable.pairs` gives them.
@@ -289,25 +332,38 @@ def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyEvidence]:
     same = _same(rows["label"], rows["verdict"]).groupby(rows["rater"]).all()
     for rater in same.index[same]:
         own = rows[rows["rater"] == rater].drop_duplicates("item").set_index("item")
-        others = rows[(rows["rater"] != rater) & rows["item"].isin(own.index)].drop_duplicates(["item", "rater"])
+        others = rows[(rows["rater"] != rater) & rows["item"].isin(own.index)].drop_duplicates(
+            ["item", "rater"]
+        )
         rest = others.pivot(index="item", columns="rater", values="label").reindex(own.index)
-        evidence = _evidence(kind, str(rater), judge, own["label"], own["code"], rest, of_judge=True)
+        evidence = _evidence(
+            kind, str(rater), judge, own["label"], own["code"], rest, of_judge=True
+        )
         found += [] if evidence is None else [evidence]
     return found
 
 
 def _same(one: pd.Series, other: pd.Series) -> pd.Series:
-    """Where two numbers are equal but for rounding, as labels on another scale that were converted are."""
+    """Where two numbers are equal but for rounding, as labels on another scale that were converted
+    are."""
     return pd.Series(np.isclose(one, other, rtol=1e-9, atol=1e-12), one.index)
 
 
 def _evidence(
-    kind: Kind, one: str, other: str, said: pd.Series, units: pd.Series, rest: pd.DataFrame, of_judge: bool = False
+    kind: Kind,
+    one: str,
+    other: str,
+    said: pd.Series,
+    units: pd.Series,
+    rest: pd.DataFrame,
+    of_judge: bool = False,
 ) -> CopyEvidence | None:
-    """What speaks for a copy where two said the same of every item; None where that is not worth a word.
+    """What speaks for a copy where two said the same of every item; None where that is not worth a
+    word.
 
     Args:
-        said: What both said, by item. units: The independent unit of each. rest: Labels of all others, by item.
+        said: What both said, by item. units: The independent unit of each. rest: Labels of all
+            others, by item.
     """
     if len(said) < FEWEST_SAME or said.nunique() < 2:
         return None
@@ -319,7 +375,9 @@ def _evidence(
     grades = _grades(kind, steps)
     counts = {grades: units, "split": units[differs.any(axis=1)], "alone": units[alone]}
     shown = {name: int(own.nunique()) for name, own in counts.items()}
-    sign = next((name for name, n in shown.items() if n >= agreement.fewest_equal(CREDIBLE[name])), None)
+    sign = next(
+        (name for name, n in shown.items() if n >= agreement.fewest_equal(CREDIBLE[name])), None
+    )
     return CopyEvidence(one, other, len(said), of_judge, sign, steps, shown[sign] if sign else 0)
 
 
@@ -331,9 +389,11 @@ def _grades(kind: Kind, steps: float) -> str:
 
 
 def made_from(kind: Kind, pairs: pd.DataFrame) -> str | None:
-    """How the verdicts may have been made from the labels, or these from them: "identical" where they are the labels of
-    the only rater, with a second sign that this is no accident; "in_step" where no two are in another order than labels
-    of many values, "consensus" where they are the mean, the median or the majority of several raters; else None."""
+    """How the verdicts may have been made from the labels, or these from them: "identical" where
+    they are the labels of the only rater, with a second sign that this is no accident; "in_step"
+    where no two are in another order than labels of many values, "consensus" where they are the
+    mean, the median or the majority of several raters; else None.
+    """
     if pairs["rater"].nunique() == 1 and (equal := copies(kind, pairs, "")):
         return "identical" if equal[0].sign else None
     if kind in ("numeric", "ordered"):
@@ -355,13 +415,15 @@ def made_from(kind: Kind, pairs: pd.DataFrame) -> str | None:
         return None
     if kind in ("numeric", "ordered"):
         rounding = 0.5 * 10.0 ** -min(_decimals(said), 9) + 1e-9
-        same = any(((said - middle).abs() <= rounding).all() for middle in (labels.mean(), labels.median()))
+        same = any(
+            ((said - middle).abs() <= rounding).all() for middle in (labels.mean(), labels.median())
+        )
     else:
         votes = pairs.groupby(["item", "label"])["rater"].nunique().unstack(fill_value=0)
         most = votes.max(axis=1)
-        same = all(votes.at[item, value] == most[item] for item, value in said.items() if value in votes) and (
-            said.isin(votes.columns).all()
-        )
+        same = all(
+            votes.at[item, value] == most[item] for item, value in said.items() if value in votes
+        ) and (said.isin(votes.columns).all())
     return "consensus" if same else None
 
 
@@ -371,21 +433,37 @@ def _decimals(values: pd.Series) -> int:
 
 
 def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions) -> None:
-    """Name raters whose labels of the items that others labelled too are lower or higher than theirs."""
+    """Name raters whose labels of the items that others labelled too are lower or higher than
+    theirs."""
     table = _apart(once, options)
     if table.empty:
         return
     told.tables["people.raters"] = table
     named = once
-    # Who is far from the others makes the others look far from him: he is left out before they are compared.
+    # Who is far from the others makes the others look far from him: he is left out before they are
+    # compared.
     for _ in range(MOST_NAMED):
-        first = table.sort_values("apart", key=np.abs, ascending=False).iloc[0] if len(table) > 1 else None
+        first = (
+            table.sort_values("apart", key=np.abs, ascending=False).iloc[0]
+            if len(table) > 1
+            else None
+        )
         if first is None or not first["p_holm"] < 1 - options.level:
             return
-        values = {"rater": first["rater"], "n": int(first["n"]), "raters": len(raters), "level": options.level}
+        values = {
+            "rater": first["rater"],
+            "n": int(first["n"]),
+            "raters": len(raters),
+            "level": options.level,
+        }
         ends = float(first["low"]), float(first["high"])
         if first["apart"] < 0:
-            told.note("people.lower", apart=-float(first["apart"]), interval=(-ends[1], -ends[0]), **values)
+            told.note(
+                "people.lower",
+                apart=-float(first["apart"]),
+                interval=(-ends[1], -ends[0]),
+                **values,
+            )
         else:
             told.note("people.higher", apart=float(first["apart"]), interval=ends, **values)
         named = named[named["rater"] != first["rater"]]
@@ -393,29 +471,45 @@ def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: Chec
 
 
 def _apart(once: pd.DataFrame, options: CheckOptions) -> pd.DataFrame:
-    """How far each rater's labels lie from the mean of the others' on the same items, corrected for all raters."""
+    """How far each rater's labels lie from the mean of the others' on the same items, corrected for
+    all raters."""
     by_item = once.groupby("item", sort=False)["label"]
     size, total = by_item.transform("size"), by_item.transform("sum")
-    shared = once[size > 1].assign(apart=(once["label"] - (total - once["label"]) / (size - 1))[size > 1])
+    shared = once[size > 1].assign(
+        apart=(once["label"] - (total - once["label"]) / (size - 1))[size > 1]
+    )
     found, p_values = [], []
     for rater, rows in shared.groupby("rater", sort=False):
         units = means.sums(rows["apart"].to_numpy(), rows["code"].to_numpy())
         if units.total.size >= annotators.FEWEST_ITEMS:
             estimate = means.of_sums(units, options.level)
             found.append({"rater": str(rater), "n": len(rows)} | estimate.row("apart"))
-            t = abs(estimate.value) / estimate.se if estimate.se > 0 else np.inf * abs(estimate.value)
-            p_values.append(min(1.0, 2 * float(special.stdtr(estimate.df, -t))) if estimate.value else 1.0)
-    return pd.DataFrame(found).assign(p_holm=paired.holm(p_values)) if len(found) > 1 else pd.DataFrame()
+            t = (
+                abs(estimate.value) / estimate.se
+                if estimate.se > 0
+                else np.inf * abs(estimate.value)
+            )
+            p_values.append(
+                min(1.0, 2 * float(special.stdtr(estimate.df, -t))) if estimate.value else 1.0
+            )
+    return (
+        pd.DataFrame(found).assign(p_holm=paired.holm(p_values))
+        if len(found) > 1
+        else pd.DataFrame()
+    )
 
 
 def _consistency(once: pd.DataFrame, told: Told, options: CheckOptions) -> None:
-    """Tell the intraclass correlation of single labels, where all raters labelled the same items."""
+    """Tell the intraclass correlation of single labels, where all raters labelled the same
+    items."""
     wide = once.pivot(index="item", columns="rater", values="label")
     crossed = wide.loc[:, wide.notna().mean() >= 0.5].dropna()
     codes = once.drop_duplicates("item").set_index("item")["code"].reindex(crossed.index)
     if crossed.shape[1] < 2 or codes.nunique() < variance.FEWEST_FOR_LIMITS:
         return
-    study = variance.Study(crossed.to_numpy(), ["rater"], groups=codes.to_numpy(), level=options.level)
+    study = variance.Study(
+        crossed.to_numpy(), ["rater"], groups=codes.to_numpy(), level=options.level
+    )
     if not study.constant:
         told.figure("people.icc", study.reliability({}).phi.replace(n=len(crossed)))
 

@@ -18,13 +18,15 @@ _UNIT = (0.0, 1.0)
 
 def beside_labels(pairs: pd.DataFrame, level: float) -> Rated:
     """Verdicts beside the label of each rater (`JudgeTable.pairs`) as arrays."""
-    verdicts, labels, weights = (pairs[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight"))
+    verdicts, labels, weights = (
+        pairs[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight")
+    )
     return Rated(verdicts, labels, weights, pairs["code"].to_numpy(dtype=np.intp), level)
 
 
 def first(own: JudgeTable, level: float) -> Estimate | None:
-    """Share of choices of the output that was shown first, ties left out; over items shown in both orders where there
-    are any, so that what the better output was does not matter."""
+    """Share of choices of the output that was shown first, ties left out; over items shown in both
+    orders where there are any, so that what the better output was does not matter."""
     return _of_first(_choices(own), level)
 
 
@@ -38,7 +40,8 @@ def _of_first(shown: pd.DataFrame, level: float) -> Estimate | None:
 
 
 def _choices(own: JudgeTable) -> pd.DataFrame:
-    """First verdicts with a known order that are no tie, with `chose_first`; of items with both if there are any."""
+    """First verdicts with a known order that are no tie, with `chose_first`; of items with both if
+    there are any."""
     rows = own.first()
     numbers = {own.table.categories.index(c) for c in (FIRST, SECOND)}
     rows = rows[rows["order"].isin([AS_GIVEN, SWAPPED]) & rows["verdict"].isin(numbers)]
@@ -49,17 +52,27 @@ def _choices(own: JudgeTable) -> pd.DataFrame:
 
 
 def _both_orders(own: JudgeTable, level: float) -> tuple[Rated, Rated]:
-    """The choices between two outputs that were shown in both orders, as far as both can be read: the verdict in the
-    given order beside that in the other, per item; and 1 where both are right, else 0, per item and rater."""
+    """The choices between two outputs that were shown in both orders, as far as both can be read:
+    the verdict in the given order beside that in the other, per item; and 1 where both are right,
+    else 0, per item and rater.
+    """
     rows = own.first().dropna(subset=["verdict"]).drop_duplicates(["item", "order"])
-    given, swapped = (rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED))
+    given, swapped = (
+        rows[rows["order"] == order].set_index("item") for order in (AS_GIVEN, SWAPPED)
+    )
     shown = given[["verdict", "code"]].join(swapped["verdict"].rename("other"), how="inner")
     first, second, codes = (shown[column].to_numpy() for column in ("verdict", "other", "code"))
     pairs = own.pairs()
-    pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[pairs["item"].isin(shown.index)]
+    pairs = pairs.assign(right=(pairs["verdict"] == pairs["label"]).astype(float))[
+        pairs["item"].isin(shown.index)
+    ]
     by_rater = pairs.groupby(["item", "rater"], sort=False)[["right", "code", "weight"]].min()
-    right, weights, of_both = (by_rater[column].to_numpy() for column in ("right", "weight", "code"))
-    return Rated(first, second, np.ones(len(shown)), codes, level), Rated(right, right, weights, of_both, level)
+    right, weights, of_both = (
+        by_rater[column].to_numpy() for column in ("right", "weight", "code")
+    )
+    return Rated(first, second, np.ones(len(shown)), codes, level), Rated(
+        right, right, weights, of_both, level
+    )
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
@@ -79,17 +92,39 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     told.figure("position.first", shown_first)
     if shown_first is None or agree is None:
         return
-    counts: dict[str, Any] = {"n": n, "level": options.level, "agree": agree.value, "p": _first_p(shown)}
-    outcome = shown_first.against(options.margin or 0.0, about=0.5, inner=_of_first(shown, 2 * options.level - 1))
+    counts: dict[str, Any] = {
+        "n": n,
+        "level": options.level,
+        "agree": agree.value,
+        "p": _first_p(shown),
+    }
+    outcome = shown_first.against(
+        options.margin or 0.0, about=0.5, inner=_of_first(shown, 2 * options.level - 1)
+    )
     key = {"beyond": "first", "against": "last", "within": "none"}.get(outcome, "open")
     if key == "open" and options.margin is None:
         key = "no_margin"
-    weight = Weight.LIMITS if key in ("first", "last") else Weight.DETAIL if key == "none" else Weight.QUALIFIES
-    told.note(f"position.prefers_{key}", weight, **shown_first.values("share"), **counts, margin=options.margin)
+    weight = (
+        Weight.LIMITS
+        if key in ("first", "last")
+        else Weight.DETAIL
+        if key == "none"
+        else Weight.QUALIFIES
+    )
+    told.note(
+        f"position.prefers_{key}",
+        weight,
+        **shown_first.values("share"),
+        **counts,
+        margin=options.margin,
+    )
 
 
 def _first_p(shown: pd.DataFrame) -> float:
-    """Exact test that neither position is preferred: groups that chose one position more often, by the sign test."""
-    net = np.bincount(shown["code"].to_numpy(dtype=np.intp), 2.0 * shown["chose_first"].to_numpy() - 1)
+    """Exact test that neither position is preferred: groups that chose one position more often, by
+    the sign test."""
+    net = np.bincount(
+        shown["code"].to_numpy(dtype=np.intp), 2.0 * shown["chose_first"].to_numpy() - 1
+    )
     first, second = int(np.sum(net > 0)), int(np.sum(net < 0))
     return sign_p(first, first + second) if first + second else 1.0

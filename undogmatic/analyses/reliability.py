@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 from pydantic import NonNegativeFloat
 
-from undogmatic.analyses.base import Limited, LongTable, Runs, Share, Unsuited, family_level, from_cache
+from undogmatic.analyses.base import (
+    Limited,
+    LongTable,
+    Runs,
+    Share,
+    Unsuited,
+    family_level,
+    from_cache,
+)
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
 from undogmatic.records.results import AnalysisResult, Finding, Telling
@@ -21,7 +29,8 @@ from undogmatic.stats.claims import claim
 FEWEST_ITEMS = 3
 FEWEST_GROUPS = 10
 """Fewest independent texts for a verdict."""
-# Krippendorff (2004), Content Analysis, p. 241: rely on 0.8 and above, draw tentative conclusions from 0.667.
+# Krippendorff (2004), Content Analysis, p. 241: rely on 0.8 and above, draw tentative conclusions
+# from 0.667.
 RELIABLE, TENTATIVE = 0.8, 0.667
 _REPEATED = ("pearson", "spearman")
 _CORRELATIONS: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
@@ -46,18 +55,20 @@ class ReliabilityAnalysis(Limited):
     level: Share = 0.95
 
     def check(self, judged: LongTable) -> None:
-        """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run that does not fit."""
+        """Raises Unsuited without repeats and other runs, else ConfigError or DataError for a run
+        that does not fit."""
         check_order(self.name, judged.rubric)
         if judged.frame["repeat"].max() < 1 and not self.against and not judged.others:
             raise Unsuited(
-                "analysis=reliability compares repeats or runs, and there is one run with run.repeats=1. "
-                "Set run.repeats=2, or name the folders of other runs over the same dataset: "
-                "analysis.against=[outputs/DATE/TIME]."
+                "analysis=reliability compares repeats or runs, and there is one run with"
+                " run.repeats=1. Set run.repeats=2, or name the folders of other runs over the same"
+                " dataset: analysis.against=[outputs/DATE/TIME]."
             )
         read_runs(judged, self.against)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result; headline `reliability.alpha` with other runs, else `reliability.repeat.exact_match`."""
+        """One result; headline `reliability.alpha` with other runs, else
+        `reliability.repeat.exact_match`."""
         self.check(judged)
         tell = Telling(self.name)
         repeats = self._repeats(tell, judged)
@@ -65,7 +76,11 @@ class ReliabilityAnalysis(Limited):
         ruling = self._agreement(tell, judged, again) or repeats
         assert ruling is not None, "there are repeats or other runs"
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
-        return [tell.result(*ruling.decided, headline=next((key for key in wanted if key in tell.metrics), None))]
+        return [
+            tell.result(
+                *ruling.decided, headline=next((key for key in wanted if key in tell.metrics), None)
+            )
+        ]
 
     def _repeats(self, tell: Telling, judged: LongTable) -> Ruling | None:
         """Every later repeat against the first; the metrics are those of the worst."""
@@ -87,21 +102,42 @@ class ReliabilityAnalysis(Limited):
                 tell.say("repeat_too_few", repeat=repeat + 1, n=len(both), needed=FEWEST_ITEMS)
                 continue
             first, second = both[0].to_numpy(), both[repeat].to_numpy()
-            result = back_to_back(first, second, self.tolerance, self.level, groups=groups[both.index].tolist())
+            result = back_to_back(
+                first, second, self.tolerance, self.level, groups=groups[both.index].tolist()
+            )
             results.append(result)
-            row: dict[str, Any] = {"repeat": repeat + 1, "n": result.n, "pearson": result.pearson.estimate}
+            row: dict[str, Any] = {
+                "repeat": repeat + 1,
+                "n": result.n,
+                "pearson": result.pearson.estimate,
+            }
             row |= {"spearman": result.spearman.estimate, "mean_difference": result.mean_difference}
-            row |= {"mean_abs_difference": result.mean_abs_difference, "max_difference": result.max_abs_difference}
-            row |= {"sd_within": result.sd_within, "exact_match_rate": result.exact_match.value, "n_cached": n_cached}
+            row |= {
+                "mean_abs_difference": result.mean_abs_difference,
+                "max_difference": result.max_abs_difference,
+            }
+            row |= {
+                "sd_within": result.sd_within,
+                "exact_match_rate": result.exact_match.value,
+                "n_cached": n_cached,
+            }
             rows.append(row)
             if n_cached:
                 tell.say("cached", repeat=repeat + 1, n=n_cached, total=len(both))
         if results:
             worst = min(results, key=lambda one: (one.exact_match.value, -one.max_abs_difference))
-            exact, correlations = worst.exact_match, {name: getattr(worst, name).estimate for name in _REPEATED}
-            numbers = {"exact_match": exact, "max_difference": max(row["max_difference"] for row in rows)}
+            exact, correlations = (
+                worst.exact_match,
+                {name: getattr(worst, name).estimate for name in _REPEATED},
+            )
+            numbers = {
+                "exact_match": exact,
+                "max_difference": max(row["max_difference"] for row in rows),
+            }
             numbers |= {name: getattr(worst, name) for name in ("mean_abs_difference", "sd_within")}
-            numbers |= {"cached_share": max(row["n_cached"] / row["n"] for row in rows)} | correlations
+            numbers |= {
+                "cached_share": max(row["n_cached"] / row["n"] for row in rows)
+            } | correlations
             for name, value in numbers.items():
                 tell.number(value, "repeat", name)
             counts = {"n": worst.n, "matches": exact.hits, "largest": worst.max_abs_difference}
@@ -109,16 +145,23 @@ class ReliabilityAnalysis(Limited):
             tell.findings.insert(0, tell.findings.pop())  # it leads
             tell.tables["repeats"] = pd.DataFrame(rows)
         # Each at a level that makes their intervals hold together.
-        moved = [repeated(judged, repeat, margin, family_level(self.level, last)) for repeat in range(1, last + 1)]
+        moved = [
+            repeated(judged, repeat, margin, family_level(self.level, last))
+            for repeat in range(1, last + 1)
+        ]
         known = [one for one in moved if one.judged is not None]
         evidence = SimpleNamespace(margin=margin, level=self.level, few=FEWEST_GROUPS)
         evidence.least = min(moved, key=lambda one: one.n_groups)
         evidence.worst = max(known, key=lambda one: one.judged.estimate.value, default=None)
         evidence.open = next((one.judged for one in known if one.judged.outcome != "within"), None)
         evidence.all_cached = not any(one.n for one in moved) and any(one.n_cached for one in moved)
-        evidence.n_cached, evidence.n_failed = (max(getattr(one, n) for one in moved) for n in ("n_cached", "n_failed"))
+        evidence.n_cached, evidence.n_failed = (
+            max(getattr(one, n) for one in moved) for n in ("n_cached", "n_failed")
+        )
         evidence.constant = all(one.constant for one in moved)
-        evidence.sure = all(one.worst is not None and one.worst.outcome == "within" for one in moved)
+        evidence.sure = all(
+            one.worst is not None and one.worst.outcome == "within" for one in moved
+        )
         return verdict(REPEATS, evidence)
 
     def _agreement(self, tell: Telling, judged: LongTable, again: Finding) -> Ruling | None:
@@ -129,7 +172,9 @@ class ReliabilityAnalysis(Limited):
         own = judged.first().set_index("item_id")
         first, groups = own["score"], own["group"]
         margin = margin_of(judged.rubric, self.margin)
-        scores = pd.DataFrame({judged.name: first} | {o.name: o.scores.reindex(first.index) for o in others})
+        scores = pd.DataFrame(
+            {judged.name: first} | {o.name: o.scores.reindex(first.index) for o in others}
+        )
         for other in others:
             if other.differs:
                 tell.say("other_dataset", run=other.name)
@@ -144,21 +189,46 @@ class ReliabilityAnalysis(Limited):
             x, y = both[a].to_numpy(), both[b].to_numpy()
             row = self._compare(x, y, groups[both.index].tolist(), judged.rubric.levels, margin)
             rows.append({"a": a, "b": b} | row)
-            told = {key: row[key] for key in ("n", *_COEFFICIENTS, "bias", "change", "bias_outcome", "change_outcome")}
-            told |= {f"{name}_interval": (row[f"{name}_low"], row[f"{name}_high"]) for name in ("bias", "change")}
-            tell.say("agreement", told, a=a, b=b, margin=margin.value, limits=(row["lower"], row["upper"]))
+            told = {
+                key: row[key]
+                for key in ("n", *_COEFFICIENTS, "bias", "change", "bias_outcome", "change_outcome")
+            }
+            told |= {
+                f"{name}_interval": (row[f"{name}_low"], row[f"{name}_high"])
+                for name in ("bias", "change")
+            }
+            tell.say(
+                "agreement",
+                told,
+                a=a,
+                b=b,
+                margin=margin.value,
+                limits=(row["lower"], row["upper"]),
+            )
             if a == judged.name:
                 for key in (*_COEFFICIENTS, "bias", "lower", "upper", "change"):
                     tell.number(row[key], key, b)
                 name = f"bland_altman_{len(tell.figures) + 1}" if tell.figures else "bland_altman"
-                data = {"a": a, "b": b, "mean": both.mean(axis=1).tolist(), "difference": (x - y).tolist()}
-                data |= {key: row[key] for key in ("bias", "lower", "upper")} | {"ids": both.index.tolist()}
+                data = {
+                    "a": a,
+                    "b": b,
+                    "mean": both.mean(axis=1).tolist(),
+                    "difference": (x - y).tolist(),
+                }
+                data |= {key: row[key] for key in ("bias", "lower", "upper")} | {
+                    "ids": both.index.tolist()
+                }
                 tell.draw(name, "bland_altman", **data, y_label=f"{a} − {b}")
         tell.tables["agreement"] = pd.DataFrame(rows)
         return self._together(tell, judged, scores, groups, again)
 
     def _together(
-        self, tell: Telling, judged: LongTable, scores: pd.DataFrame, groups: pd.Series, again: Finding
+        self,
+        tell: Telling,
+        judged: LongTable,
+        scores: pd.DataFrame,
+        groups: pd.Series,
+        again: Finding,
     ) -> Ruling:
         """All runs at once; `again` says whether the judge repeats itself."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
@@ -174,19 +244,29 @@ class ReliabilityAnalysis(Limited):
             for end, value in zip(("low", "high"), interval, strict=True):
                 tell.number(value, f"alpha_{end}")
             tell.say("alpha", counts, alpha=alpha, interval=interval)
-        evidence = SimpleNamespace(**counts, groups=n_groups, few=FEWEST_GROUPS, alpha=held, repeating=again)
+        evidence = SimpleNamespace(
+            **counts, groups=n_groups, few=FEWEST_GROUPS, alpha=held, repeating=again
+        )
         if held is not None:
             evidence.reliable = limits.hold(held, RELIABLE).outcome
             evidence.tentative = limits.hold(held, TENTATIVE)
         return verdict(AGREEMENT, evidence)
 
     def _compare(
-        self, a: np.ndarray, b: np.ndarray, groups: list[str], levels: Sequence[float], margin: Margin
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        groups: list[str],
+        levels: Sequence[float],
+        margin: Margin,
     ) -> dict[str, Any]:
         """The row of two runs in the table of agreement."""
 
-        def held(name: str, value: float | None, values: np.ndarray | None, **bounds: Any) -> dict[str, Any]:
-            """The columns of a mean that is held against the margin: itself, its limits and what they show."""
+        def held(
+            name: str, value: float | None, values: np.ndarray | None, **bounds: Any
+        ) -> dict[str, Any]:
+            """The columns of a mean that is held against the margin: itself, its limits and what
+            they show."""
             low = high = None
             outcome = "is_open"
             if values is not None and len(set(groups)) > 1:
@@ -196,13 +276,21 @@ class ReliabilityAnalysis(Limited):
                     outcome = "is_none" if margin.equivalence else "no_margin"
                 elif mean.outcome != "open":
                     outcome = "matters"
-            return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_outcome": outcome}
+            return {
+                name: value,
+                f"{name}_low": low,
+                f"{name}_high": high,
+                f"{name}_outcome": outcome,
+            }
 
         row: dict[str, Any] = {"n": len(a)}
         row |= {kind: agreement.correlation(kind, a, b).estimate for kind in _CORRELATIONS}
         first, second = (agreement.nearest_level(scores, levels) for scores in (a, b))
         row["kappa"] = agreement.weighted_kappa(first, second, levels).estimate
-        ends, moved = agreement.bland_altman(a, b, self.level), rated.drift_values(a - b, (a + b) / 2, margin.span)
+        ends, moved = (
+            agreement.bland_altman(a, b, self.level),
+            rated.drift_values(a - b, (a + b) / 2, margin.span),
+        )
         row |= held("bias", ends.bias.value, a - b, bounds=(-margin.span, margin.span))
         row |= {"lower": ends.lower.value, "upper": ends.upper.value}
         row |= held("change", None if moved is None else float(moved.mean()), moved)
@@ -210,12 +298,13 @@ class ReliabilityAnalysis(Limited):
 
 
 def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
-    """Hold the mean absolute difference of the scores of a text in a repeat and in the first against the margin.
+    """Hold the mean absolute difference of the scores of a text in a repeat and in the first
+    against the margin.
 
-    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached` more with one from
-    the cache; `n_failed` have no score in one of the two. `judged`, `worst` and `best` are those of `truth.Bounded`:
-    failed ones have the largest difference that the scale allows, or 0. They are None with fewer than FEWEST_GROUPS
-    groups.
+    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached`
+    more with one from the cache; `n_failed` have no score in one of the two. `judged`, `worst` and
+    `best` are those of `truth.Bounded`: failed ones have the largest difference that the scale
+    allows, or 0. They are None with fewer than FEWEST_GROUPS groups.
     """
     frame, rubric = judged.frame, judged.rubric
     first = judged.first().set_index("item_id")
@@ -226,12 +315,16 @@ def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> Si
     failed = np.isnan(a) | np.isnan(b)
     fresh = [group for group, lost in zip(groups, failed, strict=True) if not lost]
     scores = np.concatenate([a[~failed], b[~failed]])
-    moved = SimpleNamespace(n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None)
+    moved = SimpleNamespace(
+        n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None
+    )
     moved.n_cached, moved.n_failed = int(cached.sum()), int(failed.sum())
     moved.constant = bool(scores.size) and checks.is_constant(scores)
     if moved.n_groups >= FEWEST_GROUPS:
         one = np.where(np.isnan(a), b, a)
-        far = np.where(np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one))
+        far = np.where(
+            np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one)
+        )
         claims = bounded(np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span))
         vars(moved).update(claims._asdict())
     return moved

@@ -1,7 +1,9 @@
-"""Examines what else could explain scores: the length of the texts, or all that a word counter sees.
+"""Examines what else could explain scores: the length of the texts, or all that a word counter
+sees.
 
-The surface judge (`stats.surface`) sees what can be counted in a text: lengths, capitals, digits, punctuation, kinds of
-words, characters, n-grams. It is fitted anew in every run, and predicts each group from the others.
+The surface judge (`stats.surface`) sees what can be counted in a text: lengths, capitals, digits,
+punctuation, kinds of words, characters, n-grams. It is fitted anew in every run, and predicts each
+group from the others.
 """
 
 import functools
@@ -28,17 +30,18 @@ from undogmatic.stats.estimate import Estimate
 Outcome = Literal["beyond_surface", "surface_as_good", "surface_explains", "open", "no_texts"]
 Sides = tuple[pd.DataFrame, pd.DataFrame]
 Control = Literal["survives", "confounded", "open", "inseparable"]
-"""At equal length the difference is shown to be beyond the margin, shown to be below it, or neither; "inseparable"
-where the texts allow no control."""
+"""At equal length the difference is shown to be beyond the margin, shown to be below it, or
+neither; "inseparable" where the texts allow no control."""
 
 UNITS = ("characters", "words")
 MATCHED = 0.10
-"""The texts of a pair are of equal length if they differ by at most this share of the longer one, in characters."""
+"""The texts of a pair are of equal length if they differ by at most this share of the longer one,
+in characters."""
 SURE = 1.645
 """Standard errors by which chance lowers a mean in one of twenty runs."""
 MOST_TEXTS = 600
-"""Most texts that the surface judge is fitted and tested on; of more, whole groups are drawn at random. Time grows with
-the cube."""
+"""Most texts that the surface judge is fitted and tested on; of more, whole groups are drawn at
+random. Time grows with the cube."""
 FEWEST_GROUPS = 6
 FEWEST_TEXTS = 10
 """Fewest groups of labelled texts for a rival of their own."""
@@ -47,8 +50,10 @@ SMALL_CORRELATION = 0.1
 
 
 class Seen(NamedTuple):
-    """What the surface judge sees beside what any text has: the words of the rubric's field (`Rubric.field_words`), and
-    what models that were fitted elsewhere say (`LongTable.known_surface`), shape (n_texts, n_models)."""
+    """What the surface judge sees beside what any text has: the words of the rubric's field
+    (`Rubric.field_words`), and what models that were fitted elsewhere say
+    (`LongTable.known_surface`), shape (n_texts, n_models).
+    """
 
     field_words: str | None = None
     known: Callable[[Sequence[str]], Array] | None = None
@@ -61,16 +66,19 @@ class Seen(NamedTuple):
         return (*surface.COUNTS, *counter(self.field_words, "rubric.field_words")[1])
 
     def similarities(self, texts: Sequence[str]) -> tuple[Array, list[Array]]:
-        """Counts of the field's words, shape (n_texts, k), and the kernels of the surface with them."""
+        """Counts of the field's words, shape (n_texts, k), and the kernels of the surface with
+        them."""
         counted, similar = _similar(tuple(texts), self.field_words)
-        return counted, similar if self.known is None else [*similar, surface.additive(self.known(texts))]
+        return counted, (
+            similar if self.known is None else [*similar, surface.additive(self.known(texts))]
+        )
 
 
 class PairSettings(NamedTuple):
     """How to compare. `sign` is +1 if the first condition is expected to score higher, else -1.
 
-    `level` is that of intervals which describe, 1 - `alpha` that of the mean difference by which a verdict is reached;
-    `seen` is what the surface judge sees.
+    `level` is that of intervals which describe, 1 - `alpha` that of the mean difference by which a
+    verdict is reached; `seen` is what the surface judge sees.
     """
 
     sign: int
@@ -87,18 +95,22 @@ class PairSettings(NamedTuple):
         return -self.margin.span, self.margin.span
 
     def turned(self, estimate: Estimate) -> Estimate:
-        """An estimate of first minus second as one in the expected direction, and the other way round."""
+        """An estimate of first minus second as one in the expected direction, and the other way
+        round."""
         return estimate if self.sign > 0 else -estimate
 
     def held(self, difference: Claim) -> Literal["beyond", "below", "open"]:
-        """Where the whole interval lies: beyond the margin on the expected side, below it, or on both sides of it."""
+        """Where the whole interval lies: beyond the margin on the expected side, below it, or on
+        both sides of it."""
         low, high = self.turned(difference.estimate).interval
-        return "beyond" if low > self.margin.value else "below" if high < self.margin.value else "open"
+        return (
+            "beyond" if low > self.margin.value else "below" if high < self.margin.value else "open"
+        )
 
 
 class Matched(NamedTuple):
-    """The pairs of equal length alone; `telling` says whether they are enough to find the difference of all pairs
-    beyond the margin. `difference` is None for fewer than two groups."""
+    """The pairs of equal length alone; `telling` says whether they are enough to find the
+    difference of all pairs beyond the margin. `difference` is None for fewer than two groups."""
 
     n: int
     mean: float
@@ -109,12 +121,14 @@ class Matched(NamedTuple):
 class Rival(NamedTuple):
     """The surface judge on matched pairs.
 
-    `share` is how many pairs it orders, left out of its fit, ties counting half; where that is less than half, or its
-    predictions are no nearer to the truth than none, the rival is a coin. `increment` is the share of pairs that the
-    judge orders as expected minus the share that the rival does (ties half), both among those in which the judge
-    prefers a text. `at_equal` is the judge's difference between texts of equal surface, None where the groups give it
-    no error. `most_telling` are the counts that are most often on one side (in-sample: a description). All are None
-    where the texts do not differ ("no_texts") or there are fewer than FEWEST_GROUPS groups ("open").
+    `share` is how many pairs it orders, left out of its fit, ties counting half; where that is less
+    than half, or its predictions are no nearer to the truth than none, the rival is a coin.
+    `increment` is the share of pairs that the judge orders as expected minus the share that the
+    rival does (ties half), both among those in which the judge prefers a text. `at_equal` is the
+    judge's difference between texts of equal surface, None where the groups give it no error.
+    `most_telling` are the counts that are most often on one side (in-sample: a description). All
+    are None where the texts do not differ ("no_texts") or there are fewer than FEWEST_GROUPS groups
+    ("open").
     """
 
     outcome: Outcome
@@ -129,25 +143,38 @@ class Rival(NamedTuple):
 def at_equal_length(
     first: pd.DataFrame, second: pd.DataFrame, unit: str, settings: PairSettings, rng: Rng
 ) -> AtEqual | None:
-    """What remains of the difference between the sides of complete pairs at equal length, in one unit.
+    """What remains of the difference between the sides of complete pairs at equal length, in one
+    unit.
 
-    None where no regression exists: too few pairs, one length ratio throughout, one pair that fixes the slope.
+    None where no regression exists: too few pairs, one length ratio throughout, one pair that fixes
+    the slope.
     """
-    a, b, size_a, size_b = (numbers(side, column) for column in ("score", unit) for side in (first, second))
-    shared: dict[str, Any] = {"sign": settings.sign, "alpha": settings.alpha, "bounds": settings.bounds}
+    a, b, size_a, size_b = (
+        numbers(side, column) for column in ("score", unit) for side in (first, second)
+    )
+    shared: dict[str, Any] = {
+        "sign": settings.sign,
+        "alpha": settings.alpha,
+        "bounds": settings.bounds,
+    }
     try:
-        return confound.at_equal_length(a, b, size_a, size_b, settings.margin.value, rng, groups=units(first), **shared)
+        return confound.at_equal_length(
+            a, b, size_a, size_b, settings.margin.value, rng, groups=units(first), **shared
+        )
     except ValueError:
         return None
 
 
-def check_matched(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings) -> Matched | None:
+def check_matched(
+    first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings
+) -> Matched | None:
     """The pairs of equal length (MATCHED) alone, or None if there is none.
 
-    They are telling if, with the mean difference of all pairs and the spread that these have around their own mean, the
-    interval that decides about them would lie beyond the margin by so much that chance moves it below in one of twenty
-    runs: the interval of few values is far wider than power formulas for tests know. Enough pairs that all agree on a
-    difference which is not beyond the margin are telling, too.
+    They are telling if, with the mean difference of all pairs and the spread that these have around
+    their own mean, the interval that decides about them would lie beyond the margin by so much that
+    chance moves it below in one of twenty runs: the interval of few values is far wider than power
+    formulas for tests know. Enough pairs that all agree on a difference which is not beyond the
+    margin are telling, too.
     """
     size_a, size_b = numbers(first, "characters"), numbers(second, "characters")
     near = np.abs(size_a - size_b) <= MATCHED * np.maximum(size_a, size_b)
@@ -166,9 +193,11 @@ def check_matched(first: pd.DataFrame, second: pd.DataFrame, settings: PairSetti
     return Matched(d.size, mean, claim(d, margin, **shared), telling and n_groups >= likely.fewest)
 
 
-def control(at_equal: AtEqual | None, matched: Matched | None, settings: PairSettings, same: bool = False) -> Control:
-    """Whether a difference beyond the margin is one at equal length, too: every check that the data allow must hold,
-    and there must be one. `same`: all pairs are of one length."""
+def control(
+    at_equal: AtEqual | None, matched: Matched | None, settings: PairSettings, same: bool = False
+) -> Control:
+    """Whether a difference beyond the margin is one at equal length, too: every check that the data
+    allow must hold, and there must be one. `same`: all pairs are of one length."""
     places: list[str] = ["beyond"] if same else []
     if not same and at_equal is not None and not at_equal.extrapolated:
         places.append(settings.held(at_equal.difference))
@@ -179,8 +208,11 @@ def control(at_equal: AtEqual | None, matched: Matched | None, settings: PairSet
     return "inseparable" if not places else "open" if "open" in places else "survives"
 
 
-def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings, rng: Rng) -> Rival:
-    """Hold the judge's differences against a surface judge that predicts which text of a pair is the treatment.
+def paired_rival(
+    first: pd.DataFrame, second: pd.DataFrame, settings: PairSettings, rng: Rng
+) -> Rival:
+    """Hold the judge's differences against a surface judge that predicts which text of a pair is
+    the treatment.
 
     Args:
         first, second: The sides of the complete pairs: columns `text`, `score` and `group`.
@@ -201,15 +233,29 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
     judge, rival = ((1 + np.sign(values)) / 2 for values in (settings.sign * (a - b), guess))
     ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
     share = claim(2 * rival - 1, 0.0, **ends).estimate
-    share = share.replace(value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2)
+    share = share.replace(
+        value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2
+    )
     against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
     # A judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that.
-    increment = claim(np.where(judge != 0.5, judge - (0.5 if against_coin else rival), 0.0), 0.0, **ends).estimate
+    increment = claim(
+        np.where(judge != 0.5, judge - (0.5 if against_coin else rival), 0.0), 0.0, **ends
+    ).estimate
     controls = np.column_stack([confound.outcome_difference(similar, a, b, codes, rng), guess])
-    shared: dict[str, Any] = {"sign": settings.sign, "alpha": alpha, "groups": codes, "bounds": settings.bounds}
+    shared: dict[str, Any] = {
+        "sign": settings.sign,
+        "alpha": alpha,
+        "groups": codes,
+        "bounds": settings.bounds,
+    }
     try:
-        foretold = [True, bool(against_coin)]  # a surface that tells the sides apart is a control, whatever its slope
-        at_equal = confound.at_equal(a - b, controls, settings.margin.value, predictions=foretold, **shared)
+        foretold = [
+            True,
+            bool(against_coin),
+        ]  # a surface that tells the sides apart is a control, whatever its slope
+        at_equal = confound.at_equal(
+            a - b, controls, settings.margin.value, predictions=foretold, **shared
+        )
     except ValueError:
         at_equal = None
     d = np.subtract(*np.split(surface.counts(texts, counted), 2))
@@ -219,10 +265,13 @@ def paired_rival(first: pd.DataFrame, second: pd.DataFrame, settings: PairSettin
     return Rival(outcome, n_pairs, n, share, increment, at_equal, telling)
 
 
-def _outcome(share_low: float, gain_low: float, at_equal: AtEqual | None, settings: PairSettings) -> Outcome:
+def _outcome(
+    share_low: float, gain_low: float, at_equal: AtEqual | None, settings: PairSettings
+) -> Outcome:
     margin = settings.margin.value
     if at_equal is None or at_equal.extrapolated:
-        # That the counter does as well is said only where it is shown to put pairs in the right order at all.
+        # That the counter does as well is said only where it is shown to put pairs in the right
+        # order at all.
         return "surface_as_good" if share_low > 0.5 else "open"
     if settings.sign * at_equal.raw > margin:
         if settings.held(at_equal.difference) == "below":
@@ -234,25 +283,33 @@ def _outcome(share_low: float, gain_low: float, at_equal: AtEqual | None, settin
 
 
 def unforeseen(at_equal: AtEqual, sign: int) -> float:
-    """What more of the difference the surface may hold than these texts were enough to learn, in score units.
+    """What more of the difference the surface may hold than these texts were enough to learn, in
+    score units.
 
-    Where holding the surface equal takes something of the difference, but the surface foresees only a share of how the
-    differences vary, the rest may hold as much of it again: the part taken times the share not foreseen. A judge of
-    something else loses nothing by it, because nothing is taken.
+    Where holding the surface equal takes something of the difference, but the surface foresees only
+    a share of how the differences vary, the rest may hold as much of it again: the part taken times
+    the share not foreseen. A judge of something else loses nothing by it, because nothing is taken.
 
     References:
-        Oster (2019), doi:10.1080/07350015.2016.1227711, for reading selection on what is not measured off what is.
+        Oster (2019), doi:10.1080/07350015.2016.1227711, for reading selection on what is not
+        measured off what is.
     """
     return max(0.0, sign * at_equal.moved.estimate.value) * (1 - at_equal.foreseen)
 
 
-def say_lengths(tell: Telling, sides: Sides, lengths: Mapping[str, AtEqual | None], settings: PairSettings) -> None:
-    """Tell how well each unit of length tells the conditions apart, how scores go with it over the texts of both, and
-    what remains at equal length."""
+def say_lengths(
+    tell: Telling, sides: Sides, lengths: Mapping[str, AtEqual | None], settings: PairSettings
+) -> None:
+    """Tell how well each unit of length tells the conditions apart, how scores go with it over the
+    texts of both, and what remains at equal length."""
     for unit, at_equal in lengths.items():
-        area = confound.length_auc(numbers(sides[0], unit), numbers(sides[1], unit), 1 - settings.alpha)
+        area = confound.length_auc(
+            numbers(sides[0], unit), numbers(sides[1], unit), 1 - settings.alpha
+        )
         texts = pd.concat(sides)
-        rho = agreement.correlation("spearman", numbers(texts, "score"), numbers(texts, unit)).estimate
+        rho = agreement.correlation(
+            "spearman", numbers(texts, "score"), numbers(texts, unit)
+        ).estimate
         tell.number(area, "length_auc", unit)
         tell.number(rho, "length_spearman", unit)
         tell.say("ab.length", area.values("auc"), unit=unit, spearman=rho)
@@ -266,7 +323,11 @@ def say_lengths(tell: Telling, sides: Sides, lengths: Mapping[str, AtEqual | Non
         tell.say(f"ab.controlled_{place}", values, unit=unit)
         moved = at_equal.moved
         if moved.outcome == "within" and not at_equal.extrapolated:
-            values = {"moved": moved.estimate.value, "interval": moved.inner, "margin": settings.margin.value}
+            values = {
+                "moved": moved.estimate.value,
+                "interval": moved.inner,
+                "margin": settings.margin.value,
+            }
             tell.say("ab.length_moves_nothing", values, unit=unit)
 
 
@@ -285,7 +346,8 @@ def say_matched(tell: Telling, matched: Matched, settings: PairSettings) -> None
 
 
 def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
-    """Tell how the surface judge does on the pairs, and what remains of the difference at equal surface."""
+    """Tell how the surface judge does on the pairs, and what remains of the difference at equal
+    surface."""
     tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
     if rival.share is None or rival.increment is None:
         if rival.outcome == "no_texts":
@@ -293,7 +355,9 @@ def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
         return tell.say("ab.surface_too_few", n=rival.n_drawn, needed=FEWEST_GROUPS)
     tell.number(rival.share, "surface_share")
     tell.number(rival.increment, "surface_increment")
-    tell.say("ab.surface", rival.share.values("share"), n=rival.n_drawn, telling=list(rival.most_telling))
+    tell.say(
+        "ab.surface", rival.share.values("share"), n=rival.n_drawn, telling=list(rival.most_telling)
+    )
     if rival.n_drawn < rival.n_pairs:
         tell.say("ab.surface_drawn", n=rival.n_drawn, total=rival.n_pairs)
     tell.say("ab.surface_increment", rival.increment.values("gain"))
@@ -304,12 +368,21 @@ def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
     tell.say(f"ab.surface_{place}", values)
 
 
-def _remaining(at_equal: AtEqual, settings: PairSettings, slack: float = 0.0) -> tuple[str, dict[str, Any]]:
-    """Where what remains of the difference between texts that are equal lies, and what a sentence names of it.
+def _remaining(
+    at_equal: AtEqual, settings: PairSettings, slack: float = 0.0
+) -> tuple[str, dict[str, Any]]:
+    """Where what remains of the difference between texts that are equal lies, and what a sentence
+    names of it.
 
     It is "unforeseen" where it is not beyond the margin by more than `slack`."""
     estimate, margin = at_equal.difference.estimate, settings.margin.value
-    place, values = settings.held(at_equal.difference), {"raw": at_equal.raw, **estimate.values("difference")}
+    place, values = (
+        settings.held(at_equal.difference),
+        {
+            "raw": at_equal.raw,
+            **estimate.values("difference"),
+        },
+    )
     if at_equal.extrapolated:
         return "extrapolated", values
     if place == "beyond" and settings.turned(estimate).low - slack <= margin:
@@ -318,13 +391,18 @@ def _remaining(at_equal: AtEqual, settings: PairSettings, slack: float = 0.0) ->
 
 
 def table_of_lengths(pairs: Pairs) -> pd.DataFrame:
-    """Length statistics per condition and unit, and the rank correlation of score with length within it."""
+    """Length statistics per condition and unit, and the rank correlation of score with length
+    within it."""
     rows = []
     for unit, (condition, every) in itertools.product(UNITS, pairs.sides.items()):
         side = every.dropna(subset="score")
         if len(side):
             lengths = numbers(side, unit)
-            rho = agreement.correlation("spearman", numbers(side, "score"), lengths).estimate if len(side) > 2 else None
+            rho = (
+                agreement.correlation("spearman", numbers(side, "score"), lengths).estimate
+                if len(side) > 2
+                else None
+            )
             row = {"condition": condition, "unit": unit, **paired.summary(lengths)._asdict()}
             rows.append(row | {"score_spearman": np.nan if rho is None else rho})
     return pd.DataFrame(rows).drop(columns=["iqr", "sd"])
@@ -332,7 +410,8 @@ def table_of_lengths(pairs: Pairs) -> pd.DataFrame:
 
 @functools.lru_cache(maxsize=4)
 def _similar(texts: tuple[str, ...], field_words: str | None) -> tuple[Array, list[Array]]:
-    """Not to be written to: one run asks for the same texts with failures filled in, and in several analyses."""
+    """Not to be written to: one run asks for the same texts with failures filled in, and in several
+    analyses."""
     if field_words is None:
         return np.empty((len(texts), 0)), surface.kernels(texts)
     count, _ = counter(field_words, "rubric.field_words")
@@ -351,10 +430,11 @@ def drawn(groups: NDArray[Any], most: int, rng: Rng) -> NDArray[np.bool_]:
 class LabelledRival(NamedTuple):
     """The surface judge on labelled texts.
 
-    `correlation` is its rank correlation with the labels of the texts left out of its fit; `increment` is the judge's
-    rank correlation minus that (or minus 0 where it is negative), `beyond` the part of the judge's rank correlation
-    that is left when what the surface says of label and of score is taken out, `error_saved` how much smaller the mean
-    absolute error of the judge is, in score units, once both are mapped to the labels by the same monotone regression.
+    `correlation` is its rank correlation with the labels of the texts left out of its fit;
+    `increment` is the judge's rank correlation minus that (or minus 0 where it is negative),
+    `beyond` the part of the judge's rank correlation that is left when what the surface says of
+    label and of score is taken out, `error_saved` how much smaller the mean absolute error of the
+    judge is, in score units, once both are mapped to the labels by the same monotone regression.
     What does not exist for these data is None.
     """
 
@@ -368,14 +448,21 @@ class LabelledRival(NamedTuple):
 
 
 def labelled_rival(
-    texts: list[str], score: Array, label: Array, groups: Groups, rng: Rng, seen: Seen, level: float = 0.95
+    texts: list[str],
+    score: Array,
+    label: Array,
+    groups: Groups,
+    rng: Rng,
+    seen: Seen,
+    level: float = 0.95,
 ) -> LabelledRival:
     """Hold the judge's scores against a surface judge that predicts the label.
 
     Args:
         texts, score, label, groups: Of the judged and labelled texts, shape (n,).
         rng: For the folds, and the draw where there are more than MOST_TEXTS texts.
-        seen: What the surface judge sees besides; models in it were fitted to other texts than these.
+        seen: What the surface judge sees besides; models in it were fitted to other texts than
+            these.
     """
     kept = drawn(np.asarray(groups, dtype=object), MOST_TEXTS, rng)
     read = [str(text) for text, one in zip(texts, kept, strict=True) if one]
@@ -387,7 +474,9 @@ def labelled_rival(
     if codes.max() + 1 < FEWEST_TEXTS or checks.is_constant(score) or checks.is_constant(label):
         return nothing
     _, similar = seen.similarities(read)
-    guess, guessed_score = (surface.predict(similar, target, codes, rng) for target in (label, score))
+    guess, guessed_score = (
+        surface.predict(similar, target, codes, rng) for target in (label, score)
+    )
     columns = np.column_stack([score, label, guess, guessed_score])
     try:
         gained = jackknife.LeftOut(columns, lambda part: _rank_columns(part)[1], rng, codes)
@@ -397,7 +486,9 @@ def labelled_rival(
     except ValueError:
         return nothing
     correlation = float(_rank_columns(columns)[0])
-    saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(label - _mapped(score, label, codes))
+    saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(
+        label - _mapped(score, label, codes)
+    )
     error = claim(saved, 0.0, alpha=1 - level, groups=codes).estimate
     result: Outcome = "open"
     if increment.low > 0 and beyond.low > SMALL_CORRELATION:
@@ -406,12 +497,15 @@ def labelled_rival(
         result = "surface_explains"
     elif increment.low <= 0:
         result = "surface_as_good"
-    return LabelledRival(result, len(texts), len(read), correlation - increment.value, increment, beyond, error)
+    return LabelledRival(
+        result, len(texts), len(read), correlation - increment.value, increment, beyond, error
+    )
 
 
 def _rank_columns(columns: Array) -> tuple[float, float, float]:
-    """Of score, label, label guessed from the surface and score guessed from it: the score's rank correlation with the
-    label, the same minus that of the guess, and the part of it beyond both guesses."""
+    """Of score, label, label guessed from the surface and score guessed from it: the score's rank
+    correlation with the label, the same minus that of the guess, and the part of it beyond both
+    guesses."""
     ranks = checks.ranks(columns, axis=0)
     ranks -= ranks.mean(axis=0)
     sizes = np.sqrt(np.sum(ranks**2, axis=0))
@@ -429,7 +523,8 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
 
 
 def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
-    """The label that a monotone regression on `values` gives, fitted without the tenth of the groups it serves."""
+    """The label that a monotone regression on `values` gives, fitted without the tenth of the
+    groups it serves."""
     from sklearn.isotonic import IsotonicRegression
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
@@ -442,9 +537,18 @@ def tell_labelled(tell: Telling, rival: LabelledRival) -> None:
     tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
     gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
     if gain is None or rest is None or saved is None:
-        tell.say("labelled.surface_no_texts" if rival.outcome == "no_texts" else "labelled.surface_too_few")
+        tell.say(
+            "labelled.surface_no_texts"
+            if rival.outcome == "no_texts"
+            else "labelled.surface_too_few"
+        )
         return
-    for name, value in (("spearman", rival.correlation), ("beyond", gain), ("part", rest), ("error_saved", saved)):
+    for name, value in (
+        ("spearman", rival.correlation),
+        ("beyond", gain),
+        ("part", rest),
+        ("error_saved", saved),
+    ):
         tell.number(value, f"surface_{name}")
     tell.say("labelled.surface", gain.values("gain"), spearman=rival.correlation, n=rival.n_drawn)
     if rival.n_drawn < rival.n_texts:

@@ -1,7 +1,8 @@
-"""Tells what the judged systems deserve: corrected means and differences, rankings, and the judge's taste for its kin.
+"""Tells what the judged systems deserve: corrected means and differences, rankings, and the judge's
+taste for its kin.
 
-The estimator of a mean follows from how the labels were chosen (`stats.corrected`), which is declared, never guessed. A
-pairwise choice has no mean: systems are ranked by Bradley and Terry.
+The estimator of a mean follows from how the labels were chosen (`stats.corrected`), which is
+declared, never guessed. A pairwise choice has no mean: systems are ranked by Bradley and Terry.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,11 +29,13 @@ ENDS = ("value", "low", "high")
 MOST_SYSTEMS = 12
 """Every two of more systems are not told one by one."""
 TARGET = 0.1
-"""Width of the interval of a mean that further labels are counted for, in widths of the scale, without a margin."""
+"""Width of the interval of a mean that further labels are counted for, in widths of the scale,
+without a margin."""
 
 
 def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
-    """What the systems deserve, how far a new label may lie from its verdict, and what the judge may decide alone."""
+    """What the systems deserve, how far a new label may lie from its verdict, and what the judge
+    may decide alone."""
     if own.table.kind == "pairwise":
         _choices(own, told, options)
     elif own.table.kind == "unordered":
@@ -54,15 +57,31 @@ class _Means:
     def __post_init__(self) -> None:
         rows, items, kind = self.own.first(), self.own.table.items, self.own.table.kind
         names = rows["item"].to_numpy()
-        probability = items["probability"].reindex(names) if "probability" in items else pd.Series(np.nan, names)
+        probability = (
+            items["probability"].reindex(names)
+            if "probability" in items
+            else pd.Series(np.nan, names)
+        )
         labels = self.own.labels.groupby("item")["label"].mean().reindex(names)
-        verdicts, people, chance = (part.to_numpy(np.float64) for part in (rows["verdict"], labels, probability))
+        verdicts, people, chance = (
+            part.to_numpy(np.float64) for part in (rows["verdict"], labels, probability)
+        )
         n_groups = int(rows["code"].max()) + 1 if len(rows) else 0
         self.judged = Judged(verdicts, people, chance, rows["code"].to_numpy(), n_groups)
         self.systems = items["system"].reindex(names).to_numpy() if "system" in items else None
-        self.what = "share_passed" if kind == "pass_fail" else "mean_level" if kind == "ordered" else "mean_label"
+        self.what = (
+            "share_passed"
+            if kind == "pass_fail"
+            else "mean_level"
+            if kind == "ordered"
+            else "mean_label"
+        )
         self.spec = ".0%" if kind == "pass_fail" else ""  # how a mean is written
-        self.bounds = self.own.table.scale if kind == "numeric" else (0.0, len(self.own.table.categories) - 1.0)
+        self.bounds = (
+            self.own.table.scale
+            if kind == "numeric"
+            else (0.0, len(self.own.table.categories) - 1.0)
+        )
 
     def tell(self) -> None:
         judged, told = self.judged, self.told
@@ -104,23 +123,36 @@ class _Means:
     def _judge_mean(self, known: Any) -> Estimate:
         verdicts, codes = self.judged.verdicts[known], self.judged.codes[known]
         if np.unique(codes).size < 2:
-            return Estimate(float(verdicts.mean()), -np.inf, np.inf, self.options.level, 1, verdicts.size)
-        found = means.interval(verdicts, self.options.level, groups=codes, bounds=self._holding(verdicts))
+            return Estimate(
+                float(verdicts.mean()), -np.inf, np.inf, self.options.level, 1, verdicts.size
+            )
+        found = means.interval(
+            verdicts, self.options.level, groups=codes, bounds=self._holding(verdicts)
+        )
         share = float(known.sum() / (known.size + self.own.table.unaccounted))
         if share < 1 and self.bounds is not None:
             worst, best = (
-                share * end + (1 - share) * edge for end, edge in zip(found.interval, self.bounds, strict=True)
+                share * end + (1 - share) * edge
+                for end, edge in zip(found.interval, self.bounds, strict=True)
             )
             found = found.replace(worst=worst, best=best)
         return found
 
     def _holding(self, values: Array) -> means.Bounds | None:
         """The ends of the scale, if the values keep to them."""
-        inside = self.bounds is not None and self.bounds[0] <= values.min() and values.max() <= self.bounds[1]
+        inside = (
+            self.bounds is not None
+            and self.bounds[0] <= values.min()
+            and values.max() <= self.bounds[1]
+        )
         return self.bounds if inside else None
 
     def _mean(
-        self, design: Design, chosen: Any = slice(None), level: float | None = None, these_items: bool = False
+        self,
+        design: Design,
+        chosen: Any = slice(None),
+        level: float | None = None,
+        these_items: bool = False,
     ) -> Corrected:
         part = self.judged.of(chosen)
         labels = part.labels[~np.isnan(part.labels)]
@@ -141,7 +173,9 @@ class _Means:
         found = self._mean(design, these_items=True)
         if self.systems is not None and design != "all":
             # Of a system without labels nothing is known, however the verdicts of the others look.
-            bare = [name for name in _present(self.systems) if not labelled[self.systems == name].any()]
+            bare = [
+                name for name in _present(self.systems) if not labelled[self.systems == name].any()
+            ]
             share = float(np.isin(self.systems, bare).mean())
             if bare and share > corrected.TOLERATED:
                 self.told.lacks(MEAN, "systems.bare", systems=bare, share=share)
@@ -156,11 +190,19 @@ class _Means:
         self.told.figure("systems.mean", estimate)
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
-        values |= {"what": self.what, "spec": self.spec, "estimator": design, "level": level, "n": labelled.size}
+        values |= {
+            "what": self.what,
+            "spec": self.spec,
+            "estimator": design,
+            "level": level,
+            "n": labelled.size,
+        }
         values |= {"labels": int(labelled.sum()), "groups": estimate.n_groups}
         values |= {"scope": "like_these" if design == "all" else "these_items"}
         self.told.note(
-            "systems.mean_off" if beyond else "systems.mean", Weight.LIMITS if beyond else Weight.QUALIFIES, **values
+            "systems.mean_off" if beyond else "systems.mean",
+            Weight.LIMITS if beyond else Weight.QUALIFIES,
+            **values,
         )
         if design == "random":
             self._budget(estimate)
@@ -168,14 +210,22 @@ class _Means:
     def _budget(self, estimate: Estimate) -> None:
         """How many labels a useful interval of the mean takes, where this one is wider."""
         margin = self.options.margin
-        span = self.bounds[1] - self.bounds[0] if self.bounds is not None else float(np.ptp(self.judged.labels))
+        span = (
+            self.bounds[1] - self.bounds[0]
+            if self.bounds is not None
+            else float(np.ptp(self.judged.labels))
+        )
         width = 2 * margin if margin is not None else TARGET * span
         if estimate.high - estimate.low <= width or not width > 0:
             return
         at, known = np.flatnonzero(~np.isnan(self.judged.labels)), ~np.isnan(self.judged.verdicts)
         verdicts = np.where(known, self.judged.verdicts, self.judged.verdicts[known].mean())
         labels, codes = self.judged.labels[at], self.judged.codes
-        shared: dict[str, Any] = {"level": self.options.level, "groups": codes, "bounds": self._holding(labels)}
+        shared: dict[str, Any] = {
+            "level": self.options.level,
+            "groups": codes,
+            "bounds": self._holding(labels),
+        }
         found = few_labels.label_budget(verdicts, at, labels, width, **shared)
         if found is None:
             self.told.note("systems.budget_unknown", Weight.DETAIL, labels=at.size, few=means.FEW)
@@ -183,14 +233,22 @@ class _Means:
             beyond: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
             self.told.note("systems.budget_beyond", Weight.DETAIL, **beyond)
         else:
-            self.told.note("systems.budget", width=width, needed=found.with_judge, labels=at.size, n=found.n_items)
+            self.told.note(
+                "systems.budget",
+                width=width,
+                needed=found.with_judge,
+                labels=at.size,
+                n=found.n_items,
+            )
 
     def _each_system(self, design: Design) -> None:
         if self.systems is None or len(names := _present(self.systems)) < 2:
             return
         chosen = {name: self.systems == name for name in names}
         found = {name: self._mean(design, chosen[name]) for name in names}
-        refused = {name: why for name, one in found.items() if (why := self._refused(one)) is not None}
+        refused = {
+            name: why for name, one in found.items() if (why := self._refused(one)) is not None
+        }
         for name, (reason, values) in refused.items():
             n = int(chosen[name].sum())
             if found[name].effective == 0:
@@ -218,18 +276,30 @@ class _Means:
             estimate, verdicts = found[name].estimate, self.judged.verdicts[chosen[name]]
             assert estimate is not None
             row: dict[str, Any] = {"system": name, "items": verdicts.size, "labels": estimate.n}
-            row |= {"judge_mean": float(np.nanmean(verdicts)) if not np.isnan(verdicts).all() else np.nan}
-            rows.append(row | estimate.row("mean") | dict(zip(("best", "worst"), ranks[place], strict=True)))
+            row |= {
+                "judge_mean": (
+                    float(np.nanmean(verdicts)) if not np.isnan(verdicts).all() else np.nan
+                )
+            }
+            rows.append(
+                row | estimate.row("mean") | dict(zip(("best", "worst"), ranks[place], strict=True))
+            )
         if rows:
             self.told.tables["systems.means"] = pd.DataFrame(rows).sort_values(
                 "mean", ascending=False, ignore_index=True
             )
         if pairs:
             _ranked(self.told, kept, [row["mean"] for row in rows], apart, self.options)
-            self._closest(kept, [row["mean"] for row in rows], apart, [row["labels"] for row in rows])
+            self._closest(
+                kept, [row["mean"] for row in rows], apart, [row["labels"] for row in rows]
+            )
 
     def _closest(
-        self, names: Sequence[str], values: Sequence[float], apart: Mapping[tuple[int, int], Estimate], n: Sequence[int]
+        self,
+        names: Sequence[str],
+        values: Sequence[float],
+        apart: Mapping[tuple[int, int], Estimate],
+        n: Sequence[int],
     ) -> None:
         """How many labels would tell the first from the second, where they are not told apart."""
         first, second = np.argsort(values)[::-1][:2].tolist()
@@ -237,7 +307,9 @@ class _Means:
         if one.low <= 0 <= one.high and one.value != 0:
             there, times = n[first] + n[second], ((one.high - one.low) / 2 / abs(one.value)) ** 2
             if needed := checks.worth_naming(times * there, there):
-                self.told.note("systems.closest", a=names[first], b=names[second], labels=there, needed=needed)
+                self.told.note(
+                    "systems.closest", a=names[first], b=names[second], labels=there, needed=needed
+                )
 
 
 def _present(systems: Any) -> list[str]:
@@ -251,7 +323,8 @@ def _ranked(
     apart: Mapping[tuple[int, int], Estimate],
     options: CheckOptions,
 ) -> None:
-    """The ranking in a sentence: of two systems their difference, of more how many pairs are told apart."""
+    """The ranking in a sentence: of two systems their difference, of more how many pairs are told
+    apart."""
     separable = sum(not one.low <= 0 <= one.high for one in apart.values())
     if len(names) == 2:
         one = apart[0, 1]
@@ -260,7 +333,12 @@ def _ranked(
         return
     order = [names[k] for k in np.argsort(values)[::-1]]
     told.note(
-        "systems.ranking", order=order, pairs=len(apart), separable=separable, systems=len(names), level=options.level
+        "systems.ranking",
+        order=order,
+        pairs=len(apart),
+        separable=separable,
+        systems=len(names),
+        level=options.level,
     )
 
 
@@ -273,7 +351,11 @@ def _choices(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     rows = own.first()
     systems = items[["system_1", "system_2"]].reindex(rows["item"])
     rows = rows.assign(one=systems["system_1"].to_numpy(), other=systems["system_2"].to_numpy())
-    rows = rows[rows[["one", "other"]].notna().all(axis=1) & (rows["one"] != rows["other"]) & rows["verdict"].notna()]
+    rows = rows[
+        rows[["one", "other"]].notna().all(axis=1)
+        & (rows["one"] != rows["other"])
+        & rows["verdict"].notna()
+    ]
     names = sorted(pd.unique(rows[["one", "other"]].to_numpy().ravel()).tolist(), key=str)
     decided = rows[rows["verdict"].isin((0, 1))]
     ties = len(rows) - len(decided)
@@ -288,11 +370,17 @@ def _choices(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         return
     shown = decided["order"].map({AS_GIVEN: 0.0, SWAPPED: 1.0}).to_numpy(np.float64)
     placed = not np.isnan(shown).any()
-    first = np.where(shown == 0, *_sides(decided, names, np.ones(len(decided), dtype=bool))) if placed else None
+    first = (
+        np.where(shown == 0, *_sides(decided, names, np.ones(len(decided), dtype=bool)))
+        if placed
+        else None
+    )
     found = _fitted(decided, names, options, first)
     labels = own.labels.dropna(subset=["label"]).assign(verdict=lambda frame: frame["label"])
     labels = labels.join(
-        rows.drop_duplicates("item").set_index("item")[["one", "other", "code"]], on="item", how="inner"
+        rows.drop_duplicates("item").set_index("item")[["one", "other", "code"]],
+        on="item",
+        how="inner",
     )
     labels = labels[labels["verdict"].isin((0, 1))]
     people = _of_people(labels, names, told, options)
@@ -303,17 +391,32 @@ def _choices(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         for part, fit, prefix in (("strength", found, ""), ("people", people, "people_")):
             if fit is not None:
                 strength = fit.strengths[place]
-                chance = strength.replace(**{end: float(special.expit(getattr(strength, end))) for end in ENDS})
+                chance = strength.replace(
+                    **{end: float(special.expit(getattr(strength, end))) for end in ENDS}
+                )
                 told.figure(f"systems.{part}.{name}", chance)
                 row |= chance.row(part, prefix)
                 row |= dict(zip((f"{prefix}best", f"{prefix}worst"), fit.ranks[place], strict=True))
         table.append(row)
-    told.tables["systems.strengths"] = pd.DataFrame(table).sort_values("strength", ascending=False, ignore_index=True)
-    counts: dict[str, Any] = {"pairs": len(found.differences), "separable": found.separable, "systems": len(names)}
-    counts |= {"n": len(decided), "ties": ties, "order": _order(found, names), "level": options.level}
+    told.tables["systems.strengths"] = pd.DataFrame(table).sort_values(
+        "strength", ascending=False, ignore_index=True
+    )
+    counts: dict[str, Any] = {
+        "pairs": len(found.differences),
+        "separable": found.separable,
+        "systems": len(names),
+    }
+    counts |= {
+        "n": len(decided),
+        "ties": ties,
+        "order": _order(found, names),
+        "level": options.level,
+    }
     told.note("systems.choices_placed" if placed else "systems.choices", **counts)
     if people is not None:
-        _both_told(found, people, told, order=_order(people, names), n=len(labels), level=options.level)
+        _both_told(
+            found, people, told, order=_order(people, names), n=len(labels), level=options.level
+        )
 
 
 def _fitted(
@@ -322,16 +425,25 @@ def _fitted(
     """The strengths by choices without ties, all those of one item together counting as one."""
     weights = 1 / rows.groupby("item")["item"].transform("size").to_numpy(np.float64)
     codes, sides = rows["code"].to_numpy(), _sides(rows, names, rows["verdict"].to_numpy() == 0)
-    more: dict[str, Any] = {"first": first, "weights": weights, "groups": codes, "level": options.level}
+    more: dict[str, Any] = {
+        "first": first,
+        "weights": weights,
+        "groups": codes,
+        "level": options.level,
+    }
     return bradley_terry.fit(*sides, len(names), options.rng(), **more)
 
 
-def _of_people(labels: pd.DataFrame, names: Sequence[Any], told: Told, options: CheckOptions) -> BradleyTerry | None:
-    """The strengths by people's own choices between the outputs that the judge chose between; None without labels, or
-    where they do not link all systems, which is told."""
+def _of_people(
+    labels: pd.DataFrame, names: Sequence[Any], told: Told, options: CheckOptions
+) -> BradleyTerry | None:
+    """The strengths by people's own choices between the outputs that the judge chose between; None
+    without labels, or where they do not link all systems, which is told."""
     if labels.empty:
         return None
-    linked = bradley_terry.components(*_sides(labels, names, labels["verdict"].to_numpy() == 0), len(names))
+    linked = bradley_terry.components(
+        *_sides(labels, names, labels["verdict"].to_numpy() == 0), len(names)
+    )
     if len(linked) > 1 or labels["code"].nunique() < 2:
         told.lacks("people_ranking", "systems.people_unranked", n=len(labels), systems=len(names))
         return None
@@ -349,7 +461,10 @@ def _both_told(judge: BradleyTerry, people: BradleyTerry, told: Told, **values: 
     if np.array_equal(ours, theirs):
         told.note("systems.people_same", **counts, **values)
         return
-    counts |= {"judge": int(np.sum((ours != 0) & (theirs == 0))), "people": int(np.sum((ours == 0) & (theirs != 0)))}
+    counts |= {
+        "judge": int(np.sum((ours != 0) & (theirs == 0))),
+        "people": int(np.sum((ours == 0) & (theirs != 0))),
+    }
     weight = Weight.LIMITS if opposed else Weight.QUALIFIES
     told.note("systems.people_differ", weight, **counts, opposed=opposed, **values)
 

@@ -1,4 +1,5 @@
-"""Finds what a judgment is held against: human labels, other runs over the same items, known conditions, margins."""
+"""Finds what a judgment is held against: human labels, other runs over the same items, known
+conditions, margins."""
 
 import hashlib
 import itertools
@@ -23,8 +24,8 @@ Source = Literal["label", "reference", "condition"]
 
 
 class Truth(NamedTuple):
-    """`rows`: first-repeat rows of `LongTable.frame` with a finite column `truth` (score units), judged or failed, and
-    `people_apart` (`people_apart`).
+    """`rows`: first-repeat rows of `LongTable.frame` with a finite column `truth` (score units),
+    judged or failed, and `people_apart` (`people_apart`).
 
     `source` says where the truth comes from, `name` which reference run it was ("" otherwise).
     """
@@ -46,11 +47,13 @@ class Truth(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstTruth(Limited):
-    """What holds scores against the right ones: the label, another run's score, or a score set per condition.
+    """What holds scores against the right ones: the label, another run's score, or a score set per
+    condition.
 
     Args:
         reference: Folder of a run over the same texts whose scores count as right, or None.
-        condition_labels: Condition -> score its texts deserve, or None. With neither, `label` counts.
+        condition_labels: Condition -> score its texts deserve, or None. With neither, `label`
+            counts.
     """
 
     name: ClassVar[str]
@@ -58,21 +61,25 @@ class AgainstTruth(Limited):
     condition_labels: dict[str, float] | None = None
 
     def check(self, judged: LongTable) -> None:
-        """Raises Unsuited where no true score is known, ConfigError or DataError for one off the scale."""
+        """Raises Unsuited where no true score is known, ConfigError or DataError for one off the
+        scale."""
         self.truth(judged)
 
     def truth(self, judged: LongTable) -> Truth:
         """The items whose truth is known.
 
         Raises:
-            Unsuited: Scores have no order, or no item has a label, a score in the reference run, or one of the
-                conditions.
+            Unsuited: Scores have no order, or no item has a label, a score in the reference run, or
+                one of the conditions.
             ConfigError: Both sources at once, or a label outside the scale.
             DataError: A label outside the scale, or a reference run over other items.
         """
         rubric, labels = judged.rubric, self.condition_labels
         if self.reference is not None and labels:
-            raise ConfigError("`analysis.reference` and `analysis.condition_labels` are both set; give one of them.")
+            raise ConfigError(
+                "`analysis.reference` and `analysis.condition_labels` are both set; give one of"
+                " them."
+            )
         check_order(self.name, rubric)
         rows = judged.first()
         source: Source = "label"
@@ -84,8 +91,8 @@ class AgainstTruth(Limited):
             for condition, label in labels.items():
                 if not rubric.contains(label):
                     raise ConfigError(
-                        f"`analysis.condition_labels.{condition}` is {label:g}, outside the scale of "
-                        f"rubric={rubric.name} ({rubric.minimum:g} to {rubric.maximum:g})."
+                        f"`analysis.condition_labels.{condition}` is {label:g}, outside the scale"
+                        f" of rubric={rubric.name} ({rubric.minimum:g} to {rubric.maximum:g})."
                     )
             source, truth = "condition", rows["condition"].map(dict(labels))
         known = rows.assign(truth=truth.astype(np.float64))
@@ -93,26 +100,32 @@ class AgainstTruth(Limited):
         if known.empty:
             present = ", ".join(judged.conditions()[:12]) or "none"
             raise Unsuited(
-                f"analysis={self.name} needs to know the right score of some texts, and the dataset has none. Give "
-                "texts a `label` (dataset=labelled has them), name a run over the same texts whose scores count as "
-                "right (analysis.reference=RUN_FOLDER), or labels by condition (analysis.condition_labels={...}; "
-                f"conditions: {present})."
+                f"analysis={self.name} needs to know the right score of some texts, and the dataset"
+                " has none. Give texts a `label` (dataset=labelled has them), name a run over the"
+                " same texts whose scores count as right (analysis.reference=RUN_FOLDER), or"
+                f" labels by condition (analysis.condition_labels={{...}}; conditions: {present})."
             )
         check_scale(known, "truth", source, rubric)
         return Truth(known.assign(people_apart=people_apart(judged, known)), source, name)
 
 
 def people_apart(judged: LongTable, rows: pd.DataFrame) -> pd.Series:
-    """How far apart people were on each text: the largest label less the smallest, in score units, shape (n_rows,).
+    """How far apart people were on each text: the largest label less the smallest, in score units,
+    shape (n_rows,).
 
-    Read from the labels of several raters, else from the metadata `label_spread` (where `label_count`, if there is
-    one, is at least 2), else from `label` and the metadata `second_label`; NaN where only one person labelled.
+    Read from the labels of several raters, else from the metadata `label_spread` (where
+    `label_count`, if there is one, is at least 2), else from `label` and the metadata
+    `second_label`; NaN where only one person labelled.
     """
 
-    known = rows.reindex(columns=[f"metadata.{name}" for name in ("label_spread", "label_count", "second_label")])
+    known = rows.reindex(
+        columns=[f"metadata.{name}" for name in ("label_spread", "label_count", "second_label")]
+    )
     spread, n_labels, second = (pd.to_numeric(known[name], errors="coerce") for name in known)
     apart = []
-    for item, criterion in zip(rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True):
+    for item, criterion in zip(
+        rows["item_id"].astype(str), rows["criterion"].astype(str), strict=True
+    ):
         labels = judged.said.get(item, {}).get(criterion, {}).values()
         numbers = [float(label) for label in labels if not isinstance(label, str)]
         apart.append(max(numbers) - min(numbers) if len(numbers) > 1 else np.nan)
@@ -125,22 +138,25 @@ def check_order(analysis: str, rubric: Rubric) -> None:
     """Raise Unsuited for a rubric whose categories have no order: their numbers mean nothing."""
     if not rubric.scale.ordered:
         raise Unsuited(
-            f"analysis={analysis} needs scores that have an order, and those of rubric={rubric.name} are categories "
-            f"without one ({rubric.scale.span()}). Choose analysis=none, which counts them; if they do go from least "
-            "to most, set rubric.scale.kind=ordered and rubric.direction.",
+            f"analysis={analysis} needs scores that have an order, and those of"
+            f" rubric={rubric.name} are categories without one ({rubric.scale.span()}). Choose"
+            " analysis=none, which counts them; if they do go from least to most, set"
+            " rubric.scale.kind=ordered and rubric.direction.",
             Finding("suite.lacks_order", {}),
         )
 
 
 def check_scale(rows: pd.DataFrame, column: str, source: Source, rubric: Rubric) -> None:
-    """Raise DataError for the first value in `column` (NaN: none) outside the rubric's scale; `source` is its name."""
+    """Raise DataError for the first value in `column` (NaN: none) outside the rubric's scale;
+    `source` is its name."""
     outside = rows[rows[column].notna() & ~rows[column].map(rubric.contains)]
     if len(outside):
         row = outside.iloc[0]
         place = f"{row['place']}, " if row["place"] is not None and source == "label" else ""
         raise DataError(
-            f"{place}item {row['item_id']!r}: `{source}` is {row[column]:g}, outside the scale of "
-            f"rubric={rubric.name} ({rubric.minimum:g} to {rubric.maximum:g}). Correct it, or choose another rubric."
+            f"{place}item {row['item_id']!r}: `{source}` is {row[column]:g}, outside the scale of"
+            f" rubric={rubric.name} ({rubric.minimum:g} to {rubric.maximum:g}). Correct it, or"
+            " choose another rubric."
         )
 
 
@@ -150,7 +166,8 @@ def units(rows: pd.DataFrame) -> list[str]:
 
 
 def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
-    """Which units fall into the first part of a split, by their hash: the same in every run and order; shape (n,).
+    """Which units fall into the first part of a split, by their hash: the same in every run and
+    order; shape (n,).
 
     Args:
         names: Names of units; equal names fall together.
@@ -158,17 +175,19 @@ def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
         seed: Another number is another split.
     """
     hashes = (hashlib.sha256(f"{seed}:{name}".encode()).digest()[:8] for name in names)
-    return np.array([int.from_bytes(hashed, "big") / 2**64 < share for hashed in hashes], dtype=np.bool_)
+    return np.array(
+        [int.from_bytes(hashed, "big") / 2**64 < share for hashed in hashes], dtype=np.bool_
+    )
 
 
 SHARE = 0.1
-"""Of the scale: what matters where neither rubric nor analysis says it. Claims of a difference name it; claims that
-there is none are not made with it (docs/verdicts.md)."""
+"""Of the scale: what matters where neither rubric nor analysis says it. Claims of a difference name
+it; claims that there is none are not made with it (docs/verdicts.md)."""
 
 
 class Margin(NamedTuple):
-    """`value` in score units; `source` says who set it: the analysis, the rubric, or nobody ("default"). `span` is the
-    width of the scale."""
+    """`value` in score units; `source` says who set it: the analysis, the rubric, or nobody
+    ("default"). `span` is the width of the scale."""
 
     value: float
     source: Literal["analysis", "rubric", "default"]
@@ -190,8 +209,9 @@ class Margin(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """A mean against a margin over judged texts (`judged`), and over all texts with failed judgments at whichever end
-    is against it (`worst`) and for it (`best`); the three are one where none failed."""
+    """A mean against a margin over judged texts (`judged`), and over all texts with failed
+    judgments at whichever end is against it (`worst`) and for it (`best`); the three are one where
+    none failed."""
 
     judged: Claim
     worst: Claim
@@ -204,7 +224,12 @@ class Bounded(NamedTuple):
 
 
 def bounded(
-    values: Array, ends: Sequence[Array | float], margin: float, level: float, groups: list[str], bounds: Bounds
+    values: Array,
+    ends: Sequence[Array | float],
+    margin: float,
+    level: float,
+    groups: list[str],
+    bounds: Bounds,
 ) -> Bounded:
     """Hold a mean against a margin, whatever failed judgments might have been.
 
@@ -218,20 +243,29 @@ def bounded(
     judged = claim(values[~failed], margin, groups=list(itertools.compress(groups, ~failed)), **how)
     if not failed.any():
         return Bounded(judged, judged, judged)
-    return Bounded(judged, *(claim(np.where(failed, end, values), margin, groups=groups, **how) for end in ends))
+    return Bounded(
+        judged,
+        *(claim(np.where(failed, end, values), margin, groups=groups, **how) for end in ends),
+    )
 
 
 def margin_of(rubric: Rubric, margin: float | None = None) -> Margin:
-    """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE of the scale."""
+    """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE
+    of the scale."""
     span = rubric.maximum - rubric.minimum
     if margin is not None:
         return Margin(margin, "analysis", span)
-    return Margin(SHARE * span, "default", span) if rubric.margin is None else Margin(rubric.margin, "rubric", span)
+    return (
+        Margin(SHARE * span, "default", span)
+        if rubric.margin is None
+        else Margin(rubric.margin, "rubric", span)
+    )
 
 
 @dataclass(frozen=True)
 class OtherRun:
-    """Another run's scores by item id (NaN where its judge failed). `differs`: the ids agree, the dataset does not."""
+    """Another run's scores by item id (NaN where its judge failed). `differs`: the ids agree, the
+    dataset does not."""
 
     name: str
     scores: pd.Series
@@ -239,7 +273,9 @@ class OtherRun:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_runs(judged: LongTable, folders: Sequence[str], key: str = "analysis.against[{}]") -> list[OtherRun]:
+def read_runs(
+    judged: LongTable, folders: Sequence[str], key: str = "analysis.against[{}]"
+) -> list[OtherRun]:
     """The runs in `judged.others` and in `folders`, first repeats, each under a name of its own.
 
     Args:
@@ -252,14 +288,21 @@ def read_runs(judged: LongTable, folders: Sequence[str], key: str = "analysis.ag
     """
     here, taken, runs = set(judged.frame["item_id"]), {judged.name}, []
     for where, run in itertools.chain(
-        ((f"the run {name!r}", OtherRun(name, _first(frame))) for name, frame in judged.others.items()),
-        ((f"`{key.format(n)}`: {folder}", _read(folder, judged, key.format(n))) for n, folder in enumerate(folders)),
+        (
+            (f"the run {name!r}", OtherRun(name, _first(frame)))
+            for name, frame in judged.others.items()
+        ),
+        (
+            (f"`{key.format(n)}`: {folder}", _read(folder, judged, key.format(n)))
+            for n, folder in enumerate(folders)
+        ),
     ):
         there = set(run.scores.index)
         if there != here:
             raise DataError(
-                f"{where} shares {len(here & there)} items with this run, which has {len(here)}; that one has "
-                f"{len(there)}. Agreement needs the same items: judge the same dataset with both, to the end."
+                f"{where} shares {len(here & there)} items with this run, which has {len(here)};"
+                f" that one has {len(there)}. Agreement needs the same items: judge the same"
+                " dataset with both, to the end."
             )
         names = itertools.chain([run.name], (f"{run.name} ({n})" for n in itertools.count(2)))
         runs.append(replace(run, name=next(name for name in names if name not in taken)))
@@ -276,10 +319,13 @@ def _read(typed: str, judged: LongTable, key: str) -> OtherRun:
     own, other = judged.rubric.scale, folder.rubric.scale
     if own.span() != other.span():
         raise DataError(
-            f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on {own.span()}. Agreement needs "
-            "one scale: compare runs of one rubric."
+            f"`{key}`: {typed} was judged on the scale {other.span()}, and this run on"
+            f" {own.span()}. Agreement needs one scale: compare runs of one rubric."
         )
-    differs = None not in (digests := {judged.digest, folder.facts.get("dataset_digest")}) and len(digests) > 1
+    differs = (
+        None not in (digests := {judged.digest, folder.facts.get("dataset_digest")})
+        and len(digests) > 1
+    )
     set_to = settings(folder.facts.get("choices") or {}, folder.mapping(COMPOSED))
     scores = folder.first_scores(*judged.frame.iloc[0][["judge", "criterion"]].astype(str))
     return OtherRun(str(folder.facts.get("name", folder.path.name)), scores, differs, set_to)
@@ -290,7 +336,8 @@ SET = ("model", "prompt", "readout", "judge")
 
 
 def settings(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
-    """What a run was set to: the option of every group of SET, every plain value below it, and the seed.
+    """What a run was set to: the option of every group of SET, every plain value below it, and the
+    seed.
 
     Args:
         choices: Option per group.
@@ -299,13 +346,16 @@ def settings(choices: Mapping[str, str], config: Mapping[str, Any]) -> dict[str,
     was_set = {group: choices[group] for group in SET if choices.get(group) is not None}
     for key in (*SET, "seed"):
         flat = pd.json_normalize({key: config.get(key)}).to_dict("records")[0].items()
-        plain = {name: str(value) for name, value in flat if isinstance(value, bool | int | float | str)}
+        plain = {
+            name: str(value) for name, value in flat if isinstance(value, bool | int | float | str)
+        }
         was_set |= {str(name): value for name, value in plain.items() if "${" not in value}
     return was_set
 
 
 def differing(runs: Sequence[Mapping[str, str]]) -> list[str]:
-    """The settings that all runs have and in which they differ; of a group whose option differs, that alone."""
+    """The settings that all runs have and in which they differ; of a group whose option differs,
+    that alone."""
     shared = [key for key in runs[0] if all(key in run for run in runs)]
     changed = [key for key in shared if len({run[key] for run in runs}) > 1]
     groups = set(changed) & set(SET)

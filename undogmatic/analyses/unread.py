@@ -1,5 +1,5 @@
-"""Finds what can be said of texts without reading them: whether there is one at all, and the numbers that stand in it,
-one of which a program could give for its verdict."""
+"""Finds what can be said of texts without reading them: whether there is one at all, and the
+numbers that stand in it, one of which a program could give for its verdict."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from undogmatic.stats.checks import Array
 from undogmatic.stats.rival import Voice, voice
 
 LEAST_WITH_TEXT = 0.9
-"""The share of items of which there must be a text, for what a program would do with the texts to be known."""
+"""The share of items of which there must be a text, for what a program would do with the texts to
+be known."""
 _NAME = re.compile(r"(?=.*[A-Za-z])(?=.*[\d/\\_@]|.*\.\w{2,4}$)[\w./\\:@%?&=#~+-]+", re.ASCII)
 """The name of a file, an address or an id, which says nothing of what was judged."""
 PLACES = 5
-"""How many numbers from either end of a text a program could give for its verdict, each in its place."""
+"""How many numbers from either end of a text a program could give for its verdict, each in its
+place."""
 BESIDE = 6
 """Of how many words the number beside them could be it."""
 LEAST_WITH_NUMBER = 0.8
@@ -35,8 +37,10 @@ def says_something(text: str) -> bool:
 
 
 def numbers(texts: Sequence[str]) -> dict[str, Array]:
-    """The number that a program could find in each text without reading it, by where it stands: as an item's grade may
-    stand in its text. One that more than a fifth of the texts lack is left out; a text without it has NaN."""
+    """The number that a program could find in each text without reading it, by where it stands: as
+    an item's grade may stand in its text. One that more than a fifth of the texts lack is left out;
+    a text without it has NaN.
+    """
     found: dict[str, dict[int, float]] = {}
     for place, text in enumerate(texts):
         held = list(_NUMBER.finditer(text))
@@ -57,18 +61,26 @@ def numbers(texts: Sequence[str]) -> dict[str, Array]:
             found.setdefault(name, {})[place] = value
     often = {name: own for name, own in found.items() if len(own) >= LEAST_WITH_NUMBER * len(texts)}
     beside = sorted(
-        (name for name in often if name.startswith("number_beside")), key=lambda name: (-len(often[name]), name)
+        (name for name in often if name.startswith("number_beside")),
+        key=lambda name: (-len(often[name]), name),
     )
     for name in beside[BESIDE:]:
         del often[name]
-    return {name: np.array([own.get(k, np.nan) for k in range(len(texts))]) for name, own in often.items()}
+    return {
+        name: np.array([own.get(k, np.nan) for k in range(len(texts))])
+        for name, own in often.items()
+    }
 
 
 def _word_before(text: str, end: int) -> str:
-    """The word in front of a number that begins at `end`. It is looked for backwards, from the number: a pattern that
-    begins with a word tries each of its letters, which for one long word takes time that grows with its square."""
+    """The word in front of a number that begins at `end`. It is looked for backwards, from the
+    number: a pattern that begins with a word tries each of its letters, which for one long word
+    takes time that grows with its square.
+    """
     last = end
-    while last > max(0, end - MOST_SIGNS) and not _in_word(text[last - 1]) and text[last - 1] != "\n":
+    while (
+        last > max(0, end - MOST_SIGNS) and not _in_word(text[last - 1]) and text[last - 1] != "\n"
+    ):
         last -= 1
     first = last
     while first > 0 and _in_word(text[first - 1]) and not text[first - 1].isdecimal():
@@ -83,8 +95,8 @@ def _in_word(letter: str) -> bool:
 def by_numbers(
     kind: Kind, texts: Sequence[Sequence[str]], people: Voice, said: Callable[[Array, Voice], Voice]
 ) -> Iterator[tuple[str, Voice]]:
-    """What programs would say that give a number in the text for their verdict, or a pass from some number on; of two
-    texts, the one with the larger number.
+    """What programs would say that give a number in the text for their verdict, or a pass from some
+    number on; of two texts, the one with the larger number.
 
     Args:
         texts: One list, or two of a choice of two outputs.

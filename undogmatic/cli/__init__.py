@@ -1,7 +1,7 @@
 """The `undogmatic` command: small doors to the same rooms, one file each.
 
-A door has `add(commands)`, which adds its command to the parser and names the function that does it. What is measured
-may bring a command of its own, in the file door.py of its folder.
+A door has `add(commands)`, which adds its command to the parser and names the function that does
+it. What is measured may bring a command of its own, in the file door.py of its folder.
 """
 
 import argparse
@@ -39,14 +39,20 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point. Our own errors are printed without a traceback; the exit status is then not 0."""
+    """Entry point. Our own errors are printed without a traceback; the exit status is then not
+    0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not sys.warnoptions:  # what a library warns its caller of says nothing to who typed a command
+    if (
+        not sys.warnoptions
+    ):  # what a library warns its caller of says nothing to who typed a command
         warnings.simplefilter("ignore")
     know_words(words)
     for word in words:
         if has_halves(word):
-            say(f"error: the argument {brief(word)} is not UTF-8. Type it in UTF-8, or put it into a file.")
+            say(
+                f"error: the argument {brief(word)} is not UTF-8. Type it in UTF-8, or put it into"
+                " a file."
+            )
             sys.exit(2)
     if words[:1] == ["run"]:  # Hydra reads these words itself
         try:
@@ -63,11 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _end(error, "undogmatic")
         typed.line, typed.parser = words, parser
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
-        stray = [word for word in rest if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")]
+        stray = [
+            word
+            for word in rest
+            if "=" not in word or word.startswith("-") or not hasattr(typed, "overrides")
+        ]
         lost = [word for word in [*stray, *getattr(typed, "files", ())] if not Path(word).exists()]
         way = _once_each(typed, words, lost)
         if way is not None or stray:
-            getattr(typed, "refuse", parser.error)(way or f"unrecognized arguments: {' '.join(stray)}")
+            getattr(typed, "refuse", parser.error)(
+                way or f"unrecognized arguments: {' '.join(stray)}"
+            )
         if rest:
             typed.overrides += rest
         if typed.command is None:
@@ -82,28 +94,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _once_each(typed: argparse.Namespace, words: Sequence[str], lost: Sequence[str]) -> str | None:
-    """What to type where words that are nothing else stand behind an option that is given once for each; None where
-    that is not so."""
+    """What to type where words that are nothing else stand behind an option that is given once for
+    each; None where that is not so."""
     line, options = list[str](), list[str]()
     for word in words:
         if word.startswith("-"):
             options.append(word)
         elif word in lost:
-            if not options or not isinstance(vars(typed).get(options[-1].lstrip("-").replace("-", "_")), list):
+            if not options or not isinstance(
+                vars(typed).get(options[-1].lstrip("-").replace("-", "_")), list
+            ):
                 return None
             line.append(options[-1])
         line.append(word)
     more = dict.fromkeys(option for option in options if line.count(option) > words.count(option))
-    if not more or not any(Path(word).exists() for word in words):  # it may be the file that is mistyped
+    if not more or not any(
+        Path(word).exists() for word in words
+    ):  # it may be the file that is mistyped
         return None
     verb = "takes" if len(more) == 1 else "take"
     return f"{' and '.join(more)} {verb} one name each time. Type: undogmatic {shlex.join(line)}"
 
 
 def _end(error: Exception, door: str, extra: str | None = None) -> NoReturn:
-    """Say what went wrong with the command `door`, which may name the `extra` that it needs, and exit."""
+    """Say what went wrong with the command `door`, which may name the `extra` that it needs, and
+    exit."""
     message, status = tell(error, door, extra)
-    say(f"error: {message}" + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else ""))
+    say(
+        f"error: {message}"
+        + (" HYDRA_FULL_ERROR=1 shows the traceback." if status == FAULT else "")
+    )
     in_full(error)
     sys.exit(status)
 
@@ -113,11 +133,18 @@ def _parser() -> argparse.ArgumentParser:
         prog="undogmatic",
         description="Tells you whether you may believe an LLM judge.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and what it runs on")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the version and what it runs on"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("run", help="run an experiment (options: undogmatic run --help)", add_help=False)
+    commands.add_parser(
+        "run", help="run an experiment (options: undogmatic run --help)", add_help=False
+    )
     measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
-    own = [importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door") for path in measured]
+    own = [
+        importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door")
+        for path in measured
+    ]
     doors_of = (
         check,
         demo,
@@ -140,7 +167,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose help has a line for each option; the terminal wraps what is too long for it."""
+    """A parser whose help has a line for each option; the terminal wraps what is too long for
+    it."""
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **{"formatter_class": _Lines} | options)
@@ -149,9 +177,13 @@ class _Parser(argparse.ArgumentParser):
 class _Lines(argparse.HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=56)
-        self._action_max_length = 16  # as argparse forgets how far the names of commands are indented
+        self._action_max_length = (
+            16  # as argparse forgets how far the names of commands are indented
+        )
 
-    def _split_lines(self, text: str, width: int) -> list[str]:  # no public way leads to a line for each option
+    def _split_lines(
+        self, text: str, width: int
+    ) -> list[str]:  # no public way leads to a line for each option
         return [" ".join(text.split())]
 
 

@@ -20,7 +20,9 @@ READING = {
     "item": "the column of the items' ids; several that are one id together: COLUMN,COLUMN",
     "group": "the column of what belongs together, such as the pair or the document",
     "system": "the column of who made what was judged; twice for the two outputs of a choice",
-    "criterion": "the column of the criterion, where a row is one verdict; or the one criterion to look at",
+    "criterion": (
+        "the column of the criterion, where a row is one verdict; or the one criterion to look at"
+    ),
     "repeat": "the column of the repeat",
     "order": "the column of the order in which two outputs were shown",
     "confidence": "the column of the judge's confidence",
@@ -40,14 +42,25 @@ SETTING = {
     "level": ("P", "confidence level of the intervals (default: 0.95)"),
     "least": (
         "K",
-        "least agreement beyond chance of a believed judge (default: a kappa of 0.4, a rank correlation of 0.5)",
+        (
+            "least agreement beyond chance of a believed judge (default: a kappa of 0.4, a rank"
+            " correlation of 0.5)"
+        ),
     ),
-    "margin": ("D", 'differences up to this do not matter; without it "no difference" is never claimed'),
-    "prevalence": ("P", 'share of "pass" where the judge will be used (default: that of the labels)'),
+    "margin": (
+        "D",
+        'differences up to this do not matter; without it "no difference" is never claimed',
+    ),
+    "prevalence": (
+        "P",
+        'share of "pass" where the judge will be used (default: that of the labels)',
+    ),
     "epsilon": (
         "P",
-        "alternative annotator test: by what share of the items a person may be closer more often than the judge"
-        " (default: --margin where the verdicts are categories, else 0.1)",
+        (
+            "alternative annotator test: by what share of the items a person may be closer more"
+            " often than the judge (default: --margin where the verdicts are categories, else 0.1)"
+        ),
     ),
     "alpha": ("P", "how often the judge may be wrong where it decides alone (default: 0.1)"),
     "delta": ("P", "with what probability that may fail (default: 0.05)"),
@@ -59,11 +72,18 @@ SETTING = {
 def add(commands: Any) -> None:
     """Add the command."""
 
-    parser = commands.add_parser("check", help="whether to believe a judge whose verdicts are in a file")
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="CSV, XLSX, ODS, JSON Lines or Parquet; or another's log"
+    parser = commands.add_parser(
+        "check", help="whether to believe a judge whose verdicts are in a file"
     )
-    parser.add_argument("--against", action="append", metavar="OLD", help="an earlier file: what has changed since?")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="CSV, XLSX, ODS, JSON Lines or Parquet; or another's log",
+    )
+    parser.add_argument(
+        "--against", action="append", metavar="OLD", help="an earlier file: what has changed since?"
+    )
     add_reading(parser)
     setting = parser.add_argument_group("what is asked")
     for name, (metavar, what) in SETTING.items():
@@ -74,7 +94,9 @@ def add(commands: Any) -> None:
     shown = parser.add_argument_group("what is written")
     add_language(shown)
     shown.add_argument(
-        "--report", metavar="DIR", help="write report.html, report.md, figures and tables into this folder"
+        "--report",
+        metavar="DIR",
+        help="write report.html, report.md, figures and tables into this folder",
     )
     shown.add_argument(
         "--card",
@@ -83,28 +105,41 @@ def add(commands: Any) -> None:
         help="write a trust card: .json, .md, .html or .svg; once for each file",
     )
     shown.add_argument("--json", action="store_true", help="print all that was found as JSON")
-    shown.add_argument("--use", metavar="TEXT", help="what the card says that the judge is used for")
+    shown.add_argument(
+        "--use", metavar="TEXT", help="what the card says that the judge is used for"
+    )
     days = whole("--expires", 1, 3650, 180)
-    shown.add_argument("--expires", type=days, metavar="DAYS", help="how long the card holds (default: 180)")
+    shown.add_argument(
+        "--expires", type=days, metavar="DAYS", help="how long the card holds (default: 180)"
+    )
     known = "what the card is bound to, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of a file)"
-    shown.add_argument("--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known)
+    shown.add_argument(
+        "--judge-config", action="append", nargs="+", default=[], metavar="KEY=VALUE", help=known
+    )
     parser.set_defaults(run=run)
 
 
 def add_reading(parser: argparse.ArgumentParser, but: Sequence[str] = ()) -> None:
-    """Add the options that say how files are read, `but` for some that mean something else there."""
+    """Add the options that say how files are read, `but` for some that mean something else
+    there."""
     reading = parser.add_argument_group("how the files are read (recognised where not given)")
     for name, what in READING.items():
         if name in but:
             continue
-        several: dict[str, Any] = {"action": "append"} if name in ("judge", "human", "text", "system") else {}
+        several: dict[str, Any] = (
+            {"action": "append"} if name in ("judge", "human", "text", "system") else {}
+        )
         reading.add_argument(
-            f"--{name.replace('_', '-')}", metavar="COLUMN" if "column" in what else "X", help=what, **several
+            f"--{name.replace('_', '-')}",
+            metavar="COLUMN" if "column" in what else "X",
+            help=what,
+            **several,
         )
 
 
 def run(typed: argparse.Namespace) -> None:
-    """Check, print what was found and write what was asked for. The exit status is 0 whatever was found."""
+    """Check, print what was found and write what was asked for. The exit status is 0 whatever was
+    found."""
     from undogmatic.cli.checked import checked
     from undogmatic.report import card
     from undogmatic.report.check import as_json, show, words_of, write
@@ -115,7 +150,11 @@ def run(typed: argparse.Namespace) -> None:
         if vars(typed)[name] and not card_paths:
             what = f"--{name.replace('_', '-')} says something of a trust card, and none is written"
             raise ConfigError(f"{what}. Add --card card.json.")
-    given = {name: vars(typed)[name] for name in (*READING, *SETTING, "ignore") if vars(typed)[name] is not None}
+    given = {
+        name: vars(typed)[name]
+        for name in (*READING, *SETTING, "ignore")
+        if vars(typed)[name] is not None
+    }
     known = [word for words in typed.judge_config for word in words]
     read = [*named("FILE", typed.files), *named("--against", typed.against), *in_settings(known)]
     report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
@@ -131,7 +170,9 @@ def run(typed: argparse.Namespace) -> None:
         paths["report"] = [Path(typed.report) / "report.html"]
     if card_paths:
         days = card.DAYS if typed.expires is None else typed.expires
-        cards = card.cards_of(result, words, reading.model_dump(mode="json", exclude_defaults=True), typed.use, days)
+        cards = card.cards_of(
+            result, words, reading.model_dump(mode="json", exclude_defaults=True), typed.use, days
+        )
         paths["card"] = [path for asked in card_paths for path in card.write(cards, asked)]
     if typed.json:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
@@ -140,7 +181,8 @@ def run(typed: argparse.Namespace) -> None:
 
 
 def pairs_of(words: Sequence[str], option: str) -> dict[str, str]:
-    """Words of the form KEY=VALUE; @FILE stands for the text in a file. Raises ConfigError, DataError."""
+    """Words of the form KEY=VALUE; @FILE stands for the text in a file. Raises ConfigError,
+    DataError."""
     pairs: dict[str, str] = {}
     for word in words:
         key, mark, value = word.partition("=")

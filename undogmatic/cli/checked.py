@@ -50,7 +50,8 @@ def check(
     language: str = "en",
     **options: Any,
 ) -> ShownCheck:
-    """Check verdicts that were made elsewhere, in a table or in files; a notebook shows what came of it.
+    """Check verdicts that were made elsewhere, in a table or in files; a notebook shows what came
+    of it.
 
     Args:
         verdicts: A row for each item (a column for each judge and each person) or for each verdict.
@@ -67,14 +68,18 @@ def check(
 def checked(
     source: Any, against: Any, given: Mapping[str, Any], settings: Mapping[str, str]
 ) -> tuple[CheckResult, TableOptions]:
-    """What a check finds in a source with the options `given`, and how the source was read. `settings` are what is
-    known of the judge besides. Raises ConfigError, DataError."""
+    """What a check finds in a source with the options `given`, and how the source was read.
+    `settings` are what is known of the judge besides. Raises ConfigError, DataError."""
     known = {**TableOptions.model_fields, **CheckOptions.model_fields}
     if wrong := given.keys() - known.keys():
         raise ConfigError(f"`{min(wrong)}` is no option of a check. There are: {', '.join(known)}.")
     listed = {k: [v] if k in SEVERAL and isinstance(v, str) else v for k, v in given.items()}
-    options = made(CheckOptions, {k: v for k, v in listed.items() if k in CheckOptions.model_fields})
-    reading = made(TableOptions, {k: v for k, v in listed.items() if k in TableOptions.model_fields})
+    options = made(
+        CheckOptions, {k: v for k, v in listed.items() if k in CheckOptions.model_fields}
+    )
+    reading = made(
+        TableOptions, {k: v for k, v in listed.items() if k in TableOptions.model_fields}
+    )
     with doing("reading the file"):
         table = with_settings(read(source, reading), settings)
         earlier = None if against is None else read(against, reading)
@@ -83,8 +88,8 @@ def checked(
 
 
 def read(source: Any, reading: TableOptions) -> VerdictTable:
-    """The verdict table in files, in runs of MLflow (`mlflow:RUN_ID`) or in a data frame. Raises ConfigError for what
-    is not there."""
+    """The verdict table in files, in runs of MLflow (`mlflow:RUN_ID`) or in a data frame. Raises
+    ConfigError for what is not there."""
     given = [source] if isinstance(source, str | Path | pd.DataFrame) else list(source)
     return read_table([_taken(one) for one in given], reading)
 
@@ -99,7 +104,8 @@ def _taken(source: Any) -> Any:
 
 
 def made(record: type[Options], values: Mapping[str, Any], door: str = "check") -> Options:
-    """A record of options of a door. Raises ConfigError that names the option as it is typed, and its value."""
+    """A record of options of a door. Raises ConfigError that names the option as it is typed, and
+    its value."""
     try:
         return record(**values)
     except ValidationError as error:
@@ -107,13 +113,20 @@ def made(record: type[Options], values: Mapping[str, Any], door: str = "check") 
         name = str(problem["loc"][0]) if problem["loc"] else ""
         what = wanted(problem["type"], problem["msg"], problem.get("ctx", {}))
         held = record.model_fields[name].metadata if name in record.model_fields else []
-        ends = {end: getattr(each, end) for each in held for end in LIMITS if getattr(each, end, None) is not None}
+        ends = {
+            end: getattr(each, end)
+            for each in held
+            for end in LIMITS
+            if getattr(each, end, None) is not None
+        }
         if ends:
             number = "a finite number" if problem["type"] == "finite_number" else "a number"
             limits = " and ".join(f"{LIMITS[end]} {value:g}" for end, value in ends.items())
             what = f"it must be {number} {limits}"
         shown = f"--{name.replace('_', '-')} is {brief(values.get(name))}: " if name else ""
-        raise ConfigError(f"{shown}{what}. What each option takes: undogmatic {door} --help") from None
+        raise ConfigError(
+            f"{shown}{what}. What each option takes: undogmatic {door} --help"
+        ) from None
 
 
 def with_settings(table: VerdictTable, settings: Mapping[str, str]) -> VerdictTable:
@@ -123,6 +136,8 @@ def with_settings(table: VerdictTable, settings: Mapping[str, str]) -> VerdictTa
     if len(table.judges) != 1:
         listed = ", ".join(table.judges[:6])
         way = "Check one of them: --judge COLUMN"
-        raise ConfigError(f"--judge-config is given, and the files have several judges: {listed}. {way}")
+        raise ConfigError(
+            f"--judge-config is given, and the files have several judges: {listed}. {way}"
+        )
     judge = table.judges[0]
     return replace(table, settings={judge: {**table.settings.get(judge, {}), **settings}})

@@ -1,4 +1,5 @@
-"""`undogmatic completion`: prints what lets a shell complete commands, options, groups, keys and their values."""
+"""`undogmatic completion`: prints what lets a shell complete commands, options, groups, keys and
+their values."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,15 @@ SHELLS = ("bash", "zsh", "fish")
 
 def add(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("completion", help="print what lets bash, zsh or fish complete what you type")
-    parser.add_argument("shell", choices=SHELLS, nargs="?", help='e.g. eval "$(undogmatic completion bash)"')
-    parser.add_argument("--words", nargs=argparse.REMAINDER, help="print what may follow these words of a command")
+    parser = commands.add_parser(
+        "completion", help="print what lets bash, zsh or fish complete what you type"
+    )
+    parser.add_argument(
+        "shell", choices=SHELLS, nargs="?", help='e.g. eval "$(undogmatic completion bash)"'
+    )
+    parser.add_argument(
+        "--words", nargs=argparse.REMAINDER, help="print what may follow these words of a command"
+    )
     parser.set_defaults(run=run, refuse=parser.error)
 
 
@@ -38,7 +45,11 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> Iterato
     is_run = before[:1] == ["run"]
     flags = list(_of_run() if is_run else _of(command))
     last = before[-1] if before else ""
-    if (taken := next((takes for names, _, takes in flags if last in names and takes is not None), None)) is not None:
+    if (
+        taken := next(
+            (takes for names, _, takes in flags if last in names and takes is not None), None
+        )
+    ) is not None:
         found = [(value, "") for value in taken]
     elif begun.startswith("-"):
         found = [(names[0], note) for names, note, _ in flags]
@@ -73,7 +84,9 @@ def _of(parser: argparse.ArgumentParser) -> Iterator[Flag]:
 def _of_run() -> Iterator[Flag]:
     from undogmatic.config.listing import FLAGS
 
-    yield from (([long, *([short] if short else [])], note, takes) for long, short, note, takes in FLAGS)
+    yield from (
+        ([long, *([short] if short else [])], note, takes) for long, short, note, takes in FLAGS
+    )
 
 
 def _words(before: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
@@ -97,14 +110,19 @@ def _words(before: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
     inside = {}
     if "." in key and section in choices:
         file = listing.options(section, places).get(choices[section])
-        inside = {f"{section}.{name}": kept for name, kept in (listing.keys(file) if file else {}).items()}
+        inside = {
+            f"{section}.{name}": kept for name, kept in (listing.keys(file) if file else {}).items()
+        }
     elif not given:
         yield from ((f"{sign}{name}=", f"now {now or 'none'}") for name, now in choices.items())
         has_keys = [name for name, now in choices.items() if now]
-        yield from ((f"{sign}{name}.", f"a key of {name}") for name in has_keys if begun == f"{sign}{name}")
+        yield from (
+            (f"{sign}{name}.", f"a key of {name}") for name in has_keys if begun == f"{sign}{name}"
+        )
     if not given:
         yield from (
-            (f"{sign}{name}=", note or f"now {listing.shown(at)}") for name, (at, note) in (own | inside).items()
+            (f"{sign}{name}=", note or f"now {listing.shown(at)}")
+            for name, (at, note) in (own | inside).items()
         )
     elif isinstance((own | inside).get(key, ("", ""))[0], bool):
         yield from ((f"{sign}{key}={word}", "") for word in ("true", "false"))

@@ -1,4 +1,5 @@
-"""Holds `undogmatic demo`: checks a shipped example whose truth is known, so that a reader can check the check."""
+"""Holds `undogmatic demo`: checks a shipped example whose truth is known, so that a reader can
+check the check."""
 
 import argparse
 from pathlib import Path
@@ -12,7 +13,9 @@ TEXTS = Path(__file__).with_name("demo.texts.yaml")
 
 def add(commands: Any) -> None:
     """Add the command."""
-    demo = commands.add_parser("demo", help="check an example whose truth is known: one good judge, two without merit")
+    demo = commands.add_parser(
+        "demo", help="check an example whose truth is known: one good judge, two without merit"
+    )
     add_language(demo)
     demo.set_defaults(run=_demo)
 

@@ -1,4 +1,5 @@
-"""`undogmatic describe`: what a model would be sent, step by step, and what a whole run would cost; nothing is sent."""
+"""`undogmatic describe`: what a model would be sent, step by step, and what a whole run would cost;
+nothing is sent."""
 
 from __future__ import annotations
 
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
     from undogmatic.readouts.base import Readout
     from undogmatic.records.records import Item, Verdict
 
-COUNTED = "Tokens are counted by the model's tokenizer where it has one here, else estimated from above by bytes"
+COUNTED = (
+    "Tokens are counted by the model's tokenizer where it has one here, else estimated from above"
+    " by bytes"
+)
 WORDS = "This answer was made up to show what follows it."
 OTHER_WAYS = ("decide", "rate", "pooled", "pieces", "continue_text")
-"""How a model is asked that is not sent messages: what it reads is told, and its readout gives the middle verdict."""
+"""How a model is asked that is not sent messages: what it reads is told, and its readout gives the
+middle verdict."""
 
 
 class Sent(NamedTuple):
@@ -41,8 +46,12 @@ Requests: TypeAlias = dict[tuple[str, Any], Sent]
 
 def add(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("describe", help="print what a model would be sent, without sending it")
-    parser.add_argument("--price", action="store_true", help="the calls and the price of the whole run, too")
+    parser = commands.add_parser(
+        "describe", help="print what a model would be sent, without sending it"
+    )
+    parser.add_argument(
+        "--price", action="store_true", help="the calls and the price of the whole run, too"
+    )
     add_words(parser, "judge=debate prompt=NAME rubric=NAME")
     parser.set_defaults(run=run)
 
@@ -62,28 +71,41 @@ def run(typed: argparse.Namespace) -> None:
     items = on_scale(build(chosen.dataset, "dataset").load(), parts.rubric)[: chosen.run.limit]
     requests, item = made_first(parts, items[0])
     if item is not None:
-        requests += [sent for step in parts.judges for sent in described(parts, step.for_item(item).judge, item)]
+        requests += [
+            sent
+            for step in parts.judges
+            for sent in described(parts, step.for_item(item).judge, item)
+        ]
     for number, sent in enumerate(requests, 1):
         print(f"=== {number}. to {sent.model.name}")
         print("\n".join(f"[{role}]\n{text}" for role, text in sent.messages) + "\n")
-    made = "where a request quotes an earlier answer, that answer is made up (the middle of each scale)"
+    made = (
+        "where a request quotes an earlier answer, that answer is made up (the middle of each"
+        " scale)"
+    )
     print(f"That is what is asked of the first item, {items[0].id!r}. Nothing was sent: {made}.")
     if item is None:
-        print("The steps make nothing of made-up answers, so what is asked of the judges cannot be shown.")
+        print(
+            "The steps make nothing of made-up answers, so what is asked of the judges cannot be"
+            " shown."
+        )
     if typed.price:
         print(price(requests, items, chosen.run.repeats))
 
 
-def answering(parts: Parts, models: Iterable[Model], answer: Callable[[Request], str] | None = None) -> Requests:
-    """Have models answer without asking anybody, with the text that `answer` gives, else with one made up that fits the
-    form. Returns what fills with every different request to them."""
+def answering(
+    parts: Parts, models: Iterable[Model], answer: Callable[[Request], str] | None = None
+) -> Requests:
+    """Have models answer without asking anybody, with the text that `answer` gives, else with one
+    made up that fits the form. Returns what fills with every different request to them."""
     from dspy.lm15 import TokenLogprob, TopLogprob
 
     from undogmatic.models.calls import Gateway
     from undogmatic.models.hosted import Tokens, settled
 
     requests: Requests = {}
-    # The odds of a token that prefer no level: every digit and letter has the same, and none falls outside.
+    # The odds of a token that prefer no level: every digit and letter has the same, and none falls
+    # outside.
     labels = string.digits + string.ascii_uppercase
     top = tuple(TopLogprob(token=label, logprob=0.0) for label in labels)
     even = (TokenLogprob(token=labels[0], logprob=0.0, top=top),)
@@ -94,14 +116,21 @@ def answering(parts: Parts, models: Iterable[Model], answer: Callable[[Request],
 
     async def complete(model: Any, request: Request) -> Response:
         turns = [("system", request.system)] if request.system is not None else []
-        turns += [(message.role, "\n".join(part.text for part in message.parts)) for message in request.messages]
+        turns += [
+            (message.role, "\n".join(part.text for part in message.parts))
+            for message in request.messages
+        ]
         note(model, tuple(turns), request.config.max_tokens or 0)
         odds = () if request.config.logprobs is None else even
         text = labels[0] if odds else (answer or made_up)(request)
         return settled({}, model.name, text, Tokens(0, 0), logprobs=odds)
 
     async def other(model: Any, text: Any, *_: Any) -> Any:
-        note(model, (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),), 0)
+        note(
+            model,
+            (("reads", text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)),),
+            0,
+        )
         raise UnparseableAnswer("nothing was sent")
 
     parts.model.connect(Gateway())
@@ -114,7 +143,8 @@ def answering(parts: Parts, models: Iterable[Model], answer: Callable[[Request],
 
 
 def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
-    """What would be sent by the steps that make items, and the item that the judges get: None where nothing is made."""
+    """What would be sent by the steps that make items, and the item that the judges get: None where
+    nothing is made."""
     import asyncio  # here, because every command imports this module for its options
 
     from undogmatic.records.records import Items
@@ -129,9 +159,13 @@ def made_first(parts: Parts, item: Item) -> tuple[list[Sent], Item | None]:
     return list(requests.values()), item
 
 
-def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None) -> list[Sent]:
-    """Return what would be sent for an item by a judge of `parts` and by each judge inside it, one after the other,
-    each request once. `answer` gives the text of a model's answer; None makes one up that fits the form."""
+def described(
+    parts: Parts, judge: Judge, item: Item, answer: Callable[[Request], str] | None = None
+) -> list[Sent]:
+    """Return what would be sent for an item by a judge of `parts` and by each judge inside it, one
+    after the other, each request once. `answer` gives the text of a model's answer; None makes one
+    up that fits the form.
+    """
     import asyncio
 
     from undogmatic.engine.step import JudgeStep
@@ -149,11 +183,14 @@ def described(parts: Parts, judge: Judge, item: Item, answer: Callable[[Request]
         for _, inner in judge.named_sub_modules(Judge):
             if inner is not judge:
                 asyncio.run(JudgeStep(inner, parts.provenance).process(item))
-    return list(({key: sent._replace(times=1) for key, sent in requests.items()} | counted).values())
+    return list(
+        ({key: sent._replace(times=1) for key, sent in requests.items()} | counted).values()
+    )
 
 
 def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:
-    """Reads an item, and gives all levels the same probability where the answer, which is made up, cannot be read."""
+    """Reads an item, and gives all levels the same probability where the answer, which is made up,
+    cannot be read."""
     from undogmatic.readouts.base import entropy_verdict
     from undogmatic.records.records import ScoreDistribution
 
@@ -163,7 +200,9 @@ def _middle(readout: Readout) -> Callable[[Item], Awaitable[Verdict]]:
         try:
             return await before(item)
         except ModelError:
-            return entropy_verdict(ScoreDistribution(values=levels, probabilities=(1 / len(levels),) * len(levels)))
+            return entropy_verdict(
+                ScoreDistribution(values=levels, probabilities=(1 / len(levels),) * len(levels))
+            )
 
     return read
 
@@ -176,7 +215,8 @@ def made_up(request: Request) -> str:
 
 
 def _value(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
-    """The middle of a number's scale, the first of several words, a text, a list or an object of these."""
+    """The middle of a number's scale, the first of several words, a text, a list or an object of
+    these."""
     if "$ref" in schema:
         return _value(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "anyOf" in schema:
@@ -184,7 +224,10 @@ def _value(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
     middle = (schema.get("minimum", 0) + schema.get("maximum", 0)) / 2
     match schema.get("type"):
         case "object":
-            return {name: _value(field, definitions) for name, field in schema.get("properties", {}).items()}
+            return {
+                name: _value(field, definitions)
+                for name, field in schema.get("properties", {}).items()
+            }
         case "array":
             return [_value(schema.get("items", {}), definitions)] * schema.get("minItems", 1)
         case "number" | "integer" as kind:
@@ -199,7 +242,9 @@ def price(requests: list[Sent], items: Sequence[Item], repeats: int) -> str:
         asked = [sent for sent in requests if sent.model is model]
         lengths = [model.count_tokens(item.text) for item in items]
         calls = sum(sent.times for sent in asked)
-        first = sum(sent.times * model.count_tokens(text) for sent in asked for _, text in sent.messages)
+        first = sum(
+            sent.times * model.count_tokens(text) for sent in asked for _, text in sent.messages
+        )
         read = repeats * sum(first + calls * (length - lengths[0]) for length in lengths)
         most = repeats * len(items) * sum(sent.times * sent.most for sent in asked)
         usd = model.price.usd(read, most) if hasattr(model, "price") else 0.0
@@ -211,6 +256,7 @@ def price(requests: list[Sent], items: Sequence[Item], repeats: int) -> str:
         asked_for = f"{repeats * len(items) * calls:,} calls for {len(items):,} items"
         tokens = f"about {read:,} tokens in and at most {most:,} out: {cost}"
         lines.append(
-            f"{model.name}: {asked_for}, {tokens}. {COUNTED}; retries and answers from the cache are not counted."
+            f"{model.name}: {asked_for}, {tokens}. {COUNTED}; retries and answers from the cache"
+            " are not counted."
         )
     return "\n".join(lines)

@@ -1,4 +1,5 @@
-"""`undogmatic export`: verdicts and labels from any file that `check` reads, in the form of another tool."""
+"""`undogmatic export`: verdicts and labels from any file that `check` reads, in the form of another
+tool."""
 
 import argparse
 import json
@@ -16,10 +17,15 @@ def add(commands: Any) -> None:
     """Add the command."""
     from undogmatic.cli.check import add_reading
 
-    parser = commands.add_parser("export", help="write verdicts and labels in the form of another tool")
+    parser = commands.add_parser(
+        "export", help="write verdicts and labels in the form of another tool"
+    )
     parser.add_argument("files", nargs="+", metavar="FILE", help="as for `undogmatic check`")
     parser.add_argument("--to", required=True, choices=FORMS, help="the form")
-    out = "the file to write (default: verdicts and the suffix of the form); for mlflow the address of the store"
+    out = (
+        "the file to write (default: verdicts and the suffix of the form); for mlflow the address"
+        " of the store"
+    )
     parser.add_argument("--out", metavar="FILE", help=out)
     add_reading(parser)
     parser.set_defaults(run=run)
@@ -46,10 +52,16 @@ def run(typed: argparse.Namespace) -> None:
         needs("mlflow")
         from undogmatic.tracking.exchange import log_verdicts
 
-        print(log_verdicts(export.rows(table).to_dict("records"), typed.out, Path(typed.files[0]).name))
+        print(
+            log_verdicts(
+                export.rows(table).to_dict("records"), typed.out, Path(typed.files[0]).name
+            )
+        )
         return
     if path.suffix != FORMS[typed.to]:
-        raise ConfigError(f"--out is {str(path)!r}; a file for --to {typed.to} ends in {FORMS[typed.to]}.")
+        raise ConfigError(
+            f"--out is {str(path)!r}; a file for --to {typed.to} ends in {FORMS[typed.to]}."
+        )
     with doing("writing the file", soon=True):
         if typed.to == "csv":
             text = files.csv(export.rows(table))
@@ -57,7 +69,14 @@ def run(typed: argparse.Namespace) -> None:
             said = export.rows(table).to_dict("records")
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in said)
         else:
-            form = export.inspect_log(table) if typed.to == "inspect" else export.promptfoo_results(table)
+            form = (
+                export.inspect_log(table)
+                if typed.to == "inspect"
+                else export.promptfoo_results(table)
+            )
             text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
         files.write(path, text)
-    print(f"{path}: {len(table.verdicts)} verdicts and {len(table.labels)} labels on {len(table.items)} items.")
+    print(
+        f"{path}: {len(table.verdicts)} verdicts and {len(table.labels)} labels on"
+        f" {len(table.items)} items."
+    )

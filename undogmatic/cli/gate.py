@@ -1,4 +1,5 @@
-"""`undogmatic gate`: whether a trust card, or a run, meets what is demanded; for continuous integration."""
+"""`undogmatic gate`: whether a trust card, or a run, meets what is demanded; for continuous
+integration."""
 
 import argparse
 import json
@@ -21,21 +22,38 @@ def add(commands: Any) -> None:
     from undogmatic.records.wordings import languages
 
     parser = commands.add_parser(
-        "gate", help="whether a trust card or a run meets thresholds, for continuous integration", epilog=STATUSES
+        "gate",
+        help="whether a trust card or a run meets thresholds, for continuous integration",
+        epilog=STATUSES,
     )
-    parser.add_argument("target", metavar="CARD|RUN", help="a card that `undogmatic check` wrote, or a run's folder")
-    now = "a setting of the judge that runs now, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of a file)"
+    parser.add_argument(
+        "target", metavar="CARD|RUN", help="a card that `undogmatic check` wrote, or a run's folder"
+    )
+    now = (
+        "a setting of the judge that runs now, e.g. model=gpt-5 prompt=@prompt.txt (@: the text of"
+        " a file)"
+    )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=now)
-    parser.add_argument("--config", metavar="FILE", help="what is demanded (default: undogmatic-gate.yaml)")
+    parser.add_argument(
+        "--config", metavar="FILE", help="what is demanded (default: undogmatic-gate.yaml)"
+    )
     data = "labels and items as they are now, read as they were for the card; once for each file"
     parser.add_argument("--data", action="append", metavar="FILE", help=data)
     parser.add_argument("--junit", metavar="FILE", help="write the outcome as JUnit XML")
     parser.add_argument(
-        "--markdown", metavar="FILE", help="write the outcome as Markdown, e.g. for a comment on a pull request"
+        "--markdown",
+        metavar="FILE",
+        help="write the outcome as Markdown, e.g. for a comment on a pull request",
     )
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON, each figure with its interval")
     parser.add_argument(
-        "--language", choices=languages(), help="language of what is printed (default: the card's, else en)"
+        "--json",
+        action="store_true",
+        help="print the outcome as JSON, each figure with its interval",
+    )
+    parser.add_argument(
+        "--language",
+        choices=languages(),
+        help="language of what is printed (default: the card's, else en)",
     )
     parser.error = partial(_refuse, parser)
     parser.set_defaults(run=run, refuse=parser.error)
@@ -56,16 +74,27 @@ def run(typed: argparse.Namespace) -> None:
 
     places = [*named("--junit", typed.junit), *named("--markdown", typed.markdown)]
     demands = gate.CONFIG if typed.config is None else typed.config
-    read = [*named("CARD|RUN", typed.target), *named("--config", demands), *named("--data", typed.data)]
+    read = [
+        *named("CARD|RUN", typed.target),
+        *named("--config", demands),
+        *named("--data", typed.data),
+    ]
     apart = False
     try:
         keep_apart([*read, *in_settings(typed.overrides)], places)
         apart = True
-        settings, data = pairs_of(typed.overrides, "KEY=VALUE"), [Path(path) for path in typed.data or ()]
+        settings, data = (
+            pairs_of(typed.overrides, "KEY=VALUE"),
+            [Path(path) for path in typed.data or ()],
+        )
         config = None if typed.config is None else Path(typed.config)
         with speaking(typed.language or "en"), doing("examining the card", soon=True):
             result, language = gate.examine(Path(typed.target), config, settings, data)
-    except (UndogmaticError, OSError, ImportError) as error:  # whose exit status would mean undecided
+    except (
+        UndogmaticError,
+        OSError,
+        ImportError,
+    ) as error:  # whose exit status would mean undecided
         result, language = gate.broken(typed.target, tell(error, "undogmatic gate")[0]), "en"
     language = typed.language or language
     words = words_of(language, result.units.get(language), result.texts)

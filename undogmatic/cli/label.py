@@ -20,16 +20,29 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Add the command."""
-    label = commands.add_parser("label", help="label the items of a file in the browser, blind to what the judge said")
-    label.add_argument("file", metavar="FILE", help="the table with the texts (CSV, XLSX, ODS, JSON Lines, Parquet)")
-    label.add_argument(
-        "--scale", help="1-5, 0..100 (any number between), bad<ok<good or pass,fail (default: pass,fail)"
+    label = commands.add_parser(
+        "label", help="label the items of a file in the browser, blind to what the judge said"
     )
-    label.add_argument("--rubric", metavar="YAML", help="take scale and question from a rubric's file")
     label.add_argument(
-        "--question", metavar="TEXT", help="what is asked about each item (default: the rubric's question)"
+        "file",
+        metavar="FILE",
+        help="the table with the texts (CSV, XLSX, ODS, JSON Lines, Parquet)",
     )
-    label.add_argument("--rater", metavar="NAME", help="whose labels they are (default: the name of this user)")
+    label.add_argument(
+        "--scale",
+        help="1-5, 0..100 (any number between), bad<ok<good or pass,fail (default: pass,fail)",
+    )
+    label.add_argument(
+        "--rubric", metavar="YAML", help="take scale and question from a rubric's file"
+    )
+    label.add_argument(
+        "--question",
+        metavar="TEXT",
+        help="what is asked about each item (default: the rubric's question)",
+    )
+    label.add_argument(
+        "--rater", metavar="NAME", help="whose labels they are (default: the name of this user)"
+    )
     label.add_argument(
         "--text",
         action="append",
@@ -37,25 +50,44 @@ def add(commands: Any) -> None:
         metavar="COLUMN",
         help="a column that is shown; once for each (default: recognised)",
     )
-    label.add_argument("--item", metavar="COLUMN", help="the column with the ids of the items (default: recognised)")
     label.add_argument(
-        "--sheet", metavar="NAME", help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)"
+        "--item",
+        metavar="COLUMN",
+        help="the column with the ids of the items (default: recognised)",
+    )
+    label.add_argument(
+        "--sheet",
+        metavar="NAME",
+        help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     )
     tells = "a column that is shown once the item is labelled, e.g. the judge's verdict"
     label.add_argument("--reveal", action="append", default=[], metavar="COLUMN", help=tells)
     label.add_argument(
-        "--out", metavar="FILE", help="where the labels are kept (default: FILE with .labels.csv for its suffix)"
+        "--out",
+        metavar="FILE",
+        help="where the labels are kept (default: FILE with .labels.csv for its suffix)",
     )
     drawn = whole("--random", 1, None, 50)
-    label.add_argument("--random", type=drawn, metavar="N", help="label N items drawn at random instead of all")
-    seed = whole("--seed", 0, None, 1)
-    label.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of that draw (default: 0)")
     label.add_argument(
-        "--language", choices=("en", "pt"), default="en", help="language of the page and the terminal (default: en)"
+        "--random", type=drawn, metavar="N", help="label N items drawn at random instead of all"
+    )
+    seed = whole("--seed", 0, None, 1)
+    label.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="seed of that draw (default: 0)"
+    )
+    label.add_argument(
+        "--language",
+        choices=("en", "pt"),
+        default="en",
+        help="language of the page and the terminal (default: en)",
     )
     port = whole("--port", 0, 65535, 8080)
-    label.add_argument("--port", type=port, default=0, metavar="N", help="port of the page (default: a free one)")
-    label.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
+    label.add_argument(
+        "--port", type=port, default=0, metavar="N", help="port of the page (default: a free one)"
+    )
+    label.add_argument(
+        "--no-browser", action="store_true", help="print the address and open nothing"
+    )
     label.set_defaults(run=_label)
 
 
@@ -68,10 +100,16 @@ def _label(typed: argparse.Namespace) -> None:
 
     if (Path(typed.file) / "run.json").is_file():
         way = f"undogmatic review export {typed.file}"
-        raise ConfigError(f"{brief(typed.file)} is the folder of a run, whose items people label with: {way}")
+        raise ConfigError(
+            f"{brief(typed.file)} is the folder of a run, whose items people label with: {way}"
+        )
     if typed.scale is not None and typed.rubric is not None:
-        raise ConfigError("--scale and --rubric are both given, and a rubric has a scale. Leave one out.")
-    scale, questions = read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
+        raise ConfigError(
+            "--scale and --rubric are both given, and a rubric has a scale. Leave one out."
+        )
+    scale, questions = (
+        read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
+    )
     with speaking(typed.language), doing("reading the file", soon=True):
         table = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
     entries: Sequence[Entry] = table.entries
@@ -81,18 +119,24 @@ def _label(typed: argparse.Namespace) -> None:
         import numpy as np
 
         if not 1 <= typed.random <= len(entries):
-            raise ConfigError(f"--random is {typed.random}; {typed.file} has {len(entries)} items to draw from.")
+            raise ConfigError(
+                f"--random is {typed.random}; {typed.file} has {len(entries)} items to draw from."
+            )
         drawn = np.random.default_rng(typed.seed).permutation(len(entries))[: typed.random]
         entries = [entries[n] for n in drawn]
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
     keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
     question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
     about: dict[str, Any] = {"every": table.entries, "numbered": table.numbered}
-    sheet = Sheet(entries, scale, out, typed.rater or getpass.getuser(), question, typed.language, **about)
+    sheet = Sheet(
+        entries, scale, out, typed.rater or getpass.getuser(), question, typed.language, **about
+    )
     try:
         server = Server(sheet, typed.port)
     except (OSError, OverflowError) as error:
-        raise ConfigError(f"--port is {typed.port}, which cannot be used: {error}. Leave it out.") from None
+        raise ConfigError(
+            f"--port is {typed.port}, which cannot be used: {error}. Leave it out."
+        ) from None
     counts = {"total": len(entries), "rater": sheet.rater, "out": str(out)}
     with server:
         print(visible(words.text("label.begins", done=len(sheet.done), **counts)))
@@ -133,7 +177,9 @@ def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
     if not out.is_file():
         return shlex.join(["undogmatic", *typed.line]), None
     chosen = {"item": typed.item, "text": tuple(typed.text), "sheet": typed.sheet}
-    options = [word for option, names in _named(chosen) for name in names for word in (option, name)]
+    options = [
+        word for option, names in _named(chosen) for name in names for word in (option, name)
+    ]
     options += ["--labels", "random"] if typed.random is not None else []
     options += ["--language", typed.language] if typed.language != "en" else []
     try:

@@ -1,4 +1,5 @@
-"""Holds `undogmatic rejudge`: asks another judge about the items of a run, and says what differs between the two."""
+"""Holds `undogmatic rejudge`: asks another judge about the items of a run, and says what differs
+between the two."""
 
 from __future__ import annotations
 
@@ -26,8 +27,12 @@ _FIXED = ("dataset", "rubric", "steps", "optimizer", "hydra", "run.limit", "run.
 
 def add(commands: Any) -> None:
     """Add the command."""
-    rejudge = commands.add_parser("rejudge", help="ask another judge about the items of a run, and compare the two")
-    rejudge.add_argument("run_folder", metavar="RUN", help="the run's folder; its items must be what they were")
+    rejudge = commands.add_parser(
+        "rejudge", help="ask another judge about the items of a run, and compare the two"
+    )
+    rejudge.add_argument(
+        "run_folder", metavar="RUN", help="the run's folder; its items must be what they were"
+    )
     number = of_check("margin", float, "rejudge")
     what = "a difference of verdicts up to this does not matter"
     rejudge.add_argument("--margin", type=number, metavar="D", help=what)
@@ -62,7 +67,8 @@ def _rejudge(typed: argparse.Namespace) -> None:
 
 
 def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) -> None:
-    """Print what a check says of both judges, and how the variance divides among items, judges and repeats."""
+    """Print what a check says of both judges, and how the variance divides among items, judges and
+    repeats."""
     from undogmatic.analyses.check import check
     from undogmatic.analyses.drift import variance_of
     from undogmatic.datasets.table import read_table
@@ -85,11 +91,16 @@ def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) 
 def _tagged(table: VerdictTable, tag: str) -> VerdictTable:
     names = {judge: f"{judge} ({tag})" for judge in table.judges}
     settings = {names[judge]: known for judge, known in table.settings.items()}
-    return replace(table, verdicts=table.verdicts.assign(judge=table.verdicts["judge"].map(names)), settings=settings)
+    return replace(
+        table,
+        verdicts=table.verdicts.assign(judge=table.verdicts["judge"].map(names)),
+        settings=settings,
+    )
 
 
 def _together(tables: Sequence[VerdictTable]) -> VerdictTable:
-    """The verdicts of several runs over the same items, as one table with the labels of the first."""
+    """The verdicts of several runs over the same items, as one table with the labels of the
+    first."""
     import pandas as pd
 
     first = tables[0]
@@ -100,26 +111,37 @@ def _together(tables: Sequence[VerdictTable]) -> VerdictTable:
 
 
 def _words(earlier: RunFolder, changes: Sequence[str]) -> list[str]:
-    """The overrides of the run with the changes in place of what they change. Raises ConfigError where nothing changes,
-    or something other than the judge would."""
+    """The overrides of the run with the changes in place of what they change. Raises ConfigError
+    where nothing changes, or something other than the judge would."""
     if not changes:
-        raise ConfigError("KEY=VALUE is missing: say who shall judge now, e.g. model=gpt, judge=debate or prompt=NAME.")
+        raise ConfigError(
+            "KEY=VALUE is missing: say who shall judge now, e.g. model=gpt, judge=debate or"
+            " prompt=NAME."
+        )
     changed = [_key(word) for word in changes]
     for key, word in zip(changed, changes, strict=True):
         if any(key == fixed or key.startswith((f"{fixed}.", f"{fixed}/")) for fixed in _FIXED):
             way = "Leave it out, or start a run of its own: undogmatic run"
-            raise ConfigError(f"{word} would change what is judged, which rejudge holds fixed. {way}")
+            raise ConfigError(
+                f"{word} would change what is judged, which rejudge holds fixed. {way}"
+            )
     choices = earlier.facts.get("choices") or {}
     reasons = {
         "with `steps`, which make its items anew": bool(earlier.facts.get("steps")),
-        "with an optimizer, whose judge is the search's": choices.get("optimizer") not in (None, "none"),
-        "over verdicts made elsewhere, which nobody is asked for": choices.get("dataset") == "verdicts",
+        "with an optimizer, whose judge is the search's": (
+            choices.get("optimizer") not in (None, "none")
+        ),
+        "over verdicts made elsewhere, which nobody is asked for": (
+            choices.get("dataset") == "verdicts"
+        ),
     }
     if refused := [why for why, holds in reasons.items() if holds]:
         raise ConfigError(f"{earlier.named}, a run {refused[0]}. Name another run.")
 
     def replaced(key: str) -> bool:
-        return key.startswith("hydra.") or any(key == new or key.startswith(f"{new}.") for new in changed)
+        return key.startswith("hydra.") or any(
+            key == new or key.startswith(f"{new}.") for new in changed
+        )
 
     return [*(word for word in earlier.overrides if not replaced(_key(word))), *changes]
 

@@ -1,4 +1,5 @@
-"""Holds `undogmatic report`: makes the report of a run or a sweep again, from what lies in its folder."""
+"""Holds `undogmatic report`: makes the report of a run or a sweep again, from what lies in its
+folder."""
 
 import argparse
 import os
@@ -10,7 +11,14 @@ from typing import Any
 
 from undogmatic.errors import ConfigError
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "chrome")
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "microsoft-edge",
+    "chrome",
+)
 SECONDS = 600  # after which a browser that prints is given up
 
 
@@ -18,7 +26,9 @@ def add(commands: Any) -> None:
     """Add the command."""
     from undogmatic.records.wordings import languages
 
-    parser = commands.add_parser("report", help="make the report of a run or a sweep again, without judging")
+    parser = commands.add_parser(
+        "report", help="make the report of a run or a sweep again, without judging"
+    )
     parser.add_argument("run_folder", metavar="RUN", help="the folder of a run, or of a sweep")
     forms = "what is written (default: html); pdf is printed by Chromium"
     parser.add_argument("--format", choices=("html", "md", "pdf"), default="html", help=forms)
@@ -40,8 +50,14 @@ def run(typed: argparse.Namespace) -> None:
     folder = RunFolder(Path(typed.run_folder))
     page = folder.path / "report.html"
     if typed.format == "pdf" and browser is None:
-        way = f"Install Chromium (Debian, Ubuntu: apt install chromium), or open {page} in any browser and print it"
-        raise ConfigError(f"--format is 'pdf', which needs Chromium, and there is none on the path. {way} to a file.")
+        way = (
+            f"Install Chromium (Debian, Ubuntu: apt install chromium), or open {page} in any"
+            " browser and print it"
+        )
+        raise ConfigError(
+            f"--format is 'pdf', which needs Chromium, and there is none on the path. {way} to a"
+            " file."
+        )
     with speaking(language or "en"), doing("writing the report", soon=True):
         if folder.sweep is not None:
             from undogmatic.sweep import again
@@ -68,17 +84,30 @@ def _beside(language: str | None, own: str) -> str:
 
 def _print(browser: str, page: Path, path: Path) -> None:
     """Have the browser print the page to a file. Raises ConfigError where it does not."""
-    options = ["--headless", "--disable-gpu", "--no-pdf-header-footer", f"--print-to-pdf={path.resolve()}"]
-    options += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # root may have none
+    options = [
+        "--headless",
+        "--disable-gpu",
+        "--no-pdf-header-footer",
+        f"--print-to-pdf={path.resolve()}",
+    ]
+    options += (
+        ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    )  # root may have none
     path.unlink(missing_ok=True)
     try:
         told = subprocess.run(
-            [browser, *options, page.resolve().as_uri()], capture_output=True, timeout=SECONDS, check=False
+            [browser, *options, page.resolve().as_uri()],
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
         )
-        why = told.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it says nothing"]
+        why = told.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or [
+            "it says nothing"
+        ]
     except (OSError, subprocess.TimeoutExpired) as error:
         why = [str(error)]
     if not path.is_file():
         raise ConfigError(
-            f"{browser} printed nothing ({why[0]:.200}). Open {page} in a browser and print it to a file."
+            f"{browser} printed nothing ({why[0]:.200}). Open {page} in a browser and print it to a"
+            " file."
         )

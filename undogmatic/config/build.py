@@ -1,4 +1,5 @@
-"""The composed config: its schema, the allow-list of what it may build, and messages a user can act on."""
+"""The composed config: its schema, the allow-list of what it may build, and messages a user can act
+on."""
 
 from __future__ import annotations
 
@@ -16,7 +17,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 from typing_extensions import get_protocol_members
 
 from undogmatic.config.project import allowed, permits, refused
@@ -53,7 +62,8 @@ class _ReportSection(_Section):
 
 
 class Hypothesis(_Section):
-    """`plan.hypotheses[n]`: a number of the analysis that has an interval, and where it must lie; or a p-value."""
+    """`plan.hypotheses[n]`: a number of the analysis that has an interval, and where it must lie;
+    or a p-value."""
 
     name: str = Field(min_length=1, max_length=100)
     test: str = Field(min_length=1, max_length=250)
@@ -65,13 +75,17 @@ class Hypothesis(_Section):
     @model_validator(mode="after")
     def _one_bound(self) -> Hypothesis:
         if [self.above, self.below, self.differs].count(None) < 2:
-            raise ValueError("give one of above, below and differs; none where `test` is itself a p-value")
+            raise ValueError(
+                "give one of above, below and differs; none where `test` is itself a p-value"
+            )
         return self
 
     @property
     def null(self) -> float | None:
         """The bound; None where `test` is itself a p-value."""
-        return next((bound for bound in (self.above, self.below, self.differs) if bound is not None), None)
+        return next(
+            (bound for bound in (self.above, self.below, self.differs) if bound is not None), None
+        )
 
     @property
     def expects(self) -> str:
@@ -89,7 +103,9 @@ def _named_apart(hypotheses: tuple[Hypothesis, ...]) -> tuple[Hypothesis, ...]:
 class Plan(_Section):
     """`plan.*`: what is to be shown, stated before anything is judged."""
 
-    hypotheses: Annotated[tuple[Hypothesis, ...], AfterValidator(_named_apart)] = Field(min_length=1, max_length=100)
+    hypotheses: Annotated[tuple[Hypothesis, ...], AfterValidator(_named_apart)] = Field(
+        min_length=1, max_length=100
+    )
     family: str = Field(default="main", max_length=100)
     alpha: float = Field(default=0.05, gt=0, lt=1)
 
@@ -118,24 +134,33 @@ class Settings(_Section):
     engine: dict[str, Any]
     tracking: dict[str, Any]
     plan: Plan | None = None
-    folders: tuple[str, ...] = ()  # the user's, for names used inside a group; set when the config is composed
+    folders: tuple[
+        str, ...
+    ] = ()  # the user's, for names used inside a group; set when the config is composed
 
     def unread(self, asked: Set[str]) -> tuple[str, ...]:
-        """The keys that nothing reads: of OF_OTHERS what no part `asked` for, no fit reads and no group refers to (to
-        hold the same), and the summarizers of a run without steps."""
+        """The keys that nothing reads: of OF_OTHERS what no part `asked` for, no fit reads and no
+        group refers to (to hold the same), and the summarizers of a run without steps."""
         asked = asked | ({"embeddings"} if self.fit is not None else set())
         others = json.dumps(self.model_dump(mode="json", exclude=set(OF_OTHERS)))
-        unread = [name for name in OF_OTHERS if name not in asked and json.dumps(getattr(self, name)) not in others]
+        unread = [
+            name
+            for name in OF_OTHERS
+            if name not in asked and json.dumps(getattr(self, name)) not in others
+        ]
         return (*unread, *(() if self.steps else ("summarizer",)))
 
     @property
     def optimizes(self) -> bool:
         """Whether an optimiser changes the prompt, so that it must reach the model."""
-        return bool(self.optimizer) and bool(resolve(self.optimizer.get("_target_"), "optimizer").optimizes)
+        return bool(self.optimizer) and bool(
+            resolve(self.optimizer.get("_target_"), "optimizer").optimizes
+        )
 
 
 def settings(config: Mapping[str, Any]) -> Settings:
-    """Validate a composed and resolved config. Raises ConfigError for the first few problems, all named."""
+    """Validate a composed and resolved config. Raises ConfigError for the first few problems, all
+    named."""
     check_values(config, "")
     taken = places(Settings)
     for name, value in config.items():
@@ -143,19 +168,24 @@ def settings(config: Mapping[str, Any]) -> Settings:
     try:
         return Settings.model_validate(config)
     except ValidationError as error:
-        raise ConfigError(explain(error, options=list(Settings.model_fields), sections=Settings)) from None
+        raise ConfigError(
+            explain(error, options=list(Settings.model_fields), sections=Settings)
+        ) from None
 
 
 def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
-    """Make the object that a config node describes: `_target_` with the node's other keys as arguments.
+    """Make the object that a config node describes: `_target_` with the node's other keys as
+    arguments.
 
     Args:
         node: The composed node; nested nodes with a `_target_` are built first.
-        group: Its key, for messages; its last word says what must come of it (`judge.members[0].prompt`: a prompt).
+        group: Its key, for messages; its last word says what must come of it
+            (`judge.members[0].prompt`: a prompt).
         parts: Further arguments the program supplies (they cannot be set in the config).
     Raises:
-        ConfigError: `_target_` missing, outside the allow-list, not importable or of another kind; an unknown, missing
-            or ill-typed key; a number that is none; whatever the constructor refuses.
+        ConfigError: `_target_` missing, outside the allow-list, not importable or of another kind;
+            an unknown, missing or ill-typed key; a number that is none; whatever the constructor
+            refuses.
     """
     learn(node, group)
     arguments = {k: v for k, v in node.items() if k != "_target_"}
@@ -164,14 +194,18 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     taken = places(target)
     for name, value in arguments.items():
         check_booleans(value, f"{group}.{name}", taken.get(str(name), []))
-    arguments = {k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"])) for k, v in arguments.items()}
+    arguments = {
+        k: _nested(v, f"{group}.{k}", taken.get(k, taken["**"])) for k, v in arguments.items()
+    }
     fields: dict[str, Any] = {}
     try:
         if issubclass(target, BaseModel):
             fields = target.model_fields
             return target.model_validate(arguments)
         parameters = [parameter for parameter in _parameters(target) if parameter.name not in parts]
-        named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+        named = [
+            parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD
+        ]
         fields = {p.name: (p.annotation, ... if p.default is p.empty else p.default) for p in named}
         extra: Any = "forbid" if named == parameters else "allow"
         config = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
@@ -183,7 +217,9 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
     except UndogmaticError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(lacking(error, group) or f"`{group}` cannot be built: {_raised(error)}.") from None
+        raise ConfigError(
+            lacking(error, group) or f"`{group}` cannot be built: {_raised(error)}."
+        ) from None
 
 
 KINDS = {
@@ -203,12 +239,14 @@ KINDS = {
 }
 """What the class of each group must be: a class to come from, or what it must be able to do."""
 
-LARGEST = 1e12  # The largest number that means anything in a config; what has a closer bound says so itself
+# The largest number that means anything in a config; what has a closer bound says so itself
+LARGEST = 1e12
 LONGEST = 100_000  # Characters of one text: an instruction may be long
 
 
 def check_values(node: Any, key: str) -> None:
-    """Raise ConfigError for a number that is none or absurd, and for a text that cannot be written to a file."""
+    """Raise ConfigError for a number that is none or absurd, and for a text that cannot be written
+    to a file."""
     if isinstance(node, Mapping):
         for name, value in node.items():
             check_values(name, key)
@@ -218,20 +256,28 @@ def check_values(node: Any, key: str) -> None:
             check_values(value, f"{key}[{n}]")
     elif isinstance(node, str):
         if len(node) > LONGEST:
-            raise ConfigError(f"`{key}` is a text of {len(node):,} characters; {LONGEST:,} are the most.")
+            raise ConfigError(
+                f"`{key}` is a text of {len(node):,} characters; {LONGEST:,} are the most."
+            )
         if "\0" in node or has_halves(node):
-            raise ConfigError(f"`{key}` is {node[:80]!r}: it holds a character that no file can hold.")
+            raise ConfigError(
+                f"`{key}` is {node[:80]!r}: it holds a character that no file can hold."
+            )
     elif isinstance(node, int | float) and not isinstance(node, bool):
         if isinstance(node, float) and not math.isfinite(node):
             raise ConfigError(f"`{key}` is {node}; it must be a finite number.")
         if abs(node) > LARGEST:
-            shown = f"{node:g}" if isinstance(node, float) or node.bit_length() < 1000 else "endless"
+            shown = (
+                f"{node:g}" if isinstance(node, float) or node.bit_length() < 1000 else "endless"
+            )
             raise ConfigError(f"`{key}` is {shown}; no number here may be beyond {LARGEST:g}.")
 
 
 def check_booleans(value: Any, key: str, hints: Sequence[Any]) -> None:
-    """Raise ConfigError for true or false where a number is meant (`hints`: what the place takes). Python
-    counts them as 1 and 0, so that a slip such as `calls_per_minute: yes` would set a limit that nobody wanted."""
+    """Raise ConfigError for true or false where a number is meant (`hints`: what the place takes).
+    Python counts them as 1 and 0, so that a slip such as `calls_per_minute: yes` would set a limit
+    that nobody wanted.
+    """
     if isinstance(value, bool):
         if not {int, float}.isdisjoint(hints) and {bool, object, Any}.isdisjoint(hints):
             shown, number = str(value).lower(), int(value)
@@ -246,11 +292,19 @@ def check_booleans(value: Any, key: str, hints: Sequence[Any]) -> None:
 
 
 def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
-    """Import what `_target_` names at the key `group`. `kind` is what it must be, a class or a key of KINDS; None: as
-    the key's last word says. Raises ConfigError where it may not be built or imported, or is of another kind."""
+    """Import what `_target_` names at the key `group`. `kind` is what it must be, a class or a key
+    of KINDS; None: as the key's last word says. Raises ConfigError where it may not be built or
+    imported, or is of another kind.
+    """
     if not isinstance(path, str) or "." not in path:
-        is_what, section = "missing (is the file empty?)" if path is None else brief(path), group.partition(".")[0]
-        raise ConfigError(f"`{group}._target_` is {is_what}; it must name a class, as in the files of conf/{section}/.")
+        is_what, section = (
+            ("missing (is the file empty?)" if path is None else brief(path)),
+            group.partition(".")[0],
+        )
+        raise ConfigError(
+            f"`{group}._target_` is {is_what}; it must name a class, as in the files of"
+            f" conf/{section}/."
+        )
     path = _RENAMED.get(path, path)
     target = _imported(path, f"{group}._target_")
     if not inspect.isclass(target):
@@ -258,17 +312,29 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
     whole_name = f"{target.__module__}.{target.__qualname__}"
     if not permits(f"{target.__module__}.{path.rpartition('.')[2]}"):
         raise ConfigError(
-            f"`{group}._target_` is {path!r}, which is {whole_name} under another name; only classes of "
-            f"{', '.join(allowed())} may be built from a config."
+            f"`{group}._target_` is {path!r}, which is {whole_name} under another name; only"
+            f" classes of {', '.join(allowed())} may be built from a config."
         )
     kind = kind or _last_word(group)
     if isinstance(kind, str) and kind not in KINDS:
         return target
     module, *names = KINDS[kind] if isinstance(kind, str) else (kind.__module__, kind.__name__)
-    able = {name for each in target.__mro__ if not each.__module__.startswith("dspy.") for name in vars(each)}
-    is_base = module and kind not in ("prompt", "rubric") and [target.__module__, target.__name__] == [module, *names]
+    able = {
+        name
+        for each in target.__mro__
+        if not each.__module__.startswith("dspy.")
+        for name in vars(each)
+    }
+    is_base = (
+        module
+        and kind not in ("prompt", "rubric")
+        and [target.__module__, target.__name__] == [module, *names]
+    )
     if is_base or getattr(target, "_is_protocol", False):
-        why = "only says what such a class must be able to do. Name one that does it, as the files of conf/ do"
+        why = (
+            "only says what such a class must be able to do. Name one that does it, as the files of"
+            " conf/ do"
+        )
     elif module and not issubclass(target, getattr(importlib.import_module(module), names[0])):
         why = f"is no {module}.{names[0]}"
     elif not module and (lacking := [name for name in names if name not in able]):
@@ -279,12 +345,15 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
 
 
 def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tuple[str, ...]]:
-    """Find the function that `key` of a config names to count what is in a text, and the names of what it counts.
-    Raises ConfigError where it may not be imported, or is not annotated to return a NamedTuple."""
+    """Find the function that `key` of a config names to count what is in a text, and the names of
+    what it counts. Raises ConfigError where it may not be imported, or is not annotated to return a
+    NamedTuple."""
     function = _imported(path, key)
     counts = typing.get_type_hints(function).get("return") if inspect.isfunction(function) else None
     if not (inspect.isclass(counts) and issubclass(counts, tuple) and hasattr(counts, "_fields")):
-        raise ConfigError(f"`{key}` is {path!r}, which is no function that returns a NamedTuple of counts.")
+        raise ConfigError(
+            f"`{key}` is {path!r}, which is no function that returns a NamedTuple of counts."
+        )
     if not permits(place := f"{function.__module__}.{path.rpartition('.')[2]}"):
         raise ConfigError(refused(place, key))
     return function, counts._fields
@@ -300,7 +369,8 @@ def earlier_name(name: str) -> str:
 
 
 def _imported(path: str, key: str) -> Any:
-    """What a dotted path that may be built from names. Whatever goes wrong in a user's module is one message."""
+    """What a dotted path that may be built from names. Whatever goes wrong in a user's module is
+    one message."""
     module, _, name = path.rpartition(".")
     if not permits(path) or not module:
         raise ConfigError(refused(path, key))
@@ -313,29 +383,43 @@ def _imported(path: str, key: str) -> Any:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             beside = "A module of yours lies beside undogmatic.toml, or is installed"
             why = f"which cannot be imported: there is no module {error.name}. {beside}"
-        elif isinstance(error, AttributeError) and error.obj is sys.modules.get(module) and error.name == name:
+        elif (
+            isinstance(error, AttributeError)
+            and error.obj is sys.modules.get(module)
+            and error.name == name
+        ):
             why = f"and the module {module} has no {name}"
         raise ConfigError(f"`{key}` is {path[:200]!r}, {why}.") from None
 
 
 def _raised(error: BaseException) -> str:
-    """Where something was raised in somebody's code, if that is known; its type, and the first line of what it says."""
+    """Where something was raised in somebody's code, if that is known; its type, and the first line
+    of what it says."""
     what = error.msg if isinstance(error, SyntaxError) else str(error).partition("\n")[0]
-    places: list[Any] = [p for p in traceback.extract_tb(error.__traceback__) if not p.filename.startswith("<")][1:]
+    places: list[Any] = [
+        p for p in traceback.extract_tb(error.__traceback__) if not p.filename.startswith("<")
+    ][1:]
     if isinstance(error, SyntaxError) and error.filename is not None:
         places = [error]
     where = f"{places[-1].filename}:{places[-1].lineno}: " if places else ""
-    kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__  # whose text says it all
+    kind = (
+        "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
+    )  # whose text says it all
     return where + ": ".join(filter(None, (kind, what)))
 
 
 def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
-    """The value at a key with what it describes built. Raises ConfigError for a class that its place does not take
-    (`hints`), before anything is built: some classes open files when they are made."""
+    """The value at a key with what it describes built. Raises ConfigError for a class that its
+    place does not take (`hints`), before anything is built: some classes open files when they are
+    made."""
     if isinstance(value, Mapping) and "_target_" in value:
         target = resolve(value["_target_"], key)
-        if not any(_takes(hint, target) for hint in hints) and not (Any in hints and _last_word(key) in KINDS):
-            raise ConfigError(f"`{key}._target_` is {value['_target_']!r}, and `{key}` takes no such object.")
+        if not any(_takes(hint, target) for hint in hints) and not (
+            Any in hints and _last_word(key) in KINDS
+        ):
+            raise ConfigError(
+                f"`{key}._target_` is {value['_target_']!r}, and `{key}` takes no such object."
+            )
         return build(value, key)
     if isinstance(value, Mapping):
         return {k: _nested(v, f"{key}.{k}", [*inside(hints, str(k))]) for k, v in value.items()}
@@ -345,11 +429,14 @@ def _nested(value: Any, key: str, hints: Sequence[Any]) -> Any:
 
 
 def places(target: Any) -> dict[str, list[Any]]:
-    """What each key of a class takes: its annotation, or the parts of a union; `**`: any further key."""
+    """What each key of a class takes: its annotation, or the parts of a union; `**`: any further
+    key."""
     if issubclass(target, BaseModel):
         hints = {name: field.annotation for name, field in target.model_fields.items()}
     else:
-        hints = {"**" if p.kind is p.VAR_KEYWORD else p.name: p.annotation for p in _parameters(target)}
+        hints = {
+            "**" if p.kind is p.VAR_KEYWORD else p.name: p.annotation for p in _parameters(target)
+        }
     return {"**": []} | {name: _alternatives(hint) for name, hint in hints.items()}
 
 
@@ -359,7 +446,9 @@ def _parameters(target: Any) -> list[inspect.Parameter]:
         return []
     hints = typing.get_type_hints(target.__init__, include_extras=True)
     parameters = list(inspect.signature(target.__init__).parameters.values())[1:]
-    named = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]
+    named = [
+        parameter for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL
+    ]
     return [parameter.replace(annotation=hints.get(parameter.name, Any)) for parameter in named]
 
 
@@ -367,7 +456,11 @@ def _alternatives(hint: Any) -> list[Any]:
     kind, parts = typing.get_origin(hint), typing.get_args(hint)
     if kind not in (typing.Annotated, typing.Union, types.UnionType):
         return [hint]
-    return [one for part in (parts[:1] if kind is typing.Annotated else parts) for one in _alternatives(part)]
+    return [
+        one
+        for part in (parts[:1] if kind is typing.Annotated else parts)
+        for one in _alternatives(part)
+    ]
 
 
 def inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:
@@ -378,7 +471,11 @@ def inside(hints: Sequence[Any], step: str | int) -> Iterator[Any]:
         if hint is Any:
             yield hint
         elif inspect.isclass(hint) and issubclass(hint, BaseModel):
-            yield from _alternatives(hint.model_fields[str(step)].annotation) if step in hint.model_fields else ()
+            yield from (
+                _alternatives(hint.model_fields[str(step)].annotation)
+                if step in hint.model_fields
+                else ()
+            )
         elif inspect.isclass(kind) and kind is not str and issubclass(kind, within):
             yield from _alternatives((inner or (Any,))[-1 if within is Mapping else 0])
 
@@ -395,27 +492,41 @@ def _last_word(key: str) -> str:
     return re.sub(r"\[\d+\]$", "", key).rpartition(".")[2]
 
 
-_KIND_OF_VALUE = re.compile(r"float|int|str|bool|constrained-(str|int|float)|(dict|list|tuple)\[.*\]")
+_KIND_OF_VALUE = re.compile(
+    r"float|int|str|bool|constrained-(str|int|float)|(dict|list|tuple)\[.*\]"
+)
 
 
-def explain(error: ValidationError, group: str = "", options: list[str] | None = None, sections: Any = None) -> str:
+def explain(
+    error: ValidationError, group: str = "", options: list[str] | None = None, sections: Any = None
+) -> str:
     """Pydantic's findings as lines that name the key, the value and the options."""
     lines: dict[str, str] = {}
     for problem in error.errors()[:20]:
         path, kind = [str(part) for part in problem["loc"]], problem["type"]
         is_unknown = kind in ("extra_forbidden", "unexpected_keyword_argument")
         is_missing = kind in ("missing", "missing_argument")
-        while not (is_unknown or is_missing) and len(path) > 1 and _KIND_OF_VALUE.fullmatch(path[-1]):
+        while (
+            not (is_unknown or is_missing) and len(path) > 1 and _KIND_OF_VALUE.fullmatch(path[-1])
+        ):
             path.pop()  # which of several types was tried
         key = ".".join(([group] if group else []) + path)
         if key in lines or len(lines) == 5:
             continue
         if is_unknown:
-            section = sections.model_fields[path[0]].annotation if sections is not None and len(path) > 1 else None
+            section = (
+                sections.model_fields[path[0]].annotation
+                if sections is not None and len(path) > 1
+                else None
+            )
             choices = list(getattr(section, "model_fields", options or []))
             close = difflib.get_close_matches(path[-1], choices, 1)
             hint = f" Did you mean `{close[0]}`?" if close else ""
-            known = f"Known: {', '.join(choices)}." if choices else f"`{key.rpartition('.')[0] or key}` has no keys."
+            known = (
+                f"Known: {', '.join(choices)}."
+                if choices
+                else f"`{key.rpartition('.')[0] or key}` has no keys."
+            )
             lines[key] = f"`{key}` is not a known key.{hint} {known}"
         elif is_missing:
             lines[key] = f"`{key}` is required. Set it with `{key}=...`."
@@ -424,5 +535,7 @@ def explain(error: ValidationError, group: str = "", options: list[str] | None =
             if kind == "sequence_str":
                 message = f"it must be a list. In brackets: {key}=[{brief(problem['input'])[1:-1]}]"
             message = message if len(message) <= 400 else f"{message[:400]}..."
-            lines[key] = f"`{key}` is {brief(problem['input'])}: {message[:1].lower() + message[1:]}."
+            lines[key] = (
+                f"`{key}` is {brief(problem['input'])}: {message[:1].lower() + message[1:]}."
+            )
     return "\n".join(lines.values())

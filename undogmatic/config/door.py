@@ -1,7 +1,9 @@
-"""The doors to a composed config: as plain data for Python, and as a run, a sweep or a printout for the command.
+"""The doors to a composed config: as plain data for Python, and as a run, a sweep or a printout for
+the command.
 
-The command's own words are read here, and Hydra's parts put together by its public interfaces: compose, check, and only
-then build callbacks, launcher and sweeper. What only tells of Hydra itself is left to `hydra.main`.
+The command's own words are read here, and Hydra's parts put together by its public interfaces:
+compose, check, and only then build callbacks, launcher and sweeper. What only tells of Hydra itself
+is left to `hydra.main`.
 """
 
 import argparse
@@ -37,25 +39,36 @@ PRIMARY = "config"
 
 
 def compose_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> dict[str, Any]:
-    """The default config with overrides as on the command line, resolved, as plain data. `config_dir` is a folder of
-    config groups of one's own, or several, beside those of the project file. Raises ConfigError."""
+    """The default config with overrides as on the command line, resolved, as plain data.
+    `config_dir` is a folder of config groups of one's own, or several, beside those of the project
+    file. Raises ConfigError."""
     return composed(overrides, config_dir)[0]
 
 
-def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, Any], dict[str, Any]]:
+def composed(
+    overrides: Sequence[str], config_dir: Folders
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The config, and which option of each group is in it. Raises ConfigError."""
     dirs = [config_dir] if isinstance(config_dir, str | Path) else config_dir
     if bool(dirs) + sum(word.lstrip("+").startswith("hydra.searchpath=") for word in overrides) > 1:
-        raise ConfigError("`hydra.searchpath` and a config_dir are given; name all folders in one of them.")
+        raise ConfigError(
+            "`hydra.searchpath` and a config_dir are given; name all folders in one of them."
+        )
     check_words(overrides)
     try:
         with compose.opened(overrides, dirs) as loader:
-            whole = loader.load_configuration(PRIMARY, combined(overrides), RunMode.RUN, from_shell=False)
+            whole = loader.load_configuration(
+                PRIMARY, combined(overrides), RunMode.RUN, from_shell=False
+            )
         check_config(whole)
         runtime = whole.hydra.runtime
-        return compose.adopt(resolved(_without(whole, "job")), runtime.config_sources), dict(runtime.choices)
+        return compose.adopt(resolved(_without(whole, "job")), runtime.config_sources), dict(
+            runtime.choices
+        )
     except MissingMandatoryValue as error:
-        raise ConfigError(f"`{error.full_key}` is required. Set it with {error.full_key}=...") from None
+        raise ConfigError(
+            f"`{error.full_key}` is required. Set it with {error.full_key}=..."
+        ) from None
     except UndogmaticError:
         raise
     except Exception as error:
@@ -65,15 +78,19 @@ def composed(overrides: Sequence[str], config_dir: Folders) -> tuple[dict[str, A
 
 
 def command(words: list[str], job: Job) -> None:
-    """Do what the words of a command say: run the job, sweep it, or show config or help. Raises ConfigError for what
-    may not be, and what Hydra and OmegaConf raise of words that cannot be composed."""
+    """Do what the words of a command say: run the job, sweep it, or show config or help. Raises
+    ConfigError for what may not be, and what Hydra and OmegaConf raise of words that cannot be
+    composed."""
     typed = _parser().parse_args(words)
     if typed.experimental_rerun is not None:
-        raise ConfigError("`--experimental-rerun` reads a pickle, which can run code. To repeat a run: run.resume=...")
+        raise ConfigError(
+            "`--experimental-rerun` reads a pickle, which can run code. To repeat a run:"
+            " run.resume=..."
+        )
     if typed.config_path is not None:
         raise ConfigError(
-            f"`--config-path` is {typed.config_path!r}; the program's own folder cannot be replaced. Folders of yours "
-            "are searched beside it: --config-dir DIR."
+            f"`--config-path` is {typed.config_path!r}; the program's own folder cannot be"
+            " replaced. Folders of yours are searched beside it: --config-dir DIR."
         )
     if typed.run + typed.multirun + (typed.cfg is not None) > 1:
         raise ConfigError("--run, --multirun and --cfg are given; give one of them.")
@@ -83,15 +100,21 @@ def command(words: list[str], job: Job) -> None:
         print(told([word for word in typed.overrides if "=" not in word], words))
         return
     name, overrides = typed.config_name or PRIMARY, list(typed.overrides)
-    with compose.opened(overrides, [typed.config_dir] if typed.config_dir is not None else (), "run") as loader:
+    with compose.opened(
+        overrides, [typed.config_dir] if typed.config_dir is not None else (), "run"
+    ) as loader:
         if typed.cfg:
             config = loader.load_configuration(name, overrides, RunMode.RUN)
             HydraConfig.instance().set_config(config)
             print(_shown(config, typed))
             return
         is_sweep = typed.multirun
-        if not is_sweep and (name != PRIMARY or any("hydra.mode" in override for override in overrides)):
-            tried = loader.load_configuration(name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False)
+        if not is_sweep and (
+            name != PRIMARY or any("hydra.mode" in override for override in overrides)
+        ):
+            tried = loader.load_configuration(
+                name, overrides, RunMode.MULTIRUN, validate_sweep_overrides=False
+            )
             is_sweep = tried.hydra.mode == RunMode.MULTIRUN
         mode = RunMode.MULTIRUN if is_sweep else RunMode.RUN
         if not any(override.startswith("hydra.mode=") for override in overrides):
@@ -114,15 +137,22 @@ def command(words: list[str], job: Job) -> None:
 def _parser() -> argparse.ArgumentParser:
     """Hydra's options; those that tell of Hydra alone never come here."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("overrides", nargs="*", help="KEY=VALUE overrides a value of the config (dots for nested keys)")
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        help="KEY=VALUE overrides a value of the config (dots for nested keys)",
+    )
     for long, short, text, takes in FLAGS:
-        kind: dict[str, Any] = {"action": "store_true"} if takes is None else {"choices": takes or None}
+        kind: dict[str, Any] = (
+            {"action": "store_true"} if takes is None else {"choices": takes or None}
+        )
         parser.add_argument(*filter(None, (long, short)), help=text, **kind)
     return parser
 
 
 def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, job: Job) -> None:
-    """Run the sweeper that the checked config names: ours, an extension's, Hydra's or a plugin's."""
+    """Run the sweeper that the checked config names: ours, an extension's, Hydra's or a
+    plugin's."""
     callbacks: Any = context.callbacks
     words: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
     shown = loader.shown(config)
@@ -132,7 +162,9 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
         sweeper: Sweeper = instantiate(shown.hydra.sweeper)
         sweeper.setup(hydra_context=context, task_function=job, config=shown)
     else:
-        sweeper = Plugins.instance().instantiate_sweeper(config=shown, hydra_context=context, task_function=job)
+        sweeper = Plugins.instance().instantiate_sweeper(
+            config=shown, hydra_context=context, task_function=job
+        )
     compose_all, begin = (
         loader.looking()(sweeper.validate_batch_is_legal),
         functools.cache(callbacks.on_jobs_composed),
@@ -149,7 +181,8 @@ def _sweep(loader: compose.Loader, config: DictConfig, context: HydraContext, jo
 
 
 class Callbacks(list[Any]):
-    """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a warning."""
+    """Hydra's callbacks of a command, in their order, at an end in reverse; what one raises is a
+    warning."""
 
     def __getattr__(self, event: str) -> Callable[..., None]:
         if not event.startswith("on_"):
@@ -161,7 +194,10 @@ class Callbacks(list[Any]):
                     getattr(callback, event, lambda **_: None)(**facts)
                 except Exception as error:  # as Hydra has it; ours end the command by SystemExit
                     name = type(callback).__name__
-                    warnings.warn(f"Callback {name}.{event} raised {type(error).__name__}: {error}", stacklevel=2)
+                    warnings.warn(
+                        f"Callback {name}.{event} raised {type(error).__name__}: {error}",
+                        stacklevel=2,
+                    )
 
         return notify
 
@@ -173,7 +209,9 @@ def _shown(config: DictConfig, typed: argparse.Namespace) -> str:
         raise ConfigError(f"package '{package}' not found in config")
     if not OmegaConf.is_config(part):
         return str(part)
-    return (f"# @package {package}\n" if package is not None else "") + OmegaConf.to_yaml(part).removesuffix("\n")
+    return (f"# @package {package}\n" if package is not None else "") + OmegaConf.to_yaml(
+        part
+    ).removesuffix("\n")
 
 
 def _followed(config: DictConfig) -> DictConfig:
@@ -197,7 +235,9 @@ def _followed(config: DictConfig) -> DictConfig:
 def _without(config: DictConfig, what: str) -> DictConfig:
     """The part of a config to show: the job's, Hydra's own, or all."""
     with flag_override(config, ["struct", "readonly"], [False, False]):
-        for key in [key for key in config if what in ("job", HYDRA) and (key == HYDRA) == (what == "job")]:
+        for key in [
+            key for key in config if what in ("job", HYDRA) and (key == HYDRA) == (what == "job")
+        ]:
             del config[key]
     if what == HYDRA:
         with flag_override(config.hydra, ["struct", "readonly"], False):
@@ -208,4 +248,7 @@ def _without(config: DictConfig, what: str) -> DictConfig:
 def tells_of_hydra(words: Sequence[str]) -> bool:
     """Whether the command only asks about Hydra, so that `hydra.main` answers it."""
     options = ("--hydra-help", "--version", "--info", "-i", "--shell-completion", "-sc")
-    return any(word.partition("=")[0] in options for word in words) and "--experimental-rerun" not in words
+    return (
+        any(word.partition("=")[0] in options for word in words)
+        and "--experimental-rerun" not in words
+    )

@@ -1,7 +1,9 @@
-"""Reads the YAML of config groups: a folder of groups as Hydra's source, and names looked up inside other files.
+"""Reads the YAML of config groups: a folder of groups as Hydra's source, and names looked up inside
+other files.
 
-The folders are the program's own conf/ and the user's; a user's file never takes the place of a shipped one. A file of
-a group is data: read without tags, bounded in size and depth, and refused where it speaks to Hydra.
+The folders are the program's own conf/ and the user's; a user's file never takes the place of a
+shipped one. A file of a group is data: read without tags, bounded in size and depth, and refused
+where it speaks to Hydra.
 """
 
 from __future__ import annotations
@@ -32,19 +34,27 @@ from undogmatic.safety.paths import conf_folder
 if TYPE_CHECKING:
     from undogmatic.config.build import Settings
 
-FOLDERS = "folders"  # The key of a composed config that holds the user's folders, for names used inside a group's file
+# The key of a composed config that holds the user's folders, for names used inside a group's file
+FOLDERS = "folders"
 SCHEME = "groups"  # Of a place of the search path that is read here
-NO_USERS = ("hydra", "main", "schema")  # Who brings a place of the search path that is not the user's
+NO_USERS = (
+    "hydra",
+    "main",
+    "schema",
+)  # Who brings a place of the search path that is not the user's
 _HEADER = 512  # characters of a file in which Hydra looks for `# @package`
-_STEP = re.compile(r"(?!\.)[^/\\\0]+")  # one name on the way to a file; none leads out of the folder
+_STEP = re.compile(
+    r"(?!\.)[^/\\\0]+"
+)  # one name on the way to a file; none leads out of the folder
 _SWEPT = re.compile(r"[\w.@-]+(/[\w.@-]+)*")
 
 _latest: list[str] = []
 
 
 class GroupFiles(ConfigSource):
-    """A folder of config groups, of the user's or the program's own, with provider and path as Hydra's search path has
-    them. Raises ConfigError where a file in it would take the place of a shipped one."""
+    """A folder of config groups, of the user's or the program's own, with provider and path as
+    Hydra's search path has them. Raises ConfigError where a file in it would take the place of a
+    shipped one."""
 
     def __init__(self, provider: str, path: str) -> None:
         super().__init__(provider, path)
@@ -61,7 +71,8 @@ class GroupFiles(ConfigSource):
         return SCHEME
 
     def load_config(self, config_path: str) -> ConfigResult:
-        """The file's content, checked. Raises ConfigError with file and, where it is known, line."""
+        """The file's content, checked. Raises ConfigError with file and, where it is known,
+        line."""
         if not self.is_config(config_path):
             raise ConfigLoadError(f"Config not found : {self.path}/{config_path}")
         path = self._file(config_path)
@@ -69,14 +80,18 @@ class GroupFiles(ConfigSource):
         try:
             header = ConfigSource._get_header_dict(text[:_HEADER])
         except ValueError as error:
-            raise ConfigError(f"{shown}: a line `# @...` at the top is not understood: {error}.") from None
+            raise ConfigError(
+                f"{shown}: a line `# @...` at the top is not understood: {error}."
+            ) from None
         group = config_path.rpartition("/")[0]
         if group and not self.is_shipped:
             _check_file(node, group, header.get("package"), shown)
         config = _config(node, shown)
         searched = OmegaConf.select(config, f"{HYDRA}.searchpath") if not group else None
         if isinstance(searched, ListConfig):
-            OmegaConf.update(config, f"{HYDRA}.searchpath", [source_of(str(place)) for place in searched])
+            OmegaConf.update(
+                config, f"{HYDRA}.searchpath", [source_of(str(place)) for place in searched]
+            )
         return ConfigResult(self.provider, self.full_path(), config, header)
 
     def available(self) -> bool:
@@ -93,40 +108,51 @@ class GroupFiles(ConfigSource):
         options: list[str] = []
         with contextlib.suppress(OSError):  # a folder that may not be read has no options
             for name in os.listdir(Path(self.path, config_path)):
-                self._list_add_result(options, f"{config_path}/{name}" if config_path else name, name, results_filter)
+                self._list_add_result(
+                    options, f"{config_path}/{name}" if config_path else name, name, results_filter
+                )
         return sorted(set(options))
 
     def _file(self, config_path: str) -> Path:
-        return Path(self.path, config_path if config_path.endswith(".yaml") else f"{config_path}.yaml")
+        return Path(
+            self.path, config_path if config_path.endswith(".yaml") else f"{config_path}.yaml"
+        )
 
 
 def source_of(path: str) -> str:
-    """Return a place of the search path for our source: a folder, or a package of Hydra's plugins as it is. Raises
-    ConfigError for a package that may not be imported, and for no folder at all."""
+    """Return a place of the search path for our source: a folder, or a package of Hydra's plugins
+    as it is. Raises ConfigError for a package that may not be imported, and for no folder at all.
+    """
     scheme, _, rest = (path if "://" in path else f"file://{path}").partition("://")
     if scheme == "pkg":
         if rest.partition(".")[0] == "hydra_plugins":
             return path
         if not permits(f"{rest}."):  # not even its name is imported
             raise ConfigError(
-                f"`hydra.searchpath` names pkg://{rest}, a package that may not be used: {how_to_allow(rest)}"
+                f"`hydra.searchpath` names pkg://{rest}, a package that may not be used:"
+                f" {how_to_allow(rest)}"
             )
         try:
             spec = importlib.util.find_spec(rest)
         except Exception as error:  # whatever the modules above it do when they are imported
-            raise ConfigError(f"`hydra.searchpath` names pkg://{rest}, which cannot be imported: {error}.") from None
+            raise ConfigError(
+                f"`hydra.searchpath` names pkg://{rest}, which cannot be imported: {error}."
+            ) from None
         places = (spec.submodule_search_locations if spec is not None else None) or [""]
         if not places[0] or not Path(places[0]).is_dir():
             raise ConfigError(f"`hydra.searchpath` names pkg://{rest}, which is no folder.")
         rest = places[0]
     elif scheme not in ("file", SCHEME) or not rest or "\0" in rest:
-        raise ConfigError(f"`hydra.searchpath` names {path!r}; it must be a folder, e.g. file://my/conf.")
+        raise ConfigError(
+            f"`hydra.searchpath` names {path!r}; it must be a folder, e.g. file://my/conf."
+        )
     return f"{SCHEME}://{Path(rest).absolute()}"
 
 
 def given_file(group: str, path: Path) -> str:
-    """Make a file outside all folders an option of a group in this process, and return the option's name. Raises
-    ConfigError where it is no YAML mapping, or says more than a file of a group may."""
+    """Make a file outside all folders an option of a group in this process, and return the option's
+    name. Raises ConfigError where it is no YAML mapping, or says more than a file of a group may.
+    """
     from hydra.core.config_store import ConfigStore
 
     shown = as_typed(path)
@@ -141,24 +167,31 @@ def given_file(group: str, path: Path) -> str:
 
 
 def named(group: str, name: str, key: str, chosen: Settings) -> dict[str, Any]:
-    """Return the node of the file `name` of a group, in the user's folders or in conf/, its references resolved in the
-    run's config (`chosen`). `key` is where the name stands. Raises ConfigError where there is none, or no YAML."""
-    whole = OmegaConf.create(chosen.model_dump(exclude={FOLDERS}) | {group: _loaded(group, name, key, chosen.folders)})
+    """Return the node of the file `name` of a group, in the user's folders or in conf/, its
+    references resolved in the run's config (`chosen`). `key` is where the name stands. Raises
+    ConfigError where there is none, or no YAML.
+    """
+    whole = OmegaConf.create(
+        chosen.model_dump(exclude={FOLDERS}) | {group: _loaded(group, name, key, chosen.folders)}
+    )
     check(whole)
     try:
         return resolved(whole, group)
     except OmegaConfBaseException as error:
-        raise ConfigError(f"`{key}` is {name!r}, whose file cannot be used: {str(error).splitlines()[0]}.") from None
+        raise ConfigError(
+            f"`{key}` is {name!r}, whose file cannot be used: {str(error).splitlines()[0]}."
+        ) from None
 
 
 def plain(group: str, name: str, key: str) -> dict[str, Any]:
-    """`named` where no config is at hand, in the folders last searched; its references stay as they are written."""
+    """`named` where no config is at hand, in the folders last searched; its references stay as they
+    are written."""
     return OmegaConf.to_container(_loaded(group, name, key, _latest))  # type: ignore[return-value]
 
 
 def state(group: str) -> tuple[tuple[str, int, int], ...]:
-    """Tell what the files of a group are by now, in the folders last searched: each with the moment of its last change
-    and its size. As long as that is equal, `plain` gives what it gave."""
+    """Tell what the files of a group are by now, in the folders last searched: each with the moment
+    of its last change and its size. As long as that is equal, `plain` gives what it gave."""
     found: list[tuple[str, int, int]] = []
     for source in _sources(_latest):
         with contextlib.suppress(OSError), os.scandir(Path(source.path, group)) as files:
@@ -168,8 +201,10 @@ def state(group: str) -> tuple[tuple[str, int, int], ...]:
 
 
 def language_of_prompt(*, _parent_: Any) -> str:
-    """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for those that say it
-    themselves, such as an optimised program. Empty where there is no such prompt: it says why when it is built."""
+    """`${language_of_prompt:}`: the language of the prompt that the node around it describes, for
+    those that say it themselves, such as an optimised program. Empty where there is no such prompt:
+    it says why when it is built.
+    """
     from undogmatic.config.build import build
 
     prompt = OmegaConf.masked_copy(_parent_, [key for key in _parent_ if key != "language"])
@@ -183,14 +218,20 @@ OmegaConf.register_new_resolver("language_of_prompt", language_of_prompt, replac
 
 
 def search(users: Sequence[str]) -> None:
-    """Search these folders of the user's from now on; a process that did not compose the config is told so."""
+    """Search these folders of the user's from now on; a process that did not compose the config is
+    told so."""
     _latest[:] = users
 
 
 def options(group: str, users: Sequence[str] | None = None) -> list[str]:
-    """The options of a group, or the groups (""), in the folders given (None: those last searched) and in conf/."""
+    """The options of a group, or the groups (""), in the folders given (None: those last searched)
+    and in conf/."""
     kind = ObjectType.CONFIG if group else ObjectType.GROUP
-    names = {name for source in _sources(_latest if users is None else users) for name in source.list(group, kind)}
+    names = {
+        name
+        for source in _sources(_latest if users is None else users)
+        for name in source.list(group, kind)
+    }
     return sorted(name for name in names if not name.startswith((".", "_")))
 
 
@@ -203,20 +244,25 @@ def keys_of(group: str, name: str) -> frozenset[str]:
 
 
 def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: bool = False) -> Any:
-    """What the file of an option says, over the options of its group that its `defaults` list names; one whose list has
-    more is for Hydra, which composes it, alone."""
+    """What the file of an option says, over the options of its group that its `defaults` list
+    names; one whose list has more is for Hydra, which composes it, alone."""
     loaded = _said(group, name, key, users)
-    listed: Any = OmegaConf.to_container(loaded)  # as it is written: an entry may be ??? or a reference
+    listed: Any = OmegaConf.to_container(
+        loaded
+    )  # as it is written: an entry may be ??? or a reference
     bases = [base for base in listed.get("defaults") or () if base != "_self_"]
-    if not bases or not all(isinstance(base, str) and base in options(group, users) for base in bases):
+    if not bases or not all(
+        isinstance(base, str) and base in options(group, users) for base in bases
+    ):
         said = [loaded]
     else:
         said = [*(_said(group, base, key, users) for base in bases), loaded]
         del loaded["defaults"]
     if not composed and any("defaults" in each for each in said):
         raise ConfigError(
-            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as {group}={name} may have "
-            f"one that names more than other options of {group}. Write its keys out."
+            f"`{key}` is {name!r}, whose file has a `defaults` list; only a file chosen as"
+            f" {group}={name} may have one that names more than other options of {group}. Write its"
+            " keys out."
         )
     return OmegaConf.merge(*said)
 
@@ -228,8 +274,14 @@ def _said(group: str, name: str, key: str, users: Sequence[str]) -> Any:
         known = options(group, users)
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        listed = f"Known: {', '.join(known)}." if known else f"Write {group}/NAME.yaml in a folder of yours."
-        raise ConfigError(f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {listed}")
+        listed = (
+            f"Known: {', '.join(known)}."
+            if known
+            else f"Write {group}/NAME.yaml in a folder of yours."
+        )
+        raise ConfigError(
+            f"`{key}` is {name!r:.200}, which is not in conf/{group}/.{hint} {listed}"
+        )
     return sources[0].load_config(f"{group}/{name}").config
 
 
@@ -267,7 +319,9 @@ _value = functools.lru_cache(maxsize=64)(yaml_value)
 
 def _config(node: Mapping[str, Any], shown: Path) -> DictConfig:
     for key in _odd_keys(node, str):
-        raise ConfigError(f"{shown}: the key {key!r} is no word; put quotes around it, or choose another.")
+        raise ConfigError(
+            f"{shown}: the key {key!r} is no word; put quotes around it, or choose another."
+        )
     try:
         return OmegaConf.create(dict(node))
     except (OmegaConfBaseException, RecursionError, ValueError) as error:
@@ -279,16 +333,19 @@ def _odd_keys(node: Any, kinds: Any) -> Iterator[Any]:
     """The keys that are of other kinds; deeper in it a number may be one."""
     if isinstance(node, dict):
         yield from (key for key in node if not isinstance(key, kinds))
-    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+    for value in (
+        node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    ):
         yield from _odd_keys(value, str | int | float)
 
 
 def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown: Path) -> None:
-    """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in `defaults`."""
+    """Refuse a file of a group that speaks to Hydra by its key `hydra` or by Hydra's groups in
+    `defaults`."""
     if group.split("/", maxsplit=1)[0] == HYDRA:
         raise ConfigError(
-            f"{shown}: a folder of groups may have no options of Hydra's own groups ({group}); set its keys on the "
-            f"command line, or in a file that you choose with --config-name."
+            f"{shown}: a folder of groups may have no options of Hydra's own groups ({group}); set"
+            " its keys on the command line, or in a file that you choose with --config-name."
         )
     if HYDRA in node and not (package == "_global_" and _only_sweeps(node[HYDRA])):
         refuse(shown, "the key `hydra`")
@@ -300,30 +357,49 @@ def _check_file(node: Mapping[str, Any], group: str, package: str | None, shown:
         if isinstance(entry, dict) and len(entry) == 1:
             ((written, value),) = entry.items()
             values = value if isinstance(value, list) else ["" if value is None else value]
-        if not isinstance(written, str) or not written.strip() or not all(isinstance(each, str) for each in values):
-            raise ConfigError(f"{shown}: `defaults` holds {entry!r}; write each entry as [override] /GROUP: OPTION.")
+        if (
+            not isinstance(written, str)
+            or not written.strip()
+            or not all(isinstance(each, str) for each in values)
+        ):
+            raise ConfigError(
+                f"{shown}: `defaults` holds {entry!r}; write each entry as [override] /GROUP:"
+                " OPTION."
+            )
         place = written.partition("@")[0].split(" ")[-1]  # as Hydra reads it
         place = place.lstrip("/") if place.startswith("/") else f"{group}/{place}"
-        for full in [f"{place}/{value or 'null'}" for value in values] if isinstance(entry, dict) else [place]:
+        for full in (
+            [f"{place}/{value or 'null'}" for value in values]
+            if isinstance(entry, dict)
+            else [place]
+        ):
             if HYDRA in full.split("/")[:-1]:
                 refuse(shown, f"`defaults` with {written!r}")
             if "/" not in full or not _leads_inside(full.replace("${", "")):
-                raise ConfigError(f"{shown}: `defaults` names {written!r}, which is no option of a group.")
+                raise ConfigError(
+                    f"{shown}: `defaults` names {written!r}, which is no option of a group."
+                )
 
 
 def refuse(shown: str | Path, what: str) -> NoReturn:
     """Raise ConfigError for a file of a group that speaks to Hydra."""
     raise ConfigError(
-        f"{shown}: a file of a group may not set Hydra's own keys, which run code: leave out {what}. Set them on the "
-        "command line, or in a file that you choose with --config-name. (hydra.sweeper.params alone may stand in an "
-        "experiment.)"
+        f"{shown}: a file of a group may not set Hydra's own keys, which run code: leave out"
+        f" {what}. Set them on the command line, or in a file that you choose with --config-name."
+        " (hydra.sweeper.params alone may stand in an experiment.)"
     )
 
 
 def _only_sweeps(node: Any) -> bool:
-    """Whether it only says which keys are swept over: `sweeper: {params: {judge: "score,debate"}}`."""
+    """Whether it only says which keys are swept over: `sweeper: {params: {judge:
+    "score,debate"}}`."""
     match node:
         case {"sweeper": {"params": dict(params), **beside}, **others} if not beside and not others:
-            swept = (isinstance(k, str) and _SWEPT.fullmatch(k) and HYDRA not in re.split(r"[./@]", k) for k in params)
-            return all(swept) and all(isinstance(v, str | int | float) and "${" not in str(v) for v in params.values())
+            swept = (
+                isinstance(k, str) and _SWEPT.fullmatch(k) and HYDRA not in re.split(r"[./@]", k)
+                for k in params
+            )
+            return all(swept) and all(
+                isinstance(v, str | int | float) and "${" not in str(v) for v in params.values()
+            )
     return False

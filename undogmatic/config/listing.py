@@ -1,4 +1,5 @@
-"""Lists groups, their options and the keys of these, from the files alone: for help and completion, without Hydra."""
+"""Lists groups, their options and the keys of these, from the files alone: for help and completion,
+without Hydra."""
 
 import difflib
 import itertools
@@ -15,7 +16,12 @@ from undogmatic.safety.paths import conf_folder
 
 _UNUSED = "not of use here"
 FLAGS = (
-    ("--help", "-h", "this help; --help GROUP tells of one group and of the keys of its options", None),
+    (
+        "--help",
+        "-h",
+        "this help; --help GROUP tells of one group and of the keys of its options",
+        None,
+    ),
     ("--run", "-r", "run a job (the default)", None),
     ("--multirun", "-m", "run a job for each combination of what is swept over", None),
     ("--resolve", None, "with --cfg: write references out", None),
@@ -27,12 +33,17 @@ FLAGS = (
     ("--experimental-rerun", None, _UNUSED, ()),
 )
 """Options of `undogmatic run`: long, short, what they do, what they take (None: nothing)."""
-LISTS = {"judges": "judge", "steps": "step", "summarizer": "model"}  # keys whose value names options of a group
+LISTS = {
+    "judges": "judge",
+    "steps": "step",
+    "summarizer": "model",
+}  # keys whose value names options of a group
 _LONGEST = 110  # characters of a description, so that it stays on its line
 
 
 def folders(words: Sequence[str] = ()) -> list[Path]:
-    """The program's folder of groups and the user's: those of the project, and those that the words name."""
+    """The program's folder of groups and the user's: those of the project, and those that the words
+    name."""
     named = [after for word, after in itertools.pairwise(words) if word in ("--config-dir", "-cd")]
     named += [word.partition("=")[2] for word in words if word.startswith("--config-dir=")]
     try:
@@ -48,14 +59,19 @@ def options(group: str, places: Sequence[Path]) -> dict[str, Path]:
     for root in (place / group for place in places):
         for at, inside, names in os.walk(root):
             inside[:] = [name for name in inside if not name.startswith((".", "_"))]
-            files = (Path(at, name) for name in names if name.endswith(".yaml") and not name.startswith((".", "_")))
+            files = (
+                Path(at, name)
+                for name in names
+                if name.endswith(".yaml") and not name.startswith((".", "_"))
+            )
             for path in files:
                 found.setdefault(path.relative_to(root).with_suffix("").as_posix(), path)
     return dict(sorted(found.items()))
 
 
 def chosen(words: Sequence[str], places: Sequence[Path]) -> dict[str, str]:
-    """Which option each group has: by config.yaml, by the experiment and the arm that the words name, by the words."""
+    """Which option each group has: by config.yaml, by the experiment and the arm that the words
+    name, by the words."""
     typed = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
     found = _defaults(_content(places[0] / "config.yaml"))
     for group in ("experiment", "arm"):
@@ -70,14 +86,21 @@ def about(path: Path) -> str:
         lines = read_text(path).splitlines()
     except DataError:
         return ""
-    comment = next((line.lstrip("# ") for line in lines if line.startswith("#") and "# @" not in line), "")
+    comment = next(
+        (line.lstrip("# ") for line in lines if line.startswith("#") and "# @" not in line), ""
+    )
     sentence = re.split(r"(?<=[^.].)[.;] |\.$", comment, maxsplit=1)[0]
-    return sentence if len(sentence) <= _LONGEST else f"{sentence[: _LONGEST - 3].rsplit(' ', 1)[0]}..."
+    return (
+        sentence
+        if len(sentence) <= _LONGEST
+        else f"{sentence[: _LONGEST - 3].rsplit(' ', 1)[0]}..."
+    )
 
 
 def keys(path: Path, extended: bool = True) -> dict[str, tuple[Any, str]]:
-    """The keys that a file lists, those within others with dots: the value of each, and the comment behind it; and
-    where it is `extended`, those of the files beside it that its `defaults` list names."""
+    """The keys that a file lists, those within others with dots: the value of each, and the comment
+    behind it; and where it is `extended`, those of the files beside it that its `defaults` list
+    names."""
     content = _content(path)
     found: dict[str, tuple[Any, str]] = {}
     for base in (content.get("defaults") or ()) if extended else ():
@@ -85,7 +108,9 @@ def keys(path: Path, extended: bool = True) -> dict[str, tuple[Any, str]]:
             found |= keys(path.with_name(f"{base}.yaml"), extended=False)
     listed = dict(_flat({k: v for k, v in content.items() if k not in ("defaults", "hydra")}))
     notes = dict(re.findall(r"(?m)^\s*(\w+):[^#\n]*#\s*(.+)$", read_text(path) if listed else ""))
-    return found | {key: (value, notes.get(key.rpartition(".")[2], "")) for key, value in listed.items()}
+    return found | {
+        key: (value, notes.get(key.rpartition(".")[2], "")) for key, value in listed.items()
+    }
 
 
 def main_keys() -> dict[str, tuple[Any, str]]:
@@ -94,27 +119,45 @@ def main_keys() -> dict[str, tuple[Any, str]]:
 
 
 def told(only: Sequence[str], words: Sequence[str]) -> str:
-    """The help of `undogmatic run` with the words that were typed: a line for every option, or for the options of some
-    groups `only` and their keys. Raises ConfigError for what is no group."""
+    """The help of `undogmatic run` with the words that were typed: a line for every option, or for
+    the options of some groups `only` and their keys. Raises ConfigError for what is no group."""
     places = folders(words)
     now = chosen(words, places)
     if unknown := [name for name in only if name not in now]:
         close = difflib.get_close_matches(unknown[0], now, 1)
-        step = f"Did you mean `undogmatic run --help {close[0]}`?" if close else f"Groups: {', '.join(now)}."
+        step = (
+            f"Did you mean `undogmatic run --help {close[0]}`?"
+            if close
+            else f"Groups: {', '.join(now)}."
+        )
         raise ConfigError(f"`--help {unknown[0]}`: there is no such group. {step}")
     lines = ["usage: undogmatic run [OPTION ...] [KEY=VALUE ...]", "", "options:"]
-    lines += [_line(f"{flag[0]}, {flag[1]}" if flag[1] else flag[0], flag[2]) for flag in FLAGS if flag[2] != _UNUSED]
+    lines += [
+        _line(f"{flag[0]}, {flag[1]}" if flag[1] else flag[0], flag[2])
+        for flag in FLAGS
+        if flag[2] != _UNUSED
+    ]
     lines += ["", "GROUP=OPTION chooses one of these (* is chosen now):"]
     for group in [group for group in now if group in (only or now)]:
         lines += ["", f"{group}="]
         for name, path in options(group, places).items():
             lines.append(_line(f"{'*' if now[group] == name else ' '} {name}", about(path)))
             listed = keys(path).items() if only else ()
-            lines += [_line(f"      {group}.{key}={shown(value)}", note) for key, (value, note) in listed]
+            lines += [
+                _line(f"      {group}.{key}={shown(value)}", note) for key, (value, note) in listed
+            ]
     if not only:
         lines += ["", "keys of every run:"]
-        lines += [_line(f"{key}={shown(value)}", note) for key, (value, note) in main_keys().items()]
-    return "\n".join([*lines, "", "The keys of one group's options: undogmatic run --help model. Of a run: --cfg job"])
+        lines += [
+            _line(f"{key}={shown(value)}", note) for key, (value, note) in main_keys().items()
+        ]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "The keys of one group's options: undogmatic run --help model. Of a run: --cfg job",
+        ]
+    )
 
 
 def _line(name: str, note: str) -> str:
@@ -126,7 +169,13 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         text = f"[{','.join(map(shown, value))}]"
     else:
-        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        text = (
+            "null"
+            if value is None
+            else str(value).lower()
+            if isinstance(value, bool)
+            else str(value)
+        )
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST // 2 else f"{text[: _LONGEST // 2]}..."
 
@@ -150,5 +199,9 @@ def _content(path: Path) -> dict[Any, Any]:
 def _defaults(node: Mapping[Any, Any]) -> dict[str, str]:
     """The groups that a `defaults` list names, and the option of each ("" for none)."""
     entries = [entry for entry in node.get("defaults") or [] if isinstance(entry, dict)]
-    named = {str(key).rpartition(" ")[2].lstrip("/"): value for entry in entries for key, value in entry.items()}
+    named = {
+        str(key).rpartition(" ")[2].lstrip("/"): value
+        for entry in entries
+        for key, value in entry.items()
+    }
     return {group: "" if value is None else str(value) for group, value in named.items()}

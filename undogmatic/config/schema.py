@@ -1,8 +1,9 @@
-"""Makes a JSON Schema for the files of each config group from what their classes take, so that an editor completes the
-keys of a YAML file, shows what they mean, and marks what would be refused.
+"""Makes a JSON Schema for the files of each config group from what their classes take, so that an
+editor completes the keys of a YAML file, shows what they mean, and marks what would be refused.
 
-Keys and types come from the constructors; what a key means comes from the docstring, from the comment beside the
-parameter, or from the comment in the shipped file. A value may always be a reference, such as `${rubric.name}`.
+Keys and types come from the constructors; what a key means comes from the docstring, from the
+comment beside the parameter, or from the comment in the shipped file. A value may always be a
+reference, such as `${rubric.name}`.
 """
 
 import functools
@@ -32,16 +33,23 @@ _ARGUMENT = re.compile(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILINE
 
 def every_group() -> list[str]:
     """The groups that have files, in alphabetical order."""
-    inside = {folder.name for place in listing.folders() if place.is_dir() for folder in place.iterdir()}
+    inside = {
+        folder.name for place in listing.folders() if place.is_dir() for folder in place.iterdir()
+    }
     return sorted(name for name in inside - {"hydra"} if _options(name))
 
 
 def schema(group: str) -> dict[str, Any]:
-    """The JSON Schema of a file in `conf/GROUP/`. Raises ConfigError for a group that does not exist."""
+    """The JSON Schema of a file in `conf/GROUP/`. Raises ConfigError for a group that does not
+    exist."""
     if group not in (known := every_group()):
         raise ConfigError(f"there is no group {group!r}. Groups: {', '.join(known)}.")
     made = _whole(known) if group in WHOLE else _of_classes(group)
-    head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": f"{group} of undogmatic", "type": "object"}
+    head = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": f"{group} of undogmatic",
+        "type": "object",
+    }
     return head | made
 
 
@@ -50,7 +58,8 @@ def _options(group: str) -> dict[str, Path]:
 
 
 def _targets(group: str) -> dict[str, dict[str, str]]:
-    """The classes that the files of a group build, by their dotted names, with what the files' comments say of keys."""
+    """The classes that the files of a group build, by their dotted names, with what the files'
+    comments say of keys."""
     found: dict[str, dict[str, str]] = {}
     for path in _options(group).values():
         text = read_text(path, YAML_BYTES)
@@ -69,25 +78,37 @@ def _of_classes(group: str) -> dict[str, Any]:
         keys, required, more = _keys(target, told, definitions)
         keys |= {"_target_": True, "defaults": PACKAGES}
         if group == "judge":
-            keys = {name: _loose({}, f"The {name} of this judge alone.") for name in OF_A_JUDGE} | keys
+            keys = {
+                name: _loose({}, f"The {name} of this judge alone.") for name in OF_A_JUDGE
+            } | keys
         about = {"properties": {"_target_": {"const": path}}, "required": ["_target_"]}
         branches.append({"if": about, "then": {"properties": keys, "additionalProperties": more}})
         if required:  # unless the files that it begins with give them
             whole = about | {"not": {"required": ["defaults"]}}
             branches.append({"if": whole, "then": {"required": required}})
-    target = {"anyOf": [{"enum": sorted(known)}, {"type": "string"}], "description": "The class that is built."}
+    target = {
+        "anyOf": [{"enum": sorted(known)}, {"type": "string"}],
+        "description": "The class that is built.",
+    }
     begun = [{"required": ["_target_"]}, {"required": ["defaults"]}]
-    made = {"properties": {"_target_": target}, "anyOf": begun} | ({"allOf": branches} if branches else {})
+    made = {"properties": {"_target_": target}, "anyOf": begun} | (
+        {"allOf": branches} if branches else {}
+    )
     return made | ({"definitions": definitions} if definitions else {})
 
 
-def _keys(target: Any, told: Mapping[str, str], definitions: dict[str, Any]) -> tuple[dict[str, Any], list[str], bool]:
+def _keys(
+    target: Any, told: Mapping[str, str], definitions: dict[str, Any]
+) -> tuple[dict[str, Any], list[str], bool]:
     """The keys that a class takes, those that it must be given, and whether it takes any others."""
     about = _meanings(target)
     if issubclass(target, BaseModel):
         whole = target.model_json_schema(ref_template="#/definitions/{model}")
         definitions |= whole.get("$defs", {})
-        keys = {name: _loose(each, about.get(name) or told.get(name)) for name, each in whole["properties"].items()}
+        keys = {
+            name: _loose(each, about.get(name) or told.get(name))
+            for name, each in whole["properties"].items()
+        }
         return keys, whole.get("required", []), whole.get("additionalProperties", True) is not False
     keys, required, more = dict[str, Any](), list[str](), False
     for parameter in _parameters(target):
@@ -95,11 +116,18 @@ def _keys(target: Any, told: Mapping[str, str], definitions: dict[str, Any]) -> 
         if parameter.kind is parameter.VAR_KEYWORD:
             more = True
         if kind in ("Asker", "Readout"):  # what asks has words of its own, by language
-            keys["wordings"] = {"type": "object", "description": "The words that it asks with, by language."}
+            keys["wordings"] = {
+                "type": "object",
+                "description": "The words that it asks with, by language.",
+            }
         if parameter.kind is parameter.VAR_KEYWORD or kind in SUPPLIED:
             continue
         found = _typed(parameter.annotation, definitions)
-        if found and parameter.default is not parameter.empty and isinstance(parameter.default, str | int | float):
+        if (
+            found
+            and parameter.default is not parameter.empty
+            and isinstance(parameter.default, str | int | float)
+        ):
             found = found | {"default": parameter.default}
         elif found and parameter.default is parameter.empty:
             required.append(parameter.name)
@@ -122,10 +150,16 @@ def _typed(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 def _built(annotation: Any) -> bool:
     """Whether a class of the program's own that is no record of data stands anywhere in a type."""
     if isinstance(annotation, type) and not typing.get_args(annotation):
-        return not issubclass(annotation, BaseModel) and annotation.__module__ not in ("builtins", "types", "pathlib")
+        return not issubclass(annotation, BaseModel) and annotation.__module__ not in (
+            "builtins",
+            "types",
+            "pathlib",
+        )
     inner = typing.get_args(annotation)
     if typing.get_origin(annotation) is typing.Annotated:
-        if any(isinstance(mark, BeforeValidator) for mark in inner[1:]):  # it takes more than its type says
+        if any(
+            isinstance(mark, BeforeValidator) for mark in inner[1:]
+        ):  # it takes more than its type says
             return True
         inner = inner[:1]
     return typing.get_origin(annotation) is not typing.Literal and any(map(_built, inner))
@@ -133,10 +167,18 @@ def _built(annotation: Any) -> bool:
 
 def _loose(schema: Mapping[str, Any], about: str | None) -> dict[str, Any]:
     """A key's schema that takes a reference as well, with what the key means."""
-    inner = {key: value for key, value in schema.items() if key not in ("title", "default", "description")}
+    inner = {
+        key: value
+        for key, value in schema.items()
+        if key not in ("title", "default", "description")
+    }
     kept = {key: value for key, value in schema.items() if key in ("default", "description")}
     free = not inner or inner == {"type": "string"}
-    return (dict(inner) if free else {"anyOf": [inner, REFERENCE]}) | kept | ({"description": about} if about else {})
+    return (
+        (dict(inner) if free else {"anyOf": [inner, REFERENCE]})
+        | kept
+        | ({"description": about} if about else {})
+    )
 
 
 def _meanings(target: Any) -> dict[str, str]:
@@ -161,7 +203,9 @@ def _whole(known: list[str]) -> dict[str, Any]:
     """A file that chooses options and sets keys of the whole config: an experiment or an arm."""
     own = Settings.model_json_schema(ref_template="#/definitions/{model}")
     definitions = own.pop("$defs", {})
-    keys: dict[str, Any] = {"hydra": {"type": "object", "description": "Of Hydra itself: what a sweep goes over."}}
+    keys: dict[str, Any] = {
+        "hydra": {"type": "object", "description": "Of Hydra itself: what a sweep goes over."}
+    }
     choices = dict[str, Any]()
     for group in known:
         inside: dict[str, Any] = {}
@@ -172,7 +216,11 @@ def _whole(known: list[str]) -> dict[str, Any]:
         option = {"anyOf": [{"enum": list(_options(group))}, {"type": ["string", "null"]}]}
         choices |= {f"override /{group}": option, f"/{group}": option}
     listed = {"type": ["object", "string"], "properties": choices}
-    keys |= {name: _loose(own["properties"][name], None) for name in own["properties"] if name not in keys}
+    keys |= {
+        name: _loose(own["properties"][name], None)
+        for name in own["properties"]
+        if name not in keys
+    }
     return {
         "properties": keys | {"defaults": PACKAGES | {"items": listed}},
         "additionalProperties": False,

@@ -33,8 +33,8 @@ class Dataset(Protocol):
 
 @runtime_checkable
 class Judged(Protocol):
-    """A dataset that brings the judgments of its items with it: nobody is asked. Its labels are on one scale with them,
-    which may hang on the rubric."""
+    """A dataset that brings the judgments of its items with it: nobody is asked. Its labels are on
+    one scale with them, which may hang on the rubric."""
 
     def load(self, rubric: Rubric | None = None) -> Sequence[Item]: ...
 
@@ -43,23 +43,34 @@ class Judged(Protocol):
 
 @runtime_checkable
 class Assumes(Protocol):
-    """A dataset that says how it read its file, once it has: what it recognised and what it assumed."""
+    """A dataset that says how it read its file, once it has: what it recognised and what it
+    assumed."""
 
     read: Sequence[Finding]
 
 
 def existing_file(path: str, key: str, patterns: Sequence[str], folder: bool = False) -> Path:
-    """The file (or `folder`) at `path`, as typed for the config's `key`, or a ConfigError that lists what lies beside
-    it with one of the suffixes in `patterns`, e.g. (".jsonl",)."""
+    """The file (or `folder`) at `path`, as typed for the config's `key`, or a ConfigError that
+    lists what lies beside it with one of the suffixes in `patterns`, e.g. (".jsonl",)."""
     try:
         file = Path(path).expanduser()
         if file.is_file() or (folder and file.is_dir()):
             return file
         missing = "is a link to what does not exist" if file.is_symlink() else "does not exist"
-        missing += "" if file.parent.is_dir() else f", nor does the folder {brief(str(file.parent))}"
-        what = "is a folder" if file.is_dir() else "is a pipe or a device" if file.exists() else missing
+        missing += (
+            "" if file.parent.is_dir() else f", nor does the folder {brief(str(file.parent))}"
+        )
+        what = (
+            "is a folder"
+            if file.is_dir()
+            else "is a pipe or a device"
+            if file.exists()
+            else missing
+        )
         around = file.parent if file.parent.is_dir() else Path.cwd()
-        beside = sorted(p.name for p in islice(around.iterdir(), 1000) if p.suffix in patterns and p.is_file())
+        beside = sorted(
+            p.name for p in islice(around.iterdir(), 1000) if p.suffix in patterns and p.is_file()
+        )
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: no such user's home
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"`{key}` is {brief(path)}, which cannot be read ({why}).") from None
@@ -68,7 +79,11 @@ def existing_file(path: str, key: str, patterns: Sequence[str], folder: bool = F
     listing = f"Did you mean {close[0]}?" if close else f"In {around}: {inside}."
     kinds = ", ".join(patterns)
     typed = f"{key} FILE" if key.startswith("--") else f"{key}=FILE"
-    way = f"Name one that exists ({kinds})" if key == "FILE" else f"Override it with `{typed}` ({kinds})"
+    way = (
+        f"Name one that exists ({kinds})"
+        if key == "FILE"
+        else f"Override it with `{typed}` ({kinds})"
+    )
     raise ConfigError(f"`{key}` is {brief(path)}, which {what}. {listing} {way}.")
 
 
@@ -79,18 +94,28 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
         if isinstance(text, str) and not text.strip():
             raise DataError(f"{place}: `{name}` is empty; every item needs a text.")
     if len(str(fields.get("id"))) > LONGEST_NAME:
-        raise DataError(f"{place}: the id {brief(fields['id'])} is too long; it may have {LONGEST_NAME:,} characters.")
+        raise DataError(
+            f"{place}: the id {brief(fields['id'])} is too long; it may have {LONGEST_NAME:,}"
+            " characters."
+        )
     try:
         return Item.model_validate(fields | {"place": place})
     except ValidationError as error:
         problem = error.errors()[0]
         parts = list(map(str, problem["loc"]))
-        key = ".".join(parts[:3] if parts[:1] == ["labels"] else parts)  # behind a label is which type was tried
+        key = ".".join(
+            parts[:3] if parts[:1] == ["labels"] else parts
+        )  # behind a label is which type was tried
         # In files the short forms are usual.
-        short = {"inputs": "text", f"labels.{OVERALL}.{UNNAMED}": "label"}.get(key, key.removeprefix("inputs."))
+        short = {"inputs": "text", f"labels.{OVERALL}.{UNNAMED}": "label"}.get(
+            key, key.removeprefix("inputs.")
+        )
         what = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "missing":
-            what = f"the field `{short}` is missing. Fields: id, text (or inputs); optional: condition, pair, label"
+            what = (
+                f"the field `{short}` is missing. Fields: id, text (or inputs); optional:"
+                " condition, pair, label"
+            )
         elif key not in ("", "metadata"):  # of ours: it says what it is about
             what = what[:1].lower() + (what[1:] if len(what) < 200 else f"{what[1:200]}...")
             what = f"`{short}` is {brief(problem['input'])}: {what}"
@@ -98,8 +123,8 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
 
 
 def unique(items: Iterable[tuple[str, Item]], source: str) -> Sequence[Item]:
-    """The items of (place, item) pairs. Raises DataError for a repeated id, with both places, and where the `source`
-    that they come from has none."""
+    """The items of (place, item) pairs. Raises DataError for a repeated id, with both places, and
+    where the `source` that they come from has none."""
     import numpy as np
 
     marks, first = array("q"), dict[str, tuple[int, str | None]]()
@@ -118,18 +143,24 @@ def unique(items: Iterable[tuple[str, Item]], source: str) -> Sequence[Item]:
     for n, item in enumerate(kept):
         before, where = first.setdefault(item.id, (n, item.place))
         if before != n:
-            raise DataError(f"{item.place}: the id {brief(item.id)} was already used at {where}; ids must be unique.")
+            raise DataError(
+                f"{item.place}: the id {brief(item.id)} was already used at {where}; ids must be"
+                " unique."
+            )
     return kept
 
 
 class SubsetDataset:
     """`n` items of `dataset`, each condition in turn giving one, in an order drawn from `seed`.
 
-    So every condition has about n / conditions items, whatever its share in the whole; a condition that runs out leaves
-    its turns to the others. Growing `n` adds items and takes none away. Pairs are not kept together.
+    So every condition has about n / conditions items, whatever its share in the whole; a condition
+    that runs out leaves its turns to the others. Growing `n` adds items and takes none away. Pairs
+    are not kept together.
     """
 
-    def __init__(self, dataset: Dataset, n: int, seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0) -> None:
+    def __init__(
+        self, dataset: Dataset, n: int, seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
+    ) -> None:
         if n < 1:
             raise ConfigError(f"`dataset.n` is {n}; give at least 1.")
         self.dataset, self.n, self.seed = dataset, n, seed
@@ -145,7 +176,11 @@ class SubsetDataset:
         """The items. Raises ConfigError if there are fewer than `n`."""
         items = self.dataset.load()
         if len(items) < self.n:
-            raise ConfigError(f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items.")
+            raise ConfigError(
+                f"`dataset.n` is {self.n}, but {self.dataset.about} has {len(items)} items."
+            )
         turns: dict[str | None, count[int]] = defaultdict(count)
-        drawn = sorted(items, key=lambda item: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest())
+        drawn = sorted(
+            items, key=lambda item: hashlib.sha256(f"{self.seed}:{item.id}".encode()).hexdigest()
+        )
         return sorted(drawn, key=lambda item: next(turns[item.condition]))[: self.n]

@@ -69,7 +69,8 @@ def row_ids(cells: pd.DataFrame, marks: Sequence[str | None]) -> list[str]:
         return numbers
     first: dict[str, str] = {}
     return [
-        number if mark is None else first.setdefault(mark, number) for number, mark in zip(numbers, marks, strict=True)
+        number if mark is None else first.setdefault(mark, number)
+        for number, mark in zip(numbers, marks, strict=True)
     ]
 
 
@@ -111,7 +112,9 @@ def places(
             place = Place(next(free, next(iter(of_mark[mark]))), moved=True)
             taken.add(place.item)
         elif item in of_id and numbers is None:
-            place = Place(item, changed=True)  # the id says that it is the same item, and its text was edited
+            place = Place(
+                item, changed=True
+            )  # the id says that it is the same item, and its text was edited
         else:
             place = Place(None)
         found[item, mark] = place
@@ -229,9 +232,13 @@ def _columns(typed: str | None, place: str) -> tuple[str, ...]:
     try:
         names = json_value(typed)
     except Unreadable as error:
-        raise DataError(f"{place}: `{SHOWN}` cannot be read: {error}. Leave it as it was written.") from None
+        raise DataError(
+            f"{place}: `{SHOWN}` cannot be read: {error}. Leave it as it was written."
+        ) from None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{place}: `{SHOWN}` is {brief(typed)}, no list of columns. Leave it as it was written.")
+        raise DataError(
+            f"{place}: `{SHOWN}` is {brief(typed)}, no list of columns. Leave it as it was written."
+        )
     return tuple(names)
 
 
@@ -252,13 +259,20 @@ def _told(
     facts: dict[str, Any] = {"file": sheet.name, "table": rows.table.name}
 
     def finding(key: str, which: Sequence[int]) -> list[Finding]:
-        about = {"n": len(which), "place": sheet.places[which[0]], "item": items[which[0]]} if which else {}
+        about = (
+            {"n": len(which), "place": sheet.places[which[0]], "item": items[which[0]]}
+            if which
+            else {}
+        )
         return [Finding(f"table.{key}", facts | about)] if which else []
 
     lost = [n for n, place in found.items() if place.item is None and rows.numbers is not None]
     if lost and len(lost) == len(found):
         what = f"none of its {len(lost)} labels has its text in {rows.table.name}"
-        way = f"Name the table that was labelled, or label this one: undogmatic label {rows.table.name}"
+        way = (
+            "Name the table that was labelled, or label this one: undogmatic label"
+            f" {rows.table.name}"
+        )
         raise DataError(f"{sheet.name}: {what} (the first is of {items[lost[0]]}). {way}")
     changed = [n for n, place in found.items() if place.changed]
     moved = [n for n, place in found.items() if place.moved]

@@ -1,6 +1,7 @@
 """Tells what the cells of a column say: a number, a word, or nothing, and then why.
 
-Each distinct cell is read once. Numbers may have a decimal comma, words are compared without case and accents.
+Each distinct cell is read once. Numbers may have a decimal comma, words are compared without case
+and accents.
 """
 
 import re
@@ -17,7 +18,14 @@ import pandas as pd
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import read_yaml
 
-EMPTY, NOT_APPLICABLE, REFUSAL, ERROR, FORMULA, DATE = "empty", "not_applicable", "refusal", "error", "formula", "date"
+EMPTY, NOT_APPLICABLE, REFUSAL, ERROR, FORMULA, DATE = (
+    "empty",
+    "not_applicable",
+    "refusal",
+    "error",
+    "formula",
+    "date",
+)
 UNREADABLE, OFF_SCALE, CONTRADICTION = "unreadable", "off_scale", "contradiction"
 """Why a cell is no verdict."""
 
@@ -32,15 +40,20 @@ def alternatives(words: str) -> tuple[str, ...]:
 
 _NOTHING = {"", *alternatives(LEXICON["cells"]["nothing"])}
 _NOT_APPLICABLE = set(alternatives(LEXICON["cells"]["not_applicable"]))
-_ERRORS = re.compile(r"(#(ref|value|div/0|n/a|name|num|null|valor|nome)[!?]?)|(.*\b(error|erro|exception|timeout)\b.*)")
+_ERRORS = re.compile(
+    r"(#(ref|value|div/0|n/a|name|num|null|valor|nome)[!?]?)|(.*\b(error|erro|exception|timeout)\b.*)"
+)
 _REFUSES = re.compile(
-    r"(i('m| am) sorry|sorry,|i (can ?not|can't|can’t|am unable|won't)|as an ai|unable to|nao posso|nao consigo"
+    r"(i('m| am) sorry|sorry,|i (can ?not|can't|can’t|am unable|won't)|as an ai|unable to|nao"
+    r" posso|nao consigo"
     r"|desculpe|lamento|sinto muito|como (uma )?(ia|modelo)|refus|recus|declined).*"
 )
 _FORMULA = re.compile(r"=\s*[-+(A-Za-z0-9$@].*", re.DOTALL)
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ t]\d{1,2}:\d{2}.*)?|\d{1,2}/\d{1,2}/\d{2,4}"
-    r"|\d{1,2}[-/. ](jan|fe[bv]|mar|a[pb]r|ma[iy]|jun|jul|a[ug]g|ago|se[pt]t?|o[cu]t|nov|de[cz])[a-z]*([-/. ]\d{2,4})?"
+    r"|\d{1,2}[-/."
+    r" ](jan|fe[bv]|mar|a[pb]r|ma[iy]|jun|jul|a[ug]g|ago|se[pt]t?|o[cu]t|nov|de[cz])[a-z]*([-/."
+    r" ]\d{2,4})?"
 )
 _BEFORE, _BEHIND = " \t\n\r\f\v*_\"'`[({<", " \t\n\r\f\v*_\"'`])}>.:!"
 """What may stand around a verdict: **pass**, [[A]], "4"."""
@@ -50,8 +63,8 @@ _OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:/|out of|of|de) ?(?:5|7|10|20|100)"
 
 
 class Cell(NamedTuple):
-    """What a cell says: a number (NaN: none), a word that stands for a category (None: none), or why it says nothing.
-    A number is a word, too: categories may be numbers."""
+    """What a cell says: a number (NaN: none), a word that stands for a category (None: none), or
+    why it says nothing. A number is a word, too: categories may be numbers."""
 
     number: float
     word: str | None
@@ -60,8 +73,8 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a column: row `n` holds the distinct cell `codes[n]`, of which the other arrays tell what it says,
-    how it is `written` and how often it is there."""
+    """The cells of a column: row `n` holds the distinct cell `codes[n]`, of which the other arrays
+    tell what it says, how it is `written` and how often it is there."""
 
     codes: np.ndarray
     numbers: np.ndarray
@@ -101,18 +114,28 @@ class Cells:
         return np.unique(self.numbers[~np.isnan(self.numbers)])
 
     def examples(self, most: int = 2) -> list[str]:
-        """Some of the cells as they are written, those that say something first, the most frequent before."""
-        ranked = sorted(range(len(self.written)), key=lambda n: (self.reasons[n] is not None, -int(self.counts[n])))
+        """Some of the cells as they are written, those that say something first, the most frequent
+        before."""
+        ranked = sorted(
+            range(len(self.written)),
+            key=lambda n: (self.reasons[n] is not None, -int(self.counts[n])),
+        )
         return [self.written[n][:40] for n in ranked[:most]]
 
     def values(self, mapping: Mapping[str, float] | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Per row the number, or what `mapping` says of the word; NaN, and why, where there is none."""
+        """Per row the number, or what `mapping` says of the word; NaN, and why, where there is
+        none."""
         if mapping is None:
             each = self.numbers
         else:
-            each = np.array([np.nan if word is None else mapping.get(word, np.nan) for word in self.words], dtype=float)
+            each = np.array(
+                [np.nan if word is None else mapping.get(word, np.nan) for word in self.words],
+                dtype=float,
+            )
         lacking = [reason or UNREADABLE for reason in self.reasons]
-        reasons = np.array([w if np.isnan(v) else None for v, w in zip(each, lacking, strict=True)], dtype=object)
+        reasons = np.array(
+            [w if np.isnan(v) else None for v, w in zip(each, lacking, strict=True)], dtype=object
+        )
         return each[self.codes], reasons[self.codes]
 
 
@@ -165,7 +188,8 @@ def _plain_number(text: str) -> float | None:
 
 
 def number_of(text: str) -> float | None:
-    """The number that a text is, with a decimal point or comma, or "4/5" (4); None if it is none."""
+    """The number that a text is, with a decimal point or comma, or "4/5" (4); None if it is
+    none."""
     if out_of := _OUT_OF.fullmatch(text):
         text = out_of[1]
     text = text.rstrip("% ").replace("\N{MINUS SIGN}", "-")
@@ -183,7 +207,11 @@ def number_of(text: str) -> float | None:
 def fold(text: str) -> str:
     """A text without case, accents and doubled spaces; `_` and `-` between words are spaces."""
     bare = unicodedata.normalize("NFKD", text.casefold())
-    bare = "".join(letter for letter in bare if not unicodedata.combining(letter)) if not bare.isascii() else bare
+    bare = (
+        "".join(letter for letter in bare if not unicodedata.combining(letter))
+        if not bare.isascii()
+        else bare
+    )
     return " ".join(re.sub(r"(?<=\w)[_-](?=\w)", " ", bare).split())
 
 
@@ -197,8 +225,8 @@ def as_slice(held: pd.Series) -> np.ndarray:
 
 
 def unread(cells: pd.DataFrame, said: Iterable[str], used: Collection[str]) -> list[Finding]:
-    """Name the columns that were not used and hold nothing but values of the columns `said`: verdicts or labels that
-    were not recognised, perhaps."""
+    """Name the columns that were not used and hold nothing but values of the columns `said`:
+    verdicts or labels that were not recognised, perhaps."""
     known = {value for name in said for value in cells[name].dropna().unique()}
     held = {name: set(cells[name].dropna()) for name in map(str, cells.columns) if name not in used}
     alike = [f"`{name}`" for name, values in held.items() if values and values <= known]

@@ -1,4 +1,5 @@
-"""Finds out which column of a verdict table says what, by name and by content; asks where that is doubtful.
+"""Finds out which column of a verdict table says what, by name and by content; asks where that is
+doubtful.
 
 Names are known in English and Portuguese, in any case, with or without accents.
 """
@@ -31,13 +32,17 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
-NAMES: Mapping[str, Sequence[str]] = {role: alternatives(names) for role, names in LEXICON["columns"].items()}
+NAMES: Mapping[str, Sequence[str]] = {
+    role: alternatives(names) for role, names in LEXICON["columns"].items()
+}
 SETTINGS = {name: name.replace(" ", "_") for name in NAMES["settings"]}
 SETTING = "settings."
 """How a reader's columns of settings begin."""
 _PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()}
 """Words in the names of columns."""
-_MODEL = re.compile(r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)")
+_MODEL = re.compile(
+    r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)"
+)
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
 _SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group", "failed")
 LONGEST_ID = 3
@@ -51,8 +56,9 @@ _SAMPLE = 2000
 class Columns:
     """Which column has which role.
 
-    `judges` holds the names of judges (long form), of which `only` some may count; `among_raters`: they stand among the
-    names of raters. `others` are of judges or people that were not asked for. `pairwise`: two outputs are compared.
+    `judges` holds the names of judges (long form), of which `only` some may count; `among_raters`:
+    they stand among the names of raters. `others` are of judges or people that were not asked for.
+    `pairwise`: two outputs are compared.
     """
 
     item: str | None = None
@@ -80,7 +86,15 @@ class Columns:
     def used(self) -> set[str]:
         """The columns with a role."""
         single = (getattr(self, role) for role in _SINGLE)
-        many = (*self.texts, *self.systems, *self.verdicts, *self.labels, *self.settings, *self.remarks, *self.others)
+        many = (
+            *self.texts,
+            *self.systems,
+            *self.verdicts,
+            *self.labels,
+            *self.settings,
+            *self.remarks,
+            *self.others,
+        )
         return {name for name in (*single, self.judges, *many) if name is not None}
 
 
@@ -90,9 +104,12 @@ def tokens(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
 
 
-def find_columns(cells: pd.DataFrame, options: TableOptions, facts: Collection[str] = ()) -> Columns:
-    """Give each column its role; `facts` are columns known to hold neither verdicts nor labels. Raises ConfigError
-    naming the candidates where it is doubtful, and for an option that names no column."""
+def find_columns(
+    cells: pd.DataFrame, options: TableOptions, facts: Collection[str] = ()
+) -> Columns:
+    """Give each column its role; `facts` are columns known to hold neither verdicts nor labels.
+    Raises ConfigError naming the candidates where it is doubtful, and for an option that names no
+    column."""
     return Search(cells, options, facts).columns()
 
 
@@ -112,15 +129,21 @@ class Search:
         self.check_header()
         found.labels = tuple(self._named(name, "--human") for name in options.human)
         found.only = self._names_of_judges()
-        judged = tuple(self._named(name, "--judge") for name in options.judge if name not in found.only)
-        found.verdicts = () if options.verdict is None else (self._named(options.verdict, "--verdict"),)
+        judged = tuple(
+            self._named(name, "--judge") for name in options.judge if name not in found.only
+        )
+        found.verdicts = (
+            () if options.verdict is None else (self._named(options.verdict, "--verdict"),)
+        )
         self.taken |= {*found.labels, *judged, *found.verdicts}
         self._sides("texts", options.text, "--text", NAMES["text"])
         self._sides("systems", options.system, "--system", NAMES["system"])
         for role in _SINGLE:
             self._single(role, getattr(options, role))
         self._judges_by_name(judged)
-        found.settings = tuple(n for n in self._free() if self.joined[n] in SETTINGS or n.startswith(SETTING))
+        found.settings = tuple(
+            n for n in self._free() if self.joined[n] in SETTINGS or n.startswith(SETTING)
+        )
         self.taken |= set(found.settings)
         if not found.texts and (text := self._first("text", self._is_text)):
             found.texts = (text,)
@@ -148,26 +171,42 @@ class Search:
     def check_header(self) -> None:
         """Raise ConfigError where the first line does not name the columns."""
         longest = max(self.names, key=lambda name: len(self.names[name]), default="")
-        most = LONGEST_ID if any(number_of(name) is not None for name in self.names) else LONGEST_NAME
+        most = (
+            LONGEST_ID if any(number_of(name) is not None for name in self.names) else LONGEST_NAME
+        )
         if len(self.names.get(longest, ())) > most:
-            what = f"the first line seems to be a row ({brief(longest, 60)}), and it must name the columns"
+            what = (
+                f"the first line seems to be a row ({brief(longest, 60)}), and it must name the"
+                " columns"
+            )
             raise ConfigError(f"{what}. Put a line such as text,label above it.")
 
     def check_formulas(self, names: Iterable[str], way: str) -> None:
-        """Raise ConfigError where one of these columns holds formulas alone; `way` is another way than to save it."""
+        """Raise ConfigError where one of these columns holds formulas alone; `way` is another way
+        than to save it."""
         for name in names:
             if not (cells := self._cells(name)).said and FORMULA in cells.reasons:
-                what = f"`{name}` holds formulas without the values that they came to (e.g. {cells.examples(1)[0]})"
-                raise ConfigError(f"{what}. Open the file in a spreadsheet program and save it, or {way}.")
+                what = (
+                    f"`{name}` holds formulas without the values that they came to (e.g."
+                    f" {cells.examples(1)[0]})"
+                )
+                raise ConfigError(
+                    f"{what}. Open the file in a spreadsheet program and save it, or {way}."
+                )
 
     def silent(self) -> list[Finding]:
-        """Name the columns that say nothing: those that are empty, and those that hold formulas alone."""
+        """Name the columns that say nothing: those that are empty, and those that hold formulas
+        alone."""
         told = {False: list[str](), True: list[str]()}
         for name in self.names if len(self.cells) else ():
             if (reasons := set(self._cells(name).reasons)) <= {EMPTY, NOT_APPLICABLE, FORMULA}:
                 told[FORMULA in reasons].append(f"`{name}`")
         keys = {False: "items.empty_columns", True: "items.formulas"}
-        return [Finding(keys[of], {"columns": names[:8], "n": len(names)}) for of, names in told.items() if names]
+        return [
+            Finding(keys[of], {"columns": names[:8], "n": len(names)})
+            for of, names in told.items()
+            if names
+        ]
 
     # Single roles
 
@@ -177,11 +216,19 @@ class Search:
             return column
         close = difflib.get_close_matches(typed, self.names, 1)
         hint = f" Did you mean {typed_as(close[0])}?" if close else ""
-        raise ConfigError(f"{option} is {brief(typed)}, which is no column.{hint} Columns: {', '.join(self.names)}.")
+        raise ConfigError(
+            f"{option} is {brief(typed)}, which is no column.{hint} Columns:"
+            f" {', '.join(self.names)}."
+        )
 
     def _meant(self, name: str) -> str | None:
-        """The column that is called so; accents, capitals and signs do not count where only one is left."""
-        same = [column for column in self.names if fold(column) == fold(name) or self.names[column] == tokens(name)]
+        """The column that is called so; accents, capitals and signs do not count where only one is
+        left."""
+        same = [
+            column
+            for column in self.names
+            if fold(column) == fold(name) or self.names[column] == tokens(name)
+        ]
         return name if name in self.names else same[0] if len(same) == 1 else None
 
     def _free(self) -> list[str]:
@@ -191,28 +238,42 @@ class Search:
         """The free column with the first of the role's names that fits."""
         assert callable(fits)
         free = {self.joined[name]: name for name in reversed(self._free())}
-        return next((free[known] for known in NAMES[role] if known in free and fits(free[known])), None)
+        return next(
+            (free[known] for known in NAMES[role] if known in free and fits(free[known])), None
+        )
 
     def _single(self, role: str, typed: str | None) -> None:
         fits = {
             "order": self._is_order,
             "rater": lambda name: self._is_names(name) or self._has_labels_beside(name),
             "confidence": lambda name: self._cells(name).numeric > 0.5,
-            "failed": lambda name: self._cells(name).distinct_words().keys() <= PASSES | FAILS | {"0", "1"},
+            "failed": lambda name: (
+                self._cells(name).distinct_words().keys() <= PASSES | FAILS | {"0", "1"}
+            ),
             "group": lambda name: name != self.found.item,
             "criterion": self._is_names,
             "item": lambda name: self._cells(name).said > 0 and not self._is_prose(name),
         }.get(role, lambda name: True)
-        name = self._named(typed, f"--{role}") if typed else self._first(role, fits) if typed is None else None
+        name = (
+            self._named(typed, f"--{role}")
+            if typed
+            else self._first(role, fits)
+            if typed is None
+            else None
+        )
         if name is not None:
             setattr(self.found, role, name)
             self.taken.add(name)
 
     def _sides(self, role: str, typed: Sequence[str], option: str, stems: Iterable[str]) -> None:
-        """Two columns of one stem for the two outputs that are compared (`text_1`, `text_2`), or those typed."""
+        """Two columns of one stem for the two outputs that are compared (`text_1`, `text_2`), or
+        those typed."""
         found = tuple(self._named(name, option) for name in typed)
         if len(found) > 2:
-            raise ConfigError(f"{option} names {len(found)} columns; give one, or two where two outputs are compared.")
+            raise ConfigError(
+                f"{option} names {len(found)} columns; give one, or two where two outputs are"
+                " compared."
+            )
         if not found:
             sides: dict[str, dict[int, str]] = {}
             for name in self._free():
@@ -227,9 +288,18 @@ class Search:
             self.taken |= set(found)
 
     def _names_of_judges(self) -> tuple[str, ...]:
-        """The judges that `--judge` names, where it names no column but what stands in the column of judges."""
+        """The judges that `--judge` names, where it names no column but what stands in the column
+        of judges."""
         typed = [name for name in self.options.judge if name not in self.names]
-        column = next((name for known in NAMES["judges"] for name in self.names if self.joined[name] == known), None)
+        column = next(
+            (
+                name
+                for known in NAMES["judges"]
+                for name in self.names
+                if self.joined[name] == known
+            ),
+            None,
+        )
         held = set(self.cells[column]) if typed and column is not None else set()
         return tuple(name for name in typed if name in held)
 
@@ -255,26 +325,42 @@ class Search:
 
     def _is_text(self, name: str) -> bool:
         cells = self._cells(name)
-        return cells.said > 0 and cells.numeric < 0.5 and not cells.distinct_words().keys() <= _known_words()
+        return (
+            cells.said > 0
+            and cells.numeric < 0.5
+            and not cells.distinct_words().keys() <= _known_words()
+        )
 
     def _is_prose(self, name: str) -> bool:
         """Whether most of what it holds are sentences, not ids."""
         written = self._cells(name).written
-        return bool(written) and float(np.median([len(each.split()) for each in written])) > LONGEST_ID
+        return (
+            bool(written) and float(np.median([len(each.split()) for each in written])) > LONGEST_ID
+        )
 
     def _is_names(self, name: str) -> bool:
         """Whether it holds names that come again, which are neither numbers nor known verdicts."""
         cells = self._cells(name)
         words = cells.distinct_words()
-        return bool(words) and cells.numeric < 0.5 and not words.keys() <= _known_words() - CHOICES.keys()
+        return (
+            bool(words)
+            and cells.numeric < 0.5
+            and not words.keys() <= _known_words() - CHOICES.keys()
+        )
 
     def _has_labels_beside(self, name: str) -> bool:
-        """Whether another column is clearly one of labels, so that the numbers in a column of raters are their ids."""
-        others = [other for other in self._free() if other != name and self.joined[other] not in NAMES["rater"]]
+        """Whether another column is clearly one of labels, so that the numbers in a column of
+        raters are their ids."""
+        others = [
+            other
+            for other in self._free()
+            if other != name and self.joined[other] not in NAMES["rater"]
+        ]
         return any(side_of(other) == -1 and self._is_value(other) for other in others)
 
     def _is_beside_verdicts(self, name: str) -> bool:
-        """Whether another column holds what the names in this one said, and no label is one of these names."""
+        """Whether another column holds what the names in this one said, and no label is one of
+        these names."""
         labels = [*self.found.labels, *(other for other in self._free() if side_of(other) == -1)]
         own = self._cells(name).distinct_words().keys()
         if any(own & self._cells(other).distinct_words().keys() for other in labels):
@@ -297,21 +383,33 @@ class Search:
         found = self.found
         if judged:
             if len(judged) > 1 and self.options.verdict is not None:
-                raise ConfigError("with --verdict, --judge names the one column that holds the names of judges.")
+                raise ConfigError(
+                    "with --verdict, --judge names the one column that holds the names of judges."
+                )
             names = [name for name in judged if self._is_names(name)]
-            if self.options.verdict is not None or (len(judged) == 1 and names and self._is_beside_verdicts(judged[0])):
+            if self.options.verdict is not None or (
+                len(judged) == 1 and names and self._is_beside_verdicts(judged[0])
+            ):
                 found.judges = judged[0]
             else:
                 found.verdicts = tuple(judged)
             return
         rater = found.rater
-        if rater is not None and any(side_of(str(name)) == 1 for name in self.cells[rater].unique()):
+        if rater is not None and any(
+            side_of(str(name)) == 1 for name in self.cells[rater].unique()
+        ):
             found.judges, found.rater, found.among_raters = rater, None, True
             return
         for wanted in NAMES["judges"]:
             for name in self._free():
-                if self.joined[name] == wanted and (self._is_names(name) or "id" in self.names[name]):
-                    others = [n for n in self._free() if n != name and side_of(n) != -1 and self._is_value(n)]
+                if self.joined[name] == wanted and (
+                    self._is_names(name) or "id" in self.names[name]
+                ):
+                    others = [
+                        n
+                        for n in self._free()
+                        if n != name and side_of(n) != -1 and self._is_value(n)
+                    ]
                     own = self._cells(name).distinct_words().keys()
                     if any(own == self._cells(other).distinct_words().keys() for other in others):
                         continue  # what stands there are verdicts, too, and no names
@@ -329,7 +427,9 @@ class Search:
                 sides[side].append(name)
         judges, neutral, people = sides[1], sides[0], sides[-1]
         typed_judges, typed_people = bool(found.verdicts), bool(found.labels)
-        self._check_mute(typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people)
+        self._check_mute(
+            typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
+        )
         if not typed_people and people:
             found.labels = self._several(people, "--human", "the labels of people", judge=False)
         if not typed_judges:
@@ -340,22 +440,30 @@ class Search:
                 found.verdicts = (candidates[0],)
                 neutral = [name for name in neutral if name != candidates[0]]
             elif judges:
-                found.verdicts = self._several(judges, "--judge", "the verdicts of the judge", judge=True)
+                found.verdicts = self._several(
+                    judges, "--judge", "the verdicts of the judge", judge=True
+                )
             elif len(neutral) == 1:
                 found.verdicts, neutral = (neutral[0],), []
             elif neutral:
                 self._ask(neutral, "--judge", "the verdicts of the judge")
             else:
-                self._ask(self._values() or list(found.labels), "--judge", "the verdicts of the judge")
+                self._ask(
+                    self._values() or list(found.labels), "--judge", "the verdicts of the judge"
+                )
         if not found.labels and not typed_people and neutral and found.judges is None:
             if len(neutral) > 1:
                 self._ask(neutral, "--human", "the labels of people")
             found.labels = (neutral[0],)
 
     def _check_mute(self, judged: bool, typed_judges: bool, typed_people: bool) -> None:
-        """Raise ConfigError where a column that is called one of verdicts or labels holds formulas alone, and where no
-        verdicts were found (`judged`) and the judge's column is empty: another must not silently take its place."""
-        free = [name for name in self._free() if name not in self.facts and not self._cells(name).said]
+        """Raise ConfigError where a column that is called one of verdicts or labels holds formulas
+        alone, and where no verdicts were found (`judged`) and the judge's column is empty: another
+        must not silently take its place.
+        """
+        free = [
+            name for name in self._free() if name not in self.facts and not self._cells(name).said
+        ]
         neutral = -1 if judged else 1  # whose a column is whose name does not tell
         for option, own, typed in (("--judge", 1, typed_judges), ("--human", -1, typed_people)):
             sides = [name for name in free if not typed and (side_of(name) or neutral) == own]
@@ -363,64 +471,117 @@ class Search:
         values = [] if judged else self._values()
         if values and (empty := [name for name in free if side_of(name) == 1]):
             others = " or ".join(f"--judge {quoted(name)}" for name in values[:4])
-            raise ConfigError(f"`{empty[0]}` is empty in every row. If the verdicts are in another column: {others}.")
+            raise ConfigError(
+                f"`{empty[0]}` is empty in every row. If the verdicts are in another column:"
+                f" {others}."
+            )
 
     def _check_model(self) -> None:
-        """Ask whether the models of a column are judges or makers, where neither its name nor what it holds tells."""
+        """Ask whether the models of a column are judges or makers, where neither its name nor what
+        it holds tells."""
         found = self.found
         column = found.systems[0] if len(found.systems) == 1 and not self.options.system else None
-        own = found.judges is not None or any(side_of(name) == 1 for name in found.verdicts) or bool(self.options.judge)
-        if column is None or own or self.joined[column] not in NAMES["models"] or found.item is None:
+        own = (
+            found.judges is not None
+            or any(side_of(name) == 1 for name in found.verdicts)
+            or bool(self.options.judge)
+        )
+        if (
+            column is None
+            or own
+            or self.joined[column] not in NAMES["models"]
+            or found.item is None
+        ):
             return
         by_item = self.cells.groupby(found.item, sort=False)
         if int(by_item[column].nunique().max()) < 2:
             return
-        told = [name for name in (*found.texts, *found.labels) if int(by_item[name].nunique().max()) > 1]
+        told = [
+            name for name in (*found.texts, *found.labels) if int(by_item[name].nunique().max()) > 1
+        ]
         if not told:
             raise ConfigError(
-                f"are the names in `{column}` (e.g. {', '.join(self._cells(column).examples())}) those of judges, or "
-                f"of the makers of what was judged? Type --judge {quoted(column)} or --system {quoted(column)}."
+                f"are the names in `{column}` (e.g. {', '.join(self._cells(column).examples())})"
+                " those of judges, or of the makers of what was judged? Type --judge"
+                f" {quoted(column)} or --system {quoted(column)}."
             )
 
     def _leave_others(self) -> None:
-        """Leave out the columns of judges and people beside those that were typed, which are nothing of the items."""
+        """Leave out the columns of judges and people beside those that were typed, which are
+        nothing of the items."""
         typed = {0, 1} if self.options.judge and self.found.judges is None else set()
         typed |= {-1} if self.options.human and self.found.rater is None else set()
-        named = {part for name in self.found.verdicts for part in self.names[name]} & _PARTS["neutral"]
-        own = {n: s for n in self._free() if n not in self.found.used() and (s := side_of(n)) in typed}
-        own = {n: s for n, s in own.items() if self._is_value(n) and (s != 0 or named & set(self.names[n]))}
+        named = {part for name in self.found.verdicts for part in self.names[name]} & _PARTS[
+            "neutral"
+        ]
+        own = {
+            n: s for n in self._free() if n not in self.found.used() and (s := side_of(n)) in typed
+        }
+        own = {
+            n: s
+            for n, s in own.items()
+            if self._is_value(n) and (s != 0 or named & set(self.names[n]))
+        }
         self.found.others = tuple(own)
         if own:
             columns = [f"`{name}`" for name in own]
-            options = [f"`--{name}`" for name, sides in (("judge", {0, 1}), ("human", {-1})) if sides & typed]
+            options = [
+                f"`--{name}`"
+                for name, sides in (("judge", {0, 1}), ("human", {-1}))
+                if sides & typed
+            ]
             values = {"columns": columns[:8], "n": len(columns), "options": options}
             self.found.notes.append(Finding("table.left_others", values))
 
     def _note(self) -> None:
-        """Say what was recognised and not declared: verdicts and labels first, as all else hangs on them."""
+        """Say what was recognised and not declared: verdicts and labels first, as all else hangs on
+        them."""
         found, options = self.found, self.options
         marked = {name: [f"`{n}`" for n in getattr(found, name)] for name in ("verdicts", "labels")}
         if found.judges is not None and not (options.judge and options.verdict):
             facts = {"judge": f"`{found.judges}`", "columns": marked["verdicts"]}
             found.notes.append(Finding("table.read_judges", facts))
         elif not options.judge:
-            found.notes.append(Finding("table.read_verdict", {"columns": marked["verdicts"], "n": len(found.verdicts)}))
+            found.notes.append(
+                Finding(
+                    "table.read_verdict", {"columns": marked["verdicts"], "n": len(found.verdicts)}
+                )
+            )
         if found.labels and found.rater is not None and not (options.human and options.rater):
             facts = {"rater": f"`{found.rater}`", "columns": marked["labels"]}
             found.notes.append(Finding("table.read_raters", facts))
         elif found.labels and not options.human:
-            found.notes.append(Finding("table.read_label", {"columns": marked["labels"], "n": len(found.labels)}))
+            found.notes.append(
+                Finding("table.read_label", {"columns": marked["labels"], "n": len(found.labels)})
+            )
         roles = {"text": found.texts, "system": found.systems}
-        roles |= {role: (name,) for role in _SINGLE if (name := getattr(found, role)) is not None and role != "rater"}
-        typed = [f"`--{r} {quoted(n)}`" for r, names in roles.items() if not getattr(options, r) for n in names]
+        roles |= {
+            role: (name,)
+            for role in _SINGLE
+            if (name := getattr(found, role)) is not None and role != "rater"
+        }
+        typed = [
+            f"`--{r} {quoted(n)}`"
+            for r, names in roles.items()
+            if not getattr(options, r)
+            for n in names
+        ]
         found.notes += [Finding("table.read_roles", {"roles": typed})] if typed else []
         rest = [n for n in self._free() if self.joined[n] in NAMES["text"] and self._is_prose(n)]
         if rest and len(found.texts) == 1 and not (options.text or found.pairwise or found.judges):
-            values = {"text": f"`{found.texts[0]}`", "others": [f"`{name}`" for name in rest[:4]], "n": len(rest)}
-            found.notes.append(Finding("table.read_text", values | {"option": f"--text {quoted(rest[0])}"}))
+            values = {
+                "text": f"`{found.texts[0]}`",
+                "others": [f"`{name}`" for name in rest[:4]],
+                "n": len(rest),
+            }
+            found.notes.append(
+                Finding("table.read_text", values | {"option": f"--text {quoted(rest[0])}"})
+            )
         if not found.texts and (prose := [name for name in self._free() if self._is_prose(name)]):
             values = {"columns": [f"`{name}`" for name in prose[:4]], "n": len(prose)}
-            found.notes.append(Finding("table.no_text", values | {"option": f"--text {quoted(prose[0])}"}))
+            found.notes.append(
+                Finding("table.no_text", values | {"option": f"--text {quoted(prose[0])}"})
+            )
         found.notes += self.silent()
         found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
 
@@ -428,12 +589,17 @@ class Search:
         return [name for name in self._free() if self._is_value(name)]
 
     def _several(self, names: list[str], option: str, what: str, judge: bool) -> tuple[str, ...]:
-        """The columns if they are clearly those of several raters or judges: alike but for one part of their names."""
+        """The columns if they are clearly those of several raters or judges: alike but for one part
+        of their names."""
         if len(names) > 1:
             parts = [self.names[name] for name in names]
             shared = set(parts[0]).intersection(*map(set, parts[1:]))
             ends = {len(each) for each in parts}
-            alike = bool(shared) and max(ends) - min(ends) <= 1 and all(len(set(each) - shared) >= 1 for each in parts)
+            alike = (
+                bool(shared)
+                and max(ends) - min(ends) <= 1
+                and all(len(set(each) - shared) >= 1 for each in parts)
+            )
             models = judge and all(any(_MODEL.match(part) for part in each) for each in parts)
             if not (alike or models):
                 self._ask(names, option, what)
@@ -442,11 +608,21 @@ class Search:
     def _ask(self, names: Sequence[str], option: str, what: str) -> None:
         if not names:
             listed = ", ".join(f"`{name}`" for name in self.names)
-            raise ConfigError(f"no column seems to hold {what}. Columns: {listed}. Name it: {option} COLUMN.")
-        shown = "; ".join(f"`{n}` (e.g. {', '.join(self._cells(n).examples()) or 'empty'})" for n in names[:8])
+            raise ConfigError(
+                f"no column seems to hold {what}. Columns: {listed}. Name it: {option} COLUMN."
+            )
+        shown = "; ".join(
+            f"`{n}` (e.g. {', '.join(self._cells(n).examples()) or 'empty'})" for n in names[:8]
+        )
         way = " or ".join(f"{option} {quoted(name)}" for name in names[:4])
-        several = f" For several of them, repeat {option}." if len(names) > 1 and option != "--verdict" else ""
-        raise ConfigError(f"it is not clear which column holds {what}. It may be {shown}. Type {way}.{several}")
+        several = (
+            f" For several of them, repeat {option}."
+            if len(names) > 1 and option != "--verdict"
+            else ""
+        )
+        raise ConfigError(
+            f"it is not clear which column holds {what}. It may be {shown}. Type {way}.{several}"
+        )
 
     def _pairwise(self) -> bool:
         found = self.found
@@ -461,7 +637,8 @@ class Search:
 
 
 def side_of(name: str) -> int | None:
-    """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or label."""
+    """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or
+    label."""
     parts = set(tokens(name))
     has = {of: bool(parts & words) for of, words in _PARTS.items()}
     judge = 2 * (has["judge"] or any(_MODEL.match(part) for part in parts)) + has["perhaps_judge"]
@@ -484,4 +661,9 @@ def quoted(name: str) -> str:
 
 
 def _known_words() -> set[str]:
-    return PASSES | FAILS | CHOICES.keys() | {name for order in ORDERS for names in order for name in names}
+    return (
+        PASSES
+        | FAILS
+        | CHOICES.keys()
+        | {name for order in ORDERS for names in order for name in names}
+    )

@@ -1,7 +1,8 @@
-"""Writes a verdict table in the forms that other tools read: rows, a log of Inspect, results of promptfoo.
+"""Writes a verdict table in the forms that other tools read: rows, a log of Inspect, results of
+promptfoo.
 
-What a tool has no place for (whose label it is, the order in which two outputs were shown) stands in metadata under
-`undogmatic`, so that reading the file again gives the same verdicts and labels.
+What a tool has no place for (whose label it is, the order in which two outputs were shown) stands
+in metadata under `undogmatic`, so that reading the file again gives the same verdicts and labels.
 """
 
 import datetime
@@ -24,9 +25,17 @@ _NO_FACTS = (*COLUMNS, "place")
 
 
 def rows(table: VerdictTable) -> pd.DataFrame:
-    """The table in long form: a row per verdict and label on it, with what is known of the item and the judge."""
-    verdicts, labels, items = table.verdicts.copy(), table.labels.copy(), table.items.rename_axis("item").reset_index()
-    verdicts["verdict"], labels["label"] = _named(table, verdicts["verdict"]), _named(table, labels["label"])
+    """The table in long form: a row per verdict and label on it, with what is known of the item and
+    the judge."""
+    verdicts, labels, items = (
+        table.verdicts.copy(),
+        table.labels.copy(),
+        table.items.rename_axis("item").reset_index(),
+    )
+    verdicts["verdict"], labels["label"] = (
+        _named(table, verdicts["verdict"]),
+        _named(table, labels["label"]),
+    )
     joined = verdicts.merge(labels, on=["item", "criterion"], how="outer", sort=False)
     known = items.rename(columns=lambda name: str(name).removeprefix(SLICE))
     known = known[[name for name in known if name in ("item", "group") or name not in verdicts]]
@@ -49,19 +58,27 @@ def _named(table: VerdictTable, values: pd.Series) -> pd.Series:
 
 
 def inspect_log(table: VerdictTable) -> dict[str, Any]:
-    """The table as a log of Inspect: a sample per item and repeat (an epoch), a score per judge and person."""
+    """The table as a log of Inspect: a sample per item and repeat (an epoch), a score per judge and
+    person."""
     samples = []
     for (item, epoch), about, said, labels in _outputs(table):
         scores: dict[str, Any] = {}
         for row in said:
-            score = scores.setdefault(row["judge"], {"value": {}, "explanation": None, "history": []})
-            score["value"][row["criterion"]] = float("nan") if row["verdict"] is None else row["verdict"]
+            score = scores.setdefault(
+                row["judge"], {"value": {}, "explanation": None, "history": []}
+            )
+            score["value"][row["criterion"]] = (
+                float("nan") if row["verdict"] is None else row["verdict"]
+            )
             score["explanation"] = score["explanation"] or row.get("reason")
         for score in scores.values():
             if list(score["value"]) == [OVERALL]:
                 score["value"] = score["value"][OVERALL]
         metadata = _facts(about) | {OURS: _extra(table, about, said, labels)}
-        output = {"model": str(about.get("system") or "unknown"), "choices": _choices(about.get("text"))}
+        output = {
+            "model": str(about.get("system") or "unknown"),
+            "choices": _choices(about.get("text")),
+        }
         sample: dict[str, Any] = {
             "id": item,
             "epoch": epoch,
@@ -76,14 +93,32 @@ def inspect_log(table: VerdictTable) -> dict[str, Any]:
     config = {"epochs": max((sample["epoch"] for sample in samples), default=1)}
     mark = hashlib.sha256("".join(sorted(table.sources.values())).encode()).hexdigest()[:22]
     options = {
-        judge: {_OPTION.get(k, k): v for k, v in table.settings.get(judge, {}).items()} for judge in table.judges
+        judge: {_OPTION.get(k, k): v for k, v in table.settings.get(judge, {}).items()}
+        for judge in table.judges
     }
-    scorers = [{"name": judge, "options": options[judge], "metrics": [], "metadata": {}} for judge in table.judges]
-    run = {"eval_id": mark, "run_id": mark, "task": "verdicts", "task_id": mark, "task_version": 0, "created": now}
+    scorers = [
+        {"name": judge, "options": options[judge], "metrics": [], "metadata": {}}
+        for judge in table.judges
+    ]
+    run = {
+        "eval_id": mark,
+        "run_id": mark,
+        "task": "verdicts",
+        "task_id": mark,
+        "task_version": 0,
+        "created": now,
+    }
     about_run = run | {"model": "unknown", "dataset": dataset, "config": config, "scorers": scorers}
     stats = {"started_at": now, "completed_at": now, "model_usage": {}}
     plan = {"name": "plan", "steps": [], "config": {}}
-    return {"version": 2, "status": "success", "eval": about_run, "plan": plan, "stats": stats, "samples": samples}
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": about_run,
+        "plan": plan,
+        "stats": stats,
+        "samples": samples,
+    }
 
 
 def _choices(text: Any) -> list[dict[str, Any]]:
@@ -92,90 +127,199 @@ def _choices(text: Any) -> list[dict[str, Any]]:
 
 
 def promptfoo_results(table: VerdictTable) -> dict[str, Any]:
-    """The table as results of promptfoo: a result per item and repeat, an assertion per judge and criterion. Raises
-    ConfigError for verdicts that are neither numbers nor pass and fail."""
+    """The table as results of promptfoo: a result per item and repeat, an assertion per judge and
+    criterion. Raises ConfigError for verdicts that are neither numbers nor pass and fail."""
     if table.kind not in ("numeric", "pass_fail"):
         what = "promptfoo holds numbers, and pass or fail"
         raise ConfigError(
-            f"--to is promptfoo, and the verdicts are {table.kind}; {what}. Use --to jsonl or --to inspect."
+            f"--to is promptfoo, and the verdicts are {table.kind}; {what}. Use --to jsonl or --to"
+            " inspect."
         )
     low, high = table.scale if table.scale is not None else (0.0, 1.0)
     results, prompts, tests = list[dict[str, Any]](), dict[str, int](), dict[str, int]()
     for (item, epoch), about, said, labels in _outputs(table):
         parts = list[dict[str, Any]]()
         for row in said:
-            value = float(row["verdict"] == table.categories[1]) if table.categories else row["verdict"]
+            value = (
+                float(row["verdict"] == table.categories[1]) if table.categories else row["verdict"]
+            )
             assertion = {"type": "llm-rubric", "metric": row["criterion"], "provider": row["judge"]}
             passes = row["verdict"] is not None and value >= (low + high) / 2
-            part = {"pass": passes, "score": value if row["verdict"] is not None else 0, "assertion": assertion}
+            part = {
+                "pass": passes,
+                "score": value if row["verdict"] is not None else 0,
+                "assertion": assertion,
+            }
             failed = {"graderError": True} if row["verdict"] is None else {}
             parts.append(part | {"reason": str(row.get("reason") or ""), "metadata": failed})
         system = str(about.get("system") or "unknown")
         test = tests.setdefault(f"{item}\n{epoch}", len(tests))
         place = {"promptIdx": prompts.setdefault(system, len(prompts)), "testIdx": test}
-        passed, score = all(p["pass"] for p in parts), sum(p["score"] for p in parts) / max(1, len(parts))
-        grading = {"pass": passed, "score": score, "reason": "", "componentResults": parts, "namedScores": {}}
+        passed, score = (
+            all(p["pass"] for p in parts),
+            sum(p["score"] for p in parts) / max(1, len(parts)),
+        )
+        grading = {
+            "pass": passed,
+            "score": score,
+            "reason": "",
+            "componentResults": parts,
+            "namedScores": {},
+        }
         variables = {"item": item, "input": about.get("input") or ""}
         words = dict(zip(table.categories, _PASS, strict=False))
         passing = [one | {"label": words.get(one["label"], one["label"])} for one in labels]
         metadata = _facts(about) | {OURS: _extra(table, about, said, passing)}
         mark = hashlib.sha256(f"{item}\n{place}\n{len(results)}".encode()).hexdigest()
         uuid = "-".join((mark[:8], mark[8:12], mark[12:16], mark[16:20], mark[20:32]))
-        case = {"vars": variables, "metadata": metadata, "assert": [part["assertion"] for part in parts]}
-        result = place | {"id": uuid, "vars": variables, "testCase": case, "promptId": mark, "metadata": metadata}
-        result |= {"prompt": {"raw": variables["input"], "label": "verdicts"}, "provider": {"id": system, "label": ""}}
-        result |= {"response": {"output": str(about.get("text") or "")}, "gradingResult": grading, "namedScores": {}}
-        results.append(result | {"success": passed, "score": score, "latencyMs": 0, "cost": 0, "failureReason": 0})
+        case = {
+            "vars": variables,
+            "metadata": metadata,
+            "assert": [part["assertion"] for part in parts],
+        }
+        result = place | {
+            "id": uuid,
+            "vars": variables,
+            "testCase": case,
+            "promptId": mark,
+            "metadata": metadata,
+        }
+        result |= {
+            "prompt": {"raw": variables["input"], "label": "verdicts"},
+            "provider": {"id": system, "label": ""},
+        }
+        result |= {
+            "response": {"output": str(about.get("text") or "")},
+            "gradingResult": grading,
+            "namedScores": {},
+        }
+        results.append(
+            result
+            | {
+                "success": passed,
+                "score": score,
+                "latencyMs": 0,
+                "cost": 0,
+                "failureReason": 0,
+            }
+        )
     return _whole(results, list(prompts))
 
 
 def _whole(results: Sequence[dict[str, Any]], systems: Sequence[str]) -> dict[str, Any]:
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    counts = {"successes": sum(r["success"] for r in results), "failures": sum(not r["success"] for r in results)}
+    now = (
+        datetime.datetime.now(datetime.UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )
+    counts = {
+        "successes": sum(r["success"] for r in results),
+        "failures": sum(not r["success"] for r in results),
+    }
     usage = {"prompt": 0, "completion": 0, "total": 0, "cached": 0, "numRequests": 0}
     prompts = [
-        {"raw": "verdicts", "label": "verdicts", "provider": system, "id": hashlib.sha256(system.encode()).hexdigest()}
-        | {"metrics": {"score": 0, "testPassCount": 0, "testFailCount": 0, "testErrorCount": 0, "tokenUsage": usage}}
+        {
+            "raw": "verdicts",
+            "label": "verdicts",
+            "provider": system,
+            "id": hashlib.sha256(system.encode()).hexdigest(),
+        }
+        | {
+            "metrics": {
+                "score": 0,
+                "testPassCount": 0,
+                "testFailCount": 0,
+                "testErrorCount": 0,
+                "tokenUsage": usage,
+            }
+        }
         for system in systems
     ]
     stats = counts | {"errors": 0, "tokenUsage": usage}
-    inside = {"version": 3, "timestamp": now, "prompts": prompts, "results": list(results), "stats": stats}
-    config = {"description": "verdicts", "prompts": ["verdicts"], "providers": list(systems), "tests": []}
-    return {"evalId": f"eval-und-{now[:19]}", "results": inside, "config": config, "shareableUrl": None}
+    inside = {
+        "version": 3,
+        "timestamp": now,
+        "prompts": prompts,
+        "results": list(results),
+        "stats": stats,
+    }
+    config = {
+        "description": "verdicts",
+        "prompts": ["verdicts"],
+        "providers": list(systems),
+        "tests": [],
+    }
+    return {
+        "evalId": f"eval-und-{now[:19]}",
+        "results": inside,
+        "config": config,
+        "shareableUrl": None,
+    }
 
 
-def _outputs(table: VerdictTable) -> Iterator[tuple[tuple[str, int], dict[str, Any], list[Any], list[Any]]]:
-    """Each item in each repeat and order, counted from 1: what is known of it, its verdicts, and its labels (with the
-    first)."""
+def _outputs(
+    table: VerdictTable,
+) -> Iterator[tuple[tuple[str, int], dict[str, Any], list[Any], list[Any]]]:
+    """Each item in each repeat and order, counted from 1: what is known of it, its verdicts, and
+    its labels (with the first)."""
     whole = rows(table)
     for item, of_item in whole.groupby("item", sort=False):
         about = {name: value for name, value in of_item.iloc[0].items() if value is not None}
-        labels = of_item[of_item["label"].notna()][["criterion", "label", "rater"]].drop_duplicates()
+        labels = of_item[of_item["label"].notna()][
+            ["criterion", "label", "rater"]
+        ].drop_duplicates()
         said = of_item[of_item["judge"].notna()]
         keys = said[["repeat", "order"]].drop_duplicates()
         for epoch, (repeat, order) in enumerate(keys.itertuples(index=False, name=None), 1):
             same = said[
-                (said["repeat"] == repeat) & (said["order"].isna() if order is None else said["order"] == order)
+                (said["repeat"] == repeat)
+                & (said["order"].isna() if order is None else said["order"] == order)
             ]
             verdicts = same.drop_duplicates(["judge", "criterion"]).to_dict("records")
             seen = about | {"repeat": repeat, "order": order}
-            yield (str(item), epoch), seen, verdicts, labels.to_dict("records") if epoch == 1 else []
+            yield (
+                (str(item), epoch),
+                seen,
+                verdicts,
+                labels.to_dict("records") if epoch == 1 else [],
+            )
         if keys.empty:
-            yield (str(item), 1), about | {"repeat": 0, "order": None}, [], labels.to_dict("records")
+            yield (
+                (str(item), 1),
+                about | {"repeat": 0, "order": None},
+                [],
+                labels.to_dict("records"),
+            )
 
 
 def _facts(about: dict[str, Any]) -> dict[str, Any]:
     return {
         str(name): value
         for name, value in about.items()
-        if name not in _NO_FACTS and name != "input" and not str(name).startswith("settings.") and value is not None
+        if name not in _NO_FACTS
+        and name != "input"
+        and not str(name).startswith("settings.")
+        and value is not None
     }
 
 
-def _extra(table: VerdictTable, about: Mapping[str, Any], said: Sequence[Any], labels: Sequence[Any]) -> dict[str, Any]:
+def _extra(
+    table: VerdictTable, about: Mapping[str, Any], said: Sequence[Any], labels: Sequence[Any]
+) -> dict[str, Any]:
     """What the tools have no place for."""
-    kept = {name: about.get(name) for name in ("item", "repeat", "order", "group", "text_1", "text_2", "system")}
+    kept = {
+        name: about.get(name)
+        for name in ("item", "repeat", "order", "group", "text_1", "text_2", "system")
+    }
     kept |= {name: value for name, value in about.items() if str(name).startswith("system_")}
-    sure = {f"{r['judge']}\n{r['criterion']}": r["confidence"] for r in said if r.get("confidence") is not None}
+    sure = {
+        f"{r['judge']}\n{r['criterion']}": r["confidence"]
+        for r in said
+        if r.get("confidence") is not None
+    }
     more = {"kind": table.kind, "labels": list(labels), "confidence": sure}
-    return {name: value for name, value in (kept | more).items() if value is not None and value not in ([], {})}
+    return {
+        name: value
+        for name, value in (kept | more).items()
+        if value is not None and value not in ([], {})
+    }

@@ -1,4 +1,5 @@
-"""Finds what is wrong between the rows of a verdict table: contradictions, copies, choices in another numbering."""
+"""Finds what is wrong between the rows of a verdict table: contradictions, copies, choices in
+another numbering."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from undogmatic.safety.outside import brief
 
 EXAMPLES = 3
 DENSE = 0.8
-"""The share of numbers from the first to the last that must be there for them to count rows, some of which were left
-out."""
+"""The share of numbers from the first to the last that must be there for them to count rows, some
+of which were left out."""
 COPIED = 10
 """From this many pairs on, labels that are all the verdicts may be the judge's own."""
 
@@ -33,8 +34,9 @@ def unique(
     problems: list[Finding],
     repeats: bool = False,
 ) -> pd.DataFrame:
-    """The rows without those that say the same again; where two contradict each other, neither counts. If `repeats` may
-    be unnumbered, rows that come equally often for each item are numbered."""
+    """The rows without those that say the same again; where two contradict each other, neither
+    counts. If `repeats` may be unnumbered, rows that come equally often for each item are numbered.
+    """
     again = rows.duplicated(keys, keep=False).to_numpy()
     if not again.any():
         return rows
@@ -42,13 +44,21 @@ def unique(
         notes.append(Finding("table.rows_are_repeats", {"k": int(numbered["repeat"].max()) + 1}))
         return numbered
     first = ~rows.duplicated(keys).to_numpy()
-    apart = (rows.groupby(keys, sort=False, dropna=False)[value].transform("nunique") > 1).to_numpy()
+    apart = (
+        rows.groupby(keys, sort=False, dropna=False)[value].transform("nunique") > 1
+    ).to_numpy()
     if apart.any():
         worst = rows[apart]
         same = worst[(worst[keys].fillna("") == worst.iloc[0][keys].fillna("")).all(axis=1)]
-        facts = {"n": int((apart & first).sum()), "item": worst["item"].iloc[0], "places": list(same["place"][:2])}
+        facts = {
+            "n": int((apart & first).sum()),
+            "item": worst["item"].iloc[0],
+            "places": list(same["place"][:2]),
+        }
         problems.append(Finding(f"table.contradicting_{value}s", facts))
-        rows = rows.assign(**{value: rows[value].mask(apart), "reason": rows["reason"].mask(apart, CONTRADICTION)})
+        rows = rows.assign(
+            **{value: rows[value].mask(apart), "reason": rows["reason"].mask(apart, CONTRADICTION)}
+        )
     if value == "verdict" and (n := int((again & ~apart & ~first).sum())):
         notes.append(Finding("table.same_twice", {"n": n}))
     # A verdict stands before an empty cell of the same key.
@@ -57,9 +67,12 @@ def unique(
 
 
 def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
-    """In which rows the judge failed, by the column of this name. Raises DataError for what is neither yes nor no."""
+    """In which rows the judge failed, by the column of this name. Raises DataError for what is
+    neither yes nor no."""
     held = read_cells(cells[name].to_numpy())
-    known = {None: False} | dict.fromkeys(FAILS | {"0"}, False) | dict.fromkeys(PASSES | {"1"}, True)
+    known = (
+        {None: False} | dict.fromkeys(FAILS | {"0"}, False) | dict.fromkeys(PASSES | {"1"}, True)
+    )
     if odd := [code for code, word in enumerate(held.words) if word not in known]:
         place, cell = places[int(np.argmax(held.codes == odd[0]))], brief(held.written[odd[0]])
         raise DataError(f"{place}: `{name}` is {cell}; it must be true or false.")
@@ -67,33 +80,52 @@ def failures(cells: pd.DataFrame, name: str, places: np.ndarray) -> np.ndarray:
 
 
 MOST_JUDGES = 200
-"""Judges and criteria that are examined at once: each takes seconds, and each is compared with the others."""
+"""Judges and criteria that are examined at once: each takes seconds, and each is compared with the
+others."""
 MOST_VOICES = 20_000
 """Judges times people: each verdict is held against each person's labels."""
 
 
 def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str) -> None:
-    """Raise DataError where there are so many judges, criteria or people that comparing them would not end."""
-    judges, people = len(verdicts[["judge", "criterion"]].drop_duplicates()), labels["rater"].nunique()
+    """Raise DataError where there are so many judges, criteria or people that comparing them would
+    not end."""
+    judges, people = (
+        len(verdicts[["judge", "criterion"]].drop_duplicates()),
+        labels["rater"].nunique(),
+    )
     if judges > MOST_JUDGES:
-        what = f"{judges:,} judges (counted for each criterion), and at most {MOST_JUDGES:,} are examined at once"
+        what = (
+            f"{judges:,} judges (counted for each criterion), and at most {MOST_JUDGES:,} are"
+            " examined at once"
+        )
         way = "Name some of them: --judge NAME, or one criterion: --criterion NAME"
-        raise DataError(f"{place}: {what}. {way}. If these are no judges, name their column: --judge COLUMN.")
+        raise DataError(
+            f"{place}: {what}. {way}. If these are no judges, name their column: --judge COLUMN."
+        )
     if judges * people > MOST_VOICES:
-        what = f"{judges:,} judges and {people:,} people are more than {MOST_VOICES:,} pairs, the most that is examined"
-        way = "Name one judge: --judge NAME. If the names are not those of people, name their column: --rater COLUMN"
+        what = (
+            f"{judges:,} judges and {people:,} people are more than {MOST_VOICES:,} pairs, the most"
+            " that is examined"
+        )
+        way = (
+            "Name one judge: --judge NAME. If the names are not those of people, name their column:"
+            " --rater COLUMN"
+        )
         raise DataError(f"{place}: {what}. {way}.")
 
 
 def of_one_kind(
     verdicts: pd.DataFrame, labels: pd.DataFrame, options: TableOptions, problems: list[Finding]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The verdicts of the kind that the labels have, or else most of the verdicts, and the labels on the same criteria:
-    words, pass and fail, numbers from 0 to 1 or numbers beyond are not read as one kind. Judges and criteria that are
-    left out are named."""
+    """The verdicts of the kind that the labels have, or else most of the verdicts, and the labels
+    on the same criteria: words, pass and fail, numbers from 0 to 1 or numbers beyond are not read
+    as one kind. Judges and criteria that are left out are named."""
     if options.kind is not None or options.scale is not None or verdicts.empty:
         return verdicts, labels
-    kinds = {key: _family(rows["raw"]) for key, rows in verdicts.groupby(["judge", "criterion"], sort=False)}
+    kinds = {
+        key: _family(rows["raw"])
+        for key, rows in verdicts.groupby(["judge", "criterion"], sort=False)
+    }
     sizes = verdicts.groupby(["judge", "criterion"], sort=False).size()
     counted: dict[str, int] = {}
     for key, kind in kinds.items():
@@ -104,19 +136,27 @@ def of_one_kind(
     wanted = _family(labels["raw"])
     kept = wanted if wanted in counted else max(counted, key=lambda kind: counted[kind])
     left = [key for key, kind in kinds.items() if kind not in (kept, None)]
-    names = [f"{judge} ({criterion})" if criterion != OVERALL else str(judge) for judge, criterion in left]
+    names = [
+        f"{judge} ({criterion})" if criterion != OVERALL else str(judge)
+        for judge, criterion in left
+    ]
     judge, criterion = left[0]
-    apart = any(key[0] == judge and key not in left for key in kinds)  # the same judge's other criteria are kept
+    apart = any(
+        key[0] == judge and key not in left for key in kinds
+    )  # the same judge's other criteria are kept
     option = f"--criterion {quoted(criterion)}" if apart else f"--judge {quoted(str(judge))}"
     facts = {"names": names[:EXAMPLES], "n": len(names), "option": option}
     problems.append(Finding("table.other_kind", facts))
     out = pd.MultiIndex.from_frame(verdicts[["judge", "criterion"]]).isin(left)
     verdicts = verdicts[~out].reset_index(drop=True)
-    return verdicts, labels[labels["criterion"].isin(verdicts["criterion"].unique())].reset_index(drop=True)
+    return verdicts, labels[labels["criterion"].isin(verdicts["criterion"].unique())].reset_index(
+        drop=True
+    )
 
 
 def _family(raw: pd.Series) -> str | None:
-    """Which kind of verdict cells hold; None where it may be several (0 and 1 alone, or nothing)."""
+    """Which kind of verdict cells hold; None where it may be several (0 and 1 alone, or
+    nothing)."""
     held = read_cells(raw.to_numpy())
     numbers = held.distinct_numbers()
     if not held.said or set(held.distinct_words()) <= {"0", "1"}:
@@ -127,17 +167,22 @@ def _family(raw: pd.Series) -> str | None:
 
 
 def unaccounted(verdicts: pd.DataFrame, labels: pd.DataFrame, unread: int) -> int:
-    """How many of the rows that could not be read are to be counted as missing verdicts, beside the gaps that are
-    counted as such already.
+    """How many of the rows that could not be read are to be counted as missing verdicts, beside the
+    gaps that are counted as such already.
 
-    Where files are joined, or a row is one verdict, the item of a lost row is known from another row: its label is
-    there, and no row of the judge. The lost rows explain such gaps if there are no more of them than lost rows. If
-    there are more, some verdicts were never there, and nothing tells which: then all lost rows are counted.
+    Where files are joined, or a row is one verdict, the item of a lost row is known from another
+    row: its label is there, and no row of the judge. The lost rows explain such gaps if there are
+    no more of them than lost rows. If there are more, some verdicts were never there, and nothing
+    tells which: then all lost rows are counted.
     """
     if not unread:
         return 0
     labelled = labels.dropna(subset=["label"])[["item", "criterion"]].drop_duplicates()
-    there = verdicts[["item", "judge", "criterion"]].drop_duplicates().merge(labelled, on=["item", "criterion"])
+    there = (
+        verdicts[["item", "judge", "criterion"]]
+        .drop_duplicates()
+        .merge(labelled, on=["item", "criterion"])
+    )
     judged = there.groupby(["judge", "criterion"], sort=False).size()
     of = labelled["criterion"].value_counts()
     gaps = int((verdicts["verdict"].isna() & (verdicts["reason"] == NOT_JUDGED)).sum())
@@ -147,10 +192,15 @@ def unaccounted(verdicts: pd.DataFrame, labels: pd.DataFrame, unread: int) -> in
 
 
 def compare(
-    verdicts: pd.DataFrame, labels: pd.DataFrame, items: pd.DataFrame, scales: Scales, joined: bool,
+    verdicts: pd.DataFrame,
+    labels: pd.DataFrame,
+    items: pd.DataFrame,
+    scales: Scales,
+    joined: bool,
     problems: list[Finding],
-) -> None:  # fmt: skip
-    """Note what is wrong with labels and verdicts together; `joined` if they are from different files."""
+) -> None:
+    """Note what is wrong with labels and verdicts together; `joined` if they are from different
+    files."""
     judged, labelled = set(verdicts["item"]), set(labels["item"])
     if lost := sorted(labelled - judged):
         facts = {"n": len(lost), "examples": lost[:EXAMPLES], "total": len(labelled)}
@@ -184,8 +234,8 @@ def compare(
 
 
 def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
-    """The rows with their repeats numbered in the order of the rows, if each item stands equally often in them and not
-    always with the same verdict."""
+    """The rows with their repeats numbered in the order of the rows, if each item stands equally
+    often in them and not always with the same verdict."""
     sizes = rows.groupby(list(keys), sort=False, dropna=False).size()
     differs = rows.groupby(list(keys), sort=False, dropna=False)["verdict"].nunique() > 1
     if sizes.nunique() != 1 or not differs.any() or len(sizes) < 2:
@@ -193,10 +243,13 @@ def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
     return rows.assign(repeat=rows.groupby(list(keys), sort=False, dropna=False).cumcount())
 
 
-def counts_rows(verdicts: np.ndarray, ids: Sequence[str] | pd.Series, columns: Sequence[np.ndarray] = ()) -> bool:
-    """Whether verdicts only count rows: as numbers of rows do, they go up or down by one step from row to row, of which
-    some may be missing; or they are what the number in the id, or in a column that counts, gives by a fixed rule, but
-    for rounding. Verdicts and columns in the order of the rows, with the ids of the items."""
+def counts_rows(
+    verdicts: np.ndarray, ids: Sequence[str] | pd.Series, columns: Sequence[np.ndarray] = ()
+) -> bool:
+    """Whether verdicts only count rows: as numbers of rows do, they go up or down by one step from
+    row to row, of which some may be missing; or they are what the number in the id, or in a column
+    that counts, gives by a fixed rule, but for rounding. Verdicts and columns in the order of the
+    rows, with the ids of the items."""
     found = np.unique(verdicts)
     if len(verdicts) < COPIED or len(found) * 2 < len(verdicts):
         return False
@@ -218,11 +271,16 @@ def counts_rows(verdicts: np.ndarray, ids: Sequence[str] | pd.Series, columns: S
 
 
 def _copied(verdicts: np.ndarray, labels: np.ndarray, kind: str) -> str | None:
-    """Whether the labels may be the judge's own: they are all the same, or one is the other on another scale."""
+    """Whether the labels may be the judge's own: they are all the same, or one is the other on
+    another scale."""
     if len(verdicts) < COPIED or len(np.unique(labels)) < 2 or len(np.unique(verdicts)) < 2:
         return None
     if (verdicts == labels).all():
         return "identical"
-    if kind == "numeric" and len(np.unique(labels)) > 2 and abs(np.corrcoef(verdicts, labels)[0, 1]) > 1 - 1e-12:
+    if (
+        kind == "numeric"
+        and len(np.unique(labels)) > 2
+        and abs(np.corrcoef(verdicts, labels)[0, 1]) > 1 - 1e-12
+    ):
         return "affine"
     return None

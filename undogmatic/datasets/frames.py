@@ -1,4 +1,5 @@
-"""Reads a whole table (CSV, JSON Lines, JSON, Parquet, XLSX) as a data frame of raw cells, with the line of each row.
+"""Reads a whole table (CSV, JSON Lines, JSON, Parquet, XLSX) as a data frame of raw cells, with the
+line of each row.
 
 A fault in a row is noted with its place, and the rest of the file is still read.
 """
@@ -26,9 +27,9 @@ from undogmatic.safety.outside import Unreadable, brief, read_bytes
 
 
 class Frame(NamedTuple):
-    """A file's `cells` (columns of objects, by name), the place of each row (file:line), the file's name and digest,
-    what a reader should know of how it was read, and what is wrong in it; a problem by which rows could not be read
-    says of how many (`rows`)."""
+    """A file's `cells` (columns of objects, by name), the place of each row (file:line), the file's
+    name and digest, what a reader should know of how it was read, and what is wrong in it; a
+    problem by which rows could not be read says of how many (`rows`)."""
 
     name: str
     cells: pd.DataFrame
@@ -38,7 +39,8 @@ class Frame(NamedTuple):
     problems: tuple[Finding, ...] = ()
     is_log: bool = False  # of a tool whose columns are known
     cut: Mapping[int, bool] = {}
-    """The rows (from 0) of CSV that end before the last column; whether each stands as a remark does."""
+    """The rows (from 0) of CSV that end before the last column; whether each stands as a remark
+    does."""
 
     @property
     def unread(self) -> int:
@@ -48,12 +50,16 @@ class Frame(NamedTuple):
 
 def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> Frame:
     """Read a file (of a workbook a `sheet` or a range), or take a data frame. Raises
-    ConfigError where there is no such file or it is of no known format, DataError where nothing in it can be read."""
+    ConfigError where there is no such file or it is of no known format, DataError where nothing in
+    it can be read.
+    """
     if isinstance(source, pd.DataFrame):
         if "reader" in source.attrs:
             return _log(source.attrs["source"], source)
         hashed = pd.util.hash_pandas_object(source.astype(str), index=False).to_numpy()
-        digest = hashlib.sha256("\0".join(map(str, source.columns)).encode() + hashed.tobytes()).hexdigest()
+        digest = hashlib.sha256(
+            "\0".join(map(str, source.columns)).encode() + hashed.tobytes()
+        ).hexdigest()
         have("the data frame", (), list(map(str, source.columns)))
         places = [f"row {n}" for n in range(1, len(source) + 1)]
         return Frame("data frame", _cells(source), places, digest)
@@ -76,7 +82,9 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
     said = cells.notna().to_numpy(dtype=bool).any(axis=1)
     if not said.any():
         faults = f" {unread_rows(problems):,} rows of it cannot be read." if problems else ""
-        what = f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
+        what = (
+            f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
+        )
         raise DataError(f"{path}: {what}.")
     have(str(path), (), list(cells.columns))
     lines = [line for line, kept in zip(all_lines, said, strict=True) if kept]
@@ -89,7 +97,9 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
 
 def _cells(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of a data frame as those of `cells_of`."""
-    return pd.DataFrame({str(n): pd.Series([_plain(c) for c in frame[n]], dtype=object) for n in frame})
+    return pd.DataFrame(
+        {str(n): pd.Series([_plain(c) for c in frame[n]], dtype=object) for n in frame}
+    )
 
 
 def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
@@ -97,19 +107,31 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     told, tool = cells.attrs["problems"], cells.attrs["reader"]
     places, cells = [str(place) for place in cells["place"]], cells.drop(columns="place")
     cells = cells.loc[:, cells.notna().any()]
-    raw = read_bytes(path, LARGEST) if path is not None and path.is_file() else cells.to_json(orient="split").encode()
+    raw = (
+        read_bytes(path, LARGEST)
+        if path is not None and path.is_file()
+        else cells.to_json(orient="split").encode()
+    )
     note = Finding("table.log", {"file": Path(name).name, "tool": tool})
     problems = tuple(
-        Finding("table.log_fault", {"text": text, **({"rows": text.rows} if isinstance(text, Unread) else {})})
+        Finding(
+            "table.log_fault",
+            {"text": text, **({"rows": text.rows} if isinstance(text, Unread) else {})},
+        )
         for text in told
     )
-    return Frame(name, _cells(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True)
+    return Frame(
+        name, _cells(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True
+    )
 
 
-def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True, place: str = "the rows") -> pd.DataFrame:
-    """Rows as a frame of text, numbers and None: lists as JSON, booleans as words, other objects as text. If `flat`, an
-    object in a cell is its fields, `retest.score`. Rows are gone through once, and none is held beside its cells.
-    Raises DataError, which begins with the `place`, where there is too much."""
+def cells_of(
+    rows: Iterable[Mapping[str, Any]], flat: bool = True, place: str = "the rows"
+) -> pd.DataFrame:
+    """Rows as a frame of text, numbers and None: lists as JSON, booleans as words, other objects as
+    text. If `flat`, an object in a cell is its fields, `retest.score`. Rows are gone through once,
+    and none is held beside its cells. Raises DataError, which begins with the `place`, where there
+    is too much."""
     columns: dict[str, list[Any]] = {}
     n = 0
     for row in rows:
@@ -133,7 +155,11 @@ def cells_of(rows: Iterable[Mapping[str, Any]], flat: bool = True, place: str = 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for name, cell in row.items():
-        cells |= {f"{name}.{k}": v for k, v in _flat(cell).items()} if isinstance(cell, dict) else {name: cell}
+        cells |= (
+            {f"{name}.{k}": v for k, v in _flat(cell).items()}
+            if isinstance(cell, dict)
+            else {name: cell}
+        )
     return cells
 
 
@@ -145,30 +171,47 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float):
-        return None if not math.isfinite(cell) else int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
+        return (
+            None
+            if not math.isfinite(cell)
+            else int(cell)
+            if cell.is_integer() and abs(cell) < 2**53
+            else cell
+        )
     if cell is None or isinstance(cell, int):
         return cell
     if isinstance(cell, bytes):
-        raise Unreadable(f"a cell holds bytes that are no UTF-8 text ({brief(cell, 40)}). Write the column as text.")
+        raise Unreadable(
+            f"a cell holds bytes that are no UTF-8 text ({brief(cell, 40)}). Write the column as"
+            " text."
+        )
     if cell is pd.NA or cell is pd.NaT:
         return None
     return as_text(cell) if isinstance(cell, list | dict) else str(cell)
 
 
 def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
-    """The frames of files that are joined: the column of ids has one name (that of the first file, or `item`), and
-    columns of verdicts or labels with the same name are told apart by the names of the files, where these say whose
-    they are (`humans.csv`, `judge.csv`)."""
+    """The frames of files that are joined: the column of ids has one name (that of the first file,
+    or `item`), and columns of verdicts or labels with the same name are told apart by the names of
+    the files, where these say whose they are (`humans.csv`, `judge.csv`)."""
     ids = [column_of(frame.cells, "item", item) for frame in frames]
     first = item or next((name for name in ids if name is not None), None)
     sides = [side_of(Path(frame.name).stem) for frame in frames]
     told = {1, -1} <= set(sides)
-    held = [{str(name) for name in frame.cells if side_of(str(name)) is not None} for frame in frames]
+    held = [
+        {str(name) for name in frame.cells if side_of(str(name)) is not None} for frame in frames
+    ]
     result = []
     for n, frame in enumerate(frames):
-        names = {ids[n]: first} if ids[n] is not None and first is not None and first not in frame.cells else {}
+        names = (
+            {ids[n]: first}
+            if ids[n] is not None and first is not None and first not in frame.cells
+            else {}
+        )
         if told and sides[n] in (1, -1):
-            others = set().union(*(held[m] for m in range(len(frames)) if sides[m] == -(sides[n] or 0)))
+            others = set().union(
+                *(held[m] for m in range(len(frames)) if sides[m] == -(sides[n] or 0))
+            )
             names |= {name: f"{Path(frame.name).stem}.{name}" for name in held[n] & others}
         result.append(frame._replace(cells=frame.cells.rename(columns=names)))
     return result
@@ -177,4 +220,8 @@ def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
 def column_of(cells: pd.DataFrame, role: str, given: str | None = None) -> str | None:
     """The column `given` for a role of NAMES, or the first that is called so; None without one."""
     known = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
-    return given if given in cells else next((known[name] for name in NAMES[role] if name in known), None)
+    return (
+        given
+        if given in cells
+        else next((known[name] for name in NAMES[role] if name in known), None)
+    )

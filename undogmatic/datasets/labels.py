@@ -1,7 +1,7 @@
 """Puts the labels of people on the scale of the rubric, and says what had to be assumed for that.
 
-A scale is assumed only where the values leave no doubt; where they do, the error shows the guess and the option that
-settles it. Labels are never reversed unless that is typed.
+A scale is assumed only where the values leave no doubt; where they do, the error shows the guess
+and the option that settles it. Labels are never reversed unless that is typed.
 """
 
 import re
@@ -22,7 +22,9 @@ from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.safety.outside import brief
 
-FEWEST_LABELS = 5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
+FEWEST_LABELS = (
+    5  # With fewer, all labels may well lie in the lowest tenth of the scale they are on
+)
 TEXTS = Path(__file__).with_name("table.texts.yaml")
 """The words of what is assumed of labels and of tables."""
 OPTION = "dataset.label_scale="
@@ -35,8 +37,8 @@ def _option(scale: LabelScale) -> str:
 
 
 class Labelled(NamedTuple):
-    """Items with their overall labels on the rubric's scale, the labels' own scale where it is another one, and what
-    was assumed."""
+    """Items with their overall labels on the rubric's scale, the labels' own scale where it is
+    another one, and what was assumed."""
 
     items: Sequence[Item]
     scale: LabelScale | None
@@ -51,10 +53,16 @@ class Loaded(NamedTuple):
 
 
 def load(chosen: Settings) -> Loaded:
-    """Read the dataset of a config, with its labels on the scale of the rubric. Raises ConfigError, DataError."""
+    """Read the dataset of a config, with its labels on the scale of the rubric. Raises ConfigError,
+    DataError."""
     dataset: Dataset = build(chosen.dataset, "dataset")
     rubric: Rubric = build(chosen.rubric, "rubric")
-    return Loaded(dataset, read_labels(dataset.load(rubric) if isinstance(dataset, Judged) else dataset.load(), rubric))
+    return Loaded(
+        dataset,
+        read_labels(
+            dataset.load(rubric) if isinstance(dataset, Judged) else dataset.load(), rubric
+        ),
+    )
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> Sequence[Item]:
@@ -63,9 +71,10 @@ def on_scale(items: Iterable[Item], rubric: Rubric) -> Sequence[Item]:
 
 
 def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
-    """Read the overall labels of the items as numbers of the rubric's scale; a second call changes nothing. Raises
-    DataError for a label that is not on the scale, by its place and rater; or for labels that all seem to be on another
-    scale, where neither the dataset nor the values say which."""
+    """Read the overall labels of the items as numbers of the rubric's scale; a second call changes
+    nothing. Raises DataError for a label that is not on the scale, by its place and rater; or for
+    labels that all seem to be on another scale, where neither the dataset nor the values say which.
+    """
     given = gathered(items)
     assumed, notes = _assumed(given, rubric)
     ends = LabelScale(ends=(rubric.minimum, rubric.maximum))  # on this scale from now on
@@ -76,13 +85,19 @@ def read_labels(items: Iterable[Item], rubric: Rubric) -> Labelled:
             by_criterion.setdefault(criterion, _Said()).note(item, criterion)
     for criterion, said in by_criterion.items():
         if said.items >= FEWEST_LABELS and not said.declared:
-            check_scale(said.file, said.numbers, rubric, criterion, "labels", f"{OPTION}[{{}},{{}}]")
-    declared = next((item.label_scale for item in given if item.labels.get(OVERALL) and item.label_scale), None)
+            check_scale(
+                said.file, said.numbers, rubric, criterion, "labels", f"{OPTION}[{{}},{{}}]"
+            )
+    declared = next(
+        (item.label_scale for item in given if item.labels.get(OVERALL) and item.label_scale), None
+    )
     own = assumed or declared
     return Labelled(scaled, None if own is None or own.ends == ends.ends else own, tuple(notes))
 
 
-def _scaled(items: Iterable[Item], rubric: Rubric, assumed: LabelScale | None, ends: LabelScale) -> Iterator[Item]:
+def _scaled(
+    items: Iterable[Item], rubric: Rubric, assumed: LabelScale | None, ends: LabelScale
+) -> Iterator[Item]:
     """The items with their overall labels as numbers of the rubric's scale."""
     for item in items:
         labels, read, own = item.labels.get(OVERALL, {}), {}, item.label_scale or assumed
@@ -94,15 +109,20 @@ def _scaled(items: Iterable[Item], rubric: Rubric, assumed: LabelScale | None, e
                 place = f"{item.place or 'dataset'}, item {brief(item.id)}"
                 why = f"{whose} {error}, the scale of rubric={rubric.name}"
                 way = (
-                    f"Correct it, choose the rubric it is on, or give the scale of the labels: {OPTION}[LOWEST,HIGHEST]"
+                    "Correct it, choose the rubric it is on, or give the scale of the labels:"
+                    f" {OPTION}[LOWEST,HIGHEST]"
                 )
                 raise DataError(f"{place}: {why}. {way}.") from None
-        changed = {"labels": item.labels | {OVERALL: read}, "label_scale": None if own is None else ends}
+        changed = {
+            "labels": item.labels | {OVERALL: read},
+            "label_scale": None if own is None else ends,
+        }
         yield item if read == labels else item.model_copy(update=changed)
 
 
 class _Said:
-    """The labels of one criterion: of how many items, how many, in which file, and whether a scale is declared."""
+    """The labels of one criterion: of how many items, how many, in which file, and whether a scale
+    is declared."""
 
     def __init__(self) -> None:
         self.items, self.values, self.declared, self.file = 0, 0, False, "dataset"
@@ -121,8 +141,10 @@ class _Said:
 
 
 def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, list[Finding]]:
-    """The scale of the overall labels of which none was declared, and what is said of it; None where it is the rubric's
-    own. Raises DataError where labels are words, and which of them stands for a high score is not clear."""
+    """The scale of the overall labels of which none was declared, and what is said of it; None
+    where it is the rubric's own. Raises DataError where labels are words, and which of them stands
+    for a high score is not clear.
+    """
     unsaid = _Said()
     for item in items:
         if item.label_scale is None:
@@ -131,13 +153,27 @@ def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, 
     found: LabelScale | None = None
     if words and not numbers:
         found = _of_words(words, rubric, unsaid.file)
-    elif numbers and not words and isinstance(rubric.scale, NumericScale) and unsaid.items >= FEWEST_LABELS:
+    elif (
+        numbers
+        and not words
+        and isinstance(rubric.scale, NumericScale)
+        and unsaid.items >= FEWEST_LABELS
+    ):
         found = _of_numbers(numbers, rubric)
     if found is None:
         return None, []
-    low, high = (found.words[0], found.words[-1]) if found.ends is None else (f"{end:g}" for end in found.ends)
-    back = found.model_copy(update={"ends": found.ends and found.ends[::-1], "words": found.words[::-1]})
-    ends = {"lowest": rubric.scale.write(rubric.minimum), "highest": rubric.scale.write(rubric.maximum)}
+    low, high = (
+        (found.words[0], found.words[-1])
+        if found.ends is None
+        else (f"{end:g}" for end in found.ends)
+    )
+    back = found.model_copy(
+        update={"ends": found.ends and found.ends[::-1], "words": found.words[::-1]}
+    )
+    ends = {
+        "lowest": rubric.scale.write(rubric.minimum),
+        "highest": rubric.scale.write(rubric.maximum),
+    }
     told = {"low": low, "high": high, "same": _option(found), "back": _option(back), **ends}
     notes = [Finding("labels.assumed", told | {"rubric": rubric.name, "n": unsaid.values})]
     if rubric.direction == "higher_is_worse":
@@ -146,20 +182,24 @@ def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, 
 
 
 def _of_numbers(values: Sequence[float], rubric: Rubric) -> LabelScale | None:
-    """The usual scale whose two ends the values reach, at least nearly, where they cannot be on the rubric's own."""
+    """The usual scale whose two ends the values reach, at least nearly, where they cannot be on the
+    rubric's own."""
     if all(map(rubric.contains, values)) and seem_rescaled(values, rubric) is None:
         return None
     low, high = min(values), max(values)
     for start, end in ROUND_ENDS:
         near = (end - start) / 10
-        few = end in (3.0, 4.0) and len(set(values)) != end - start + 1  # rare, and part of one with more levels
+        few = (
+            end in (3.0, 4.0) and len(set(values)) != end - start + 1
+        )  # rare, and part of one with more levels
         if start <= low <= start + near and end - near <= high <= end and not few:
             return LabelScale(ends=(start, end), assumed=True)
     return None
 
 
 def _of_words(words: set[str], rubric: Rubric, file: str) -> LabelScale | None:
-    """The order of words that stand for scores. Raises DataError where it is not known, or may be either way."""
+    """The order of words that stand for scores. Raises DataError where it is not known, or may be
+    either way."""
     written = {fold(word): word for word in sorted(words)}
     by_order = order_of(set(written)) or ()
     places = [[written[name] for name in names if name in written] for names in by_order]
@@ -169,7 +209,9 @@ def _of_words(words: set[str], rubric: Rubric, file: str) -> LabelScale | None:
     clear = len(order) == len(words) > 1
     if not isinstance(rubric.scale, NumericScale):
         names = [fold(name) for name in rubric.scale.categories]
-        if written.keys() <= {*names, "true", "false"} or not (clear and len(names) == len(order) == 2):
+        if written.keys() <= {*names, "true", "false"} or not (
+            clear and len(names) == len(order) == 2
+        ):
             return None
         if names[0] in PASSES and names[1] in FAILS:
             order.reverse()
@@ -179,7 +221,10 @@ def _of_words(words: set[str], rubric: Rubric, file: str) -> LabelScale | None:
     if clear and rubric.direction == "higher_is_better":
         return LabelScale(words=tuple(order), assumed=True)
     shown = order if clear else [*list(written.values())[:7]]
-    what = f"the labels are words ({', '.join(shown)}), and the scores of rubric={rubric.name} are numbers"
+    what = (
+        f"the labels are words ({', '.join(shown)}), and the scores of rubric={rubric.name} are"
+        " numbers"
+    )
     why = (
         "a high score is the bad end there, so it is not clear which word stands for it"
         if clear
@@ -192,16 +237,24 @@ def _of_words(words: set[str], rubric: Rubric, file: str) -> LabelScale | None:
 
 
 def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels") -> str | None:
-    """What is odd about numbers that all lie in the lowest tenth of a numeric scale, and not all on its end."""
+    """What is odd about numbers that all lie in the lowest tenth of a numeric scale, and not all on
+    its end."""
     low, high = rubric.minimum, rubric.maximum
-    if not isinstance(rubric.scale, NumericScale) or not values or not low < max(values) <= low + (high - low) / 10:
+    if (
+        not isinstance(rubric.scale, NumericScale)
+        or not values
+        or not low < max(values) <= low + (high - low) / 10
+    ):
         return None
     whole = f"rubric={rubric.name} runs from {low:g} to {high:g}"
-    return f"all {len(values)} {what} lie between {min(values):g} and {max(values):g}, while {whole}."
+    return (
+        f"all {len(values)} {what} lie between {min(values):g} and {max(values):g}, while {whole}."
+    )
 
 
 def ends_of(table: VerdictTable, criterion: str = OVERALL) -> tuple[float, float]:
-    """The lowest and highest value of a table's verdicts on a criterion; of categories their places."""
+    """The lowest and highest value of a table's verdicts on a criterion; of categories their
+    places."""
     ends = table.criterion_scales.get(criterion, table.scale)
     return ends if ends is not None else (0.0, len(table.categories) - 1.0)
 
@@ -209,13 +262,19 @@ def ends_of(table: VerdictTable, criterion: str = OVERALL) -> tuple[float, float
 def scale_for(
     table: VerdictTable, criterion: str, rubric: Rubric, place: str, option: str, declared: bool
 ) -> tuple[float, float]:
-    """The ends of the scale of a table's verdicts on a criterion: what is `declared`, or else the rubric's own where
-    they may all be on it, or the usual scale that they show. Raises DataError with the `option` that says which, where
-    they show none; a few numbers that are off the rubric's scale are just that."""
+    """The ends of the scale of a table's verdicts on a criterion: what is `declared`, or else the
+    rubric's own where they may all be on it, or the usual scale that they show. Raises DataError
+    with the `option` that says which, where they show none; a few numbers that are off the rubric's
+    scale are just that."""
     own, theirs = ends_of(table, criterion), (rubric.minimum, rubric.maximum)
     held = table.verdicts.loc[table.verdicts["criterion"] == criterion, "verdict"].dropna()
     numbers = sorted(float(number) for number in held)
-    if declared or table.kind != "numeric" or not numbers or not isinstance(rubric.scale, NumericScale):
+    if (
+        declared
+        or table.kind != "numeric"
+        or not numbers
+        or not isinstance(rubric.scale, NumericScale)
+    ):
         return own
     fitting = [rubric.contains(number) for number in numbers]
     odd = len(numbers) >= FEWEST_LABELS and seem_rescaled(numbers, rubric) is not None
@@ -229,20 +288,34 @@ def scale_for(
     if not odd and any(fitting):
         return theirs
     check_scale(place, numbers, rubric, criterion, "scores", option)
-    span = f"{numbers[0]:g} to {numbers[-1]:g}, and rubric={rubric.name} runs from {theirs[0]:g} to {theirs[1]:g}"
+    span = (
+        f"{numbers[0]:g} to {numbers[-1]:g}, and rubric={rubric.name} runs from {theirs[0]:g} to"
+        f" {theirs[1]:g}"
+    )
     way = f"Give the ends of their scale, e.g. {option.format(*(f'{end:g}' for end in own))}"
     raise DataError(f"{place}: the scores of {criterion} run from {span}. {way}.")
 
 
-def check_scale(place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str) -> None:
-    """Raise DataError where all numbers of a criterion seem to be on another scale, with the `option` that says so or
-    that they are meant as they are: it takes the ends as {} and {}."""
-    if (odd := seem_rescaled(values, rubric, what if criterion == OVERALL else f"{what} of {criterion}")) is None:
+def check_scale(
+    place: str, values: Sequence[float], rubric: Rubric, criterion: str, what: str, option: str
+) -> None:
+    """Raise DataError where all numbers of a criterion seem to be on another scale, with the
+    `option` that says so or that they are meant as they are: it takes the ends as {} and {}."""
+    if (
+        odd := seem_rescaled(
+            values, rubric, what if criterion == OVERALL else f"{what} of {criterion}"
+        )
+    ) is None:
         return
     low, tenth = rubric.minimum, (rubric.maximum - rubric.minimum) / 10
     start = low + tenth / 10 if min(values) >= low + tenth / 10 else low
-    # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file knows.
-    end = next(low + tenth * step / 10 for step in (1, 5, 7, 10) if max(values) <= low + tenth * step / 10)
-    other, same = (option.format(f"{a:g}", f"{b:g}") for a, b in ((start, end), (low, rubric.maximum)))
+    # The usual scales of raters end at 1, 5, 7 and 10; which one it is, only who made the file
+    # knows.
+    end = next(
+        low + tenth * step / 10 for step in (1, 5, 7, 10) if max(values) <= low + tenth * step / 10
+    )
+    other, same = (
+        option.format(f"{a:g}", f"{b:g}") for a, b in ((start, end), (low, rubric.maximum))
+    )
     way = f"If they are on another scale, give its ends, e.g. {other}: they are mapped linearly"
     raise DataError(f"{place}: {odd} {way}. If they are meant as they are: {same}.")

@@ -1,5 +1,6 @@
-"""Prepares tables before their columns are recognised: names typed with commas between them, ids made of several
-columns, one criterion of several; files that are joined, and columns of criteria made rows."""
+"""Prepares tables before their columns are recognised: names typed with commas between them, ids
+made of several columns, one criterion of several; files that are joined, and columns of criteria
+made rows."""
 
 from __future__ import annotations
 
@@ -23,12 +24,16 @@ VERDICT = "verdict"
 
 
 def parted(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
-    """The options with names that are separated by commas taken one by one, where nothing has the whole as its name:
-    neither a column nor, of judges, what stands in a column."""
+    """The options with names that are separated by commas taken one by one, where nothing has the
+    whole as its name: neither a column nor, of judges, what stands in a column."""
 
     def names(typed: str, option: str) -> Sequence[str]:
         known = any(fold(typed) == fold(str(name)) for frame in frames for name in frame.cells)
-        if "," not in typed or known or (option == "judge" and any(typed in frame.cells.values for frame in frames)):
+        if (
+            "," not in typed
+            or known
+            or (option == "judge" and any(typed in frame.cells.values for frame in frames))
+        ):
             return (typed,)
         return [name for part in typed.split(",") if (name := part.strip())]
 
@@ -39,16 +44,21 @@ def parted(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
 
 
 def with_ids(frames: Sequence[Frame], item: str | None) -> list[Frame]:
-    """The frames with a column `item` whose ids are those of several columns joined by "/", where `item` names these,
-    separated by commas. Raises ConfigError for a name that is no column of any frame."""
+    """The frames with a column `item` whose ids are those of several columns joined by "/", where
+    `item` names these, separated by commas. Raises ConfigError for a name that is no column of any
+    frame."""
     columns = list(dict.fromkeys(str(name) for frame in frames for name in frame.cells))
     names = [] if item is None or item in columns else [name.strip() for name in item.split(",")]
     if len(names) < 2:
         return list(frames)
     if unknown := [name for name in names if name not in columns]:
-        raise ConfigError(f"--item {item!r} names {unknown[0]!r}, which is no column. Columns: {', '.join(columns)}.")
+        raise ConfigError(
+            f"--item {item!r} names {unknown[0]!r}, which is no column. Columns:"
+            f" {', '.join(columns)}."
+        )
     return [
-        _with_id(frame, item or "", names) if set(names) <= set(map(str, frame.cells)) else frame for frame in frames
+        _with_id(frame, item or "", names) if set(names) <= set(map(str, frame.cells)) else frame
+        for frame in frames
     ]
 
 
@@ -58,12 +68,16 @@ def _with_id(frame: Frame, item: str, names: Sequence[str]) -> Frame:
     for name in names[1:]:
         whole = whole + "/" + parts[name].astype(str)
     known = parts.notna().all(axis=1)
-    return frame._replace(cells=frame.cells.assign(**{item: whole.astype(object).where(known, None)}))
+    return frame._replace(
+        cells=frame.cells.assign(**{item: whole.astype(object).where(known, None)})
+    )
 
 
 def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray, TableOptions]:
-    """Which rows are about the criterion that `--criterion` names, or about none, and the options with the column of
-    criteria in its place; every row where `--criterion` names a column. Raises ConfigError that names the criteria."""
+    """Which rows are about the criterion that `--criterion` names, or about none, and the options
+    with the column of criteria in its place; every row where `--criterion` names a column. Raises
+    ConfigError that names the criteria.
+    """
     typed, every = options.criterion, np.ones(len(cells), dtype=bool)
     columns = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
     if typed is None or fold(typed) in map(fold, columns.values()):
@@ -76,12 +90,18 @@ def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray
     if typed not in criteria:
         listed = ", ".join(criteria[:12]) + (", ..." if len(criteria) > 12 else "")
         what = f"--criterion is {typed!r}, which is neither a column nor a criterion"
-        raise ConfigError(f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of criteria.")
-    return np.array([name is None or name == typed for name in own]), options.model_copy(update={"criterion": column})
+        raise ConfigError(
+            f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of"
+            " criteria."
+        )
+    return np.array([name is None or name == typed for name in own]), options.model_copy(
+        update={"criterion": column}
+    )
 
 
 class Keys(NamedTuple):
-    """The columns that say which verdict it is, of files whose columns are to become rows ("": there is none)."""
+    """The columns that say which verdict it is, of files whose columns are to become rows ("":
+    there is none)."""
 
     item: str
     system: str
@@ -92,12 +112,21 @@ class Keys(NamedTuple):
 
     @classmethod
     def of(cls, frames: Sequence[Frame], typed: Mapping[str, Any]) -> Keys:
-        """The columns that are typed, or else recognised by their names; those that tell verdicts apart are made."""
-        found = {"item": "", "system": "", "judge": "judge", "criterion": "criterion", "repeat": "repeat"}
+        """The columns that are typed, or else recognised by their names; those that tell verdicts
+        apart are made."""
+        found = {
+            "item": "",
+            "system": "",
+            "judge": "judge",
+            "criterion": "criterion",
+            "repeat": "repeat",
+        }
         for role, made in (found | {"failed": "judge failed"}).items():
             given, known = typed.get(role), "judges" if role == "judge" else role
             if not given and given != "":
-                given = next((name for frame in frames if (name := column_of(frame.cells, known))), None)
+                given = next(
+                    (name for frame in frames if (name := column_of(frame.cells, known))), None
+                )
             found[role] = (given if isinstance(given, str) else given[0] if given else None) or made
         return cls(**found)
 
@@ -112,8 +141,8 @@ def has(frames: Sequence[Frame], *names: str) -> bool:
 
 
 def one_name(frames: Sequence[Frame], names: Sequence[str]) -> tuple[list[Frame], str | None]:
-    """The frames with one column in place of those with these names, whose cells are the first that a row fills, and
-    its name: the first of them that is there (None: none is)."""
+    """The frames with one column in place of those with these names, whose cells are the first that
+    a row fills, and its name: the first of them that is there (None: none is)."""
     there = [name for name in names if has(frames, name)]
     if len(there) < 2:
         return list(frames), there[0] if there else None
@@ -123,13 +152,15 @@ def one_name(frames: Sequence[Frame], names: Sequence[str]) -> tuple[list[Frame]
         cells = frame.cells
         for name in others:
             cells = cells.assign(**{first: cells[first].where(cells[first].notna(), cells[name])})
-        found.append(frame._replace(cells=cells.drop(columns=others).rename(columns={first: there[0]})))
+        found.append(
+            frame._replace(cells=cells.drop(columns=others).rename(columns={first: there[0]}))
+        )
     return found, there[0]
 
 
 def of_cases(frames: Sequence[Frame], keys: Keys) -> list[Frame]:
-    """The frames without those that tell of cases, what several systems worked on: what they tell stands in each row
-    about the case, as long as any other frame names a system."""
+    """The frames without those that tell of cases, what several systems worked on: what they tell
+    stands in each row about the case, as long as any other frame names a system."""
     about = [f for f in frames if keys.there(f) == [keys.item]] if has(frames, keys.system) else []
     found = [frame for frame in frames if not any(frame is each for each in about)]
     for facts in about:
@@ -144,20 +175,28 @@ def with_quotes(frame: Frame, quotes: Frame, keys: Keys, name: str) -> Frame:
     if not by or not set(by) <= set(keys.there(frame)):
         return frame
     rows = quotes.cells.drop(columns=by).to_dict("records")
-    each = pd.Series([{k: v for k, v in row.items() if v is not None} for row in rows], dtype=object)
-    once = each.groupby([quotes.cells[key] for key in by], sort=False).agg(lambda own: as_text(list(own)))
+    each = pd.Series(
+        [{k: v for k, v in row.items() if v is not None} for row in rows], dtype=object
+    )
+    once = each.groupby([quotes.cells[key] for key in by], sort=False).agg(
+        lambda own: as_text(list(own))
+    )
     return frame._replace(cells=_beside(frame.cells, once.rename(name).to_frame(), by))
 
 
 def _beside(cells: pd.DataFrame, once: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The cells with the columns of a table that has one row for each key, where they are no columns yet."""
-    joined = cells.merge(once[[name for name in once if name not in cells]], "left", left_on=by, right_index=True)
+    """The cells with the columns of a table that has one row for each key, where they are no
+    columns yet."""
+    joined = cells.merge(
+        once[[name for name in once if name not in cells]], "left", left_on=by, right_index=True
+    )
     return joined.astype(object).where(joined.notna(), None)
 
 
 class Wide(NamedTuple):
-    """How a wide table tells its verdicts: the columns of each criterion, those of each time that it was judged again
-    (and `failed`), and the judge of a criterion, where that is not the judge of the row."""
+    """How a wide table tells its verdicts: the columns of each criterion, those of each time that
+    it was judged again (and `failed`), and the judge of a criterion, where that is not the judge of
+    the row."""
 
     scores: Mapping[str, Sequence[str]]
     again: Sequence[Mapping[str, Sequence[str]]]
@@ -167,24 +206,45 @@ class Wide(NamedTuple):
         """The frame with a row for each verdict; one without a column of verdicts as it is."""
         cells, every = frame.cells, [self.scores, *self.again]
         nothing = pd.Series([None] * len(cells), dtype=object)
-        used = {VERDICT, keys.failed, *(name for time in every for names in time.values() for name in names)}
-        parts, at, facts = [], list[int](), cells.drop(columns=[name for name in used if name in cells])
+        used = {
+            VERDICT,
+            keys.failed,
+            *(name for time in every for names in time.values() for name in names),
+        }
+        parts, at, facts = (
+            [],
+            list[int](),
+            cells.drop(columns=[name for name in used if name in cells]),
+        )
         for n, time in enumerate(every):
-            failed = next((cells[name] for name in time.get("failed", ()) if name in cells), nothing)
+            failed = next(
+                (cells[name] for name in time.get("failed", ()) if name in cells), nothing
+            )
             failed = cells[keys.failed] if n == 0 and keys.failed in cells else failed
             for criterion, names in time.items():
-                column = next((name for name in names if name in cells and criterion != "failed"), None)
+                column = next(
+                    (name for name in names if name in cells and criterion != "failed"), None
+                )
                 if column is None:
                     continue
                 judge = cells.get(keys.judge, nothing).where(lambda own: own.notna(), criterion)
                 told = {keys.criterion: criterion, keys.judge: self.judges.get(criterion, judge)}
-                told |= {VERDICT: cells[column], keys.failed: None if criterion in self.judges else failed}
+                told |= {
+                    VERDICT: cells[column],
+                    keys.failed: None if criterion in self.judges else failed,
+                }
                 told |= {keys.repeat: n} if n or keys.repeat not in cells else {}
                 made = facts.assign(**told)
-                kept = made[VERDICT].notna() | made[keys.failed].notna() if n else pd.Series(True, index=made.index)
+                kept = (
+                    made[VERDICT].notna() | made[keys.failed].notna()
+                    if n
+                    else pd.Series(True, index=made.index)
+                )
                 parts.append(made[kept])
                 at += np.flatnonzero(kept).tolist()
         if not parts:
             return frame
         whole = pd.concat(parts, ignore_index=True).astype(object)
-        return frame._replace(cells=whole.where(whole.notna(), None), places=[frame.places[n] for n in at])
+        return frame._replace(
+            cells=whole.where(whole.notna(), None), places=[frame.places[n] for n in at]
+        )

@@ -1,7 +1,8 @@
 """Reads the sheets of an OpenDocument workbook (ODS) as the cells that are filled.
 
-The format may say of a row or a cell that it stands there a million times, and the libraries that read it write all of
-them out. So rows that are empty are only counted here, and those that are filled are limited.
+The format may say of a row or a cell that it stands there a million times, and the libraries that
+read it write all of them out. So rows that are empty are only counted here, and those that are
+filled are limited.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ def is_opendocument(parts: zipfile.ZipFile) -> bool:
 
 
 def sheets_in(file: IO[bytes]) -> Iterator[tuple[str, Iterator[tuple[int, list[Any]]]]]:
-    """The name of each sheet, and its filled rows with their places from 0; the rows of a sheet must be gone through
-    before the next is asked for. Raises ElementTree.ParseError where the file is damaged."""
+    """The name of each sheet, and its filled rows with their places from 0; the rows of a sheet
+    must be gone through before the next is asked for. Raises ElementTree.ParseError where the file
+    is damaged."""
     events = ElementTree.iterparse(file, ("start", "end"))
     for event, part in events:
         if event == "start" and part.tag == f"{_TABLE}table":

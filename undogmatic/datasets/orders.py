@@ -13,7 +13,11 @@ from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.records.verdict_table import SWAPPED
 
-_ORDERS = {word: place for place, words in enumerate(LEXICON["shown"].values()) for word in alternatives(words)}
+_ORDERS = {
+    word: place
+    for place, words in enumerate(LEXICON["shown"].values())
+    for word in alternatives(words)
+}
 _YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
 
 
@@ -25,8 +29,8 @@ def orient(
     notes: list[Finding],
     problems: list[Finding],
 ) -> None:
-    """Put choices that number the outputs as they were shown into the given numbering. Raises ConfigError where the
-    labels say that they are not in the numbering that would be assumed."""
+    """Put choices that number the outputs as they were shown into the given numbering. Raises
+    ConfigError where the labels say that they are not in the numbering that would be assumed."""
     if column is None:
         if verdicts["order"].isna().all():
             problems.append(Finding("table.no_order"))
@@ -37,15 +41,17 @@ def orient(
     elif choices is None:
         if _against_labels(verdicts, labels, swapped):
             raise ConfigError(
-                f"where `{column}` says swapped, the choices are against the labels, whichever output is better, and "
-                "else they are with them. So a choice seems to number the outputs as they were shown: type "
-                "--choices shown. If it numbers them as they are given: --choices given."
+                f"where `{column}` says swapped, the choices are against the labels, whichever"
+                " output is better, and else they are with them. So a choice seems to number the"
+                " outputs as they were shown: type --choices shown. If it numbers them as they are"
+                " given: --choices given."
             )
         notes.append(Finding("table.choices_given", {"order": column}))
 
 
 def turned(keys: pd.DataFrame, notes: list[Finding]) -> np.ndarray:
-    """The rows in which the two systems of an item stand the other way round than where it first stands."""
+    """The rows in which the two systems of an item stand the other way round than where it first
+    stands."""
     low = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["0"], keys["1"])
     high = np.where(keys["0"].fillna("") <= keys["1"].fillna(""), keys["1"], keys["0"])
     first = keys.groupby([keys["id"], low, high], sort=False, dropna=False)["0"].transform("first")
@@ -62,12 +68,17 @@ def turn(rows: pd.DataFrame, name: str, where: np.ndarray) -> None:
 
 
 def _against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.ndarray) -> bool:
-    """Whether choices in the swapped order are mostly wrong, and the others mostly right, whichever output is better.
-    Neither a judge that prefers a position nor one that prefers a number of output does that."""
+    """Whether choices in the swapped order are mostly wrong, and the others mostly right, whichever
+    output is better. Neither a judge that prefers a position nor one that prefers a number of
+    output does that."""
     rows = verdicts.assign(swapped=swapped)[["item", "criterion", "verdict", "swapped"]]
     rows = rows.merge(labels[["item", "criterion", "label"]], on=["item", "criterion"])
     rows = rows[(rows["verdict"] < 2) & (rows["label"] < 2)]
-    right = (rows["verdict"] == rows["label"]).groupby([rows["label"], rows["swapped"]]).agg(["mean", "size"])
+    right = (
+        (rows["verdict"] == rows["label"])
+        .groupby([rows["label"], rows["swapped"]])
+        .agg(["mean", "size"])
+    )
     if len(right) < 4:
         return False
     beyond = (right["mean"] - 0.5) / np.sqrt(0.25 / right["size"])
@@ -76,7 +87,8 @@ def _against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.nd
 
 
 def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:
-    """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no orders."""
+    """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no
+    orders."""
     says_swapped = bool(set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"})
     known = _ORDERS | (_YES_NO if says_swapped else {})
     words = set(words)

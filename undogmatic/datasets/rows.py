@@ -1,4 +1,5 @@
-"""Reads the rows of data files (CSV, workbooks, JSON, Parquet), each with its line, and tells what a cell says."""
+"""Reads the rows of data files (CSV, workbooks, JSON, Parquet), each with its line, and tells what
+a cell says."""
 
 from __future__ import annotations
 
@@ -37,31 +38,50 @@ from undogmatic.safety.outside import (
 from undogmatic.safety.spool import again, gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
-MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}  # What separates the cells of CSV
+MARKS = {
+    ",": "commas",
+    ";": "semicolons",
+    "\t": "tabs",
+    "|": "bars",
+}  # What separates the cells of CSV
 
-ROW_LINES = 100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
+ROW_LINES = (
+    100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
+)
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
-PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}  # by how a file begins
+PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}  # by how a file begins
 MOST_COLUMNS = 2_000  # Each is looked at for what it may hold, and compared with the answers
-MOST_CELLS = 100_000_000  # Cells of a table in memory, empty ones among them: about a gigabyte of places
+MOST_CELLS = (
+    100_000_000  # Cells of a table in memory, empty ones among them: about a gigabyte of places
+)
 NAMED = 20  # Rows that could not be read are named one by one up to so many
 TWICE = "the key {} stands in it a second time"
-UNPACKED = 100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
+UNPACKED = (
+    100  # How many times its size a Parquet file of more than a gigabyte of texts may unpack to
+)
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON Lines file with their line numbers; blank lines are skipped. Raises DataError with file and
-    line for a line that is no JSON object, or in which a key stands twice."""
+    """The objects of a JSON Lines file with their line numbers; blank lines are skipped. Raises
+    DataError with file and line for a line that is no JSON object, or in which a key stands twice.
+    """
     for number, raw in outside.read_lines(path, ROW_BYTES):
         try:
             yield number, json_object(decoded(raw))
         except Unreadable as error:
-            raise DataError(f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object.") from None
+            raise DataError(
+                f"{path}:{number}: {str(error).rstrip('.')}. Every line must be one JSON object."
+            ) from None
 
 
 def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
-    """The JSON object that a line is (`infinite`: NaN may be in it). Raises Unreadable, also where a key stands in it
-    twice."""
+    """The JSON object that a line is (`infinite`: NaN may be in it). Raises Unreadable, also where
+    a key stands in it twice."""
     value = json_value(text, infinite=infinite)
     if not isinstance(value, dict):
         raise Unreadable(f"a JSON {type(value).__name__}; every line must be an object")
@@ -71,8 +91,8 @@ def json_object(text: str, infinite: bool = False) -> dict[str, Any]:
 
 
 def note_unread(problems: list[Finding], key: str, rows: int = 1, **values: Any) -> None:
-    """Add to the problems that so many rows could not be read; of very many faults the first are named, and the others
-    counted."""
+    """Add to the problems that so many rows could not be read; of very many faults the first are
+    named, and the others counted."""
     if sum("rows" in problem.values for problem in problems[: NAMED + 2]) < NAMED:
         problems.append(Finding(key, {**values, "rows": rows}))
     elif problems[-1].key == "table.more_unread":
@@ -96,8 +116,8 @@ class Line(NamedTuple):
 
 
 def encoding_of(path: Path) -> str:
-    """The encoding of a file of text: UTF-8, UTF-16, or else Windows-1252, in which spreadsheets write. Raises
-    DataError where it cannot be opened."""
+    """The encoding of a file of text: UTF-8, UTF-16, or else Windows-1252, in which spreadsheets
+    write. Raises DataError where it cannot be opened."""
     with opened(path) as file:
         head = file.read(1000)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -124,8 +144,10 @@ def _ends_within_line(path: Path) -> bool:
 
 
 def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
-    """Which of the marks separates the cells of CSV: the one that a first line `sep=;` names, as spreadsheets write it,
-    or else the one that gives most lines as many cells as the first. Raises DataError where two fit equally well."""
+    """Which of the marks separates the cells of CSV: the one that a first line `sep=;` names, as
+    spreadsheets write it, or else the one that gives most lines as many cells as the first. Raises
+    DataError where two fit equally well.
+    """
     top = lines[0].rstrip("\r\n") if lines else ""
     if len(top) == 5 and top.lower().startswith("sep=") and top[4] in marks:
         return top[4]
@@ -137,7 +159,12 @@ def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
         except csv.Error as error:  # at the end of the lines a quote may be open
             whole = "expected after" not in str(error)
         first = widths[0] if widths else 0
-        return first > 1, whole, sum(width == first for width in widths) / max(1, len(widths)), first
+        return (
+            first > 1,
+            whole,
+            sum(width == first for width in widths) / max(1, len(widths)),
+            first,
+        )
 
     before = csv.field_size_limit(ROW_BYTES)
     try:
@@ -147,11 +174,14 @@ def separator(path: Path, lines: Sequence[str], marks: Iterable[str]) -> str:
         if len(alike) < 2 or not fitting[best][0]:
             return best
         ways = "; ".join(
-            f"{MARKS[m]} give {listed([*map(brief, next(csv.reader(lines, delimiter=m)))], 4)}" for m in alike
+            f"{MARKS[m]} give {listed([*map(brief, next(csv.reader(lines, delimiter=m)))], 4)}"
+            for m in alike
         )
         lead = " or ".join(f"sep={mark}" for mark in alike).replace("\t", "TAB")
         what = f"two signs could separate its cells equally well ({ways})"
-        raise DataError(f"{path}: {what}. Say which it is in a line of its own above the first: {lead}.")
+        raise DataError(
+            f"{path}: {what}. Say which it is in a line of its own above the first: {lead}."
+        )
     finally:
         csv.field_size_limit(before)
 
@@ -163,11 +193,15 @@ def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[in
         try:
             yield from enumerate(whole, 1)
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: not UTF-16 ({error.reason}). Save the file as UTF-8.") from None
+            raise DataError(
+                f"{path}: not UTF-16 ({error.reason}). Save the file as UTF-8."
+            ) from None
         finally:
             whole.detach()
         return
-    decoder = codecs.getincrementaldecoder(encoding)()  # which leaves out half a character at the end of the file
+    decoder = codecs.getincrementaldecoder(
+        encoding
+    )()  # which leaves out half a character at the end of the file
     for number, raw in outside.whole_lines(path, file, ROW_BYTES):
         try:
             text = decoder.decode(raw)
@@ -181,10 +215,12 @@ def _text_lines(path: Path, file: IO[bytes], encoding: str) -> Iterator[tuple[in
             raise DataError(f"{path}:{number}: {what}. Save the file as UTF-8.") from None
 
 
-def csv_rows(path: Path, marks: Iterable[str] = ",", problems: list[Finding] | None = None) -> Iterator[Line]:
-    """The rows of a CSV file (cells with line breaks in double quotes, any line ends), its header among them, blank
-    lines left out; see `encoding_of` and `separator`. A row that cannot be read is one of the `problems`, or, without
-    a list of these, raises DataError with file and line."""
+def csv_rows(
+    path: Path, marks: Iterable[str] = ",", problems: list[Finding] | None = None
+) -> Iterator[Line]:
+    """The rows of a CSV file (cells with line breaks in double quotes, any line ends), its header
+    among them, blank lines left out; see `encoding_of` and `separator`. A row that cannot be read
+    is one of the `problems`, or, without a list of these, raises DataError with file and line."""
     first, size, begun = 1, 0, 1
     encoding = encoding_of(path)
 
@@ -194,7 +230,9 @@ def csv_rows(path: Path, marks: Iterable[str] = ",", problems: list[Finding] | N
             size, begun = size + len(text), number if begun < 0 else begun
             if size > ROW_BYTES or number - begun > ROW_LINES:
                 most = f"{ROW_BYTES:,} bytes or {ROW_LINES:,} lines"
-                raise DataError(f"{path}:{first}: a row of more than {most}. Is a quote in it never closed?")
+                raise DataError(
+                    f"{path}:{first}: a row of more than {most}. Is a quote in it never closed?"
+                )
             # As the csv module wants it: a lone \r ends a line too.
             yield from io.StringIO(text, newline="") if "\r" in text.rstrip("\r\n") else (text,)
 
@@ -211,16 +249,23 @@ def csv_rows(path: Path, marks: Iterable[str] = ",", problems: list[Finding] | N
         reader = csv.reader(chain(start, lines), delimiter=mark, strict=True)
         cells: list[str] | None = []
         while cells is not None:
-            before = csv.field_size_limit(ROW_BYTES)  # of the process; texts are often longer than its usual limit
+            before = csv.field_size_limit(
+                ROW_BYTES
+            )  # of the process; texts are often longer than its usual limit
             try:
                 cells = next(reader, None)
             except csv.Error as error:
                 if problems is None:
                     what = f"not CSV ({error}). Is a quote in this row never closed?"
                     raise DataError(f"{path}:{first}: {what}") from None
-                # How many rows the quote swallowed is not known: about as many as so many lines hold elsewhere.
-                swallowed = max(1, round((reader.line_num - first + 1) * (n_rows + 1) / (n_lines + 1)))
-                note_unread(problems, "table.open_quote", swallowed, place=f"{path}:{first}", n=swallowed)
+                # How many rows the quote swallowed is not known: about as many as so many lines
+                # hold elsewhere.
+                swallowed = max(
+                    1, round((reader.line_num - first + 1) * (n_rows + 1) / (n_lines + 1))
+                )
+                note_unread(
+                    problems, "table.open_quote", swallowed, place=f"{path}:{first}", n=swallowed
+                )
                 cells = []
             finally:
                 csv.field_size_limit(before)
@@ -231,8 +276,8 @@ def csv_rows(path: Path, marks: Iterable[str] = ",", problems: list[Finding] | N
 
 
 def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a Parquet file with their numbers from 1; it must have the columns `needed`. Raises DataError naming
-    the file, and the row where it can."""
+    """The rows of a Parquet file with their numbers from 1; it must have the columns `needed`.
+    Raises DataError naming the file, and the row where it can."""
     import pyarrow
     import pyarrow.parquet
 
@@ -240,31 +285,53 @@ def parquet_rows(path: Path, needed: Sequence[str] = ()) -> Iterator[tuple[int, 
     with opened(path) as file:
         most = max(20 * BATCH_BYTES, UNPACKED * os.fstat(file.fileno()).st_size)
         try:
-            limits = {"thrift_string_size_limit": ROW_BYTES, "thrift_container_size_limit": 1_000_000}
+            limits = {
+                "thrift_string_size_limit": ROW_BYTES,
+                "thrift_container_size_limit": 1_000_000,
+            }
             about = pyarrow.parquet.ParquetFile(file, **limits).metadata
-            # Texts stay in their dictionaries: a file of some hundred bytes may repeat one of five million in each row.
+            # Texts stay in their dictionaries: a file of some hundred bytes may repeat one of five
+            # million in each row.
             leaves = [about.schema.column(n) for n in range(about.num_columns)]
-            texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and leaf.path == leaf.name]
+            texts = [
+                leaf.path
+                for leaf in leaves
+                if leaf.physical_type == "BYTE_ARRAY" and leaf.path == leaf.name
+            ]
             table = pyarrow.parquet.ParquetFile(file, read_dictionary=texts, **limits)
             have(str(path), needed, table.schema_arrow.names)
             for batch in table.iter_batches(batch_size=_fitting(table.metadata)):
                 if batch.nbytes > 4 * BATCH_BYTES:
-                    raise DataError(f"{path}: rows {number + 1} and the next take more memory than a row may.")
+                    raise DataError(
+                        f"{path}: rows {number + 1} and the next take more memory than a row may."
+                    )
                 unpacked += batch.nbytes
                 if unpacked > most:
                     much = f"more than {most:,} bytes, which is more than {UNPACKED} times its size"
                     way = "Write it without compression, or leave out what is not judged."
                     raise DataError(f"{path}: up to row {number + 1} it unpacks to {much}. {way}")
-                columns = {name: _shared(batch.column(n)) for n, name in enumerate(batch.schema.names)}
+                columns = {
+                    name: _shared(batch.column(n)) for n, name in enumerate(batch.schema.names)
+                }
                 for n in range(batch.num_rows):
                     number += 1
                     yield number, {name: values[n] for name, values in columns.items()}
         except DataError:
             raise
-        except (pyarrow.ArrowException, ArithmeticError, LookupError, MemoryError, OSError, TypeError, ValueError) as e:
+        except (
+            pyarrow.ArrowException,
+            ArithmeticError,
+            LookupError,
+            MemoryError,
+            OSError,
+            TypeError,
+            ValueError,
+        ) as e:
             said = brief(str(e).splitlines()[0] if str(e) else type(e).__name__, 200).strip("'\"")
             where = f":{number + 1}" if number else ""
-            raise DataError(f"{path}{where}: not a Parquet file that can be read ({said}).") from None
+            raise DataError(
+                f"{path}{where}: not a Parquet file that can be read ({said})."
+            ) from None
 
 
 def _shared(array: Any) -> list[Any]:
@@ -280,8 +347,8 @@ def _shared(array: Any) -> list[Any]:
 
 
 def _text(value: Any) -> Any:
-    """A value, with bytes read as text: some writers do not say that a column of theirs holds UTF-8. Bytes that are no
-    such text stay bytes."""
+    """A value, with bytes read as text: some writers do not say that a column of theirs holds
+    UTF-8. Bytes that are no such text stay bytes."""
     if not isinstance(value, bytes):
         return value
     try:
@@ -291,22 +358,36 @@ def _text(value: Any) -> Any:
 
 
 def _fitting(about: Any) -> int:
-    """How many rows are read at once: few where they are large, or could repeat a large value inside a structure."""
+    """How many rows are read at once: few where they are large, or could repeat a large value
+    inside a structure."""
     groups = [about.row_group(n) for n in range(about.num_row_groups)]
     parts = [group.column(n) for group in groups for n in range(group.num_columns)]
     whole = max(1, sum(group.total_byte_size for group in groups))
-    largest = max((part.total_uncompressed_size for part in parts if "." in part.path_in_schema), default=1)
+    largest = max(
+        (part.total_uncompressed_size for part in parts if "." in part.path_in_schema), default=1
+    )
     return max(1, min(1000, about.num_rows * BATCH_BYTES // whole, BATCH_BYTES // max(1, largest)))
 
 
 def check_size(place: str, columns: int, rows: int = 1) -> None:
     """Raise DataError for a table with more columns or cells than can be looked at."""
     if columns > MOST_COLUMNS:
-        way = "Leave out those that are not needed; of many judges or people write a row for each verdict or label"
-        raise DataError(f"{place}: {columns:,} columns, and at most {MOST_COLUMNS:,} are read. {way}.")
+        way = (
+            "Leave out those that are not needed; of many judges or people write a row for each"
+            " verdict or label"
+        )
+        raise DataError(
+            f"{place}: {columns:,} columns, and at most {MOST_COLUMNS:,} are read. {way}."
+        )
     if columns * rows > MOST_CELLS:
-        what = f"{rows:,} rows with {columns:,} columns are more than {MOST_CELLS:,} cells, the most that is read"
-        raise DataError(f"{place}: {what}. Leave out the columns that are not needed, or check the file in parts.")
+        what = (
+            f"{rows:,} rows with {columns:,} columns are more than {MOST_CELLS:,} cells, the most"
+            " that is read"
+        )
+        raise DataError(
+            f"{place}: {what}. Leave out the columns that are not needed, or check the file in"
+            " parts."
+        )
 
 
 def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
@@ -314,7 +395,10 @@ def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
     check_size(place, len(columns))
     if twice := [name for name, count in Counter(columns).items() if count > 1 and name]:
         if number_of(twice[0]) is not None:
-            what = f"the first line seems to be a row (it holds {twice[0]} twice), and it must name the columns"
+            what = (
+                f"the first line seems to be a row (it holds {twice[0]} twice), and it must name"
+                " the columns"
+            )
             raise DataError(f"{place}: {what}. Put a line such as text,label above it.")
         raise DataError(f"{place}: two columns are called {brief(twice[0])}; rename one of them.")
     if (missing := [name for name in needed if name not in columns]) and "inputs" not in columns:
@@ -323,7 +407,9 @@ def have(place: str, needed: Sequence[str], columns: Sequence[str]) -> None:
 
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Some names for a message."""
-    shown = [name if len(name) <= 40 and name.isprintable() else brief(name, 40) for name in names[:most]]
+    shown = [
+        name if len(name) <= 40 and name.isprintable() else brief(name, 40) for name in names[:most]
+    ]
     return ", ".join(shown) + (f", ... ({len(names):,})" if len(names) > most else "")
 
 
@@ -331,14 +417,16 @@ SUFFIXES = (".csv", ".tsv", *sheets.KINDS, ".jsonl", ".json", ".parquet")
 Names = Annotated[
     tuple[str, ...],
     BeforeValidator(
-        lambda given: (given,) if isinstance(given, str) else given, json_schema_input_type=str | tuple[str, ...]
+        lambda given: (given,) if isinstance(given, str) else given,
+        json_schema_input_type=str | tuple[str, ...],
     ),
 ]
 """Columns, of which the first that a row has counts."""
 
 
 def table_file(path: str, key: str, kinds: Sequence[str] = SUFFIXES) -> Path:
-    """The table that a user names under a `key`. Raises ConfigError where there is none, or it is of another kind."""
+    """The table that a user names under a `key`. Raises ConfigError where there is none, or it is
+    of another kind."""
     file = existing_file(path, key, kinds)
     if file.suffix.lower() not in kinds:
         raise ConfigError(f"`{key}` is {brief(path)}; known formats: {', '.join(kinds)}.")
@@ -351,13 +439,20 @@ def tables_in(path: str) -> list[Path]:
 
 
 def beside_tables(path: str) -> list[Path]:
-    """What else lies in the folder of tables, in the order of its names. Raises ConfigError where its name tells that
-    it is, or was to be, one of them: packed, half written or set aside."""
-    others = [other for other in _inside(path) if other.suffix.lower() not in SUFFIXES or not other.is_file()]
+    """What else lies in the folder of tables, in the order of its names. Raises ConfigError where
+    its name tells that it is, or was to be, one of them: packed, half written or set aside."""
+    others = [
+        other
+        for other in _inside(path)
+        if other.suffix.lower() not in SUFFIXES or not other.is_file()
+    ]
     for other in others:
-        if Path(other.stem).suffix.lower() in SUFFIXES or other.name.rstrip("~").lower().endswith(SUFFIXES):
+        if Path(other.stem).suffix.lower() in SUFFIXES or other.name.rstrip("~").lower().endswith(
+            SUFFIXES
+        ):
             what = (
-                f"{brief(path)} holds {brief(other.name)}, by its name a table that is packed, unfinished or set aside"
+                f"{brief(path)} holds {brief(other.name)}, by its name a table that is packed,"
+                " unfinished or set aside"
             )
             way = "Unpack it, let it be finished, or move it out of the folder"
             raise ConfigError(f"{what}; its rows would be missing. {way}.")
@@ -365,10 +460,15 @@ def beside_tables(path: str) -> list[Path]:
 
 
 def _inside(path: str) -> list[Path]:
-    """What a folder holds, in the order of the names, but for what is hidden or marked as being no data."""
+    """What a folder holds, in the order of the names, but for what is hidden or marked as being no
+    data."""
     try:
         folder = Path(path).expanduser()
-        return sorted(each for each in folder.iterdir() if each.name[:1] not in "._") if folder.is_dir() else []
+        return (
+            sorted(each for each in folder.iterdir() if each.name[:1] not in "._")
+            if folder.is_dir()
+            else []
+        )
     except (OSError, RuntimeError, ValueError):  # said by table_file
         return []
 
@@ -383,18 +483,22 @@ def table_rows(
     option: str = "dataset.sheet=",
     cut: dict[int, bool] | None = None,
 ) -> Sequence[tuple[int, dict[str, Any]]]:
-    """Read the rows of a table, each with the line in which it begins; of a workbook those of a `sheet` or a range.
+    """Read the rows of a table, each with the line in which it begins; of a workbook those of a
+    `sheet` or a range.
 
     Args:
-        path: CSV, a workbook, JSON, JSON Lines or Parquet; its first bytes tell which where they can, else its suffix.
+        path: CSV, a workbook, JSON, JSON Lines or Parquet; its first bytes tell which where they
+            can, else its suffix.
         needed: Columns that CSV, Parquet and workbooks must have.
         filled: Leave out the empty cells of CSV and workbooks, unless they are needed.
         notes: Takes what was assumed.
-        problems: Takes what is wrong with single rows, which are then left out; None: the first raises DataError.
+        problems: Takes what is wrong with single rows, which are then left out; None: the first
+            raises DataError.
         option: How the user types the sheet, for messages.
-        cut: Takes the lines of rows in CSV that end before the last column, and whether each stands below an empty line
-            or begins with #, as remarks do. A writer may leave out the commas behind the last filled cell, or may have
-            been stopped there: what the row should hold tells.
+        cut: Takes the lines of rows in CSV that end before the last column, and whether each stands
+            below an empty line or begins with #, as remarks do. A writer may leave out the commas
+            behind the last filled cell, or may have been stopped there: what the row should hold
+            tells.
     Raises:
         DataError: With file and line. ConfigError: The file is of no known format.
     """
@@ -427,9 +531,15 @@ def table_rows(
         return []
     if suffix in SUFFIXES:
         what = f"begins with {brief(begins.split(chr(10), 1)[0], 60)}" if begins else "is empty"
-        way = "Every line must be one JSON object" if suffix == ".jsonl" else f"Save it again as {suffix}, or as CSV"
+        way = (
+            "Every line must be one JSON object"
+            if suffix == ".jsonl"
+            else f"Save it again as {suffix}, or as CSV"
+        )
         raise DataError(f"{path} is no {suffix} file that can be read: it {what}. {way}.")
-    raise ConfigError(f"{brief(str(path))} is of no known format. Known formats: {', '.join(SUFFIXES)}.")
+    raise ConfigError(
+        f"{brief(str(path))} is of no known format. Known formats: {', '.join(SUFFIXES)}."
+    )
 
 
 def _is_lines(begins: str) -> bool:
@@ -441,7 +551,9 @@ def _is_lines(begins: str) -> bool:
         return False
 
 
-def _of_json(path: Path, encoding: str, problems: list[Finding] | None) -> Iterator[tuple[int, dict[str, Any]]]:
+def _of_json(
+    path: Path, encoding: str, problems: list[Finding] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a JSON file; of one that breaks off those before the last."""
     with opened(path) as file:
         text = "".join(line for _, line in _text_lines(path, file, encoding))
@@ -476,16 +588,22 @@ def _of_json(path: Path, encoding: str, problems: list[Finding] | None) -> Itera
         note_unread(problems, "table.bad_entry", place=path, why=why)
 
 
-def _of_json_lines(path: Path, encoding: str, problems: list[Finding] | None) -> Iterator[tuple[int, dict[str, Any]]]:
+def _of_json_lines(
+    path: Path, encoding: str, problems: list[Finding] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     with opened(path) as file:
-        lines = gathered((pair for pair in _text_lines(path, file, encoding) if pair[1].strip()), list, tuple)
+        lines = gathered(
+            (pair for pair in _text_lines(path, file, encoding) if pair[1].strip()), list, tuple
+        )
     for number, line in lines:
         try:
             yield number, json_object(line.rstrip("\r\n"), infinite=problems is not None)
         except Unreadable as error:
             why = str(error).rstrip(".")
             if problems is None:
-                raise DataError(f"{path}:{number}: {why}. Every line must be one JSON object.") from None
+                raise DataError(
+                    f"{path}:{number}: {why}. Every line must be one JSON object."
+                ) from None
             key = "table.half_line" if number == lines[-1][0] else "table.bad_line"
             note_unread(problems, key, place=f"{path}:{number}", why=why)
 
@@ -498,16 +616,22 @@ def _of_csv(
     problems: list[Finding] | None,
     cut: dict[int, bool] | None,
 ) -> Sequence[tuple[int, dict[str, Any]]]:
-    lines = (row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells))
+    lines = (
+        row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells)
+    )
     header = next(lines, None)
-    if header is not None and header.cells[0].lower().startswith("sep="):  # a spreadsheet's own line
+    if header is not None and header.cells[0].lower().startswith(
+        "sep="
+    ):  # a spreadsheet's own line
         header = next(lines, None)
     if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
-    unnamed = {n for n, name in enumerate(header.cells) if not name.strip()}  # without cells, too, they are no columns
+    unnamed = {
+        n for n, name in enumerate(header.cells) if not name.strip()
+    }  # without cells, too, they are no columns
     repeated, half = list[int](), _ends_within_line(path)
 
     def kept() -> Iterator[tuple[int, list[str]]]:
@@ -519,20 +643,33 @@ def _of_csv(
                 if problems is None:
                     raise DataError(f"{path}:{row.first}: more cells than the header has columns.")
                 cells = len(row.cells)
-                note_unread(problems, "table.long_row", place=f"{path}:{row.first}", cells=cells, columns=width)
+                note_unread(
+                    problems,
+                    "table.long_row",
+                    place=f"{path}:{row.first}",
+                    cells=cells,
+                    columns=width,
+                )
                 continue
             if row.cells == header.cells:  # files were put one behind the other
                 repeated.append(row.first)
                 continue
             if len(row.cells) == 1 < width:
                 for other, name in MARKS.items():
-                    if other != mark and len(next(csv.reader(row.cells, delimiter=other), ())) == width:
+                    if (
+                        other != mark
+                        and len(next(csv.reader(row.cells, delimiter=other), ())) == width
+                    ):
                         what = (
-                            f"{path}:{row.first}: this row is separated by {name}, and the first line by {MARKS[mark]}"
+                            f"{path}:{row.first}: this row is separated by {name}, and the first"
+                            f" line by {MARKS[mark]}"
                         )
                         raise DataError(f"{what}. Separate all cells of the file by one of them.")
             if len(row.cells) < width and half and later is None and not short:
-                what = f"the last line breaks off: it has {len(row.cells)} cells, and the header {width} columns"
+                what = (
+                    f"the last line breaks off: it has {len(row.cells)} cells, and the header"
+                    f" {width} columns"
+                )
                 if problems is None:
                     raise DataError(f"{path}:{row.first}: {what}. Complete the line, or delete it.")
                 note_unread(problems, "table.half_line", place=f"{path}:{row.first}", why=what)
@@ -553,11 +690,19 @@ def _of_csv(
 
     def named(row: tuple[int, list[str]]) -> tuple[int, dict[str, Any]]:
         of_row = zip(columns, row[1], shown, strict=False)
-        return row[0], {name: cell for name, cell, own in of_row if own and (cell or not filled or name in needed)}
+        return row[0], {
+            name: cell
+            for name, cell, own in of_row
+            if own and (cell or not filled or name in needed)
+        }
 
     return mapped(named, rows)
 
 
 def empty(value: Any) -> bool:
     """Whether a cell says nothing."""
-    return value is None or (isinstance(value, float) and math.isnan(value)) or str(value).strip() == ""
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or str(value).strip() == ""
+    )

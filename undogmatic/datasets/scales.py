@@ -1,4 +1,5 @@
-"""Decides what kind of verdict a table holds and on which scale, and puts labels and verdicts on one scale."""
+"""Decides what kind of verdict a table holds and on which scale, and puts labels and verdicts on
+one scale."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,30 +26,44 @@ CHOICES = {
 } | dict.fromkeys(alternatives(_WORDS["tie"]), 2)
 """The words of a pairwise choice and the places of their categories."""
 ROUND_ENDS: Sequence[tuple[float, float]] = (
-    *((0.0, 1.0), (1.0, 3.0), (1.0, 4.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 5.0), (0.0, 10.0)),
+    *(
+        (0.0, 1.0),
+        (1.0, 3.0),
+        (1.0, 4.0),
+        (1.0, 5.0),
+        (1.0, 7.0),
+        (1.0, 10.0),
+        (0.0, 5.0),
+        (0.0, 10.0),
+    ),
     *((0.0, 100.0), (-1.0, 1.0)),
 )
 """Usual scales, the first that holds all numbers is taken."""
 STRAY, MOST_LEVELS = 0.03, 20
 NUMBERS = 0.9
-"""From this share of numbers on, what is no number is unreadable, and below it numbers are categories."""
+"""From this share of numbers on, what is no number is unreadable, and below it numbers are
+categories."""
 
 
 class TableOptions(Record):
     """How a verdict table is read, where that is not to be recognised.
 
     Attributes:
-        judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter case the column with
-            what they said. human: Columns of labels, one per rater, or the one beside a column `rater`.
-        item, text, group, system, criterion, repeat, order, confidence, rater, failed: Columns ("": none); of texts
-            (and systems) two where two outputs are compared; of items several, separated by commas; or the name of one
-            criterion.
-        kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories "bad<ok<good".
-        labels: How the labelled items were chosen: unknown, all, random, by-verdict, probabilities:COLUMN.
+        judge: Columns of verdicts, or the column with the names of judges. verdict: In the latter
+            case the column with what they said. human: Columns of labels, one per rater, or the one
+            beside a column `rater`.
+        item, text, group, system, criterion, repeat, order, confidence, rater, failed: Columns ("":
+        none); of texts
+            (and systems) two where two outputs are compared; of items several, separated by commas;
+            or the name of one criterion.
+        kind: Of verdict. scale, human_scale: Of verdicts and labels: "1-5", or categories
+            "bad<ok<good".
+        labels: How the labelled items were chosen: unknown, all, random, by-verdict,
+            probabilities:COLUMN.
         sheet: Of a workbook: the sheet, a range or both.
         choices: Whether a pairwise choice numbers outputs in the given order or as they were shown.
-        passes: Which category is "pass". scales: The ends of single criteria. facts: Columns of neither verdicts nor
-            labels.
+        passes: Which category is "pass". scales: The ends of single criteria. facts: Columns of
+            neither verdicts nor labels.
     """
 
     judge: tuple[str, ...] = ()
@@ -77,8 +92,8 @@ class TableOptions(Record):
 
 @dataclass(frozen=True)
 class Scales:
-    """The kind, the ends of numbers or the categories, and how the words of verdicts and of labels are read (None: as
-    numbers, those of labels being `mapped`, (factor, shift))."""
+    """The kind, the ends of numbers or the categories, and how the words of verdicts and of labels
+    are read (None: as numbers, those of labels being `mapped`, (factor, shift))."""
 
     kind: Kind
     ends: tuple[float, float] | None = None
@@ -90,14 +105,17 @@ class Scales:
 
 
 def find_scales(verdicts: Cells, labels: Cells, options: TableOptions, pairwise: bool) -> Scales:
-    """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is doubtful."""
+    """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is
+    doubtful."""
     kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels)
     ends, order = typed_scale(options.scale, "--scale")
     their_ends, their_order = typed_scale(options.human_scale, "--human-scale")
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
-        raise ConfigError(f"--scale is {brief(options.scale)}, categories in their order, but --kind is {kind}.")
+        raise ConfigError(
+            f"--scale is {brief(options.scale)}, categories in their order, but --kind is {kind}."
+        )
     if kind is None and (order or their_order):
         kind = "ordered"
     if kind is None:
@@ -130,7 +148,8 @@ def is_two(cells: Cells) -> bool:
 
 
 def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
-    """The known order that all the words are from, three at least or two of one that are not pass and fail."""
+    """The known order that all the words are from, three at least or two of one that are not pass
+    and fail."""
     for order in ORDERS:
         places = {place for place, names in enumerate(order) for name in names if name in words}
         if len(places) >= 2 and words <= {name for names in order for name in names}:
@@ -139,30 +158,56 @@ def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
 
 
 def _pairwise(verdicts: Cells, labels: Cells) -> Scales:
-    ties = any(CHOICES.get(word) == 2 for cells in (verdicts, labels) for word in cells.distinct_words())
+    ties = any(
+        CHOICES.get(word) == 2 for cells in (verdicts, labels) for word in cells.distinct_words()
+    )
     odd = [word for word in verdicts.distinct_words() if word not in CHOICES]
     if odd and len(odd) == len(verdicts.distinct_words()):
         shown = ", ".join(odd[:4])
-        way = "Write 1 or 2 (the output's number), A or B, or tie; or name the kind of verdict with --kind"
-        raise ConfigError(f"the choices of the judge are {shown}, which name none of two outputs. {way}.")
+        way = (
+            "Write 1 or 2 (the output's number), A or B, or tie; or name the kind of verdict with"
+            " --kind"
+        )
+        raise ConfigError(
+            f"the choices of the judge are {shown}, which name none of two outputs. {way}."
+        )
     if "0" in odd and set(verdicts.distinct_words()) <= {"0", "1"}:
-        raise ConfigError("the choices are 0 and 1; write 1 for the first output and 2 for the second.")
+        raise ConfigError(
+            "the choices are 0 and 1; write 1 for the first output and 2 for the second."
+        )
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
-    return Scales("pairwise", None, categories, CHOICES, CHOICES, notes=(Finding("table.pairwise"),))
+    return Scales(
+        "pairwise", None, categories, CHOICES, CHOICES, notes=(Finding("table.pairwise"),)
+    )
 
 
 def _numeric(
-    verdicts: Cells, labels: Cells, ends: tuple[float, float] | None, theirs: tuple[float, float] | None
+    verdicts: Cells,
+    labels: Cells,
+    ends: tuple[float, float] | None,
+    theirs: tuple[float, float] | None,
 ) -> Scales:
     numbers, given = verdicts.distinct_numbers(), labels.distinct_numbers()
     if labels.said and labels.numeric < NUMBERS:
-        if set(labels.distinct_words()) <= PASSES | FAILS and ends is None and _ends(numbers) == (0.0, 1.0):
+        if (
+            set(labels.distinct_words()) <= PASSES | FAILS
+            and ends is None
+            and _ends(numbers) == (0.0, 1.0)
+        ):
             words = {word: float(word in PASSES) for word in labels.distinct_words()}
             note = Finding("table.words_as_numbers", {"words": list(words)})
-            return Scales("numeric", (0.0, 1.0), (), None, words, notes=(note, _said((0.0, 1.0), True, numbers)))
+            return Scales(
+                "numeric",
+                (0.0, 1.0),
+                (),
+                None,
+                words,
+                notes=(note, _said((0.0, 1.0), True, numbers)),
+            )
         raise ConfigError(
-            f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g. {_some(labels)}). "
-            "Write both in numbers or both in words; or name other columns with --judge and --human."
+            f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g."
+            f" {_some(labels)}). Write both in numbers or both in words; or name other columns with"
+            " --judge and --human."
         )
     notes: list[Finding] = []
     guessed = ends is None
@@ -171,7 +216,9 @@ def _numeric(
         if len(given) and theirs is None:
             together = _ends(np.union1d(numbers, given))
             other = _ends(given)
-            if len(numbers) == 1 and other[0] <= numbers[0] <= other[1]:  # a constant says nothing of its scale
+            if (
+                len(numbers) == 1 and other[0] <= numbers[0] <= other[1]
+            ):  # a constant says nothing of its scale
                 ends = other
             elif len(given) == 1 and ends[0] <= given[0] <= ends[1]:
                 other = ends
@@ -181,21 +228,27 @@ def _numeric(
                 together = _ends(np.union1d(_trimmed(verdicts), given))
             if _far(ends, other) and _percent(ends, other):
                 theirs = other
-                told = {"labels_low": other[0], "labels_high": other[1], "low": ends[0], "high": ends[1]}
+                told = {
+                    "labels_low": other[0],
+                    "labels_high": other[1],
+                    "low": ends[0],
+                    "high": ends[1],
+                }
                 notes.append(Finding("table.mapped", told))
             elif _far(ends, other):
                 raise ConfigError(
-                    f"labels and verdicts seem to be on different scales: labels from {given[0]:g} to {given[-1]:g}, "
-                    f"verdicts from {numbers[0]:g} to {numbers[-1]:g}. Declare both: --scale {_typed_as(ends)} "
-                    f"--human-scale {_typed_as(other)}, or the same for both: --scale {_typed_as(together)} "
-                    f"--human-scale {_typed_as(together)}."
+                    f"labels and verdicts seem to be on different scales: labels from {given[0]:g}"
+                    f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}. Declare"
+                    f" both: --scale {_typed_as(ends)} --human-scale {_typed_as(other)}, or the"
+                    f" same for both: --scale {_typed_as(together)} --human-scale"
+                    f" {_typed_as(together)}."
                 )
             else:
                 ends = together
     elif theirs is None and len(given) and (given[0] < ends[0] or given[-1] > ends[1]):
         raise ConfigError(
-            f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale --scale {_typed_as(ends)}. "
-            f"Declare theirs: --human-scale {_typed_as(_ends(given))}."
+            f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale --scale"
+            f" {_typed_as(ends)}. Declare theirs: --human-scale {_typed_as(_ends(given))}."
         )
     mapped = (1.0, 0.0)
     if theirs is not None and theirs != ends:
@@ -206,16 +259,22 @@ def _numeric(
 
 
 def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Finding:
-    """What is said of the scale: whether it was declared, is shown by the values, or cannot be told from them."""
+    """What is said of the scale: whether it was declared, is shown by the values, or cannot be told
+    from them."""
     told = {"low": ends[0], "high": ends[1]}
     if guessed and len(numbers) and far_inside(numbers, ends):
-        more = {"least": float(numbers[0]), "most": float(numbers[-1]), "option": f"--scale {_typed_as(ends)}"}
+        more = {
+            "least": float(numbers[0]),
+            "most": float(numbers[-1]),
+            "option": f"--scale {_typed_as(ends)}",
+        }
         return Finding("table.numeric_guess", told | more)
     return Finding("table.numeric" if guessed else "table.numeric_declared", told)
 
 
 def far_inside(numbers: Sequence[float] | np.ndarray, ends: tuple[float, float]) -> bool:
-    """Whether numbers in their order are all far from both ends of a scale, so that they may be on another."""
+    """Whether numbers in their order are all far from both ends of a scale, so that they may be on
+    another."""
     near = (ends[1] - ends[0]) / 4
     return bool(ends[0] + near <= numbers[0] and numbers[-1] <= ends[1] - near)
 
@@ -258,7 +317,12 @@ MOST_TYPED = 7
 
 
 def _categories(
-    kind: Kind, verdicts: Cells, labels: Cells, order: list[str], their_order: list[str], options: TableOptions
+    kind: Kind,
+    verdicts: Cells,
+    labels: Cells,
+    order: list[str],
+    their_order: list[str],
+    options: TableOptions,
 ) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     if kind == "pass_fail":
@@ -267,39 +331,57 @@ def _categories(
         known = order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
             of_judge, of_people = (
-                "<".join(sorted(each, key=lambda word: number_of(word) or 0.0)) for each in (words, given)
+                "<".join(sorted(each, key=lambda word: number_of(word) or 0.0))
+                for each in (words, given)
             )
             typed = f"--scale '{of_judge}' --human-scale '{of_people}'"
-            way = typed if len(words) == len(given) <= MOST_TYPED else "--scale 'bad<ok<good' --human-scale '1<2<3'"
+            way = (
+                typed
+                if len(words) == len(given) <= MOST_TYPED
+                else "--scale 'bad<ok<good' --human-scale '1<2<3'"
+            )
             raise ConfigError(
-                f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts {_some(verdicts)}. "
-                f"Declare the categories of both, the lowest first and in the same order, e.g. {way}."
+                f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts"
+                f" {_some(verdicts)}. Declare the categories of both, the lowest first and in the"
+                f" same order, e.g. {way}."
             )
     if kind == "ordered":
         if order:
             if their_order and len(their_order) != len(order):
                 raise ConfigError(
-                    f"--scale has {len(order)} categories and --human-scale {len(their_order)}; a label can be put in "
-                    "the place of a verdict only where both have as many."
+                    f"--scale has {len(order)} categories and --human-scale {len(their_order)}; a"
+                    " label can be put in the place of a verdict only where both have as many."
                 )
             ours, theirs = (
-                {_key(name): float(n) for n, name in enumerate(each)} for each in (order, their_order or order)
+                {_key(name): float(n) for n, name in enumerate(each)}
+                for each in (order, their_order or order)
             )
             return Scales("ordered", None, tuple(order), ours, theirs)
         known = order_of(set(words) | set(given))
         if known is not None:
             used = [[name for name in group if name in words or name in given] for group in known]
-            used = [sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0)) for group in used if group]
+            used = [
+                sorted(group, key=lambda n: -words.get(n, 0) - given.get(n, 0))
+                for group in used
+                if group
+            ]
             mapping = {name: float(place) for place, group in enumerate(used) for name in group}
-            return _named("ordered", _as_written([group[0] for group in used], verdicts, labels), mapping)
+            return _named(
+                "ordered", _as_written([group[0] for group in used], verdicts, labels), mapping
+            )
         numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
         if len(numbers) == len(set(words) | set(given)):
             whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[0] < MOST_LEVELS
             numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
             names = [f"{number:g}" for number in numbers]
-            return _named("ordered", names, {name: float(place) for place, name in enumerate(names)})
+            return _named(
+                "ordered", names, {name: float(place) for place, name in enumerate(names)}
+            )
         shown = "<".join(sorted(set(words) | set(given))[:8])
-        raise ConfigError(f"the order of the categories is not known. Declare it, the lowest first: --scale '{shown}'.")
+        raise ConfigError(
+            "the order of the categories is not known. Declare it, the lowest first: --scale"
+            f" '{shown}'."
+        )
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
     return _named("unordered", _as_written(names, verdicts, labels), mapping)
@@ -320,13 +402,18 @@ def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableO
     elif options.passes is not None:
         passing = {_key(name) for name in options.passes.split(",")}
         if not passing & set(everything):
-            raise ConfigError(f"--passes is {brief(options.passes)}, which is no category: {', '.join(everything)}.")
+            raise ConfigError(
+                f"--passes is {brief(options.passes)}, which is no category:"
+                f" {', '.join(everything)}."
+            )
         failing = set(everything) - passing
     else:
         passing, failing = PASSES | {"1"}, FAILS | {"0"}
         if unknown := [word for word in everything if word not in passing | failing]:
             shown = ", ".join(unknown[:4])
-            raise ConfigError(f"which category passes is not known ({shown}). Name it: --passes {unknown[0]!r}.")
+            raise ConfigError(
+                f"which category passes is not known ({shown}). Name it: --passes {unknown[0]!r}."
+            )
     mapping = dict.fromkeys(failing, 0.0) | dict.fromkeys(passing, 1.0)
     yes = next((w for w in everything if w in passing and w != "1"), "pass")
     no = next((w for w in everything if w in failing and w != "0"), "fail")
@@ -334,7 +421,9 @@ def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableO
     passed = [word for word in everything if word in passing]
     note = Finding("table.none_passes", {"fails": no})
     if passed:
-        note = Finding("table.pass_fail", {"fails": no, "passes": yes, "words": passed, "n": len(passed)})
+        note = Finding(
+            "table.pass_fail", {"fails": no, "passes": yes, "words": passed, "n": len(passed)}
+        )
     return Scales("pass_fail", None, (no, yes), mapping, mapping, notes=(note,))
 
 
@@ -346,7 +435,10 @@ def _as_written(words: Sequence[str], *cells: Cells) -> list[str]:
             if word is not None:
                 ways = counted.setdefault(word, {})
                 ways[written.strip()] = ways.get(written.strip(), 0) + int(count)
-    return [max(counted[word], key=lambda way: counted[word][way]) if word in counted else word for word in words]
+    return [
+        max(counted[word], key=lambda way: counted[word][way]) if word in counted else word
+        for word in words
+    ]
 
 
 def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | None, list[str]]:
@@ -360,7 +452,11 @@ def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | N
     else:
         parts = scale.replace("..", ":").replace(" ", "")
         for mark in (":", "-"):
-            low, _, high = parts[:1] + parts[1:].partition(mark)[0], "", parts[1:].partition(mark)[2]
+            low, _, high = (
+                parts[:1] + parts[1:].partition(mark)[0],
+                "",
+                parts[1:].partition(mark)[2],
+            )
             bottom, top = number_of(low), number_of(high)
             if bottom is not None and top is not None and bottom < top:
                 return (bottom, top), []

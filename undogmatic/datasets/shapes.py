@@ -1,7 +1,8 @@
-"""Finds the rows of a table in a JSON value, in the shapes in which pandas and other programs write one.
+"""Finds the rows of a table in a JSON value, in the shapes in which pandas and other programs write
+one.
 
-A table may be a list of rows, an object of columns, an object of rows under their ids, or lists of cells beside a list
-of names. What each column holds is found elsewhere.
+A table may be a list of rows, an object of columns, an object of rows under their ids, or lists of
+cells beside a list of names. What each column holds is found elsewhere.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ from undogmatic.datasets.columns import NAMES, side_of, tokens
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import Doubled, brief
 
-_WAY = "Write it as a list of objects with named fields: in pandas, DataFrame.to_json(FILE, orient='records')"
+_WAY = (
+    "Write it as a list of objects with named fields: in pandas, DataFrame.to_json(FILE,"
+    " orient='records')"
+)
 
 
 def rows_of(value: Any, place: str) -> list[Any]:
-    """The rows in a JSON value. Raises DataError, which begins with the `place`, for rows whose cells have no names."""
+    """The rows in a JSON value. Raises DataError, which begins with the `place`, for rows whose
+    cells have no names."""
     if isinstance(value, dict):
         return _of_object(value, place)
     if not isinstance(value, list):
         return [value]
     if value and all(isinstance(row, list) for row in value):
-        raise DataError(f"{place}: its {len(value):,} rows are lists of cells without names. {_WAY}.")
+        raise DataError(
+            f"{place}: its {len(value):,} rows are lists of cells without names. {_WAY}."
+        )
     return value
 
 
@@ -48,8 +55,13 @@ def _of_object(value: Mapping[str, Any], place: str) -> list[Any]:
 def _split(value: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     """The rows of names, index and data (pandas: split, tight)."""
     names, rows = [str(name) for name in value["columns"]], value["data"]
-    if wrong := [n for n, row in enumerate(rows, 1) if not isinstance(row, list) or len(row) != len(names)]:
-        what = f"row {wrong[0]} of its `data` does not have as many cells as `columns` has names ({len(names)})"
+    if wrong := [
+        n for n, row in enumerate(rows, 1) if not isinstance(row, list) or len(row) != len(names)
+    ]:
+        what = (
+            f"row {wrong[0]} of its `data` does not have as many cells as `columns` has names"
+            f" ({len(names)})"
+        )
         raise DataError(f"{place}: {what}. {_WAY}.")
     made = [dict(zip(names, row, strict=True)) for row in rows]
     index = value.get("index")
@@ -62,28 +74,42 @@ def _with_schema(value: Mapping[str, Any]) -> list[Any]:
     """The rows of a table with a schema (pandas: table), without an index that only counts them."""
     rows, keys = value["data"], value["schema"].get("primaryKey")
     if keys == ["index"] and _counts([row.get("index") for row in rows if isinstance(row, dict)]):
-        return [{k: v for k, v in row.items() if k != "index"} if isinstance(row, dict) else row for row in rows]
+        return [
+            {k: v for k, v in row.items() if k != "index"} if isinstance(row, dict) else row
+            for row in rows
+        ]
     return list(rows)
 
 
 def _check_keys(value: Any, place: str) -> None:
-    """Raise DataError for what holds many rows and a key twice; of a single row that is told where rows are read."""
+    """Raise DataError for what holds many rows and a key twice; of a single row that is told where
+    rows are read."""
     if isinstance(value, Doubled):
-        what = f"the key {brief(value.key)} stands in it a second time, and nobody knows which of them is meant"
+        what = (
+            f"the key {brief(value.key)} stands in it a second time, and nobody knows which of them"
+            " is meant"
+        )
         raise DataError(f"{place}: {what}. Delete one of them.")
 
 
 def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[str, Any]]:
-    """The rows of an object of objects: each is a column (pandas: columns), or each a row (pandas: index), whose key is
-    its id unless it only counts. Names that are known tell which, or else that the keys of one of both count rows."""
+    """The rows of an object of objects: each is a column (pandas: columns), or each a row (pandas:
+    index), whose key is its id unless it only counts. Names that are known tell which, or else that
+    the keys of one of both count rows.
+    """
     outer, inner = list(value), list(dict.fromkeys(key for held in value.values() for key in held))
     if _counts(inner) != _counts(outer):
         by_column = _counts(inner)
     elif _known(outer) != _known(inner):
         by_column = _known(outer) > _known(inner)
     else:
-        what = f"an object of {len(value):,} objects, of which it is not clear whether they are columns or rows"
-        raise DataError(f"{place}: {what} ({brief(outer[0], 40)}: {brief(inner[0], 40)}, ...). {_WAY}.")
+        what = (
+            f"an object of {len(value):,} objects, of which it is not clear whether they are"
+            " columns or rows"
+        )
+        raise DataError(
+            f"{place}: {what} ({brief(outer[0], 40)}: {brief(inner[0], 40)}, ...). {_WAY}."
+        )
     if by_column:
         for held in value.values():
             _check_keys(held, place)
@@ -107,11 +133,17 @@ def _counts(keys: Collection[Any]) -> bool:
     if not all(str(key).isascii() and str(key).isdigit() and len(str(key)) < 12 for key in keys):
         return False
     numbers = sorted(int(key) for key in keys)
-    return bool(numbers) and numbers[0] in (0, 1) and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    return (
+        bool(numbers)
+        and numbers[0] in (0, 1)
+        and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    )
 
 
 def _known(keys: Collection[str]) -> float:
     """The share of keys that are known as names of columns."""
     known = {name for names in NAMES.values() for name in names}
-    named = [key for key in keys if side_of(str(key)) is not None or " ".join(tokens(str(key))) in known]
+    named = [
+        key for key in keys if side_of(str(key)) is not None or " ".join(tokens(str(key))) in known
+    ]
     return len(named) / len(keys)

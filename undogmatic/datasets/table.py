@@ -1,7 +1,7 @@
 """Reads files of verdicts that were made elsewhere, with or without labels, as one verdict table.
 
-Files with the same columns are one after the other; others are joined by the ids of their items. What was recognised
-and what is wrong is told in findings.
+Files with the same columns are one after the other; others are joined by the ids of their items.
+What was recognised and what is wrong is told in findings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
 from undogmatic.datasets.by_row import with_labels
 from undogmatic.datasets.cells import Cells, as_slice, read_cells
-from undogmatic.datasets.columns import SETTING, SETTINGS, Columns, find_columns, quoted, side_of, tokens
+from undogmatic.datasets.columns import (
+    SETTING,
+    SETTINGS,
+    Columns,
+    find_columns,
+    quoted,
+    side_of,
+    tokens,
+)
 from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.rows import unread_rows
@@ -44,7 +52,15 @@ from undogmatic.safety.outside import brief
 __all__ = ["TableOptions", "read_table", "table_of"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
-    *("choices_given", "rows_are_repeats", "read_files", "read_people", "mapped", "words_as_numbers", "item_is_text"),
+    *(
+        "choices_given",
+        "rows_are_repeats",
+        "read_files",
+        "read_people",
+        "mapped",
+        "words_as_numbers",
+        "item_is_text",
+    ),
     *("read_swapped", "read_text", "numeric_guess"),
 )
 """What was assumed and may well be otherwise; it is told first."""
@@ -55,10 +71,12 @@ _FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.REFUSAL, said.ERROR)
 
 
 def read_table(
-    sources: str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame], options: TableOptions = DEFAULT
+    sources: str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame],
+    options: TableOptions = DEFAULT,
 ) -> VerdictTable:
-    """Read verdicts, labels and what is known of the items from files or data frames. Raises ConfigError where an
-    option is wrong or a guess would be doubtful, DataError where nothing can be read."""
+    """Read verdicts, labels and what is known of the items from files or data frames. Raises
+    ConfigError where an option is wrong or a guess would be doubtful, DataError where nothing can
+    be read."""
     given = [sources] if isinstance(sources, str | Path | pd.DataFrame) else list(sources)
     if not given:
         raise ConfigError("no file is named; name a table of verdicts.")
@@ -73,13 +91,20 @@ def table_of(frames: Sequence[Frame], options: TableOptions) -> VerdictTable:
 def _selection(labels: str) -> tuple[Selection, str | None]:
     """How the labelled items were chosen, and the column of probabilities."""
     kind, _, column = labels.partition(":")
-    known: dict[str, Selection] = {"unknown": "unknown", "all": "all", "random": "random", "by-verdict": "by_verdict"}
+    known: dict[str, Selection] = {
+        "unknown": "unknown",
+        "all": "all",
+        "random": "random",
+        "by-verdict": "by_verdict",
+    }
     if kind in known and not column:
         return known[kind], None
     if kind == "probabilities" and column:
         return "probabilities", column
     ways = "all, random, by-verdict, probabilities:COLUMN or unknown"
-    raise ConfigError(f"--labels is {brief(labels)}; it says how the labelled items were chosen: {ways}.")
+    raise ConfigError(
+        f"--labels is {brief(labels)}; it says how the labelled items were chosen: {ways}."
+    )
 
 
 def _reading(options: TableOptions) -> tuple[str, ...]:
@@ -100,30 +125,46 @@ class _Builder:
         self.options = options
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
-        self.cells = pd.concat([frame.cells for frame in self.frames], ignore_index=True, sort=False).astype(object)
+        self.cells = pd.concat(
+            [frame.cells for frame in self.frames], ignore_index=True, sort=False
+        ).astype(object)
         self.cells = self.cells.where(self.cells.notna(), None)
         self.file = np.repeat(np.arange(len(frames)), [len(frame.cells) for frame in self.frames])
-        self.places = np.array([place for frame in self.frames for place in frame.places], dtype=object)
+        self.places = np.array(
+            [place for frame in self.frames for place in frame.places], dtype=object
+        )
         self.notes: list[Finding] = [note for frame in self.frames for note in frame.notes]
-        self.problems: list[Finding] = [problem for frame in self.frames for problem in frame.problems]
+        self.problems: list[Finding] = [
+            problem for frame in self.frames for problem in frame.problems
+        ]
         kept, options = of_criterion(self.cells, options)
-        self.cells, self.file, self.places = self.cells[kept].reset_index(drop=True), self.file[kept], self.places[kept]
+        self.cells, self.file, self.places = (
+            self.cells[kept].reset_index(drop=True),
+            self.file[kept],
+            self.places[kept],
+        )
         try:
-            self.columns: Columns = find_columns(self.cells, self._of_log(options), {*options.facts, *self._facts()})
+            self.columns: Columns = find_columns(
+                self.cells, self._of_log(options), {*options.facts, *self._facts()}
+            )
         except ConfigError as error:
-            raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}: {error}") from None
+            raise ConfigError(
+                f"{', '.join(frame.name for frame in self.frames)}: {error}"
+            ) from None
         if self.joined and self.columns.item is None:
             raise ConfigError(
-                "the files have different columns, and no column with the ids of the items by which they could be "
-                f"joined. Columns: {', '.join(map(str, self.cells.columns))}. Name it: --item COLUMN."
+                "the files have different columns, and no column with the ids of the items by"
+                f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}."
+                " Name it: --item COLUMN."
             )
         self._leave_out_cut(kept)
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
 
     def _leave_out_cut(self, kept: np.ndarray) -> None:
-        """Leave out the rows of CSV that end before a verdict or a label: what they were to say is lost, unless they
-        are remarks such as a footer. `kept`: which of the files' rows there still are."""
+        """Leave out the rows of CSV that end before a verdict or a label: what they were to say is
+        lost, unless they are remarks such as a footer. `kept`: which of the files' rows there still
+        are."""
         speaking = [frame.cut if self._speaks(frame) else {} for frame in self.frames]
         ends = [
             pd.Series(cut, dtype=object).reindex(range(len(frame.cells)))
@@ -134,10 +175,17 @@ class _Builder:
         if not is_cut.any():
             return
         remark = is_cut & (cut == True)  # noqa: E712
-        for rows, key, told in ((remark, "remarks", self.notes), (is_cut & ~remark, "cut_rows", self.problems)):
+        for rows, key, told in (
+            (remark, "remarks", self.notes),
+            (is_cut & ~remark, "cut_rows", self.problems),
+        ):
             if rows.any():
                 facts = {"n": int(rows.sum()), "place": self.places[int(np.argmax(rows))]}
-                told.append(Finding(f"table.{key}", facts | ({} if told is self.notes else {"rows": facts["n"]})))
+                told.append(
+                    Finding(
+                        f"table.{key}", facts | ({} if told is self.notes else {"rows": facts["n"]})
+                    )
+                )
         self.cells, self.file = self.cells[~is_cut].reset_index(drop=True), self.file[~is_cut]
         self.places = self.places[~is_cut]
 
@@ -156,11 +204,13 @@ class _Builder:
             self.places = self.places[kept]
 
     def _unread(self, lost: pd.DataFrame, labels: pd.DataFrame) -> int:
-        """How many rows may have held a verdict or a label and could not be read; and items whose only labels are
-        damaged (`lost`), of which nobody knows what they were."""
+        """How many rows may have held a verdict or a label and could not be read; and items whose
+        only labels are damaged (`lost`), of which nobody knows what they were."""
         other = sum(frame.unread for frame in self.frames if not self._speaks(frame))
         known = labels[["item", "criterion"]].drop_duplicates()
-        mute = lost.drop_duplicates().merge(known, how="left", indicator=True)["_merge"] == "left_only"
+        mute = (
+            lost.drop_duplicates().merge(known, how="left", indicator=True)["_merge"] == "left_only"
+        )
         return unread_rows(self.problems) - other + int(mute.sum())
 
     def _speaks(self, frame: Frame) -> bool:
@@ -173,21 +223,26 @@ class _Builder:
         return np.asarray(self.cells[names].notna().any(axis=1).to_numpy(dtype=bool)[rows])
 
     def _of_log(self, options: TableOptions) -> TableOptions:
-        """The options with the columns that a tool's log has by the names that its reader gives them."""
+        """The options with the columns that a tool's log has by the names that its reader gives
+        them."""
         if not any(frame.is_log for frame in self.frames):
             return options
-        known: dict[str, Any] = {"judge": ("judge",), "human": ("label",)} | {role: role for role in _OF_LOGS}
+        known: dict[str, Any] = {"judge": ("judge",), "human": ("label",)} | {
+            role: role for role in _OF_LOGS
+        }
         own = {
             role: named
             for role, named in known.items()
-            if not getattr(options, role) and (named if isinstance(named, str) else named[0]) in self.cells
+            if not getattr(options, role)
+            and (named if isinstance(named, str) else named[0]) in self.cells
         }
         if not (set(options.judge) <= set(map(str, self.cells))):  # names of judges, not a column
             own["judge"] = ("judge", *options.judge)
         return options.model_copy(update=own)
 
     def _facts(self) -> set[str]:
-        """The columns of logs that are in no other file: what they hold beside verdicts and labels is known."""
+        """The columns of logs that are in no other file: what they hold beside verdicts and labels
+        is known."""
         columns = [(frame.is_log, set(map(str, frame.cells.columns))) for frame in self.frames]
         return set().union(*(names for is_log, names in columns if is_log)) - set().union(
             *(names for is_log, names in columns if not is_log)
@@ -201,40 +256,69 @@ class _Builder:
         item = self._items()
         verdicts = self._stack(item, columns.verdicts, columns.judges, "judge")
         labels = self._stack(item, columns.labels, columns.rater, "rater")
-        if any(frame.is_log for frame in self.frames):  # where a verdict stands beside each of its labels
-            verdicts = verdicts.drop_duplicates([name for name in verdicts if name != "row"]).reset_index(drop=True)
+        if any(
+            frame.is_log for frame in self.frames
+        ):  # where a verdict stands beside each of its labels
+            verdicts = verdicts.drop_duplicates(
+                [name for name in verdicts if name != "row"]
+            ).reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
         faults.check_voices(verdicts, labels, self.frames[0].name)
         verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
-        of_verdicts, of_labels = read_cells(verdicts["raw"].to_numpy()), read_cells(labels["raw"].to_numpy())
+        of_verdicts, of_labels = (
+            read_cells(verdicts["raw"].to_numpy()),
+            read_cells(labels["raw"].to_numpy()),
+        )
         if not of_verdicts.said and not of_labels.said:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
-            raise DataError(f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with --judge.")
+            raise DataError(
+                f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with"
+                " --judge."
+            )
         try:
             scales = find_scales(of_verdicts, of_labels, options, columns.pairwise)
         except ConfigError as error:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
-            raise ConfigError(f"{', '.join(frame.name for frame in self.frames)}, columns {shown}: {error}") from None
+            raise ConfigError(
+                f"{', '.join(frame.name for frame in self.frames)}, columns {shown}: {error}"
+            ) from None
         by_criterion = self._by_criterion(verdicts, labels, scales)
         self.notes += scales.notes
-        verdicts["verdict"], verdicts["reason"] = self._values(verdicts, of_verdicts, scales, by_criterion, "verdicts")
+        verdicts["verdict"], verdicts["reason"] = self._values(
+            verdicts, of_verdicts, scales, by_criterion, "verdicts"
+        )
         if any(frame.is_log for frame in self.frames) and "reason" in self.cells:
             why = self._text("reason")[verdicts["row"].to_numpy(dtype=int)]
-            verdicts["reason"] = np.where(verdicts["verdict"].isna() & pd.notna(why), why, verdicts["reason"])
-        labels["label"], labels["reason"] = self._values(labels, of_labels, scales, by_criterion, "labels")
-        labels = labels[~labels["reason"].isin((said.EMPTY, said.NOT_APPLICABLE)).to_numpy(dtype=bool)]
+            verdicts["reason"] = np.where(
+                verdicts["verdict"].isna() & pd.notna(why), why, verdicts["reason"]
+            )
+        labels["label"], labels["reason"] = self._values(
+            labels, of_labels, scales, by_criterion, "labels"
+        )
+        labels = labels[
+            ~labels["reason"].isin((said.EMPTY, said.NOT_APPLICABLE)).to_numpy(dtype=bool)
+        ]
         lost = labels.loc[labels["reason"].isin(_LOST_LABELS), ["item", "criterion"]]
         if scales.kind == "pairwise":
             for rows, name in ((verdicts, "verdict"), (labels, "label")):
                 orders.turn(rows, name, self.turned[rows["row"].to_numpy(dtype=int)])
-            orders.orient(verdicts, labels, columns.order, options.choices, self.notes, self.problems)
+            orders.orient(
+                verdicts, labels, columns.order, options.choices, self.notes, self.problems
+            )
         verdicts, labels = (
-            rows.assign(place=self.places[rows["row"].to_numpy(dtype=int)]) for rows in (verdicts, labels)
+            rows.assign(place=self.places[rows["row"].to_numpy(dtype=int)])
+            for rows in (verdicts, labels)
         )
         keys = ["item", "judge", "criterion", "repeat", "order"]
-        verdicts = faults.unique(verdicts, keys, "verdict", self.notes, self.problems, columns.repeat is None)
-        labels = faults.unique(labels, ["item", "criterion", "rater"], "label", self.notes, self.problems)
-        lost = pd.concat([lost, labels.loc[labels["reason"] == said.CONTRADICTION, ["item", "criterion"]]])
+        verdicts = faults.unique(
+            verdicts, keys, "verdict", self.notes, self.problems, columns.repeat is None
+        )
+        labels = faults.unique(
+            labels, ["item", "criterion", "rater"], "label", self.notes, self.problems
+        )
+        lost = pd.concat(
+            [lost, labels.loc[labels["reason"] == said.CONTRADICTION, ["item", "criterion"]]]
+        )
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
@@ -248,7 +332,9 @@ class _Builder:
             items=items,
             scale=scales.ends,
             categories=scales.categories,
-            criterion_scales={name: own.ends for name, own in by_criterion.items() if own.ends is not None},
+            criterion_scales={
+                name: own.ends for name, own in by_criterion.items() if own.ends is not None
+            },
             selection=self.selection,
             rows=sum(len(frame.cells) + frame.unread for frame in self.frames),
             unread=unread,
@@ -257,47 +343,79 @@ class _Builder:
             settings=settings,
             reading=self.reading,
         )
-        read = sorted((*columns.notes, *self.notes), key=lambda note: note.key.removeprefix("table.") not in DOUBTFUL)
+        read = sorted(
+            (*columns.notes, *self.notes),
+            key=lambda note: note.key.removeprefix("table.") not in DOUBTFUL,
+        )
         return dataclasses.replace(table, read=tuple(read), problems=tuple(self.problems))
 
     # Columns as arrays
 
     def _text(self, name: str) -> np.ndarray:
         """A column as texts; None where a cell is empty."""
-        return np.array([None if cell is None else str(cell) for cell in self.cells[name]], dtype=object)
+        return np.array(
+            [None if cell is None else str(cell) for cell in self.cells[name]], dtype=object
+        )
 
     def _present(self, name: str) -> np.ndarray:
         """The rows whose file has the column."""
-        return np.array([name in frame.cells.columns for frame in self.frames], dtype=bool)[self.file]
+        return np.array([name in frame.cells.columns for frame in self.frames], dtype=bool)[
+            self.file
+        ]
 
     def _items(self) -> np.ndarray:
-        """The id of the item of each row: its column, with the system where one id stands for several of them."""
+        """The id of the item of each row: its column, with the system where one id stands for
+        several of them."""
         columns = self.columns
         if columns.item is None:
-            if columns.judges is None and columns.rater is None and columns.repeat is None and columns.order is None:
+            if (
+                columns.judges is None
+                and columns.rater is None
+                and columns.repeat is None
+                and columns.order is None
+            ):
                 return np.array([f"row {n}" for n in range(1, len(self.cells) + 1)], dtype=object)
             if not self.texts:
                 raise ConfigError(
-                    "no column with the ids of the items was recognised, and a file with several rows per item needs "
-                    f"one. Columns: {', '.join(map(str, self.cells.columns))}. Name it: --item COLUMN."
+                    "no column with the ids of the items was recognised, and a file with several"
+                    f" rows per item needs one. Columns: {', '.join(map(str, self.cells.columns))}."
+                    " Name it: --item COLUMN."
                 )
             keys = pd.DataFrame(dict(enumerate([*self.texts, *self.systems]))).fillna("")
-            self.notes.append(Finding("table.item_is_text", {"columns": [f"`{name}`" for name in columns.texts]}))
-            return np.array([f"text {n + 1}" for n in keys.groupby(list(keys), sort=False).ngroup()], dtype=object)
+            self.notes.append(
+                Finding("table.item_is_text", {"columns": [f"`{name}`" for name in columns.texts]})
+            )
+            return np.array(
+                [f"text {n + 1}" for n in keys.groupby(list(keys), sort=False).ngroup()],
+                dtype=object,
+            )
         ids = self._text(columns.item)
         lacking = np.array([each is None for each in ids], dtype=bool)
         if lacking.any():
             first, n = self.places[int(np.argmax(lacking))], int(lacking.sum())
             if 2 * n > len(ids):
-                what = f"`{columns.item}`, read as the ids of the items, is empty here and in {n} of {len(ids)} rows"
-                way = "If cells were merged in the spreadsheet, write the value into every one of them"
+                what = (
+                    f"`{columns.item}`, read as the ids of the items, is empty here and in {n} of"
+                    f" {len(ids)} rows"
+                )
+                way = (
+                    "If cells were merged in the spreadsheet, write the value into every one of"
+                    " them"
+                )
                 raise DataError(f"{first}: {what}. {way}; or name another column: --item COLUMN.")
-            facts = {"n": n, "column": columns.item, "place": first, "rows": int(self._says(lacking).sum())}
+            facts = {
+                "n": n,
+                "column": columns.item,
+                "place": first,
+                "rows": int(self._says(lacking).sum()),
+            }
             self.problems.append(Finding("table.no_id", facts))
         self.case = ids
         if not self.systems:
             return ids
-        keys = pd.DataFrame({"id": ids} | {str(n): system for n, system in enumerate(self.systems)}, dtype=object)
+        keys = pd.DataFrame(
+            {"id": ids} | {str(n): system for n, system in enumerate(self.systems)}, dtype=object
+        )
         if len(self.systems) > 1 and columns.order is None:
             self.turned = orders.turned(keys, self.notes)
             keys.loc[self.turned, ["0", "1"]] = keys.loc[self.turned, ["1", "0"]].to_numpy()
@@ -310,20 +428,30 @@ class _Builder:
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
 
-    def _stack(self, item: np.ndarray, columns: Sequence[str], names: str | None, who: str) -> pd.DataFrame:
+    def _stack(
+        self, item: np.ndarray, columns: Sequence[str], names: str | None, who: str
+    ) -> pd.DataFrame:
         """One row per verdict or label: those of one column after the other."""
         own = self.columns
         criterion = self._named(own.criterion, OVERALL)
         repeat = self._repeats()
         order = self._orders()
         confidence = self._confidence()
-        failed = faults.failures(self.cells, own.failed, self.places) if who == "judge" and own.failed else None
+        failed = (
+            faults.failures(self.cells, own.failed, self.places)
+            if who == "judge" and own.failed
+            else None
+        )
         by_file = who == "judge" and self._judges_are_files(item)
         parts = []
         for column in columns:
-            rows = np.flatnonzero(self._present(column) & np.array([each is not None for each in item], dtype=bool))
+            rows = np.flatnonzero(
+                self._present(column) & np.array([each is not None for each in item], dtype=bool)
+            )
             if who == "judge" and by_file:
-                name: Any = np.array([Path(frame.name).stem for frame in self.frames], dtype=object)[self.file[rows]]
+                name: Any = np.array(
+                    [Path(frame.name).stem for frame in self.frames], dtype=object
+                )[self.file[rows]]
             else:
                 name = self._named(names, column)[rows] if names is not None else column
             parts.append(
@@ -341,15 +469,31 @@ class _Builder:
                 )
             )
         if not parts:
-            empty = {name: pd.Series(dtype=object) for name in ("item", who, "criterion", "repeat", "order", "raw")}
-            return pd.DataFrame(empty | {"confidence": pd.Series(dtype=float), "row": pd.Series(dtype=int)})
+            empty = {
+                name: pd.Series(dtype=object)
+                for name in ("item", who, "criterion", "repeat", "order", "raw")
+            }
+            return pd.DataFrame(
+                empty | {"confidence": pd.Series(dtype=float), "row": pd.Series(dtype=int)}
+            )
         stacked = pd.concat(parts, ignore_index=True)
-        return stacked[stacked[who].isin(own.only)].reset_index(drop=True) if own.only and who == "judge" else stacked
+        return (
+            stacked[stacked[who].isin(own.only)].reset_index(drop=True)
+            if own.only and who == "judge"
+            else stacked
+        )
 
     def _judges_are_files(self, item: np.ndarray) -> bool:
-        """Whether files with the same columns speak of the same items, so that each is one judge's."""
+        """Whether files with the same columns speak of the same items, so that each is one
+        judge's."""
         own = self.columns
-        if self.joined or len(self.frames) < 2 or own.item is None or own.judges is not None or len(own.verdicts) != 1:
+        if (
+            self.joined
+            or len(self.frames) < 2
+            or own.item is None
+            or own.judges is not None
+            or len(own.verdicts) != 1
+        ):
             return False
         ids = [set(item[self.file == n]) for n in range(len(self.frames))]
         same = all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:])
@@ -358,20 +502,27 @@ class _Builder:
         return same
 
     def _raw(self, column: str, failed: np.ndarray | None) -> np.ndarray:
-        """The cells of a column of verdicts or labels; where the judge failed, an error; the name of a system that was
-        chosen is its number."""
+        """The cells of a column of verdicts or labels; where the judge failed, an error; the name
+        of a system that was chosen is its number."""
         raw = self.cells[column].to_numpy(dtype=object)
         if failed is not None:
             raw = np.where(failed, f"error: {self.columns.failed}", raw)
         if self.columns.pairwise and len(self.systems) > 1:
-            raw = np.where(raw == self.systems[0], FIRST, np.where(raw == self.systems[1], SECOND, raw))
+            raw = np.where(
+                raw == self.systems[0], FIRST, np.where(raw == self.systems[1], SECOND, raw)
+            )
         return raw
 
-    def _people_apart(self, verdicts: pd.DataFrame, labels: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Take what people said for labels where people stand among the judges, and there are no other labels."""
+    def _people_apart(
+        self, verdicts: pd.DataFrame, labels: pd.DataFrame
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Take what people said for labels where people stand among the judges, and there are no
+        other labels."""
         column = self.columns.judges
         names = [] if column is None or len(labels) else list(verdicts["judge"].unique())
-        people = [n for n in names if side_of(n) == -1 or (self.columns.among_raters and side_of(n) != 1)]
+        people = [
+            n for n in names if side_of(n) == -1 or (self.columns.among_raters and side_of(n) != 1)
+        ]
         if not people or len(people) == len(names):
             return verdicts, labels
         facts = {"judge": f"`{column}`", "raters": people, "n": len(people)}
@@ -383,7 +534,9 @@ class _Builder:
     def _named(self, column: str | None, default: str) -> np.ndarray:
         if column is None:
             return np.full(len(self.cells), default, dtype=object)
-        return np.array([default if each is None else each for each in self._text(column)], dtype=object)
+        return np.array(
+            [default if each is None else each for each in self._text(column)], dtype=object
+        )
 
     def _repeats(self) -> np.ndarray:
         if self.columns.repeat is None:
@@ -401,10 +554,12 @@ class _Builder:
         known = orders.order_words(" ".join(tokens(name)), held.distinct_words())
         if known is None:
             shown = ", ".join(list(held.distinct_words())[:6])
-            raise ConfigError(f"--order {quoted(name)}: its cells are {shown}; write as_given and swapped.")
-        return np.array([None if w is None else (AS_GIVEN, SWAPPED)[known[w]] for w in held.words], dtype=object)[
-            held.codes
-        ]
+            raise ConfigError(
+                f"--order {quoted(name)}: its cells are {shown}; write as_given and swapped."
+            )
+        return np.array(
+            [None if w is None else (AS_GIVEN, SWAPPED)[known[w]] for w in held.words], dtype=object
+        )[held.codes]
 
     def _confidence(self) -> np.ndarray:
         if self.columns.confidence is None:
@@ -413,8 +568,11 @@ class _Builder:
 
     # Values
 
-    def _by_criterion(self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales) -> dict[str, Scales]:
-        """The scale of each criterion, where there are several with numbers and none was declared."""
+    def _by_criterion(
+        self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales
+    ) -> dict[str, Scales]:
+        """The scale of each criterion, where there are several with numbers and none was
+        declared."""
         criteria = list(verdicts["criterion"].unique())
         several, declared = len(criteria) > 1, self.options.scales
         if scales.kind != "numeric" or not (several or declared) or self.options.scale is not None:
@@ -425,18 +583,30 @@ class _Builder:
             if name in declared:
                 own[name] = Scales("numeric", declared[name])
                 continue
-            raw = [rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)]
+            raw = [
+                rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)
+            ]
             own[name] = find_scales(read_cells(raw[0]), read_cells(raw[1]), numeric, False)
         if not declared and len({each.ends for each in own.values()}) == 1:
             return {}
-        shown = [f"{name} {each.ends[0]:g}-{each.ends[1]:g}" for name, each in own.items() if each.ends is not None]
+        shown = [
+            f"{name} {each.ends[0]:g}-{each.ends[1]:g}"
+            for name, each in own.items()
+            if each.ends is not None
+        ]
         self.notes.append(Finding("table.criteria", {"scales": shown}))
         return own
 
     def _values(
-        self, rows: pd.DataFrame, whole: Cells, scales: Scales, by_criterion: Mapping[str, Scales], what: str
+        self,
+        rows: pd.DataFrame,
+        whole: Cells,
+        scales: Scales,
+        by_criterion: Mapping[str, Scales],
+        what: str,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The values on the scale of the table or of their criterion, and why there is none; faults are told."""
+        """The values on the scale of the table or of their criterion, and why there is none; faults
+        are told."""
         values, reasons = np.full(len(rows), np.nan), np.full(len(rows), None, dtype=object)
         criterion = rows["criterion"].to_numpy()
         for name, own in (by_criterion or {"": scales}).items():
@@ -453,8 +623,15 @@ class _Builder:
         for reason in (*_FAULTS, said.OFF_SCALE):
             where = np.flatnonzero(reasons == reason)
             if len(where):
-                examples = list(dict.fromkeys(brief(raw[n], 40) for n in where[:50]))[: faults.EXAMPLES]
-                facts = {"n": len(where), "what": what, "examples": examples, "place": self.places[at[where[0]]]}
+                examples = list(dict.fromkeys(brief(raw[n], 40) for n in where[:50]))[
+                    : faults.EXAMPLES
+                ]
+                facts = {
+                    "n": len(where),
+                    "what": what,
+                    "examples": examples,
+                    "place": self.places[at[where[0]]],
+                }
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
 
@@ -474,7 +651,9 @@ class _Builder:
         if self.probability is not None:
             if self.probability not in self.cells:
                 listed = ", ".join(map(str, self.cells.columns))
-                raise ConfigError(f"--labels probabilities:{self.probability}: no such column. Columns: {listed}.")
+                raise ConfigError(
+                    f"--labels probabilities:{self.probability}: no such column. Columns: {listed}."
+                )
             facts["probability"] = self._probabilities(self.probability)
             facts.pop(SLICE + self.probability, None)
         named, how = self._named_groups(item)
@@ -485,16 +664,24 @@ class _Builder:
         table = table[table["item"].notna()]
         by_item = table.groupby("item", sort=False)
         items = by_item.first()
-        if len(items) < len(table):  # what most items have several of is of their verdicts, and none of the items
+        if len(items) < len(
+            table
+        ):  # what most items have several of is of their verdicts, and none of the items
             differing = by_item[[name for name in table if name.startswith(SLICE)]].nunique()
-            items = items.drop(columns=[n for n, own in differing.items() if (own > 1).sum() > (own == 1).sum()])
+            items = items.drop(
+                columns=[n for n, own in differing.items() if (own > 1).sum() > (own == 1).sum()]
+            )
         without = (
-            pd.Series(named).groupby(item).first().reindex(items.index).isna() if columns.group is not None else None
+            pd.Series(named).groupby(item).first().reindex(items.index).isna()
+            if columns.group is not None
+            else None
         )
         if without is not None and 0 < (lacking := without).sum() < len(items):
             facts = {"column": columns.group, "n": int(lacking.sum()), "example": lacking.idxmax()}
             self.problems.append(Finding("table.empty_group", facts))
-        items["group"] = items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
+        items["group"] = (
+            items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
+        )
         if how is not None and items["group"].nunique() < len(items):
             facts_of = {"column": how, "groups": int(items["group"].nunique()), "n": len(items)}
             self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts_of))
@@ -503,7 +690,8 @@ class _Builder:
         return items
 
     def _named_groups(self, item: np.ndarray) -> tuple[np.ndarray | None, str | None]:
-        """What a column says belongs together, and which column that is ("": the texts say it; None: nothing does)."""
+        """What a column says belongs together, and which column that is ("": the texts say it;
+        None: nothing does)."""
         columns = self.columns
         if columns.group is not None:
             return self._text(columns.group), columns.group
@@ -516,7 +704,10 @@ class _Builder:
         wrong = ~((values > 0) & (values <= 1)) & ~np.isnan(values)
         if wrong.any():
             n = int(np.argmax(wrong))
-            raise DataError(f"{self.places[n]}: `{column}` is {values[n]:g}; a probability is above 0 and at most 1.")
+            raise DataError(
+                f"{self.places[n]}: `{column}` is {values[n]:g}; a probability is above 0 and at"
+                " most 1."
+            )
         return values
 
     def _settings(self) -> dict[str, dict[str, str]]:
@@ -537,7 +728,8 @@ class _Builder:
         return found
 
     def _with_criterion(self, labels: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
-        """The labels with the criterion of the verdicts, where they have none of their own and there is but one."""
+        """The labels with the criterion of the verdicts, where they have none of their own and
+        there is but one."""
         criteria = list(verdicts["criterion"].unique())
         lacking = (labels["criterion"] == OVERALL).to_numpy(dtype=bool) & (OVERALL not in criteria)
         if lacking.any() and len(criteria) == 1:

@@ -1,6 +1,8 @@
-"""Reads the items of a table, whoever made it: what is judged and, optionally, id, condition, pair, group, labels.
+"""Reads the items of a table, whoever made it: what is judged and, optionally, id, condition, pair,
+group, labels.
 
-Finds labelled texts to fit something on, too: those that ship for a rubric, or a file of the user's.
+Finds labelled texts to fit something on, too: those that ship for a rubric, or a file of the
+user's.
 """
 
 import math
@@ -25,18 +27,20 @@ from undogmatic.safety.outside import brief
 
 _FIELDS = ("id", "condition", "pair", "parent", "maker", "label", "labels")
 OPTIONS = "options"  # The one input that a file may give as a list, or by letters
-_RATED = "label."  # `label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them.
+# `label.CRITERION` and `label.CRITERION.RATER` are columns of labels where a file cannot nest them.
+_RATED = "label."
 
 
 class TextsDataset:
-    """A table of items (CSV, a workbook, JSON, Parquet), or a folder of such tables, its shards, in the order of their
-    names. Columns beyond the known ones are kept as metadata.
+    """A table of items (CSV, a workbook, JSON, Parquet), or a folder of such tables, its shards, in
+    the order of their names. Columns beyond the known ones are kept as metadata.
 
-    Known are id, condition, pair, parent, maker, label (one number or category), labels (criterion -> rater -> label),
-    label.CRITERION and label.CRITERION.RATER, and what is judged: a column per input, or `inputs` with all of them. A
-    row without `id` gets its line number, behind the name of its shard. With `columns` those that are called otherwise
-    are recognised, and decimals may have a comma. Labels that look as if they were on another scale than is said are
-    not taken as they are.
+    Known are id, condition, pair, parent, maker, label (one number or category), labels (criterion
+    -> rater -> label), label.CRITERION and label.CRITERION.RATER, and what is judged: a column per
+    input, or `inputs` with all of them. A row without `id` gets its line number, behind the name of
+    its shard. With `columns` those that are called otherwise are recognised, and decimals may have
+    a comma. Labels that look as if they were on another scale than is said are not taken as they
+    are.
     """
 
     name = "texts"
@@ -45,25 +49,37 @@ class TextsDataset:
         self,
         path: str,
         inputs: Sequence[str] = ("text",),  # what is judged; usually what the rubric shows
-        label_scale: str | tuple[float | str, ...] | None = None,  # [1,10], 1-10, [bad,good]; None: see `read_labels`
+        label_scale: (
+            str | tuple[float | str, ...] | None
+        ) = None,  # [1,10], 1-10, [bad,good]; None: see `read_labels`
         key: str = "dataset.path",  # what the user set, for messages
         optional: Sequence[str] = (),  # inputs of the rows that fill them
-        columns: Mapping[str, Names | None] | None = None,  # what is in which; null: recognised. None: nothing is
+        columns: (
+            Mapping[str, Names | None] | None
+        ) = None,  # what is in which; null: recognised. None: nothing is
         sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
     ) -> None:
-        self.inputs, self.optional = tuple(name for name in inputs if name not in optional), tuple(optional)
+        self.inputs, self.optional = (
+            tuple(name for name in inputs if name not in optional),
+            tuple(optional),
+        )
         (self.files, self._passed), self.label_scale = _shards(path, key), _scale(label_scale)
         self.path = self.files[0] if len(self.files) == 1 else self.files[0].parent
         self.columns, self.sheet, self.about = columns, sheet, self.path.name
         self.read: Sequence[Finding] = ()
 
     def load(self) -> Sequence[Item]:
-        """The items in file order. Raises DataError naming file and line, ConfigError where it is not clear what a
-        column says."""
+        """The items in file order. Raises DataError naming file and line, ConfigError where it is
+        not clear what a column says."""
         notes: list[Finding] = [] if self._passed is None else [self._passed]
         rows = self._plain(notes) if self.columns is None else self._recognised(notes, self.columns)
-        named = ((place, row if row.get("id") is not None else row | {"id": n}) for place, n, row in rows)
-        read = ((place, item_of(place, row, self.inputs, self.label_scale, self.optional)) for place, row in named)
+        named = (
+            (place, row if row.get("id") is not None else row | {"id": n}) for place, n, row in rows
+        )
+        read = (
+            (place, item_of(place, row, self.inputs, self.label_scale, self.optional))
+            for place, row in named
+        )
         items = unique(read, str(self.path))
         self.read = notes
         return items
@@ -91,15 +107,21 @@ class TextsDataset:
     def _recognised(
         self, notes: list[Finding], typed: Mapping[str, Names | None]
     ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """The rows with their columns under our names; rows that only differ in rater and label are one."""
-        single = table_rows(self.path, filled=False, sheet=self.sheet, notes=notes) if len(self.files) == 1 else None
+        """The rows with their columns under our names; rows that only differ in rater and label are
+        one."""
+        single = (
+            table_rows(self.path, filled=False, sheet=self.sheet, notes=notes)
+            if len(self.files) == 1
+            else None
+        )
 
         def rows(noted: list[Finding] | None = None) -> Iterator[tuple[Path, int, dict[str, Any]]]:
             for file in self.files:  # shards are read twice, and one at a time
                 of_file = self._of(file, (), False, noted) if single is None else single
                 yield from ((file, number, row) for number, row in of_file)
 
-        # Some thousands of rows show which column is what: some at even steps, and the first in which each is filled.
+        # Some thousands of rows show which column is what: some at even steps, and the first in
+        # which each is filled.
         step = 1 if single is None else max(1, len(single) // spool.HELD)
         known_by, filled_once = list[dict[str, Any]](), set[str]()
         for n, (_, _, row) in enumerate(rows(notes)):
@@ -113,7 +135,9 @@ class TextsDataset:
         found = find_roles(cells, str(self.path), self.inputs, self.optional, typed, nested)
         notes += found.notes
         raters = found.columns.get("rater", ())
-        roles = {role: names for role, names in found.columns.items() if role not in ("label", "rater")}
+        roles = {
+            role: names for role, names in found.columns.items() if role not in ("label", "rater")
+        }
         merged: dict[Any, tuple[str, str, dict[str, Any]]] = {}
         lacking, example, total = 0, "", 0
 
@@ -130,8 +154,15 @@ class TextsDataset:
                 if filled := [name for name in columns if name in known]:
                     own[role] = known.pop(filled[0])
             who = next((str(known.pop(name)) for name in raters if name in known), UNNAMED)
-            labels = {name: _label(place, name, known.pop(name, None)) for name in found.columns.get("label", ())}
-            said = {name if len(labels) > 1 else who: value for name, value in labels.items() if value is not None}
+            labels = {
+                name: _label(place, name, known.pop(name, None))
+                for name in found.columns.get("label", ())
+            }
+            said = {
+                name if len(labels) > 1 else who: value
+                for name, value in labels.items()
+                if value is not None
+            }
             if said and "labels" not in known:
                 own["labels"] = {OVERALL: said}
             if not raters:
@@ -143,7 +174,11 @@ class TextsDataset:
             if before is not None and said and not said.keys() & before.keys():
                 before |= said
             else:
-                merged[key if key not in merged else place] = place, self._id(file, number), known | own
+                merged[key if key not in merged else place] = (
+                    place,
+                    self._id(file, number),
+                    known | own,
+                )
         for place, _, row in merged.values():
             without_group(place, row)
         yield from merged.values()
@@ -153,17 +188,29 @@ class TextsDataset:
 
 
 def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:
-    """The table at the path, or the tables of the folder there, and what is told of the rest of it. Raises ConfigError
-    where there is none, where they are of several kinds, and where one would be left out by its name."""
+    """The table at the path, or the tables of the folder there, and what is told of the rest of it.
+    Raises ConfigError where there is none, where they are of several kinds, and where one would be
+    left out by its name.
+    """
     others = beside_tables(path)
     if not (shards := tables_in(path)):
         if inner := next((file for other in others for file in tables_in(str(other))), None):
-            what = f"`{key}` is {brief(path)}, a folder whose tables lie in folders of their own ({brief(str(inner))})"
-            raise ConfigError(f"{what}. Name one of these, or put the shards of one table side by side.")
+            what = (
+                f"`{key}` is {brief(path)}, a folder whose tables lie in folders of their own"
+                f" ({brief(str(inner))})"
+            )
+            raise ConfigError(
+                f"{what}. Name one of these, or put the shards of one table side by side."
+            )
         return [table_file(path, key)], None
     if other := [file.name for file in shards if file.suffix.lower() != shards[0].suffix.lower()]:
-        what = f"`{key}` is {brief(path)}, a folder with tables of several kinds ({shards[0].name}, {other[0]})"
-        raise ConfigError(f"{what}. Name one of them, or keep the shards of one table in a folder of their own.")
+        what = (
+            f"`{key}` is {brief(path)}, a folder with tables of several kinds ({shards[0].name},"
+            f" {other[0]})"
+        )
+        raise ConfigError(
+            f"{what}. Name one of them, or keep the shards of one table in a folder of their own."
+        )
     if not others:
         return shards, None
     names = [f"{each.name}/" if each.is_dir() else each.name for each in others]
@@ -171,7 +218,8 @@ def _shards(path: str, key: str) -> tuple[list[Path], Finding | None]:
 
 
 def _label(place: str, column: str, cell: Any) -> Any:
-    """What a person said in a cell: a number, a word or nothing. Raises DataError for what is none of them."""
+    """What a person said in a cell: a number, a word or nothing. Raises DataError for what is none
+    of them."""
     if empty(cell) or isinstance(cell, bool | int | float):
         return None if empty(cell) else cell
     number, _, reason = read_cell(cell)
@@ -179,7 +227,9 @@ def _label(place: str, column: str, cell: Any) -> Any:
         return None
     if reason is not None:
         way = "Write the label there, or leave the cell empty"
-        raise DataError(f"{place}: `{column}` is {brief(str(cell))}, which is no label but a {reason}. {way}.")
+        raise DataError(
+            f"{place}: `{column}` is {brief(str(cell))}, which is no label but a {reason}. {way}."
+        )
     return str(cell).strip() if math.isnan(number) else number
 
 
@@ -196,10 +246,15 @@ def _scale(given: Any) -> LabelScale | None:
         return LabelScale(words=tuple(map(str, given)))
     except ValueError:
         way = (
-            "what stands for the lowest score first, e.g. dataset.label_scale=[1,10] or dataset.label_scale=[bad,good]"
+            "what stands for the lowest score first, e.g. dataset.label_scale=[1,10] or"
+            " dataset.label_scale=[bad,good]"
         )
-        shown = f"[{','.join(map(str, given))}]" if isinstance(given, tuple | list) else brief(given)
-        raise ConfigError(f"`dataset.label_scale` is {shown}; give its ends or its words, {way}.") from None
+        shown = (
+            f"[{','.join(map(str, given))}]" if isinstance(given, tuple | list) else brief(given)
+        )
+        raise ConfigError(
+            f"`dataset.label_scale` is {shown}; give its ends or its words, {way}."
+        ) from None
 
 
 def item_of(
@@ -209,21 +264,34 @@ def item_of(
     label_scale: LabelScale | None = None,
     optional: Sequence[str] = (),
 ) -> Item:
-    """A row of a table as an item; other fields are its metadata. Raises DataError naming the place."""
-    cells = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
+    """A row of a table as an item; other fields are its metadata. Raises DataError naming the
+    place."""
+    cells = {
+        str(k): v
+        for k, v in row.items()
+        if v is not None and not (isinstance(v, float) and math.isnan(v))
+    }
     fields = {k: cells.pop(k) for k in _FIELDS if k in cells}
     texts = cells.pop("inputs", {})
     if not isinstance(texts, dict):
-        raise DataError(f"{place}: `inputs` is {brief(texts)}; it must be an object of named texts.")
+        raise DataError(
+            f"{place}: `inputs` is {brief(texts)}; it must be an object of named texts."
+        )
     shown: dict[str, Any] = dict(texts)
     for name in (*inputs, *optional):
         cell = cells.get(name)
-        if name in cells and not (name not in inputs and isinstance(cell, str) and not cell.strip()):
+        if name in cells and not (
+            name not in inputs and isinstance(cell, str) and not cell.strip()
+        ):
             shown[name] = cells.pop(name)
-    options = shown.get(OPTIONS)  # one a line behind its letter; what is no list and no object of texts stays
+    options = shown.get(
+        OPTIONS
+    )  # one a line behind its letter; what is no list and no object of texts stays
     if isinstance(options, list) and len(options) <= len(ascii_uppercase):
         shown[OPTIONS] = options = dict(zip(ascii_uppercase, options, strict=False))
-    if isinstance(options, dict) and not any(isinstance(text, dict | list | None) for text in options.values()):
+    if isinstance(options, dict) and not any(
+        isinstance(text, dict | list | None) for text in options.values()
+    ):
         shown[OPTIONS] = "\n".join(f"{letter}: {text}" for letter, text in options.items())
     if missing := [name for name in inputs if name not in shown]:
         fields_there = f"Fields: id, {', '.join(inputs)}; optional: condition, pair, label"
@@ -234,9 +302,13 @@ def item_of(
         rated.setdefault(criterion, {})[rater or UNNAMED] = cells.pop(key)
     if rated:
         if not isinstance(nested := fields.get("labels", {}), dict):
-            raise DataError(f"{place}: `labels` is {brief(nested)}; it must be an object of criteria.")
+            raise DataError(
+                f"{place}: `labels` is {brief(nested)}; it must be an object of criteria."
+            )
         fields["labels"] = nested | rated
-    fields |= {key: str(fields[key]) for key in ("id", "condition", "pair") if type(fields.get(key)) is int}
+    fields |= {
+        key: str(fields[key]) for key in ("id", "condition", "pair") if type(fields.get(key)) is int
+    }
     noted = cells.pop("metadata", {})
     fields["metadata"] = (noted if isinstance(noted, dict) else {"metadata": noted}) | cells
     return make_item(place, fields | {"inputs": shown, "label_scale": label_scale})
@@ -250,27 +322,34 @@ class Copying(Protocol):
 
 
 def labelled_items(path: str | None, rubric: Rubric) -> Sequence[Item]:
-    """What to fit on: the user's labelled file, or the development texts that ship with labels for the rubric. Raises
-    ConfigError where there are neither; DataError naming a text without label."""
+    """What to fit on: the user's labelled file, or the development texts that ship with labels for
+    the rubric. Raises ConfigError where there are neither; DataError naming a text without label.
+    """
     if path is None:
         return _shipped(rubric).load()
     items = TextsDataset(path, rubric.inputs, key="--data", optional=rubric.optional).load()
     for item in items:
         if item.label is None:
-            raise DataError(f"{path}: the item {brief(item.id)} has no `label`; fitting needs one for every text.")
+            raise DataError(
+                f"{path}: the item {brief(item.id)} has no `label`; fitting needs one for every"
+                " text."
+            )
     return items
 
 
 def shipped_copies(path: str | None, rubric: Rubric, items: Sequence[Item]) -> list[str] | None:
-    """A copy of each text of `labelled_items` with something put into it that has no part in it; None where none
-    were written for the rubric."""
+    """A copy of each text of `labelled_items` with something put into it that has no part in it;
+    None where none were written for the rubric."""
     dataset = None if path is not None or rubric.labelled is None else _shipped(rubric)
     return dataset.copies(items) if isinstance(dataset, Copying) else None
 
 
 def _shipped(rubric: Rubric) -> Dataset:
     if rubric.labelled is None:
-        raise ConfigError(f"no labelled texts ship for rubric={rubric.name}, which needs its own: give --data FILE.")
+        raise ConfigError(
+            f"no labelled texts ship for rubric={rubric.name}, which needs its own: give --data"
+            " FILE."
+        )
     from omegaconf import OmegaConf
 
     from undogmatic.config.groups import plain
@@ -285,6 +364,8 @@ def check_labels(items: Sequence[Item], rubric: Rubric) -> None:
     """Raise DataError for a label outside the rubric."""
     for item in items:
         if item.label is None or not rubric.contains(item.label):
-            wrong = f"{item.place or 'dataset'}: the item {brief(item.id)} has the label {item.label}"
+            wrong = (
+                f"{item.place or 'dataset'}: the item {brief(item.id)} has the label {item.label}"
+            )
             scale = f"the rubric {rubric.name!r} runs from {rubric.minimum:g} to {rubric.maximum:g}"
             raise DataError(f"{wrong}; {scale}. Rescale the labels or choose another rubric=.")

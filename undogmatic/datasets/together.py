@@ -1,5 +1,7 @@
-"""Finds which rows of a verdict table belong together: intervals are over groups, so what depends on each other counts
-as one. What a column says and what the texts show are joined, as in a run (`analyses.independence`)."""
+"""Finds which rows of a verdict table belong together: intervals are over groups, so what depends
+on each other counts as one. What a column says and what the texts show are joined, as in a run
+(`analyses.independence`).
+"""
 
 from __future__ import annotations
 
@@ -18,23 +20,27 @@ Column = NDArray[np.object_]
 
 
 class Groups(NamedTuple):
-    """The group of each row, None where it stands alone; `by_copies` counts the groups that a column told apart and
-    that hold copies or near-copies of each other's texts."""
+    """The group of each row, None where it stands alone; `by_copies` counts the groups that a
+    column told apart and that hold copies or near-copies of each other's texts."""
 
     names: Column
     by_copies: int
 
 
-def groups_of(item: Column, named: Column | None, context: Column | None, texts: Sequence[Column]) -> Groups:
-    """The groups of rows with the same name in the column that says so, with the same or nearly the same context, and
-    with the same or nearly the same texts.
+def groups_of(
+    item: Column, named: Column | None, context: Column | None, texts: Sequence[Column]
+) -> Groups:
+    """The groups of rows with the same name in the column that says so, with the same or nearly the
+    same context, and with the same or nearly the same texts.
 
-    Of a context and a text, or of two texts, those that are long enough (`stats.surface.enough`) and not the same in
-    all rows tie each by itself; the two texts of a choice may stand in either order.
+    Of a context and a text, or of two texts, those that are long enough (`stats.surface.enough`)
+    and not the same in all rows tie each by itself; the two texts of a choice may stand in either
+    order.
 
     Args:
         item: The id of each row's item: rows of one item are together.
-        named: What a column says of each row. context: What was answered. texts: What was judged, one or two columns.
+        named: What a column says of each row. context: What was answered. texts: What was judged,
+            one or two columns.
     """
     by_item = pd.factorize(item)[0]
     given = [_codes(named)] if named is not None else []
@@ -58,8 +64,12 @@ def groups_of(item: Column, named: Column | None, context: Column | None, texts:
             n += 1
             heads[head] = f"text {n}"
     names = np.array([heads.get(head) for head in together.tolist()], dtype=object)
-    crossed = pd.DataFrame({"apart": apart, "together": together})[[named is not None and x is not None for x in names]]
-    counts = crossed.groupby("together")["apart"].nunique() if len(crossed) else pd.Series(dtype=int)
+    crossed = pd.DataFrame({"apart": apart, "together": together})[
+        [named is not None and x is not None for x in names]
+    ]
+    counts = (
+        crossed.groupby("together")["apart"].nunique() if len(crossed) else pd.Series(dtype=int)
+    )
     return Groups(names, int(counts[counts > 1].sum()))
 
 
@@ -90,12 +100,15 @@ def _only(column: Column, kept: Callable[[str], bool]) -> Column:
 
 
 def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
-    """For each column the cluster of copies and near-copies that each text belongs to, over all columns together; -1
-    where there is none."""
+    """For each column the cluster of copies and near-copies that each text belongs to, over all
+    columns together; -1 where there is none."""
     if not columns or not len(columns[0]):
         return []
     codes, distinct = pd.factorize(
-        np.array([text if text and text.strip() else None for column in columns for text in column], dtype=object)
+        np.array(
+            [text if text and text.strip() else None for column in columns for text in column],
+            dtype=object,
+        )
     )
     found = np.asarray(copies(tuple(map(str, distinct))), dtype=np.intp)
     clusters = np.where(codes >= 0, found[codes] if len(found) else -1, -1)
@@ -103,8 +116,8 @@ def _clusters(columns: Sequence[Column]) -> list[NDArray[np.intp]]:
 
 
 def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
-    """A number per group of rows that share a mark, by way of others too, in order of appearance; a mark of -1 ties
-    nothing."""
+    """A number per group of rows that share a mark, by way of others too, in order of appearance; a
+    mark of -1 ties nothing."""
     from scipy import sparse
 
     tied = [np.flatnonzero(codes >= 0) for codes in marks]
@@ -113,13 +126,16 @@ def _components(marks: Sequence[NDArray[np.intp]], n: int) -> NDArray[np.intp]:
     begins = n + np.cumsum([0, *(own.max(initial=-1) + 1 for own in places)])
     rows = np.concatenate([np.empty(0, dtype=np.intp), *tied])
     ends = np.concatenate([np.empty(0, dtype=np.intp), *map(np.add, places, begins[:-1])])
-    links = sparse.coo_matrix((np.ones(rows.size, dtype=np.int8), (rows, ends)), shape=(begins[-1], begins[-1]))
+    links = sparse.coo_matrix(
+        (np.ones(rows.size, dtype=np.int8), (rows, ends)), shape=(begins[-1], begins[-1])
+    )
     found = sparse.csgraph.connected_components(links, directed=False)[1]
     return np.asarray(pd.factorize(found[:n])[0], dtype=np.intp)
 
 
 def heads_of(marks: Sequence[Sequence[M]]) -> list[M]:
-    """For each of several, each with a mark at least, the mark that stands for all that is tied to it."""
+    """For each of several, each with a mark at least, the mark that stands for all that is tied to
+    it."""
     heads: dict[M, M] = {}
 
     def head(mark: M) -> M:

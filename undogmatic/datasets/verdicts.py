@@ -1,8 +1,9 @@
-"""Reads scores made elsewhere: tables of what judges said, long or wide, in one file or several joined by item.
+"""Reads scores made elsewhere: tables of what judges said, long or wide, in one file or several
+joined by item.
 
-Nothing is judged again. The tables are read as `undogmatic check` reads them; what they say becomes judgments, and
-meets the same analyses as our own; what they say is no score (a failed row, an empty cell, a number off its scale)
-becomes a `Failure`.
+Nothing is judged again. The tables are read as `undogmatic check` reads them; what they say becomes
+judgments, and meets the same analyses as our own; what they say is no score (a failed row, an empty
+cell, a number off its scale) becomes a `Failure`.
 """
 
 import itertools
@@ -21,7 +22,15 @@ from undogmatic.datasets.labels import ends_of, scale_for
 from undogmatic.datasets.narrow import VERDICT, Keys, Wide, has, of_cases, one_name, with_quotes
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.roles import as_settings, check_fields
-from undogmatic.datasets.rows import SUFFIXES, Names, beside_tables, empty, table_file, tables_in, unread_rows
+from undogmatic.datasets.rows import (
+    SUFFIXES,
+    Names,
+    beside_tables,
+    empty,
+    table_file,
+    tables_in,
+    unread_rows,
+)
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
@@ -41,15 +50,21 @@ from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.verdict_table import SLICE, Kind, VerdictTable
 
-_FIELDS = ("id", "label", *"judge verdict rater group system criterion repeat confidence failed".split())
+_FIELDS = (
+    "id",
+    "label",
+    *"judge verdict rater group system criterion repeat confidence failed".split(),
+)
 """What a column may be, besides what was judged."""
 QUOTES = "quotes."
 """How the columns of quotes begin."""
 
 
 class Given(Record):
-    """The scale on which a criterion was given: the numbers that stand for the `ends` of the rubric's scale, those
-    between being mapped linearly; and the `values` that may be given, or None for every one between the ends."""
+    """The scale on which a criterion was given: the numbers that stand for the `ends` of the
+    rubric's scale, those between being mapped linearly; and the `values` that may be given, or None
+    for every one between the ends.
+    """
 
     ends: tuple[float, float]
     values: tuple[float, ...] | None = None
@@ -58,27 +73,37 @@ class Given(Record):
 class VerdictsDataset:
     """Judgments that were made elsewhere, and the items that they are about.
 
-    A criterion in `judges` is by that judge, whatever stands in the row: a score of the text repeated in the rows of
-    several judges is one score.
+    A criterion in `judges` is by that judge, whatever stands in the row: a score of the text
+    repeated in the rows of several judges is one score.
     """
 
     name = "verdicts"
 
     def __init__(
         self,
-        path: str | Annotated[list[str], Field(min_length=1)],  # a file, several, or a folder: all tables in it
+        path: (
+            str | Annotated[list[str], Field(min_length=1)]
+        ),  # a file, several, or a folder: all tables in it
         inputs: Sequence[str] = ("text",),  # what was judged; usually what the rubric shows
         optional: Sequence[str] = (),  # inputs of the rows that fill them
         columns: Mapping[str, Names | None] | None = None,  # what is in which; null: recognised
         scores: Mapping[str, Names] = {},  # of a wide table: criterion -> its column
-        again: Sequence[Mapping[str, Names]] = (),  # the same and `failed`, for each time that it was judged again
-        scales: Mapping[str, Given] = {},  # criterion -> the scale it was given on, where that is not the rubric's
+        again: Sequence[
+            Mapping[str, Names]
+        ] = (),  # the same and `failed`, for each time that it was judged again
+        scales: Mapping[
+            str, Given
+        ] = {},  # criterion -> the scale it was given on, where that is not the rubric's
         judges: Mapping[str, str] = {},  # criterion -> judge
         details: Mapping[str, Names] = {},  # of a judgment, what is kept beside its scores
-        quotes: Mapping[str, str] = {},  # file (without suffix) of single quotes -> the detail that they make up
+        quotes: Mapping[
+            str, str
+        ] = {},  # file (without suffix) of single quotes -> the detail that they make up
         kind: Kind | None = None,  # of verdict
         scale: str | None = None,  # of all verdicts: 1-5, or categories: bad<ok<good
-        label_scale: str | tuple[float | str, ...] | None = None,  # of the labels, where it is another: [1,10], [10,1]
+        label_scale: (
+            str | tuple[float | str, ...] | None
+        ) = None,  # of the labels, where it is another: [1,10], [10,1]
         passes: str | None = None,  # the category that passes
         sheet: str | None = None,  # of a workbook: a sheet, a range (A1:C40) or both (NAME!A1:C40)
     ) -> None:
@@ -86,21 +111,28 @@ class VerdictsDataset:
         check_fields(self.columns, [*self.inputs, *_FIELDS])
         self.wide = Wide(dict(scores), tuple(again), dict(judges))
         self.scales, self.quotes = dict(scales), dict(quotes)
-        self.details = {d: (QUOTES + d, *details.get(d, ())) for d in dict.fromkeys([*details, *quotes.values()])}
+        self.details = {
+            d: (QUOTES + d, *details.get(d, ()))
+            for d in dict.fromkeys([*details, *quotes.values()])
+        }
         for criterion, given in self.scales.items():
             if not given.ends[0] < given.ends[1]:
                 ends = f"[{given.ends[0]:g},{given.ends[1]:g}]"
-                raise ConfigError(f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first.")
+                raise ConfigError(
+                    f"`dataset.scales.{criterion}.ends` is {ends}; give the lower end first."
+                )
         kind = "numeric" if self.scales and kind is None else kind
         theirs, self.turned = _written(label_scale)
-        self.options = TableOptions(kind=kind, scale=scale, human_scale=theirs, passes=passes, sheet=sheet)
+        self.options = TableOptions(
+            kind=kind, scale=scale, human_scale=theirs, passes=passes, sheet=sheet
+        )
         self.read: list[Finding] = []
         self.files = _table_files([path] if isinstance(path, str) else path)
         self.about = ", ".join(file.name for file in self.files)
 
     def load(self, rubric: Rubric | None = None) -> list[Item]:
-        """The items that have a verdict, in the order of the tables. Raises DataError naming file and line, ConfigError
-        where it is not clear what a column says."""
+        """The items that have a verdict, in the order of the tables. Raises DataError naming file
+        and line, ConfigError where it is not clear what a column says."""
         table, shown = self._table, self._shown
         judged = table.verdicts["item"].unique()
         known = {SLICE + name for name in self._frames[1].facts}
@@ -113,17 +145,23 @@ class VerdictsDataset:
         for item_id, facts in table.items.reindex(judged).to_dict("index").items():
             texts = {name: facts.get(column) for name, column in shown.items()}
             texts = {name: text for name, text in texts.items() if not empty(text)}
-            own = {name.removeprefix(SLICE): facts[name] for name in metadata if not empty(facts[name])}
+            own = {
+                name.removeprefix(SLICE): facts[name] for name in metadata if not empty(facts[name])
+            }
             own |= {"system": facts["system"]} if not empty(facts.get("system")) else {}
-            fields: dict[str, Any] = {"id": item_id, "inputs": texts or {"item": item_id}, "metadata": own}
+            fields: dict[str, Any] = {
+                "id": item_id,
+                "inputs": texts or {"item": item_id},
+                "metadata": own,
+            }
             fields |= {"labels": rated.get(item_id, {}), "label_scale": scale}
             fields |= {"pair": facts["group"]} if facts["group"] != item_id else {}
             items.append(make_item(self.about, fields))
         return items
 
     def judgments(self, rubric: Rubric) -> list[Judgment]:
-        """What the tables say of them, in units of the rubric. Raises DataError where the scale of the verdicts is not
-        clear."""
+        """What the tables say of them, in units of the rubric. Raises DataError where the scale of
+        the verdicts is not clear."""
         table, rows, kept = self._table, self._table.verdicts, self._kept
         mark, judgments = digest(rows.drop(columns="place").astype(str).to_numpy().tolist()), []
         ends = {criterion: self._ends(criterion, rubric) for criterion in table.criteria}
@@ -135,24 +173,48 @@ class VerdictsDataset:
             if empty(row.verdict):
                 reason: FailureKind = "off_scale" if row.reason == OFF_SCALE else "unparseable"
                 outcome = Failure(reason=reason, message=f"{where} is no verdict ({row.reason})")
-            elif not low <= row.verdict <= high or (values is not None and row.verdict not in values):
-                span = f"{low:g} to {high:g}" if values is None else ", ".join(f"{value:g}" for value in values)
+            elif not low <= row.verdict <= high or (
+                values is not None and row.verdict not in values
+            ):
+                span = (
+                    f"{low:g} to {high:g}"
+                    if values is None
+                    else ", ".join(f"{value:g}" for value in values)
+                )
                 why = f"{where} is {row.verdict:g}, which is not on its scale ({span})"
                 outcome = Failure(reason="off_scale", message=why, raw=f"{row.verdict:g}")
             else:
                 same = (low, high) == (rubric.minimum, rubric.maximum)
                 score = row.verdict if same else rubric.units((row.verdict - low) / (high - low))
-                outcome = Verdict(score=score, raw_score=row.verdict, details=kept.get(row.place, {}))
+                outcome = Verdict(
+                    score=score, raw_score=row.verdict, details=kept.get(row.place, {})
+                )
             hashes = {"prompt_hash": digest(""), "program_hash": mark, "config_hash": mark}
             where_from = Provenance(model=row.judge, readout="", prompt="", **hashes)
-            key = {"item_id": row.item, "judge": row.judge, "criterion": row.criterion, "repeat": row.repeat}
-            judgments.append(Judgment(**key, outcome=outcome, cost=Cost(usd=0.0), provenance=where_from))
+            key = {
+                "item_id": row.item,
+                "judge": row.judge,
+                "criterion": row.criterion,
+                "repeat": row.repeat,
+            }
+            judgments.append(
+                Judgment(**key, outcome=outcome, cost=Cost(usd=0.0), provenance=where_from)
+            )
         return judgments
 
     def _label_scale(self, rubric: Rubric | None) -> tuple[float, float] | None:
-        """The ends of the scale of the labels: that of the verdicts, on which the table has them."""
-        if self._table.kind == "numeric" and self.options.scale is None and self.options.human_scale is None:
-            return self._ends(OVERALL, rubric) if rubric is not None and OVERALL in self._table.criteria else None
+        """The ends of the scale of the labels: that of the verdicts, on which the table has
+        them."""
+        if (
+            self._table.kind == "numeric"
+            and self.options.scale is None
+            and self.options.human_scale is None
+        ):
+            return (
+                self._ends(OVERALL, rubric)
+                if rubric is not None and OVERALL in self._table.criteria
+                else None
+            )
         ends = ends_of(self._table)
         return ends[::-1] if self.turned else ends
 
@@ -168,13 +230,18 @@ class VerdictsDataset:
 
     @cached_property
     def _frames(self) -> tuple[list[Frame], TableOptions]:
-        """The files as they are read, a row for each verdict where they are wide, and with which options."""
+        """The files as they are read, a row for each verdict where they are wide, and with which
+        options."""
         frames = [read_frame(str(file), self.options.sheet) for file in self.files]
         chosen, shown = dict[str, Any](), dict[str, str]()
         for role, names in self.columns.items():
             option = {"id": "item", "label": "human"}.get(role, role)
-            if role in ("judge", "label") and names:  # several columns are several judges or persons
-                chosen[option] = names if len(names) == 1 else tuple(name for name in names if has(frames, name))
+            if (
+                role in ("judge", "label") and names
+            ):  # several columns are several judges or persons
+                chosen[option] = (
+                    names if len(names) == 1 else tuple(name for name in names if has(frames, name))
+                )
             elif role not in self.inputs and names is not None:
                 frames, found = one_name(frames, names)
                 found = found if len(names) > 1 else "".join(names)  # "": none is it
@@ -186,8 +253,14 @@ class VerdictsDataset:
             shown |= {} if found is None else {role: SLICE + found if shown else "text"}
             chosen |= {"text": (found,)} if shown.get(role) == "text" else {}
         self._shown = shown or {self.inputs[0] if len(self.inputs) == 1 else "text": "text"}
-        facts = {*(column.removeprefix(SLICE) for column in shown.values()), *itertools.chain(*self.details.values())}
-        chosen |= {"facts": frozenset(facts), "scales": {name: given.ends for name, given in self.scales.items()}}
+        facts = {
+            *(column.removeprefix(SLICE) for column in shown.values()),
+            *itertools.chain(*self.details.values()),
+        }
+        chosen |= {
+            "facts": frozenset(facts),
+            "scales": {name: given.ends for name, given in self.scales.items()},
+        }
         keys = Keys.of(frames, chosen)
         quoted = {stem: frame for frame in frames if (stem := Path(frame.name).stem) in self.quotes}
         frames = of_cases([frame for frame in frames if Path(frame.name).stem not in quoted], keys)
@@ -197,7 +270,12 @@ class VerdictsDataset:
             frames = [with_quotes(f, rows, keys, name) if has([f], *judged) else f for f in frames]
         if has(frames, *judged):
             frames = [self.wide.rows(frame, keys) for frame in frames]
-            chosen |= {"judge": (keys.judge,), "verdict": VERDICT, "criterion": keys.criterion, "repeat": keys.repeat}
+            chosen |= {
+                "judge": (keys.judge,),
+                "verdict": VERDICT,
+                "criterion": keys.criterion,
+                "repeat": keys.repeat,
+            }
             chosen |= {"failed": keys.failed}
         return frames, self.options.model_copy(update=chosen)
 
@@ -206,24 +284,40 @@ class VerdictsDataset:
         try:
             frames, options = self._frames
             table = table_of(frames, options)
-            if table.kind == "pass_fail" and options.kind is None:  # 0 and 1 may be numbers of a scale that has more
+            if (
+                table.kind == "pass_fail" and options.kind is None
+            ):  # 0 and 1 may be numbers of a scale that has more
                 with suppress(ConfigError):
                     numbers = table_of(frames, options.model_copy(update={"kind": "numeric"}))
-                    same = numbers.verdicts["verdict"].notna().sum() == table.verdicts["verdict"].notna().sum()
+                    same = (
+                        numbers.verdicts["verdict"].notna().sum()
+                        == table.verdicts["verdict"].notna().sum()
+                    )
                     table = numbers if same else table
         except (ConfigError, DataError) as error:
             raise type(error)(as_settings(str(error))) from None
         lost = [problem for problem in table.problems if problem.values.get("rows")]
         if table.unread and lost:
-            # The analyses of a run know failed judgments of known items alone: what is lost would be counted nowhere.
+            # The analyses of a run know failed judgments of known items alone: what is lost would
+            # be counted nowhere.
             where = lost[0].values.get("place") or lost[0].values.get("text") or self.about
-            what = f"{unread_rows(lost):,} of {table.rows:,} rows cannot be read (the first: {where})"
-            way = f"Repair them, or delete them, or count them as missing verdicts: undogmatic check {self.files[0]}"
+            what = (
+                f"{unread_rows(lost):,} of {table.rows:,} rows cannot be read (the first: {where})"
+            )
+            way = (
+                "Repair them, or delete them, or count them as missing verdicts: undogmatic check"
+                f" {self.files[0]}"
+            )
             raise DataError(f"{self.about}: {what}. {way}")
-        self.read = [Finding("table.in_run", {"note": note}) for note in (*table.read, *table.problems)]
+        self.read = [
+            Finding("table.in_run", {"note": note}) for note in (*table.read, *table.problems)
+        ]
         if table.kind not in ("numeric", "ordered", "pass_fail"):
             way = "undogmatic check reads them"
-            raise DataError(f"{self.about}: the verdicts are {table.kind}, which are no scores of a rubric; {way}.")
+            raise DataError(
+                f"{self.about}: the verdicts are {table.kind}, which are no scores of a rubric;"
+                f" {way}."
+            )
         return table
 
     @cached_property
@@ -259,7 +353,9 @@ def _table_files(paths: Sequence[str]) -> list[Path]:
             inside = [folder]  # of a run
         elif folder.is_dir() and not inside:
             kinds = ", ".join(SUFFIXES)
-            raise ConfigError(f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another.")
+            raise ConfigError(
+                f"`dataset.path` is {typed!r}, a folder without a table ({kinds}). Name another."
+            )
         elif inside:
             beside_tables(typed)  # none may be left out by its name
         files += inside or [table_file(typed, "dataset.path")]

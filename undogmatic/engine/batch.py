@@ -1,8 +1,9 @@
 """Judges by the batch interfaces of providers: half the price, and answers within a day.
 
-Items are judged as ever, but what they ask is gathered until nobody has anything to add, sent as one batch, and handed
-out when the batch has ended. A judge that asks again about an item asks in the next batch. The run's folder notes each
-batch before and after it is sent, so that a run which was killed asks for the batch that it has.
+Items are judged as ever, but what they ask is gathered until nobody has anything to add, sent as
+one batch, and handed out when the batch has ended. A judge that asks again about an item asks in
+the next batch. The run's folder notes each batch before and after it is sent, so that a run which
+was killed asks for the batch that it has.
 """
 
 import asyncio
@@ -87,9 +88,21 @@ class BatchEngine(LocalEngine):
         cache_dir: str | None = None,
         max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
     ) -> None:
-        # A batch that was cancelled leaves many items without an answer in a row, and others with one.
+        # A batch that was cancelled leaves many items without an answer in a row, and others with
+        # one.
         never = 1_000_000_000
-        super().__init__(size, timeout, retries, backoff, max_calls, max_usd, cache, cache_dir, never, max_failures)
+        super().__init__(
+            size,
+            timeout,
+            retries,
+            backoff,
+            max_calls,
+            max_usd,
+            cache,
+            cache_dir,
+            never,
+            max_failures,
+        )
         self.size, self.poll, self.wait = size, poll, wait
         self.folder: Path | None = None
 
@@ -97,24 +110,34 @@ class BatchEngine(LocalEngine):
         self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
     ) -> Gateway:
         """Raises ConfigError: a search or a probe asks one question after the other."""
-        raise ConfigError("engine=batch judges items alone; a search or a probe needs engine=local.")
+        raise ConfigError(
+            "engine=batch judges items alone; a search or a probe needs engine=local."
+        )
 
     def check(self, model: Model, searching: bool = False) -> None:
-        """Raise ConfigError where a model has no batches, or where a search asks it one question after the other."""
+        """Raise ConfigError where a model has no batches, or where a search asks it one question
+        after the other."""
         if searching:
             raise ConfigError(
-                "engine=batch judges items alone, and an optimisation asks again and again: engine=local."
+                "engine=batch judges items alone, and an optimisation asks again and again:"
+                " engine=local."
             )
         models = model.all()
         for each in models:
             if isinstance(each, HostedModel) and each.batches is None:
                 what = f"engine=batch: {each.name} has no batch interface that is known here"
-                ways = "OpenAI (model=gpt), Anthropic (model=claude), and servers with OpenAI's Batch API"
-                raise ConfigError(f"{what}. They are: {ways} (++model.batch=true). Or: engine=local.")
+                ways = (
+                    "OpenAI (model=gpt), Anthropic (model=claude), and servers with OpenAI's"
+                    " Batch API"
+                )
+                raise ConfigError(
+                    f"{what}. They are: {ways} (++model.batch=true). Or: engine=local."
+                )
         if not any(isinstance(each, HostedModel) for each in models):
             names = ", ".join(each.name for each in models)
             raise ConfigError(
-                f"engine=batch sends questions to a provider, and {names} answers here. Use engine=local."
+                f"engine=batch sends questions to a provider, and {names} answers here. Use"
+                " engine=local."
             )
 
     async def stream(
@@ -133,8 +156,10 @@ class BatchEngine(LocalEngine):
 
 
 class _Noted:
-    """A batch as the run's folder knows it. `closed`: its end was seen, so what it lacks may be asked for again.
-    `taken`: the provider took it under an id that its reply did not tell, so it is never sent a second time."""
+    """A batch as the run's folder knows it. `closed`: its end was seen, so what it lacks may be
+    asked for again. `taken`: the provider took it under an id that its reply did not tell, so it is
+    never sent a second time.
+    """
 
     def __init__(self, model: str, mark: str, keys: Collection[str], sent: float) -> None:
         self.model, self.mark, self.keys, self.sent = model, mark, frozenset(keys), sent
@@ -143,7 +168,8 @@ class _Noted:
 
 
 class _Notes(Log):
-    """The batches of a run, each noted before it is sent, when its id is known, and when it has ended."""
+    """The batches of a run, each noted before it is sent, when its id is known, and when it has
+    ended."""
 
     def __init__(self, path: Path | None) -> None:
         super().__init__(path, files.ALL)
@@ -155,13 +181,20 @@ class _Notes(Log):
             try:
                 said = json_value(line)
                 if "keys" in said:
-                    self.batches[said["mark"]] = _Noted(said["model"], said["mark"], said["keys"], said["sent"])
+                    self.batches[said["mark"]] = _Noted(
+                        said["model"], said["mark"], said["keys"], said["sent"]
+                    )
                 else:
                     noted = self.batches[said["mark"]]
-                    noted.id, noted.closed = said.get("id", noted.id), said.get("closed", noted.closed)
+                    noted.id, noted.closed = (
+                        said.get("id", noted.id),
+                        said.get("closed", noted.closed),
+                    )
                     noted.taken = said.get("taken", noted.taken)
             except (KeyError, TypeError, AttributeError, Unreadable) as error:
-                raise DataError(f"{path}:{number}: no note of a batch ({error}). Delete the line.") from None
+                raise DataError(
+                    f"{path}:{number}: no note of a batch ({error}). Delete the line."
+                ) from None
 
     def note(self, **facts: Any) -> None:
         """Write a line. Raises StorageError."""
@@ -171,18 +204,31 @@ class _Notes(Log):
 
 
 class _BatchGateway(Gateway):
-    """Gathers the calls of hosted models into batches; those of models in this process are made at once."""
+    """Gathers the calls of hosted models into batches; those of models in this process are made at
+    once."""
 
     def __init__(
-        self, engine: BatchEngine, hosted: Collection[HostedModel], cache: ReplyCache | None, answered: Collection[str]
+        self,
+        engine: BatchEngine,
+        hosted: Collection[HostedModel],
+        cache: ReplyCache | None,
+        answered: Collection[str],
     ) -> None:
-        super().__init__(cache, engine.budget, engine.timeout, engine.retries, engine.backoff, answered=answered)
+        super().__init__(
+            cache, engine.budget, engine.timeout, engine.retries, engine.backoff, answered=answered
+        )
         folder = engine.folder
         self.notes = _Notes(None if folder is None else folder / BATCHES)
         self.desks = {model.name: _Desk(model, engine, self.notes) for model in hosted}
 
     async def _asked(
-        self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check, server: str
+        self,
+        model: str,
+        request: dict[str, Any],
+        send: Send,
+        timed: bool,
+        check: Check,
+        server: str,
     ) -> Reply:
         if (desk := self.desks.get(model)) is None:
             return await super()._asked(model, request, send, timed, check, server)
@@ -194,7 +240,9 @@ class _BatchGateway(Gateway):
 
         try:
             reply = checked(await desk.answer(key, request), check)
-        except Retryable as fault:  # an answer that says of itself that there was no room for the question
+        except (
+            Retryable
+        ) as fault:  # an answer that says of itself that there was no room for the question
             note(reply=None, error=f"{TransportError.kind}: {fault}", usd=0.0)
             raise TransportError(f"{fault} (in a batch)") from None
         except ModelError as error:
@@ -224,7 +272,8 @@ class _Desk:
         self._work: asyncio.Task[None] | None = None
 
     async def answer(self, key: str, request: dict[str, Any]) -> Reply:
-        """The answer to a request, which goes out with the next batch. Whoever asks the same shares the answer."""
+        """The answer to a request, which goes out with the next batch. Whoever asks the same shares
+        the answer."""
         loop = asyncio.get_running_loop()
         if key not in self.asked:
             self.asked[key] = (request, loop.create_future())
@@ -240,7 +289,10 @@ class _Desk:
     async def _rounds(self) -> None:
         loop = asyncio.get_running_loop()
         while self.pending:
-            while len(self.pending) < self.engine.size and (left := self._touched + QUIET - loop.time()) > 0:
+            while (
+                len(self.pending) < self.engine.size
+                and (left := self._touched + QUIET - loop.time()) > 0
+            ):
                 await asyncio.sleep(left)
                 for _ in range(10):  # whoever was kept from running has its turn first
                     await asyncio.sleep(0)
@@ -250,7 +302,9 @@ class _Desk:
                 await self._round(requests)
             except Exception as error:  # as it is: whoever waits must hear of it
                 self._fail(requests, error)
-            for _ in range(10):  # whoever has an answer notes its price, and may have another question
+            for _ in range(
+                10
+            ):  # whoever has an answer notes its price, and may have another question
                 await asyncio.sleep(0)
 
     async def _round(self, requests: dict[str, dict[str, Any]]) -> None:
@@ -275,10 +329,14 @@ class _Desk:
                 sent[key], room = request, room - dear
         if later and not sent:
             what = (
-                f"`engine.max_usd` is {budget.max_usd}, {budget.usd:.4f} USD were spent, and one more question may cost"
+                f"`engine.max_usd` is {budget.max_usd}, {budget.usd:.4f} USD were spent, and one"
+                " more question may cost"
             )
             dear = min(map(self._at_most, later.values()))
-            way = "Raise it (engine.max_usd=X, or null for no limit) and rerun: what was judged is kept."
+            way = (
+                "Raise it (engine.max_usd=X, or null for no limit) and rerun: what was judged is"
+                " kept."
+            )
             self._fail(later, BudgetExceeded(f"{what} {dear:.4f} USD. {way}"))
         elif later:
             count = f"{len(sent)} of {len(sent) + len(later)} questions"
@@ -289,8 +347,10 @@ class _Desk:
             await self._collect(await self._submitted(sent), sent)
 
     async def _of_earlier(self, requests: Collection[str]) -> set[str]:
-        """Hand out the answers of the batches that the run has already. What comes back are the questions of
-        those that were noted and, as the process was killed, never sent: their calls are counted already."""
+        """Hand out the answers of the batches that the run has already. What comes back are the
+        questions of those that were noted and, as the process was killed, never sent: their calls
+        are counted already.
+        """
         counted: set[str] = set()
         for noted in list(self.notes.batches.values()):
             if noted.model != self.model.name or noted.keys.isdisjoint(requests):
@@ -304,10 +364,14 @@ class _Desk:
         return counted
 
     def _at_most(self, request: dict[str, Any]) -> float:
-        """What a question may cost: as much as the dearest so far, or what its length and the longest answer would."""
+        """What a question may cost: as much as the dearest so far, or what its length and the
+        longest answer would."""
         if self.engine.budget.dearest is not None:
             return self.engine.budget.dearest
-        written = max((n for name, n in request.items() if name.startswith("max_") and isinstance(n, int)), default=0)
+        written = max(
+            (n for name, n in request.items() if name.startswith("max_") and isinstance(n, int)),
+            default=0,
+        )
         return SHARE * (self.model.price.usd(len(to_json(request)) // 3, written) or 0.0)
 
     def _open(self, key: str) -> bool:
@@ -327,7 +391,8 @@ class _Desk:
             future.exception()  # it may be that nobody waits any more
 
     async def _submitted(self, requests: dict[str, dict[str, Any]]) -> _Noted:
-        """Send one batch. Where it is not sure whether it arrived, it is looked for before it is sent again."""
+        """Send one batch. Where it is not sure whether it arrived, it is looked for before it is
+        sent again."""
         mark = secrets.token_hex(6)
         noted = self.notes.batches[mark] = _Noted(self.model.name, mark, requests, time.time())
         with self.notes:
@@ -351,17 +416,21 @@ class _Desk:
             except (Retryable, TimeoutError) as error:
                 if tried == self.engine.retries:
                     why = str(error) or f"no answer within {self.engine.timeout:g} s"
-                    raise RunStopped(f"A batch could not be sent: {why}. Rerun when the server answers.") from None
+                    raise RunStopped(
+                        f"A batch could not be sent: {why}. Rerun when the server answers."
+                    ) from None
                 await asyncio.sleep(min(30.0, self.engine.backoff * 2**tried))
             except ModelError as error:
                 # The provider refused the batch, which says nothing of any text in it.
                 raise RunStopped(
-                    f"A batch was refused: {error}\nNothing of it was asked; {self.resume} sends it."
+                    f"A batch was refused: {error}\nNothing of it was asked; {self.resume}"
+                    " sends it."
                 ) from None
         with self.notes:
             self.notes.note(mark=mark, id=noted.id)
         sent = (
-            f"batch {noted.id}: {len(requests)} questions to {self.model.name}, looked at every {self.engine.poll:g} s"
+            f"batch {noted.id}: {len(requests)} questions to {self.model.name}, looked at every"
+            f" {self.engine.poll:g} s"
         )
         say(f"  {sent}. If this process ends, {self.resume} asks for it again.")
         return noted
@@ -370,7 +439,9 @@ class _Desk:
         """Whether the provider has the batch, of which no id was noted; then it is."""
         while True:
             try:
-                found = await self._insisting(noted, lambda: self.batches.find(noted.mark, len(noted.keys), noted.sent))
+                found = await self._insisting(
+                    noted, lambda: self.batches.find(noted.mark, len(noted.keys), noted.sent)
+                )
             except Unsettled:
                 self._in_time(noted)
                 await asyncio.sleep(self.engine.poll)
@@ -383,26 +454,34 @@ class _Desk:
             return True
 
     async def _looked_for(self, noted: _Noted) -> None:
-        """Find a batch that the provider took. Raises RunStopped where its list does not show it: it is never sent a
-        second time, as each time is paid for."""
+        """Find a batch that the provider took. Raises RunStopped where its list does not show it:
+        it is never sent a second time, as each time is paid for."""
         for tried in range(UNREACHED):
             if await self._found(noted):
                 return
             if tried + 1 < UNREACHED:
                 await asyncio.sleep(self.engine.poll)
-        what = f"The provider took a batch under an id that it did not tell, and does not list it (mark {noted.mark})"
+        what = (
+            "The provider took a batch under an id that it did not tell, and does not list it"
+            f" (mark {noted.mark})"
+        )
         way = f"It is not sent again, as that would be paid twice; {self.resume} looks for it again"
         where = BATCHES if self.engine.folder is None else self.engine.folder / BATCHES
-        last = f"If the provider's own pages show no such batch, delete the lines with {noted.mark} in {where}"
+        last = (
+            f"If the provider's own pages show no such batch, delete the lines with {noted.mark} in"
+            f" {where}"
+        )
         raise RunStopped(f"{what}. {way}. {last}, and its questions are sent anew.")
 
     def _in_time(self, noted: _Noted) -> None:
         if time.time() - noted.sent > self.engine.wait:
             what = (
-                f"batch {noted.id or noted.mark} has not ended {self.engine.wait:g} s after it was sent (engine.wait)"
+                f"batch {noted.id or noted.mark} has not ended {self.engine.wait:g} s after it was"
+                " sent (engine.wait)"
             )
             way = (
-                f"Nothing is lost and nothing is paid twice: {self.resume} asks for it again, engine.wait= waits longer"
+                f"Nothing is lost and nothing is paid twice: {self.resume} asks for it again,"
+                " engine.wait= waits longer"
             )
             raise RunStopped(f"{what}. {way}.")
 
@@ -412,7 +491,9 @@ class _Desk:
         batch, fresh, answers = noted.id, not noted.closed, Answers({})
         try:
             word = await self._ended(noted, batch)
-            answers = await self._insisting(noted, lambda: self.batches.answers(batch, noted.mark, len(noted.keys)))
+            answers = await self._insisting(
+                noted, lambda: self.batches.answers(batch, noted.mark, len(noted.keys))
+            )
             lost = answers.rest
         except BatchLost as error:
             word, lost = "lost", str(error)
@@ -447,8 +528,9 @@ class _Desk:
         return state.word
 
     async def _insisting(self, noted: _Noted, ask: Callable[[], Awaitable[T]]) -> T:
-        """What the provider says of a batch. A look that fails, or that shows something else than was asked for, is
-        made again: an odd reply to it says nothing of the answers, which were paid for."""
+        """What the provider says of a batch. A look that fails, or that shows something else than
+        was asked for, is made again: an odd reply to it says nothing of the answers, which were
+        paid for."""
         for tried in range(UNREACHED):
             try:
                 async with asyncio.timeout(10 * self.engine.timeout):
@@ -463,7 +545,9 @@ class _Desk:
         if isinstance(cause, Exception):
             raise TransportError(f"the batch could not be read: {why}") from cause
         what = f"Batch {noted.id or noted.mark} could not be looked at: {why}"
-        raise RunStopped(f"{what}\nIt goes on, and is not sent again; {self.resume} asks for it again.")
+        raise RunStopped(
+            f"{what}\nIt goes on, and is not sent again; {self.resume} asks for it again."
+        )
 
     def _outcome(self, answer: Answer, batch: str) -> Reply | UndogmaticError:
         """What came of one request, as if it had been sent alone, at the price of a batch."""

@@ -1,6 +1,8 @@
-"""Joins a cluster of Ray, or starts Ray on this machine and stops it again; what is wrong with an address is told.
+"""Joins a cluster of Ray, or starts Ray on this machine and stops it again; what is wrong with an
+address is told.
 
-A Ray that is started here answers nobody without a token that only this process knows, and leaves nothing behind.
+A Ray that is started here answers nobody without a token that only this process knows, and leaves
+nothing behind.
 """
 
 from __future__ import annotations
@@ -25,8 +27,13 @@ _FOLDER = "undogmatic-ray-"
 # A socket's name may have 107 characters.
 _LONGEST = 107 - len("/session_2026-11-26_14-58-47_156569_1234567/sockets/plasma_store")
 _TOKEN = secrets.token_hex(32)  # Ray reads it once in a process
-_WAY = "Give engine.address=HOST:PORT of its head (ray start --head prints it), or null to start Ray here."
-_JOINING = "RAY_gcs_server_port_wait_time_s"  # how often Ray tries to join, a line on stderr and a second each
+_WAY = (
+    "Give engine.address=HOST:PORT of its head (ray start --head prints it), or null to start Ray"
+    " here."
+)
+_JOINING = (  # how often Ray tries to join, a line on stderr and a second each
+    "RAY_gcs_server_port_wait_time_s"
+)
 _STORE = 80 << 20  # bytes of Ray's store of objects, through which nothing large goes
 
 
@@ -36,13 +43,18 @@ def checked(typed: str | None) -> str | None:
         return typed
     host, _, port = typed.rpartition(":")
     if typed.startswith("ray://"):
-        why = "that is Ray's client, from outside a cluster. A run is part of the cluster, on one of its machines"
+        why = (
+            "that is Ray's client, from outside a cluster. A run is part of the cluster, on one of"
+            " its machines"
+        )
         raise ConfigError(
-            f"`engine.address` is {typed!r}; {why}: there give engine.address=auto, or HOST:6379 of the head (its port "
-            "without ray start --port=)."
+            f"`engine.address` is {typed!r}; {why}: there give engine.address=auto, or HOST:6379 of"
+            " the head (its port without ray start --port=)."
         )
     if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ConfigError(f"`engine.address` is {typed!r}; it must be HOST:PORT, auto or null. {_WAY}")
+        raise ConfigError(
+            f"`engine.address` is {typed!r}; it must be HOST:PORT, auto or null. {_WAY}"
+        )
     return typed
 
 
@@ -54,8 +66,10 @@ def last_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def connected(address: str | None) -> Iterator[None]:
-    """Ray, started here without an address, and stopped again; nothing of it is left. One that this process is already
-    connected to is used and left as it is. Raises ConfigError where there is no cluster at the address."""
+    """Ray, started here without an address, and stopped again; nothing of it is left. One that this
+    process is already connected to is used and left as it is. Raises ConfigError where there is no
+    cluster at the address.
+    """
     import ray
 
     if ray.is_initialized():
@@ -63,7 +77,11 @@ def connected(address: str | None) -> Iterator[None]:
         return
     handled = signal.getsignal(signal.SIGTERM)
     try:
-        with _started() if address is None else _environment({_JOINING: os.environ.get(_JOINING, "3")}):
+        with (
+            _started()
+            if address is None
+            else _environment({_JOINING: os.environ.get(_JOINING, "3")})
+        ):
             _join(address)
             _give_back(handled)
             try:
@@ -85,7 +103,11 @@ def _join(address: str | None) -> None:
 
     options: dict[str, Any] = {"logging_level": "ERROR", "include_dashboard": False}
     if address is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
         options |= {
             "_temp_dir": os.environ["RAY_TMPDIR"],
             "object_store_memory": _STORE,
@@ -99,7 +121,9 @@ def _join(address: str | None) -> None:
                 _greet(address)
             except OSError as error:
                 why = error.strerror or error
-                raise ConfigError(f"`engine.address` is {address!r}, and no cluster is there ({why}). {_WAY}") from None
+                raise ConfigError(
+                    f"`engine.address` is {address!r}, and no cluster is there ({why}). {_WAY}"
+                ) from None
     try:
         ray.init(address or "local", **options)
     except (ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -108,13 +132,20 @@ def _join(address: str | None) -> None:
         what = f"`engine.address` is {address!r}, and Ray"
         if address == "auto" and isinstance(error, ConnectionError):
             raise ConfigError(f"{what} runs nowhere on this machine. {_WAY}") from None
-        way = "Give the port that ray start --head prints; and if the cluster asks for a token, as one does that was "
-        way += "started where ~/.ray/auth_token is: RAY_AUTH_MODE=token, and that token in RAY_AUTH_TOKEN"
+        way = (
+            "Give the port that ray start --head prints; and if the cluster asks for a token, as"
+            " one does that was "
+        )
+        way += (
+            "started where ~/.ray/auth_token is: RAY_AUTH_MODE=token, and that token in"
+            " RAY_AUTH_TOKEN"
+        )
         raise ConfigError(f"{what} cannot join that cluster ({last_line(error)}). {way}.") from None
 
 
 def _greet(address: str) -> None:
-    """Raises OSError where no server of HTTP/2 answers, as a cluster's does: Ray would try for minutes."""
+    """Raises OSError where no server of HTTP/2 answers, as a cluster's does: Ray would try for
+    minutes."""
     host, _, port = address.rpartition(":")
     with socket.create_connection((host, int(port)), 10) as there:
         if os.environ.get("RAY_USE_TLS", "0") != "1":
@@ -125,8 +156,9 @@ def _greet(address: str) -> None:
 
 @contextlib.contextmanager
 def _started() -> Iterator[None]:
-    """The environment for a Ray of our own: it tells nobody that it is used, and all its files, the token without
-    which nobody may ask it anything included, are in a folder that is removed in the end."""
+    """The environment for a Ray of our own: it tells nobody that it is used, and all its files, the
+    token without which nobody may ask it anything included, are in a folder that is removed in the
+    end."""
     above = tempfile.gettempdir()
     name = f"{_FOLDER}{os.getpid()}-"
     above = above if len(above) + len(name) + 9 <= _LONGEST else "/tmp"
@@ -163,7 +195,8 @@ def _sweep(above: Path) -> None:
 
 @contextlib.contextmanager
 def _holding(folder: Path) -> Iterator[None]:
-    """Hold a folder against `_sweep`. Raises OSError where another process does, or it is another user's."""
+    """Hold a folder against `_sweep`. Raises OSError where another process does, or it is another
+    user's."""
     place = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,9 @@
-"""Keeps the journals of a run: records and costs are appended as they come, so that a kill loses nothing paid for.
+"""Keeps the journals of a run: records and costs are appended as they come, so that a kill loses
+nothing paid for.
 
-The ledger notes what was spent, line by line. The journal knows what judged items took; the ledger also knows the calls
-of items that were under way: a call is noted before it is sent, a price as soon as it is known.
+The ledger notes what was spent, line by line. The journal knows what judged items took; the ledger
+also knows the calls of items that were under way: a call is noted before it is sent, a price as
+soon as it is known.
 """
 
 from __future__ import annotations
@@ -36,13 +38,22 @@ ONE_CALL = '{"calls": 1}'
 # What a request or reply says about itself, as opposed to what it says.
 _STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
 # Details whose words are the program's own: names of rules, judges, sides and sources.
-_OWN_WORDS = {"rules_fired", "rules_not_evaluated", "members", "compelling", "stronger_team", "sources"}
+_OWN_WORDS = {
+    "rules_fired",
+    "rules_not_evaluated",
+    "members",
+    "compelling",
+    "stronger_team",
+    "sources",
+}
 LONGEST_LINE = LINE_BYTES // 4  # characters; each is four bytes at most
 
 
 class Journal(Log, Generic[R]):
-    """One JSON line per record, in the order in which they were made. The file is created, or continued if it exists; a
-    torn last line, of a process that was killed, is cut off. Without a path the records are kept in memory only."""
+    """One JSON line per record, in the order in which they were made. The file is created, or
+    continued if it exists; a torn last line, of a process that was killed, is cut off. Without a
+    path the records are kept in memory only.
+    """
 
     def __init__(self, path: Path | None, record: type[R]) -> None:
         super().__init__(path)
@@ -51,13 +62,16 @@ class Journal(Log, Generic[R]):
         self.done: Records[R] = Records(path, record)
 
     def settled(self, step: Processes, item_id: str, repeat: int = 0) -> bool:
-        """Whether a step's records of this item stay, one per criterion: none is still to be made, and none failed for
-        want of a server."""
-        return all(self.done.settled((item_id, step.name, criterion, repeat)) for criterion in step.criteria)
+        """Whether a step's records of this item stay, one per criterion: none is still to be made,
+        and none failed for want of a server."""
+        return all(
+            self.done.settled((item_id, step.name, criterion, repeat))
+            for criterion in step.criteria
+        )
 
     def append(self, record: R) -> R:
-        """Write one record; a later one of the same item, step, criterion and repeat replaces an earlier when read. The
-        record as it was written: see `written`. Raises StorageError."""
+        """Write one record; a later one of the same item, step, criterion and repeat replaces an
+        earlier when read. The record as it was written: see `written`. Raises StorageError."""
         record, line = written(record)
         place = self.add(line)
         record = record if self.path is None else without_exchange(record, len(line))
@@ -70,29 +84,38 @@ class Journal(Log, Generic[R]):
 
 
 class Journals:
-    """The journals of a run: judgments.jsonl of its judges, and steps/<name>.jsonl of every step that makes items;
-    and spent.jsonl, its ledger. Without a folder all is kept in memory only; with `redact` judgments are kept without
-    judged texts and what models said of them."""
+    """The journals of a run: judgments.jsonl of its judges, and steps/<name>.jsonl of every step
+    that makes items; and spent.jsonl, its ledger. Without a folder all is kept in memory only; with
+    `redact` judgments are kept without judged texts and what models said of them."""
 
-    def __init__(self, folder: Path | None, steps: Sequence[Step] = (), redact: bool = False) -> None:
+    def __init__(
+        self, folder: Path | None, steps: Sequence[Step] = (), redact: bool = False
+    ) -> None:
         self.folder, self.redact, self.steps = folder, redact, tuple(steps)
         self.judgments = Journal(folder and folder / JOURNAL, Judgment)
-        self.made = {step.name: Journal(folder and folder / f"steps/{step.name}.jsonl", Made) for step in steps}
+        self.made = {
+            step.name: Journal(folder and folder / f"steps/{step.name}.jsonl", Made)
+            for step in steps
+        }
         self.ledger = Ledger(folder and folder / LEDGER, self.costs())
 
     @property
     def begun(self) -> bool:
         """Whether anything was made or judged already."""
-        return bool(len(self.judgments.done)) or any(len(journal.done) for journal in self.made.values())
+        return bool(len(self.judgments.done)) or any(
+            len(journal.done) for journal in self.made.values()
+        )
 
     def append(self, record: Judgment | Made) -> Judgment | Made:
-        """Write a record to the journal that it belongs to; what was written (see `Journal.append`)."""
+        """Write a record to the journal that it belongs to; what was written (see
+        `Journal.append`)."""
         if isinstance(record, Judgment):
             return self.judgments.append(redact_judgment(record) if self.redact else record)
         return self.made[record.step].append(record)
 
     def answered(self) -> set[str]:
-        """Names of the models that have answered by now: what goes wrong with one of them hardly lies in its config."""
+        """Names of the models that have answered by now: what goes wrong with one of them hardly
+        lies in its config."""
         journals: list[Journal[Any]] = [self.judgments, *self.made.values()]
         return {name for journal in journals for name in journal.done.models}
 
@@ -106,15 +129,26 @@ class Journals:
         return {asked: sorted(named) for asked, named in names.items()}
 
     def costs(self, judgments: Iterable[Judgment] | None = None) -> Iterator[Cost]:
-        """What these judgments took (all in the journal, if none are given), and all that steps made."""
-        yield from (j.cost for j in (self.judgments.done.values() if judgments is None else judgments))
-        yield from (record.cost for journal in self.made.values() for record in journal.done.values())
+        """What these judgments took (all in the journal, if none are given), and all that steps
+        made."""
+        yield from (
+            j.cost for j in (self.judgments.done.values() if judgments is None else judgments)
+        )
+        yield from (
+            record.cost for journal in self.made.values() for record in journal.done.values()
+        )
 
     def judged(self, item: Item, stage: int = 0) -> Iterator[tuple[Item, Failure | None]]:
-        """What the judges get of an item: what the steps from this stage on made of it, in order. An item at which a
-        step has failed, or has not yet been, stands for itself, with the failure if there was one."""
+        """What the judges get of an item: what the steps from this stage on made of it, in order.
+        An item at which a step has failed, or has not yet been, stands for itself, with the failure
+        if there was one.
+        """
         step = self.steps[stage] if stage < len(self.steps) else None
-        record = None if step is None else self.made[step.name].done.get((item.id, step.name, OVERALL, 0))
+        record = (
+            None
+            if step is None
+            else self.made[step.name].done.get((item.id, step.name, OVERALL, 0))
+        )
         if record is None:
             yield item, None
         elif isinstance(record.outcome, Failure):
@@ -126,12 +160,14 @@ class Journals:
     def results(
         self, items: Sequence[Item], judges: Sequence[JudgeStep], repeats: int
     ) -> tuple[Sequence[Item], Sequence[Judgment]]:
-        """All items that were to be judged, and the judgments of them that there are, in the order of the items,
-        repeat by repeat. Of many, both are read when they are asked for."""
+        """All items that were to be judged, and the judgments of them that there are, in the order
+        of the items, repeat by repeat. Of many, both are read when they are asked for."""
         failures: dict[int, Failure] = {}
 
         def reached() -> Iterator[Item]:
-            for place, (item, failure) in enumerate(pair for each in items for pair in self.judged(each)):
+            for place, (item, failure) in enumerate(
+                pair for each in items for pair in self.judged(each)
+            ):
                 if failure is not None:
                     failures[place] = failure
                 yield item
@@ -145,7 +181,9 @@ class Journals:
                     if failure is not None:
                         yield from judge.judgments(item, repeat, failure)
                     else:
-                        yield from ((item.id, judge.name, criterion, repeat) for criterion in judge.criteria)
+                        yield from (
+                            (item.id, judge.name, criterion, repeat) for criterion in judge.criteria
+                        )
 
         return made, self.judgments.done.of(wanted())
 
@@ -164,25 +202,32 @@ class Journals:
 
 
 def written(record: R) -> tuple[R, str]:
-    """The record that can be written and read back, and its line: an exchange that would make the line too long is left
-    out, and a record with something in it that no file takes becomes a Failure."""
+    """The record that can be written and read back, and its line: an exchange that would make the
+    line too long is left out, and a record with something in it that no file takes becomes a
+    Failure."""
     try:
         line = record.model_dump_json()
         if len(line) > LONGEST_LINE:
-            record = without_exchange(record, len(line), LONGEST_LINE, "it is too long for a journal")
+            record = without_exchange(
+                record, len(line), LONGEST_LINE, "it is too long for a journal"
+            )
             line = record.model_dump_json()
         if len(line) <= LONGEST_LINE:
             return record, line
         why = f"its record has {len(line):,} characters"
     except (PydanticSerializationError, RecursionError, ValueError) as error:
         why = f"its record cannot be written ({without_halves(str(error))[:200]})"
-    record = record.model_copy(update={"outcome": Failure(reason="fault", message=why), "calls": ()})
+    record = record.model_copy(
+        update={"outcome": Failure(reason="fault", message=why), "calls": ()}
+    )
     return record, record.model_dump_json()
 
 
 class Ledger(Log):
-    """The sums so far, and the file that they are read from and added to; `costs` are what the journals say, for a
-    run that has no ledger yet. Raises DataError with file and line, where the file holds something else."""
+    """The sums so far, and the file that they are read from and added to; `costs` are what the
+    journals say, for a run that has no ledger yet. Raises DataError with file and line, where the
+    file holds something else.
+    """
 
     def __init__(self, path: Path | None, costs: Iterable[Cost]) -> None:
         super().__init__(path, files.ALL)
@@ -201,11 +246,17 @@ class Ledger(Log):
             try:
                 noted = json_value(line) if line != ONE_CALL.encode() else {"calls": 1}
                 calls, usd = noted.get("calls", 0), noted.get("usd", 0.0)
-                if not isinstance(calls, int) or not isinstance(usd, int | float) or min(calls, usd) < 0:
+                if (
+                    not isinstance(calls, int)
+                    or not isinstance(usd, int | float)
+                    or min(calls, usd) < 0
+                ):
                     raise Unreadable("it holds no calls and no price")
             except (AttributeError, Unreadable) as error:
                 why = f"{path}:{number}: not what a run has spent ({error})"
-                raise DataError(f"{why}. Delete the line, or the file to count by the journal.") from None
+                raise DataError(
+                    f"{why}. Delete the line, or the file to count by the journal."
+                ) from None
             self.calls, self.usd = self.calls + calls, self.usd + usd
 
     def note(self, calls: int, usd: float) -> None:
@@ -227,8 +278,9 @@ def _spent(calls: int, usd: float) -> str:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Take back what a kill or a power cut left of an unfinished last line; a whole one gets its end. Only what begins
-    as our lines do is taken back: another program's file is left to be complained of."""
+    """Take back what a kill or a power cut left of an unfinished last line; a whole one gets its
+    end. Only what begins as our lines do is taken back: another program's file is left to be
+    complained of."""
     try:
         with path.open("r+b") as file:
             if not (end := file.seek(0, 2)):
@@ -248,7 +300,8 @@ def cut_torn_line(path: Path) -> None:
 
 
 def redact(value: Any, key: str = "") -> Any:
-    """Plain data with every text in it `redacted`, but for the words of the format itself (roles, model names)."""
+    """Plain data with every text in it `redacted`, but for the words of the format itself (roles,
+    model names)."""
     if isinstance(value, Mapping):
         return {k: redact(v, str(k)) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -262,11 +315,16 @@ def redact_item(item: Item) -> Item:
 
 
 def redact_judgment(judgment: Judgment) -> Judgment:
-    """The judgment with every text from the item or the model `redacted`; scores, kinds and costs stay."""
+    """The judgment with every text from the item or the model `redacted`; scores, kinds and costs
+    stay."""
     outcome = judgment.outcome
     if isinstance(outcome, Verdict):
         details = {k: v if k in _OWN_WORDS else redact(v) for k, v in outcome.details.items()}
-        hidden = {"rationale": redact(outcome.rationale), "issues": (*redact(outcome.issues),), "details": details}
+        hidden = {
+            "rationale": redact(outcome.rationale),
+            "issues": (*redact(outcome.issues),),
+            "details": details,
+        }
     else:
         hidden = {"message": redact(outcome.message), "raw": redact(outcome.raw)}
     calls = []
@@ -275,4 +333,6 @@ def redact_judgment(judgment: Judgment) -> Judgment:
         error = None if call.error is None else f"{kind}: {redacted(text)}"
         sent = {"request": redact(call.request), "reply": redact(call.reply), "error": error}
         calls.append(call.model_copy(update=sent))
-    return judgment.model_copy(update={"outcome": outcome.model_copy(update=hidden), "calls": tuple(calls)})
+    return judgment.model_copy(
+        update={"outcome": outcome.model_copy(update=hidden), "calls": tuple(calls)}
+    )

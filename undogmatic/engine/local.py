@@ -1,14 +1,24 @@
 """Runs a recipe in this process: bounded concurrency, budgets, journals, and a clean stop.
 
-Judgments that were made elsewhere have an engine of their own, which notes them in the journal as if they had just been
-made: all that follows (table, analyses, report, tracking, resuming) is that of any run.
+Judgments that were made elsewhere have an engine of their own, which notes them in the journal as
+if they had just been made: all that follows (table, analyses, report, tracking, resuming) is that
+of any run.
 """
 
 import asyncio
 import functools
 import gc
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
@@ -39,13 +49,15 @@ MAX_FAILURES = 0.2  # the share of judgments that may fail where nobody set one
 
 
 class Engine:
-    """Base of the engines: its `stream` yields the records that are made now, each when it is in its journal."""
+    """Base of the engines: its `stream` yields the records that are made now, each when it is in
+    its journal."""
 
     stream: Any
     findings: tuple[Finding, ...] = ()  # what it has found out about the servers that were asked
 
     def check(self, model: Model, searching: bool = False) -> None:
-        """Raise ConfigError where it cannot ask this model (`searching`: one question after the other)."""
+        """Raise ConfigError where it cannot ask this model (`searching`: one question after the
+        other)."""
 
     async def arun(
         self,
@@ -55,7 +67,8 @@ class Engine:
         repeats: int = 1,
         on_record: Callable[[Judgment | Made], None] | None = None,
     ) -> tuple[Sequence[Item], Sequence[Judgment]]:
-        """`stream` to its end, every record handed to `each`; what was judged, and judgments (`Journals.results`)."""
+        """`stream` to its end, every record handed to `each`; what was judged, and judgments
+        (`Journals.results`)."""
         await self.adrain(recipe, items, journals, repeats, on_record)
         return journals.results(items, recipe.build().judges, repeats)
 
@@ -67,7 +80,8 @@ class Engine:
         repeats: int = 1,
         on_record: Callable[[Judgment | Made], None] | None = None,
     ) -> None:
-        """`stream` to its end, every record handed to `on_record`; what came of it is in the journals."""
+        """`stream` to its end, every record handed to `on_record`; what came of it is in the
+        journals."""
         async with aclosing(self.stream(recipe, items, journals, repeats)) as records:
             async for record in records:
                 if on_record is not None:
@@ -75,12 +89,15 @@ class Engine:
 
 
 class Place:
-    """Processes items in this process. `fixed` is how many may be in flight, or None where that is to be found."""
+    """Processes items in this process. `fixed` is how many may be in flight, or None where that is
+    to be found."""
 
     def __init__(self, gateway: Gateway, fixed: int | None) -> None:
         self.gateway, self.fixed = gateway, fixed
 
-    def process(self, step: Processes, item: Item, repeat: int) -> Coroutine[Any, Any, Sequence[Judgment | Made]]:
+    def process(
+        self, step: Processes, item: Item, repeat: int
+    ) -> Coroutine[Any, Any, Sequence[Judgment | Made]]:
         """The records that a step makes of an item."""
         return step.process(item, repeat)
 
@@ -89,16 +106,19 @@ class Place:
         if self.fixed is not None:
             return running < self.fixed
         paces = self.gateway.paces.values()
-        return running < (MOST if paces else START) and (not running or all(pace.room() for pace in paces))
+        return running < (MOST if paces else START) and (
+            not running or all(pace.room() for pace in paces)
+        )
 
 
 class LocalEngine(Engine):
     """Runs the steps and judges of a recipe over items with a bounded number in flight.
 
     Args:
-        concurrency: Items in flight, or None to find how many the servers take; a model that can use fewer (an
-            embedded one) lowers it.
-        calls_per_minute, tokens_per_minute: What each server is asked at most, or None; a lower limit is found.
+        concurrency: Items in flight, or None to find how many the servers take; a model that can
+            use fewer (an embedded one) lowers it.
+        calls_per_minute, tokens_per_minute: What each server is asked at most, or None; a lower
+            limit is found.
         timeout: Seconds for one attempt of one call.
         retries: Further attempts after 408, 429, 5xx, a reset connection or a timeout.
         backoff: Seconds before the first retry; it doubles. A longer `Retry-After` wins.
@@ -107,8 +127,8 @@ class LocalEngine(Engine):
         cache: Whether finished calls are kept and reused across runs.
         cache_dir: Where, or None for the user's cache folder.
         stop_after: So many items in a row that fail for want of a server end the run.
-        max_failures: The share of judgments that may fail; with more the run ends with status 3, and its report says
-            that the others are no verdict on the judge.
+        max_failures: The share of judgments that may fail; with more the run ends with status 3,
+            and its report says that the others are no verdict on the judge.
     """
 
     def __init__(
@@ -126,7 +146,12 @@ class LocalEngine(Engine):
         calls_per_minute: Annotated[float, Field(gt=0)] | None = None,
         tokens_per_minute: Annotated[float, Field(gt=0)] | None = None,
     ) -> None:
-        self.concurrency, self.timeout, self.retries, self.backoff = concurrency, timeout, retries, backoff
+        self.concurrency, self.timeout, self.retries, self.backoff = (
+            concurrency,
+            timeout,
+            retries,
+            backoff,
+        )
         self.budget = Budget(max_calls, max_usd)
         self.cache, self.stop_after, self.max_failures = cache, stop_after, max_failures
         self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
@@ -135,7 +160,8 @@ class LocalEngine(Engine):
     def gateway(
         self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
     ) -> Gateway:
-        """The door for calls with the engine's limits; `budget` is the engine's own where none is given."""
+        """The door for calls with the engine's limits; `budget` is the engine's own where none is
+        given."""
         limits = (self.timeout, self.retries, self.backoff)
         return Gateway(cache, budget or self.budget, *limits, answered=answered, pace=self._pace)
 
@@ -146,10 +172,11 @@ class LocalEngine(Engine):
     async def stream(
         self, recipe: Recipe, items: Iterable[Item], journals: Journals, repeats: int = 1
     ) -> AsyncGenerator[Judgment | Made]:
-        """Take every item through the recipe, its judgments `repeats` times, skipping what the journals have settled.
+        """Take every item through the recipe, its judgments `repeats` times, skipping what the
+        journals have settled.
 
-        Items are taken from the iterable as there is room for them. A record is in its journal before it is yielded.
-        To be closed (`aclosing`) where it is left early.
+        Items are taken from the iterable as there is room for them. A record is in its journal
+        before it is yielded. To be closed (`aclosing`) where it is left early.
 
         Raises:
             RunStopped: A budget is full or the server is gone; the journals hold what was made.
@@ -174,11 +201,15 @@ class LocalEngine(Engine):
         with journals:
             async with self._place(recipe, running, journals) as place:
                 fixed = place.fixed
-                spare = fixed or START  # later two for each that ended: the calls of those just begun are not seen yet
+                spare = (
+                    fixed or START
+                )  # later two for each that ended: the calls of those just begun are not seen yet
                 while True:
                     while stop is None and spare and place.room(len(running)) and agenda.pending():
                         spare -= 1
-                        task = asyncio.create_task(place.process(*agenda.due.popleft()), context=asking.copy())
+                        task = asyncio.create_task(
+                            place.process(*agenda.due.popleft()), context=asking.copy()
+                        )
                         task.add_done_callback(ended.put_nowait)
                         running.add(task)
                     if not running:
@@ -202,20 +233,27 @@ class LocalEngine(Engine):
             raise stop
 
     @asynccontextmanager
-    async def _place(self, recipe: Recipe, running: set[_Task], journals: Journals) -> AsyncIterator[Place]:
-        """Where items are processed, here in this process, the model connected; whatever is still running when it ends
-        is given up."""
+    async def _place(
+        self, recipe: Recipe, running: set[_Task], journals: Journals
+    ) -> AsyncIterator[Place]:
+        """Where items are processed, here in this process, the model connected; whatever is still
+        running when it ends is given up."""
         model = recipe.build().model
         cache = ReplyCache(self.cache_dir) if self.cache else None
         gateway = self._door(model, cache, journals.answered())
         model.connect(gateway)
-        # The libraries' hundred thousand objects outlive the run; walking them at every full collection costs a fast
-        # server judgments per second (benchmarks/hosted.py).
+        # The libraries' hundred thousand objects outlive the run; walking them at every full
+        # collection costs a fast server judgments per second (benchmarks/hosted.py).
         gc.freeze()
         try:
-            yield Place(gateway, min((n for n in (self.concurrency, model.max_concurrency) if n), default=None))
+            yield Place(
+                gateway,
+                min((n for n in (self.concurrency, model.max_concurrency) if n), default=None),
+            )
         finally:
-            self.findings = tuple(found(server, pace) for server, pace in gateway.paces.items() if pace.limit)
+            self.findings = tuple(
+                found(server, pace) for server, pace in gateway.paces.items() if pace.limit
+            )
             gc.unfreeze()
             await given_up(running)
             await model.close()
@@ -232,19 +270,29 @@ async def given_up(running: Collection[_Task]) -> None:
 
 def found(server: str, pace: Pace) -> Finding:
     """What was found out about a server that has refused calls."""
-    limit, values = pace.allowed or 0.0, {"server": shown_address(server), "refusals": pace.refusals}
+    limit, values = (
+        pace.allowed or 0.0,
+        {
+            "server": shown_address(server),
+            "refusals": pace.refusals,
+        },
+    )
     if limit < 1:
         return Finding("local.minute", values | {"rate": round(60 * limit, 1)})
     return Finding("local.second", values | {"rate": round(limit, 1 if limit < 10 else None)})
 
 
 def answering(served: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """What is to be told of the names that servers gave the models that answered: other ones, or several for one, as
-    when an alias came to mean another model in the middle of a run, or while replies were kept in the cache."""
+    """What is to be told of the names that servers gave the models that answered: other ones, or
+    several for one, as when an alias came to mean another model in the middle of a run, or while
+    replies were kept in the cache.
+    """
     told = []
     for asked, names in served.items():
         if len(names) > 1:
-            told.append(Finding("local.versions", {"model": asked, "names": names, "first": names[0]}))
+            told.append(
+                Finding("local.versions", {"model": asked, "names": names, "first": names[0]})
+            )
         elif not _last(names[0]).startswith(_last(asked)):
             told.append(Finding("local.other_name", {"model": asked, "name": names[0]}))
     return told
@@ -260,23 +308,33 @@ def _gone(outcome: Any, lost: int, model: Model) -> RunStopped:
     if outcome.reason == "fault":
         what = "could not be judged because something broke down over them"
         then = "correct it (in a judge, readout or step of your own) and rerun"
-    return RunStopped(f"{lost} items in a row {what}; the last: {outcome.message}. What was judged is kept; {then}.")
+    return RunStopped(
+        f"{lost} items in a row {what}; the last: {outcome.message}. What was judged is kept;"
+        f" {then}."
+    )
 
 
 class _Agenda:
-    """What is to be done next: first what steps have just made, then further items, then further repeats. Only what is
-    in flight is held, and the items themselves where they are judged more than once."""
+    """What is to be done next: first what steps have just made, then further items, then further
+    repeats. Only what is in flight is held, and the items themselves where they are judged more
+    than once."""
 
-    def __init__(self, parts: Parts, items: Iterable[Item], journals: Journals, repeats: int) -> None:
+    def __init__(
+        self, parts: Parts, items: Iterable[Item], journals: Journals, repeats: int
+    ) -> None:
         self.steps, self.judges = parts.steps, parts.judges
         self.journals, self.repeats = journals, repeats
         # Items that can be read again are not held for their further repeats.
         again = isinstance(items, Sequence) and not parts.steps
         self.source = ((item, n) for n in range(repeats if again else 1) for item in items)
         self.held = repeats > 1 and not again
-        self.due: deque[tuple[Processes, Item, int]] = deque()  # to be begun: an item for a step, or a judge's repeat
+        self.due: deque[tuple[Processes, Item, int]] = (
+            deque()
+        )  # to be begun: an item for a step, or a judge's repeat
         self.later: deque[tuple[Item, int]] = deque()
-        self.under_way: dict[str, tuple[Item, int]] = {}  # items in a step, and the stage at which they are, by id
+        self.under_way: dict[
+            str, tuple[Item, int]
+        ] = {}  # items in a step, and the stage at which they are, by id
         self.made: set[tuple[int, str]] = set()
 
     def pending(self) -> bool:
@@ -286,14 +344,17 @@ class _Agenda:
             if found is not None:
                 item, repeat = found
                 self._arrive(item, 0) if self.steps else self._judge(item, repeat)
-            elif self.later and not self.under_way:  # what a step is still making has its first repeat to come
+            elif (
+                self.later and not self.under_way
+            ):  # what a step is still making has its first repeat to come
                 self._judge(*self.later.popleft())
             else:
                 return False
         return True
 
     def note(self, record: Judgment | Made) -> None:
-        """What a step made goes on to the next one. Raises DataError where two items of the run bear one id."""
+        """What a step made goes on to the next one. Raises DataError where two items of the run
+        bear one id."""
         if isinstance(record, Made):
             item, stage = self.under_way.pop(record.item_id)
             self._go_on(item, stage, record)
@@ -313,29 +374,42 @@ class _Agenda:
     def _go_on(self, item: Item, stage: int, record: Made) -> None:
         for made in record.outcome.items if isinstance(record.outcome, Items) else ():
             if (stage, made.id) in self.made:
-                what = f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that another item bears"
-                way = "Ids must differ: let the step begin them with the id of the item they come from"
+                what = (
+                    f"step {record.step!r} made an item {made.id!r} of {item.id!r}, an id that"
+                    " another item bears"
+                )
+                way = (
+                    "Ids must differ: let the step begin them with the id of the item they come"
+                    " from"
+                )
                 raise DataError(f"{what}. {way}.")
             self.made.add((stage, made.id))
             self._arrive(made, stage + 1)
 
     def _judge(self, item: Item, repeat: int) -> None:
         settled = self.journals.judgments.settled
-        self.due.extend((judge, item, repeat) for judge in self.judges if not settled(judge, item.id, repeat))
+        self.due.extend(
+            (judge, item, repeat) for judge in self.judges if not settled(judge, item.id, repeat)
+        )
         if self.held and repeat + 1 < self.repeats:
             self.later.append((item, repeat + 1))
 
 
 def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
-    """The judges of judgments that were made elsewhere, by name and with what they judged: none can be asked."""
+    """The judges of judgments that were made elsewhere, by name and with what they judged: none can
+    be asked."""
     judges = []
     for name, provenance in {judgment.judge: judgment.provenance for judgment in judgments}.items():
         judge = Judge()
         judge.name, judge.rubric = name, rubric
-        judge.criteria = tuple(dict.fromkeys(each.criterion for each in judgments if each.judge == name))
+        judge.criteria = tuple(
+            dict.fromkeys(each.criterion for each in judgments if each.judge == name)
+        )
         judges.append(JudgeStep(judge, provenance))
     prompt = Prompt(id="none", language=next(iter(rubric.wordings)))
-    return Parts(rubric, prompt, Nobody("elsewhere"), cast(Readout, None), tuple(judges), asks=False)
+    return Parts(
+        rubric, prompt, Nobody("elsewhere"), cast(Readout, None), tuple(judges), asks=False
+    )
 
 
 class NotingEngine(Engine):
@@ -345,10 +419,14 @@ class NotingEngine(Engine):
         self.judgments = tuple(judgments)
 
     def repeats(self, asked: int) -> int:
-        """How often items were judged at most. Raises ConfigError where `run.repeats` asks for something else."""
+        """How often items were judged at most. Raises ConfigError where `run.repeats` asks for
+        something else."""
         there = 1 + max((judgment.repeat for judgment in self.judgments), default=0)
         if asked not in (1, there):
-            why = f"the judgments were made elsewhere, {there} for an item at most; nobody is asked again"
+            why = (
+                f"the judgments were made elsewhere, {there} for an item at most; nobody is asked"
+                " again"
+            )
             raise ConfigError(f"`run.repeats` is {asked}, and {why}. Leave run.repeats out.")
         return there
 

@@ -1,7 +1,9 @@
-"""Runs a recipe on Ray: workers on one machine or many, one rate and one budget for all, the run's journal as ever.
+"""Runs a recipe on Ray: workers on one machine or many, one rate and one budget for all, the run's
+journal as ever.
 
-Each worker is an actor that builds the recipe anew and is handed one item at a time; a record is in the journal of this
-process as soon as it comes back. When a worker is killed, another takes over what it had not yet handed back.
+Each worker is an actor that builds the recipe anew and is handed one item at a time; a record is in
+the journal of this process as soon as it comes back. When a worker is killed, another takes over
+what it had not yet handed back.
 """
 
 from __future__ import annotations
@@ -40,11 +42,14 @@ class RayEngine(LocalEngine):
     """Judges as `LocalEngine` does, by workers of Ray.
 
     Args:
-        address: HOST:PORT of a cluster, or "auto" for the one of this machine; None starts Ray here and stops it again.
-        workers: How many there are in all; None: one for each machine where servers are asked, else one for each
-            processor, or as many of these as the embedded model has threads.
-        concurrency, calls_per_minute, tokens_per_minute: As of `LocalEngine`, of all workers together.
-        max_calls, max_usd, timeout, retries, backoff, cache, stop_after, max_failures: As of `LocalEngine`.
+        address: HOST:PORT of a cluster, or "auto" for the one of this machine; None starts Ray here
+            and stops it again.
+        workers: How many there are in all; None: one for each machine where servers are asked, else
+            one for each processor, or as many of these as the embedded model has threads.
+        concurrency, calls_per_minute, tokens_per_minute: As of `LocalEngine`, of all workers
+            together.
+        max_calls, max_usd, timeout, retries, backoff, cache, stop_after, max_failures: As of
+        `LocalEngine`.
         cache_dir: Where finished calls are kept, on each machine.
     """
 
@@ -65,7 +70,17 @@ class RayEngine(LocalEngine):
         calls_per_minute: Annotated[float, Field(gt=0)] | None = None,
         tokens_per_minute: Annotated[float, Field(gt=0)] | None = None,
     ) -> None:
-        limits = (timeout, retries, backoff, max_calls, max_usd, cache, cache_dir, stop_after, max_failures)
+        limits = (
+            timeout,
+            retries,
+            backoff,
+            max_calls,
+            max_usd,
+            cache,
+            cache_dir,
+            stop_after,
+            max_failures,
+        )
         super().__init__(concurrency, *limits, calls_per_minute, tokens_per_minute)
         needs("ray")
         self.address, self.workers = checked(address), workers
@@ -81,10 +96,15 @@ class RayEngine(LocalEngine):
     def check(self, model: Model, searching: bool = False) -> None:
         """Raise ConfigError for a search, which asks in this process."""
         if searching:
-            raise ConfigError("engine=ray judges items alone, and an optimisation asks in this process: engine=local.")
+            raise ConfigError(
+                "engine=ray judges items alone, and an optimisation asks in this process:"
+                " engine=local."
+            )
 
     @asynccontextmanager
-    async def _place(self, recipe: Recipe, running: set[_Task], journals: Journals) -> AsyncIterator[Place]:
+    async def _place(
+        self, recipe: Recipe, running: set[_Task], journals: Journals
+    ) -> AsyncIterator[Place]:
         with connected(self.address):
             workers = _Workers(self, recipe, journals)
             try:
@@ -119,7 +139,11 @@ class _Workers(Place):
         self._tasks: set[asyncio.Task[None]] = set()
         budget = engine.budget
         here = _on(ray.get_runtime_context().get_node_id())
-        options: dict[str, Any] = {"num_cpus": 0, "max_concurrency": _MOST_CALLS, "scheduling_strategy": here}
+        options: dict[str, Any] = {
+            "num_cpus": 0,
+            "max_concurrency": _MOST_CALLS,
+            "scheduling_strategy": here,
+        }
         limits, spent = (budget.max_calls, budget.max_usd), (budget.calls, budget.usd)
         self._desk: Any = ray.remote(Desk).options(**options).remote(limits, spent, engine.rates)
         with noting_settings() as settings:
@@ -141,16 +165,26 @@ class _Workers(Place):
         """Start the workers. Raises ConfigError where they cannot work as this process does."""
         import ray
 
-        nodes = {node["NodeID"]: node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]}
+        nodes = {
+            node["NodeID"]: node["Resources"].get("CPU", 0.0)
+            for node in ray.nodes()
+            if node["Alive"]
+        }
         models = self._parts.model.all()
         threads = max(getattr(model, "threads", 1) for model in models)
         asks = all(isinstance(model, HostedModel) for model in models)
         counts = _shares(nodes, self._engine.workers, None if asks else threads)
-        self._share = {node: (count, min(float(threads), nodes[node] / count)) for node, count in counts.items()}
+        self._share = {
+            node: (count, min(float(threads), nodes[node] / count))
+            for node, count in counts.items()
+        }
         await asyncio.gather(*(_same(node) for node in counts))
-        await asyncio.gather(*(self._start(node) for node, count in counts.items() for _ in range(count)))
+        await asyncio.gather(
+            *(self._start(node) for node, count in counts.items() for _ in range(count))
+        )
         each = self._parts.model.max_concurrency
-        # One more waits at a worker that judges one at a time, so that it need not wait for the next.
+        # One more waits at a worker that judges one at a time, so that it need not wait for the
+        # next.
         own = [each * n + n for n in [len(self._alive)] if each]
         self.fixed = min((n for n in (self._engine.concurrency, *own) if n), default=None)
         self._keep(self._listen())
@@ -164,25 +198,44 @@ class _Workers(Place):
         count, processors = self._share[node]
         self._started += 1
         number = self._started
-        options = {"num_cpus": processors, "max_concurrency": _MOST_CALLS, "scheduling_strategy": _on(node)}
-        actor: Any = ray.remote(Worker).options(**options).remote(number, count, self._order, self._desk)
+        options = {
+            "num_cpus": processors,
+            "max_concurrency": _MOST_CALLS,
+            "scheduling_strategy": _on(node),
+        }
+        actor: Any = (
+            ray.remote(Worker).options(**options).remote(number, count, self._order, self._desk)
+        )
         one = _One(number, node, actor)
         try:
-            identity = await asyncio.wait_for(asyncio.wrap_future(actor.begin.remote().future()), STARTING)
+            identity = await asyncio.wait_for(
+                asyncio.wrap_future(actor.begin.remote().future()), STARTING
+            )
         except TimeoutError:
-            what = f"engine=ray: a worker has not begun on the machine {_named(node)} within {STARTING:g} s"
-            way = "The processors of the cluster may be taken by others: wait for them, or use fewer (engine.workers=)"
+            what = (
+                f"engine=ray: a worker has not begun on the machine {_named(node)} within"
+                f" {STARTING:g} s"
+            )
+            way = (
+                "The processors of the cluster may be taken by others: wait for them, or use fewer"
+                " (engine.workers=)"
+            )
             raise ConfigError(f"{what}. {way}.") from None
         except ray.exceptions.RayError as error:
             raise ConfigError(
-                f"engine=ray: a worker could not begin on the machine {_named(node)} ({last_line(error)})."
+                f"engine=ray: a worker could not begin on the machine {_named(node)}"
+                f" ({last_line(error)})."
             ) from None
         if isinstance(identity, Fault):
             fault = identity.error
             raise type(fault)(f"on the machine {_named(node)}: {fault}")
         if identity != self._parts.identity:
-            what = f"engine=ray: the machine {_named(node)} builds other judges from the same config"
-            raise ConfigError(f"{what}: a file that the config names (model.path, prompt.path) differs there.")
+            what = (
+                f"engine=ray: the machine {_named(node)} builds other judges from the same config"
+            )
+            raise ConfigError(
+                f"{what}: a file that the config names (model.path, prompt.path) differs there."
+            )
         self._alive[number] = one
         self._changed.set()
 
@@ -205,7 +258,8 @@ class _Workers(Place):
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """A worker that was to take another's place may be the fault of the whole run; the desk tells its own."""
+        """A worker that was to take another's place may be the fault of the whole run; the desk
+        tells its own."""
         self._tasks.discard(task)
         if not task.cancelled() and isinstance(error := task.exception(), UndogmaticError):
             self._fault = self._fault or error
@@ -222,7 +276,8 @@ class _Workers(Place):
 
         said = ""
         for tried in range(TRIES):
-            # At last one at a time, or an item that ends its worker would take those beside it along.
+            # At last one at a time, or an item that ends its worker would take those beside it
+            # along.
             async with self._alone if tried == TRIES - 1 else contextlib.nullcontext():
                 one = await self._free()
                 one.busy += 1
@@ -240,7 +295,9 @@ class _Workers(Place):
             if isinstance(records, Fault):
                 raise records.error
             return records  # type: ignore[no-any-return]
-        failure = Failure(reason=JudgeFault.kind, message=f"the worker that judged it ended or broke down: {said}")  # type: ignore[arg-type]
+        failure = Failure(
+            reason=JudgeFault.kind, message=f"the worker that judged it ended or broke down: {said}"
+        )  # type: ignore[arg-type]
         if isinstance(step, JudgeStep):
             return step.judgments(item, repeat, failure)
         return [Made(item_id=item.id, repeat=repeat, step=step.name, outcome=failure, cost=FREE)]
@@ -265,7 +322,9 @@ class _Workers(Place):
         self._desk.gone.remote(one.number)
         nodes = {node["NodeID"] for node in ray.nodes() if node["Alive"]} & self._share.keys()
         if not nodes:
-            self._fault = RunStopped("engine=ray: all machines have left the cluster. What was judged is kept; rerun.")
+            self._fault = RunStopped(
+                "engine=ray: all machines have left the cluster. What was judged is kept; rerun."
+            )
             self._changed.set()
             return
         there = [each.node for each in self._alive.values()]
@@ -288,10 +347,16 @@ class _Workers(Place):
 
 
 def _shares(nodes: Mapping[str, float], workers: int | None, threads: int | None) -> dict[str, int]:
-    """How many workers begin on each machine, given its processors: one for each that has any where servers are asked
-    (`threads` is None), else as many as fit; or so many in all, on the machines with the most room."""
+    """How many workers begin on each machine, given its processors: one for each that has any where
+    servers are asked (`threads` is None), else as many as fit; or so many in all, on the machines
+    with the most room.
+    """
     if workers is None:
-        return {node: max(1, int(cpus // threads)) if threads else 1 for node, cpus in nodes.items() if cpus}
+        return {
+            node: max(1, int(cpus // threads)) if threads else 1
+            for node, cpus in nodes.items()
+            if cpus
+        }
     counts = dict.fromkeys(nodes, 0)
     for _ in range(workers):
         counts[max(counts, key=lambda node: nodes[node] / (counts[node] + 1))] += 1
@@ -309,14 +374,19 @@ def _named(node: str) -> str:
     """The address of a machine in the cluster, for messages."""
     import ray
 
-    return next((str(each["NodeManagerAddress"]) for each in ray.nodes() if each["NodeID"] == node), node[:8])
+    return next(
+        (str(each["NodeManagerAddress"]) for each in ray.nodes() if each["NodeID"] == node),
+        node[:8],
+    )
 
 
 async def _same(node: str) -> None:
     """Raises ConfigError where the program on a machine is not the one that runs here."""
     import ray
 
-    def program() -> str:  # sent as it is, because what another version has in this place is not known
+    def program() -> (
+        str
+    ):  # sent as it is, because what another version has in this place is not known
         import hashlib
         import importlib.util
         import pathlib
@@ -339,5 +409,7 @@ async def _same(node: str) -> None:
     except (TimeoutError, ray.exceptions.RayError) as error:
         there = f"no answer ({last_line(error)})"
     if there != program():
-        what = f"engine=ray: on the machine {_named(node)} there is {there}, and here is {program()}"
+        what = (
+            f"engine=ray: on the machine {_named(node)} there is {there}, and here is {program()}"
+        )
         raise ConfigError(f"{what}. Install the same on all machines.")

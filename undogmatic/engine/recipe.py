@@ -1,8 +1,10 @@
-"""Builds from a composed config what is to be done with every item: rubric, prompt, model, readout, steps and judges.
+"""Builds from a composed config what is to be done with every item: rubric, prompt, model, readout,
+steps and judges.
 
-A constructor parameter of type `Judge` (or a sequence of them) takes, in a config, the name of a file of `conf/judge/`
-or a mapping: `{judge: debate, separate_calls: true}`. The mapping may name a `prompt`, `model` or `readout` of its own.
-A parameter whose class names its `group` of configs is built from the run's own node of that group, or the one given.
+A constructor parameter of type `Judge` (or a sequence of them) takes, in a config, the name of a
+file of `conf/judge/` or a mapping: `{judge: debate, separate_calls: true}`. The mapping may name a
+`prompt`, `model` or `readout` of its own. A parameter whose class names its `group` of configs is
+built from the run's own node of that group, or the one given.
 """
 
 from __future__ import annotations
@@ -51,11 +53,16 @@ class Parts(NamedTuple):
     steps: tuple[Step, ...] = ()  # what makes items from items, in their order; often nothing
     asks: bool = True  # False where the judgments were made elsewhere, and there is nobody to ask
     uses_own: bool = True  # whether a step or a judge asks the model that `model=` names
-    groups: Set[str] = frozenset()  # the run's groups besides these that a step or a judge asked for, e.g. `nli`
-    shown: frozenset[str] = frozenset()  # ids of the dataset's items that the prompt shows as examples, or kin of these
+    groups: Set[str] = (
+        frozenset()
+    )  # the run's groups besides these that a step or a judge asked for, e.g. `nli`
+    shown: frozenset[str] = (
+        frozenset()
+    )  # ids of the dataset's items that the prompt shows as examples, or kin of these
 
     def asking(self) -> AbstractContextManager[None]:
-        """The context in which steps and judges work: the model that is asked where they have none of their own."""
+        """The context in which steps and judges work: the model that is asked where they have none
+        of their own."""
         return dspy.context(lm=LanguageModel(self.model.asked()))  # type: ignore[no-any-return]
 
     @property
@@ -71,7 +78,9 @@ class Parts(NamedTuple):
     @property
     def readout_name(self) -> str:
         """The readouts of all judges."""
-        names = (name for step in self.judges for name in step.provenance.readout.split("+") if name)
+        names = (
+            name for step in self.judges for name in step.provenance.readout.split("+") if name
+        )
         return "+".join(dict.fromkeys(names))
 
     @property
@@ -104,14 +113,15 @@ class Parts(NamedTuple):
 
 
 class Recipe:
-    """A composed config as plain data, from which every process that works on the items builds its own parts. `parts`
-    are what was built already, for use in this process only."""
+    """A composed config as plain data, from which every process that works on the items builds its
+    own parts. `parts` are what was built already, for use in this process only."""
 
     def __init__(self, config: Mapping[str, Any], parts: Parts | None = None) -> None:
         self.config, self._parts = config, parts
 
     def build(self) -> Parts:
-        """Rubric, prompt, model, readout, steps and judges; built once in a process. Raises ConfigError."""
+        """Rubric, prompt, model, readout, steps and judges; built once in a process. Raises
+        ConfigError."""
         if self._parts is not None:
             return self._parts
         chosen = settings(self.config)
@@ -120,13 +130,21 @@ class Recipe:
         prompt, shown = taken(build(chosen.prompt, "prompt"), rubric, chosen)
         model: Model = build(chosen.model, "model")
         prompted = chosen.optimizes or prompt.brings_program
-        readout: Readout = build(readout_node(chosen.readout, model, rubric, chosen, prompted), "readout")
+        readout: Readout = build(
+            readout_node(chosen.readout, model, rubric, chosen, prompted), "readout"
+        )
         readout.zero_shot = readout.zero_shot or chosen.optimizes
         composer = Composer(chosen, rubric, prompt, model, readout)
         steps, states = _steps(composer)
         judges = tuple(_judge_steps(composer, states))
-        asked = composer.model() or Nobody(" + ".join(dict.fromkeys(step.provenance.model for step in judges)))
-        facts: dict[str, Any] = {"uses_own": composer.uses_own, "groups": composer.groups, "shown": shown}
+        asked = composer.model() or Nobody(
+            " + ".join(dict.fromkeys(step.provenance.model for step in judges))
+        )
+        facts: dict[str, Any] = {
+            "uses_own": composer.uses_own,
+            "groups": composer.groups,
+            "shown": shown,
+        }
         self._parts = Parts(rubric, prompt, asked, readout, judges, tuple(steps), **facts)
         return self._parts
 
@@ -138,19 +156,32 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
     """The run's judges, each with what determines its judgments."""
     chosen, rubric, prompt = composer.chosen, composer.rubric, composer.prompt
     if chosen.judges is not None and not chosen.judges:
-        raise ConfigError("`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out.")
-    judges = [composer.judge(node, f"judges[{n}]") for n, node in enumerate(chosen.judges or ())] or [composer.judge()]
+        raise ConfigError(
+            "`judges` is []; name at least one, e.g. judges=[score,debate], or leave it out."
+        )
+    judges = [
+        composer.judge(node, f"judges[{n}]") for n, node in enumerate(chosen.judges or ())
+    ] or [composer.judge()]
     asked_model = composer.model() or composer.own
     made = []
-    for n, (name, judge) in enumerate(zip(_distinct([judge.name for judge in judges]), judges, strict=True)):
+    for n, (name, judge) in enumerate(
+        zip(_distinct([judge.name for judge in judges]), judges, strict=True)
+    ):
         program = judge.program_hash()
         asked, shown = asked_model.name, prompt
-        # Each of several may have a model or prompt of its own, as if it were run alone; and one may ask none at all.
+        # Each of several may have a model or prompt of its own, as if it were run alone; and one
+        # may ask none at all.
         if chosen.judges is not None or not judge.asks:
             sources = judge.readouts()
             asked = " + ".join(dict.fromkeys(source.model.name for source in sources)) or asked
-            shown = sources[0].prompt if len({source.prompt.hash(rubric) for source in sources}) == 1 else shown
-        ruled = rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"})
+            shown = (
+                sources[0].prompt
+                if len({source.prompt.hash(rubric) for source in sources}) == 1
+                else shown
+            )
+        ruled = rubric.model_dump(
+            mode="json", exclude={"margin", "rivals", "optional", "field_words"}
+        )
         state = {"program": program, "model": asked, "rubric": ruled, "seed": chosen.seed}
         state |= {"prompt": shown.hash(rubric)} | ({"steps": states} if states else {})
         provenance = Provenance(
@@ -161,18 +192,25 @@ def _judge_steps(composer: Composer, states: Sequence[Any]) -> list[JudgeStep]:
             program_hash=program,
             config_hash=digest(state),
         )
-        made.append(JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n)))
+        made.append(
+            JudgeStep(judge, provenance, name, functools.partial(_in_language, composer, states, n))
+        )
     return made
 
 
-def _in_language(composer: Composer, states: Sequence[Any], place: int, code: str) -> JudgeStep | None:
-    """The judge at this place of the run, asking in another language; None where it has no words in it."""
+def _in_language(
+    composer: Composer, states: Sequence[Any], place: int, code: str
+) -> JudgeStep | None:
+    """The judge at this place of the run, asking in another language; None where it has no words in
+    it."""
     prompt = None if composer.chosen.optimizes else composer.prompt.in_language(code)
     if prompt is None or code not in composer.rubric.wordings:
         return None
     try:
         return _judge_steps(composer.with_prompt(prompt), states)[place]
-    except ConfigError:  # a style, a readout or a calibration that knows the run's own language only
+    except (
+        ConfigError
+    ):  # a style, a readout or a calibration that knows the run's own language only
         return None
 
 
@@ -184,20 +222,33 @@ def _steps(composer: Composer) -> tuple[list[Step], list[Any]]:
         key = f"steps[{n}]"
         arguments = composer.written_out("step", node, key)
         asked: dict[str, Model | list[Model]] = {}
-        for name, hint in typing.get_type_hints(resolve(arguments.get("_target_"), key).__init__).items():
+        for name, hint in typing.get_type_hints(
+            resolve(arguments.get("_target_"), key).__init__
+        ).items():
             place = f"{key}.{name}"
             if hint is Model:
                 asked[name] = composer.model_of(arguments.pop(name, None), place)
             elif hint == Sequence[Model]:
                 if not (nodes := arguments.pop(name, None)):
-                    raise ConfigError(f"`{place}` names no model. Name one or several, e.g. {name}: [gpt,claude].")
+                    raise ConfigError(
+                        f"`{place}` names no model. Name one or several, e.g. {name}: [gpt,claude]."
+                    )
                 listed = nodes if isinstance(nodes, list | tuple) else [nodes]
-                asked[name] = [composer.model_of(one, f"{place}[{m}]") for m, one in enumerate(listed)]
+                asked[name] = [
+                    composer.model_of(one, f"{place}[{m}]") for m, one in enumerate(listed)
+                ]
         step: Step = build(arguments, key, **asked)
         step.model = next((model for model in asked.values() if isinstance(model, Model)), None)
-        step.models = list(itertools.chain(*(part if isinstance(part, list) else [part] for part in asked.values())))
+        step.models = list(
+            itertools.chain(
+                *(part if isinstance(part, list) else [part] for part in asked.values())
+            )
+        )
         steps.extend(step.stages())
-        names = ([m.name for m in part] if isinstance(part, list) else part.name for part in asked.values())
+        names = (
+            [m.name for m in part] if isinstance(part, list) else part.name
+            for part in asked.values()
+        )
         states.append(arguments | dict(zip(asked, names, strict=True)))
     for step, name in zip(steps, _distinct([step.name for step in steps]), strict=True):
         step.name = name
@@ -214,41 +265,52 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 class Composer:
-    """Builds the judge of a run, and what the judges inside it need, of the run's own parts, the readout unbound."""
+    """Builds the judge of a run, and what the judges inside it need, of the run's own parts, the
+    readout unbound."""
 
-    def __init__(self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout) -> None:
+    def __init__(
+        self, chosen: Settings, rubric: Rubric, prompt: Prompt, model: Model, readout: Readout
+    ) -> None:
         self.chosen, self.rubric, self.prompt, self.readout = chosen, rubric, prompt, readout
         self.own, self._unbound = model, copy.deepcopy(readout)
         self.models = {digest(chosen.model): model}
         self._asked = self._given = self.elsewise = False
         self.shared: dict[str, Any] = {}
         self.groups: set[str] = set()
-        self.places: list[dict[str, Any]] = []  # model, prompt and readout of every judge inside that has its own
+        self.places: list[
+            dict[str, Any]
+        ] = []  # model, prompt and readout of every judge inside that has its own
 
     def with_prompt(self, prompt: Prompt) -> Composer:
-        """A composer of the same judges with another prompt; it shares models and what asks nothing."""
+        """A composer of the same judges with another prompt; it shares models and what asks
+        nothing."""
         made = Composer(self.chosen, self.rubric, prompt, self.own, copy.deepcopy(self._unbound))
         made.models, made.shared, made.groups = self.models, self.shared, self.groups
         made._given, made.elsewise = self.uses_own, True
         return made
 
     def judge(self, node: Any = None, key: str = "judge") -> Judge:
-        """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's members take it."""
+        """The run's judge, or the one that `node` describes: a name, or a mapping as a panel's
+        members take it."""
         judge = self._judge(self.chosen.judge if node is None else node, key, self.readout)
         self.prompt.adapt(judge, key)
         return judge
 
     def model_of(self, node: Any, key: str) -> Model:
         """The model that a part asks: the run's own, or the one that its config names."""
-        return self._model(self.chosen.model if node is None else self.written_out("model", node, key), key)
+        return self._model(
+            self.chosen.model if node is None else self.written_out("model", node, key), key
+        )
 
     @property
     def uses_own(self) -> bool:
-        """Whether a step or a judge asks the run's own model; to be read when all of them are built."""
+        """Whether a step or a judge asks the run's own model; to be read when all of them are
+        built."""
         return self._asked or self._given
 
     def model(self) -> Model | None:
-        """The model to connect and to close: all that steps and judges ask, or None where they ask nobody."""
+        """The model to connect and to close: all that steps and judges ask, or None where they ask
+        nobody."""
         models = list(self.models.values())[0 if self.uses_own else 1 :]
         return SeveralModels(models) if len(models) > 1 else next(iter(models), None)
 
@@ -261,16 +323,21 @@ class Composer:
             readout = self._own_readout(own_parts, key)
         wordings = arguments.pop("wordings", {})
         before = len(self.places)
-        supplied = self._supplied(resolve(arguments.get("_target_"), key, "judge"), arguments, key, readout, wordings)
+        supplied = self._supplied(
+            resolve(arguments.get("_target_"), key, "judge"), arguments, key, readout, wordings
+        )
         judge: Judge = build(arguments, key, **supplied)
         judge.judge_by(self.rubric)
-        judge.places = [p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]]
+        judge.places = [
+            p | {"key": f"judge{p['key'].removeprefix(key)}"} for p in self.places[before:]
+        ]
         return judge
 
     def _supplied(
         self, target: Any, arguments: dict[str, Any], key: str, readout: Readout, wordings: Wordings
     ) -> dict[str, Any]:
-        """What a constructor wants of the run, by its parameters' types; taken out of `arguments` where it is there."""
+        """What a constructor wants of the run, by its parameters' types; taken out of `arguments`
+        where it is there."""
         hints = typing.get_type_hints(target.__init__)
         supplied: dict[str, Any] = {}
         for name, parameter in inspect.signature(target.__init__).parameters.items():
@@ -293,28 +360,35 @@ class Composer:
                 if hint is Judge:
                     supplied[name] = self._judge(inner, place, readout)
                 elif isinstance(inner, list) and inner:
-                    supplied[name] = [self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)]
+                    supplied[name] = [
+                        self._judge(each, f"{place}[{n}]", readout) for n, each in enumerate(inner)
+                    ]
                 else:
                     what = f"it must be a list of judges, e.g. {place}=[score,debate]."
                     raise ConfigError(f"`{place}` is {brief(inner)}; {what}")
         return supplied
 
     def _bound(self, readout: Readout) -> Readout:
-        """The run's readout is bound when a judge first asks through it: one that asks nobody needs none that fits."""
+        """The run's readout is bound when a judge first asks through it: one that asks nobody needs
+        none that fits."""
         if readout is self.readout and not self._asked:
             readout.bind(self.models[digest(self.chosen.model)], self.prompt, self.rubric)
             self._asked = True
         return readout
 
     def _part(self, kind: Any, choice: Any, key: str, readout: Readout) -> Any:
-        """The run's own object of a group of configs, or the one that a judge's config names. One object for all that
-        name the same, unless it asks something of the run."""
+        """The run's own object of a group of configs, or the one that a judge's config names. One
+        object for all that name the same, unless it asks something of the run."""
         group = kind.group
-        node = getattr(self.chosen, group) if choice is None else self.written_out(group, choice, key)
+        node = (
+            getattr(self.chosen, group) if choice is None else self.written_out(group, choice, key)
+        )
         self.groups |= {group} if choice is None else set()
         arguments, key = dict(node), f"{key}.{group}"
         wordings = arguments.pop("wordings", {})
-        supplied = self._supplied(resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings)
+        supplied = self._supplied(
+            resolve(arguments.get("_target_"), key, kind), arguments, key, readout, wordings
+        )
         if supplied:
             return build(arguments, key, **supplied)
         if (place := digest(node)) not in self.shared:
@@ -322,21 +396,36 @@ class Composer:
         return self.shared[place]
 
     def _own_readout(self, choices: Mapping[str, Any], key: str) -> Readout:
-        nodes = {part: self.written_out(part, choices.get(part, getattr(self.chosen, part)), key) for part in PARTS}
+        nodes = {
+            part: self.written_out(part, choices.get(part, getattr(self.chosen, part)), key)
+            for part in PARTS
+        }
         prompt = build(nodes["prompt"], f"{key}.prompt") if "prompt" in choices else self.prompt
         prompt = prompt.in_language(self.prompt.language) or prompt if self.elsewise else prompt
         model = self._model(nodes["model"], f"{key}.model")
-        node = readout_node(nodes["readout"], model, self.rubric, self.chosen, prompted="prompt" in choices)
+        node = readout_node(
+            nodes["readout"], model, self.rubric, self.chosen, prompted="prompt" in choices
+        )
         if "prompt" in choices and not resolve(node.get("_target_"), f"{key}.readout").uses_prompt:
-            why = f"the readout chosen reads no prompt; leave it out, or name one that does: {key}.readout=logprobs."
+            why = (
+                "the readout chosen reads no prompt; leave it out, or name one that does:"
+                f" {key}.readout=logprobs."
+            )
             if nodes["readout"].get("_target_") == "auto":
                 serves = ", ".join(model.readouts)
-                why = f"{model.name} reads no prompt (it serves: {serves}). Use another, e.g. model=local or model=gpt."
+                why = (
+                    f"{model.name} reads no prompt (it serves: {serves}). Use another, e.g."
+                    " model=local or model=gpt."
+                )
             raise ConfigError(f"`{key}.prompt` is {prompt.id!r}, but {why}")
         readout: Readout = build(node, f"{key}.readout")
         readout.bind(model, prompt, self.rubric)
         readout.lm = LanguageModel(model)
-        asked = {"model": model.name, "prompt": prompt.hash(self.rubric), "readout": readout.identity()}
+        asked = {
+            "model": model.name,
+            "prompt": prompt.hash(self.rubric),
+            "readout": readout.identity(),
+        }
         self.places.append({"key": key, **asked})
         return readout
 
@@ -348,12 +437,13 @@ class Composer:
         return self.models[place]
 
     def written_out(self, group: str, choice: Any, key: str) -> dict[str, Any]:
-        """The node of a group that is given by its name, by all its keys, or by its name and changes to it:
-        {model: openrouter, name: ...}."""
+        """The node of a group that is given by its name, by all its keys, or by its name and
+        changes to it: {model: openrouter, name: ...}."""
         changes, place = {group: choice} if isinstance(choice, str) else choice, f"{key}.{group}"
         if not isinstance(changes, Mapping):
             raise ConfigError(
-                f"`{place}` is {brief(choice)}; it must be the name of a {group}, or its keys and values."
+                f"`{place}` is {brief(choice)}; it must be the name of a {group}, or its keys and"
+                " values."
             )
         node = named(group, changes[group], place, self.chosen) if group in changes else {}
         return node | {name: value for name, value in changes.items() if name != group}
@@ -362,8 +452,9 @@ class Composer:
 def readout_node(
     node: Mapping[str, Any], model: Model, rubric: Rubric, chosen: Settings, prompted: bool = False
 ) -> Mapping[str, Any]:
-    """`readout=auto` is the model's default readout with that readout's own defaults, or one that reads prompts where
-    it is to be `prompted` and the model serves one; everything else is itself."""
+    """`readout=auto` is the model's default readout with that readout's own defaults, or one that
+    reads prompts where it is to be `prompted` and the model serves one; everything else is itself.
+    """
     if node.get("_target_") != "auto":
         return node
     name = model.default_readout(rubric.name)
@@ -371,12 +462,16 @@ def readout_node(
         name = next((each for each in PROMPTED if each in model.readouts), name)
     if extra := sorted(set(node) - {"_target_"}):
         way = f"Name the readout, e.g. readout={name} readout.{extra[0]}=..."
-        raise ConfigError(f"`readout.{extra[0]}` was given with readout=auto, which has no options. {way}")
+        raise ConfigError(
+            f"`readout.{extra[0]}` was given with readout=auto, which has no options. {way}"
+        )
     return named("readout", name, "readout", chosen)
 
 
 def judged(items: Sequence[Item], chosen: Settings) -> list[Judgment]:
     """Judge items with a composed config, without journal, analysis or tracking. In input order."""
     recipe, engine = Recipe(chosen.model_dump()), build(chosen.engine, "engine")
-    judgments: list[Judgment] = finished(engine.arun(recipe, items, Journals(None, recipe.build().steps)))[1]
+    judgments: list[Judgment] = finished(
+        engine.arun(recipe, items, Journals(None, recipe.build().steps))
+    )[1]
     return judgments

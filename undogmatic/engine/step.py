@@ -1,7 +1,8 @@
-"""Defines what a step is: items go in, records come out. It makes items from an item, or is a judge and judges it.
+"""Defines what a step is: items go in, records come out. It makes items from an item, or is a judge
+and judges it.
 
-A step of one's own is a subclass of `Step` with `make`, found like a judge: `steps: [halve]` in a config is
-conf/step/halve.yaml, whose `_target_` is the class.
+A step of one's own is a subclass of `Step` with `make`, found like a judge: `steps: [halve]` in a
+config is conf/step/halve.yaml, whose `_target_` is the class.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from undogmatic.errors import DataError, JudgeFault, ModelError, UndogmaticError
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import recording, rollout
-from undogmatic.records.records import OVERALL, Cost, Failure, Item, Items, Judgment, Made, Provenance, Verdict
+from undogmatic.records.records import (
+    OVERALL,
+    Cost,
+    Failure,
+    Item,
+    Items,
+    Judgment,
+    Made,
+    Provenance,
+    Verdict,
+)
 from undogmatic.safety.outside import without_halves
 
 T = TypeVar("T")
@@ -29,8 +40,8 @@ class Step:
 
     Attributes:
         name: Its name in the run, and that of its journal steps/<name>.jsonl.
-        model: The model it asks, if any: `def __init__(self, model: Model)` is given the run's own, or the one that
-            its config names; `models: Sequence[Model]` all that its config names.
+        model: The model it asks, if any: `def __init__(self, model: Model)` is given the run's own,
+            or the one that its config names; `models: Sequence[Model]` all that its config names.
         models: All models that it asks.
     """
 
@@ -40,16 +51,19 @@ class Step:
     criteria = (OVERALL,)
 
     async def make(self, item: Item) -> Sequence[Item]:
-        """The items made from this one, with ids that no other item of the run has. Raises ModelError."""
+        """The items made from this one, with ids that no other item of the run has. Raises
+        ModelError."""
         raise NotImplementedError
 
     def stages(self) -> Sequence[Step]:
-        """What is run for it, one after the other. A step that first divides an item into several, and then asks for
-        each of them, is two stages: so one may fail, or be done already, without the others."""
+        """What is run for it, one after the other. A step that first divides an item into several,
+        and then asks for each of them, is two stages: so one may fail, or be done already, without
+        the others."""
         return (self,)
 
     def maker(self, item: Item) -> str:
-        """What the items made of this one name as their maker: the step, and the model if it asks one."""
+        """What the items made of this one name as their maker: the step, and the model if it asks
+        one."""
         return self.name if self.model is None else f"{self.name} by {self.model.name}"
 
     async def process(self, item: Item, repeat: int = 0) -> Sequence[Made]:
@@ -59,7 +73,10 @@ class Step:
             items = await self.make(item)
             ids = [one.id for one in items]
             if twice := next((one for one in ids if ids.count(one) > 1), None):
-                raise DataError(f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must differ.")
+                raise DataError(
+                    f"step {self.name!r} made two items {twice!r} of item {item.id!r}; ids must"
+                    " differ."
+                )
             origin = {"parent": item.id, "maker": self.maker(item), "place": item.place}
             return Items(items=tuple(one.model_copy(update=origin) for one in items))
 
@@ -68,10 +85,12 @@ class Step:
 
 
 async def attempt(work: Awaitable[T], repeat: int) -> tuple[T | Failure, dict[str, Any]]:
-    """Await one item's work with its calls noted; what came of it, and what it took: its `cost` and `calls`.
+    """Await one item's work with its calls noted; what came of it, and what it took: its `cost` and
+    `calls`.
 
-    This is the last door: a ModelError becomes a Failure, and so does any exception that is none of ours. What is wrong
-    with the whole run (BudgetExceeded, ConfigError, DataError) passes. Money is None where a made call has no price.
+    This is the last door: a ModelError becomes a Failure, and so does any exception that is none of
+    ours. What is wrong with the whole run (BudgetExceeded, ConfigError, DataError) passes. Money is
+    None where a made call has no price.
     """
     clock = time.perf_counter()
     # DSPy's trace is for optimisers; left on, it keeps the last 10,000 texts in memory.
@@ -96,12 +115,18 @@ async def attempt(work: Awaitable[T], repeat: int) -> tuple[T | Failure, dict[st
 
 
 def as_failure(error: Exception) -> Failure:
-    """An answer that could not be had, as the record of it: of an exception that is none of ours, the place in the
-    program (in a library, who called it) where it arose."""
+    """An answer that could not be had, as the record of it: of an exception that is none of ours,
+    the place in the program (in a library, who called it) where it arose."""
     if not isinstance(error, ModelError):
         frames = traceback.extract_tb(error.__traceback__)
-        ours = [frame for frame in frames if "site-packages" not in frame.filename and frame.filename != __file__]
-        where = f" in {(ours or frames)[-1].filename}:{(ours or frames)[-1].lineno}" if frames else ""
+        ours = [
+            frame
+            for frame in frames
+            if "site-packages" not in frame.filename and frame.filename != __file__
+        ]
+        where = (
+            f" in {(ours or frames)[-1].filename}:{(ours or frames)[-1].lineno}" if frames else ""
+        )
         said = " ".join(str(error).split())[:300]
         error = JudgeFault(f"{type(error).__name__}{': ' if said else ''}{said}{where}")
     raw = None if error.raw is None else without_halves(str(error.raw))
@@ -109,8 +134,10 @@ def as_failure(error: Exception) -> Failure:
 
 
 class JudgeStep:
-    """A judge of a run, under the name by which its judgments are known: its own, unless two judges share it.
-    `elsewise` gives the same judge asking in the language of a code, or None where it has no words in it."""
+    """A judge of a run, under the name by which its judgments are known: its own, unless two judges
+    share it. `elsewise` gives the same judge asking in the language of a code, or None where it has
+    no words in it.
+    """
 
     def __init__(
         self,
@@ -124,15 +151,22 @@ class JudgeStep:
         self._elsewise, self._by_language = elsewise, dict[str, JudgeStep]()
 
     async def process(self, item: Item, repeat: int = 0) -> list[Judgment]:
-        """One judgment per criterion. Cost and exchange are the first one's: they were made once for all."""
+        """One judgment per criterion. Cost and exchange are the first one's: they were made once
+        for all."""
         if (asked := self.for_item(item)) is not self:
             return await asked.process(item, repeat)
 
         async def outcomes() -> dict[str, Verdict | Failure]:
             prediction = await self.judge.acall(item=item.blind())
-            said = prediction.verdicts if "verdicts" in prediction else {OVERALL: prediction.verdict}
+            said = (
+                prediction.verdicts if "verdicts" in prediction else {OVERALL: prediction.verdict}
+            )
             return {
-                criterion: as_failure(said[criterion]) if isinstance(said[criterion], ModelError) else said[criterion]
+                criterion: (
+                    as_failure(said[criterion])
+                    if isinstance(said[criterion], ModelError)
+                    else said[criterion]
+                )
                 for criterion in self.criteria
             }
 
@@ -148,7 +182,11 @@ class JudgeStep:
         return self._by_language[code]
 
     def judgments(
-        self, item: Item, repeat: int, result: Mapping[str, Verdict | Failure] | Failure, **took: Any
+        self,
+        item: Item,
+        repeat: int,
+        result: Mapping[str, Verdict | Failure] | Failure,
+        **took: Any,
     ) -> list[Judgment]:
         """One judgment per criterion of an item that was judged, or that could not be."""
         return [
@@ -166,4 +204,5 @@ class JudgeStep:
 
 
 Processes = Step | JudgeStep
-"""What the engine runs: an item is done when all `criteria` have a record of the item, step, criterion and repeat."""
+"""What the engine runs: an item is done when all `criteria` have a record of the item, step,
+criterion and repeat."""

@@ -1,8 +1,10 @@
-"""Defines what runs in Ray's processes: workers, which judge, and the desk, which keeps one rate and one budget.
+"""Defines what runs in Ray's processes: workers, which judge, and the desk, which keeps one rate
+and one budget.
 
-Each worker builds the recipe anew from the config. Before it sends a call it asks the desk, which knows how fast every
-server may be asked and what is left of the budget, and the desk lets the call go when the run's own process has noted
-it in the ledger. Nothing here imports Ray: whoever starts these makes actors of them.
+Each worker builds the recipe anew from the config. Before it sends a call it asks the desk, which
+knows how fast every server may be asked and what is left of the budget, and the desk lets the call
+go when the run's own process has noted it in the ledger. Nothing here imports Ray: whoever starts
+these makes actors of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ from undogmatic.safety.command import WORKERS, guard_worker
 from undogmatic.safety.paths import cache_folder
 from undogmatic.safety.secrets import know_environment
 
-_owed: ContextVar[list[Any]] = ContextVar("undogmatic_owed")  # prices of an item that the desk was told of
+_owed: ContextVar[list[Any]] = ContextVar(
+    "undogmatic_owed"
+)  # prices of an item that the desk was told of
 
 
 class Fault(NamedTuple):
@@ -51,8 +55,8 @@ class Fault(NamedTuple):
 
 
 class News(NamedTuple):
-    """What the desk has to tell: calls and money since it told the last time, up to a `number`; and how many calls may
-    be in flight, by the narrowest server (None before the first call)."""
+    """What the desk has to tell: calls and money since it told the last time, up to a `number`; and
+    how many calls may be in flight, by the narrowest server (None before the first call)."""
 
     number: int
     calls: int
@@ -70,7 +74,10 @@ class Desk:
     """
 
     def __init__(
-        self, limits: tuple[int | None, float | None], spent: tuple[int, float], pace: tuple[Any, ...]
+        self,
+        limits: tuple[int | None, float | None],
+        spent: tuple[int, float],
+        pace: tuple[Any, ...],
     ) -> None:
         self._budget = Budget(*limits)
         self._budget.calls, self._budget.usd = spent
@@ -81,25 +88,37 @@ class Desk:
         self._number, self._calls, self._usd = 0, 0, 0.0
         self._kept = 0.0  # notes that the ledger has, as far as it is known here
         self._news = asyncio.Event()
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()  # until the ledger has the note of a number
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = (
+            deque()
+        )  # until the ledger has the note of a number
         self._fault: Fault | None = None
 
     def _note(self, calls: int, usd: float) -> None:
-        self._number, self._calls, self._usd = self._number + 1, self._calls + calls, self._usd + usd
+        self._number, self._calls, self._usd = (
+            self._number + 1,
+            self._calls + calls,
+            self._usd + usd,
+        )
         self._news.set()
 
     async def _noted(self) -> None:
-        """Wait until the ledger has all that was noted up to now. Raises what the run was halted for."""
-        if self._fault is None and self._number > self._kept:  # a price that is not known adds no note to wait for
+        """Wait until the ledger has all that was noted up to now. Raises what the run was halted
+        for."""
+        if (
+            self._fault is None and self._number > self._kept
+        ):  # a price that is not known adds no note to wait for
             noted = asyncio.get_running_loop().create_future()
             self._waiting.append((self._number, noted))
             await noted
         if self._fault is not None:
             raise self._fault.error
 
-    async def leave(self, worker: int, server: str | None, request: Any = None) -> tuple[float, int] | Fault:
-        """Wait until a call may leave: the moment at which it does, and how many answers there were. One to a `server`
-        is then in flight until `over`; without one it costs a call of the budget only."""
+    async def leave(
+        self, worker: int, server: str | None, request: Any = None
+    ) -> tuple[float, int] | Fault:
+        """Wait until a call may leave: the moment at which it does, and how many answers there
+        were. One to a `server` is then in flight until `over`; without one it costs a call of the
+        budget only."""
         pace = None
         if server is not None:
             pace = self._paces[server] = self._paces.get(server) or self._new_pace()
@@ -150,7 +169,8 @@ class Desk:
         self._out = Counter({key: count for key, count in self._out.items() if key[0] != worker})
 
     async def news(self, kept: int) -> News:
-        """What was noted since, as soon as there is something; the ledger has `kept` notes by now."""
+        """What was noted since, as soon as there is something; the ledger has `kept` notes by
+        now."""
         self._let_go(kept)
         await self._news.wait()
         self._news.clear()
@@ -219,7 +239,9 @@ class Worker:
         order = self._order
         try:
             parts = self._parts = Recipe(order.config).build()
-            folder = cache_folder() / "replies" if order.cache_dir is None else Path(order.cache_dir)
+            folder = (
+                cache_folder() / "replies" if order.cache_dir is None else Path(order.cache_dir)
+            )
             cache = ReplyCache(folder) if order.cache else None
             parts.model.connect(_Door(self._number, order, self._desk, cache))
         except UndogmaticError as error:
@@ -231,7 +253,9 @@ class Worker:
         gc.freeze()
         return parts.identity
 
-    async def process(self, place: int, item: Item, repeat: int) -> Sequence[Judgment | Made] | Fault:
+    async def process(
+        self, place: int, item: Item, repeat: int
+    ) -> Sequence[Judgment | Made] | Fault:
         """The records of the step at this place; what they took is in the ledger."""
         owed: list[Any] = []
         context = self._asking.copy()
@@ -239,7 +263,9 @@ class Worker:
         try:
             async with self._room:
                 work: Any = self._steps[place].process(item, repeat)
-                records: Sequence[Judgment | Made] = await asyncio.create_task(work, context=context)
+                records: Sequence[Judgment | Made] = await asyncio.create_task(
+                    work, context=context
+                )
             for told in owed:
                 if (fault := await _answer(told)) is not None:
                     return fault  # type: ignore[no-any-return]
@@ -273,13 +299,21 @@ class _Door(Gateway):
 
     async def leave(self, server: str | None, request: Any) -> tuple[float, int]:
         """Wait until a call may leave; see `Desk.leave`."""
-        told = await _answer(self.desk.leave.remote(self.number, server, request if self.by_tokens else None))
+        told = await _answer(
+            self.desk.leave.remote(self.number, server, request if self.by_tokens else None)
+        )
         if isinstance(told, Fault):
             raise told.error
         return told  # type: ignore[no-any-return]
 
     async def _asked(
-        self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check, server: str
+        self,
+        model: str,
+        request: dict[str, Any],
+        send: Send,
+        timed: bool,
+        check: Check,
+        server: str,
     ) -> Reply:
         if not timed:  # nothing paces it
             await self.leave(None, None)
@@ -307,7 +341,8 @@ class _Turns:
 
 
 class _Purse(Budget):
-    """The budget as a worker sees it: a call was counted when it left, and the desk is told of its price."""
+    """The budget as a worker sees it: a call was counted when it left, and the desk is told of its
+    price."""
 
     def __init__(self, max_usd: float | None, desk: Any) -> None:
         super().__init__(max_usd=max_usd)

@@ -1,4 +1,5 @@
-"""`undogmatic calibrate`: fit the map from raw scores to the rubric's scale, on labelled development texts."""
+"""`undogmatic calibrate`: fit the map from raw scores to the rubric's scale, on labelled
+development texts."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +23,9 @@ CONTENT_FREE = ("N/A", "...", "texto", "[vazio]")
 """Texts without content; what the prompt alone makes of them is divided out by `content_free`."""
 
 
-def calibrate_from_config(data: str | None, method: Method, out: Path, overrides: Sequence[str]) -> str:
+def calibrate_from_config(
+    data: str | None, method: Method, out: Path, overrides: Sequence[str]
+) -> str:
     """Judge labelled texts with the composed config, fit a calibration and write it.
 
     Returns:
@@ -46,12 +49,17 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
     chosen = settings(config)
     words = Words.about(rubric, chosen.report.language, [TEXTS])
     if method == "content_free":
-        empty = [Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text)) for n, text in enumerate(CONTENT_FREE)]
+        empty = [
+            Item(id=str(n), inputs=dict.fromkeys(rubric.inputs, text))
+            for n, text in enumerate(CONTENT_FREE)
+        ]
         fitted, told = fit_content_free(empty, judged(empty, chosen))
     else:
         items = labelled_items(data, rubric)
         if len(items) < LEAST:
-            raise DataError(f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}.")
+            raise DataError(
+                f"{data} holds {len(items)} labelled texts; a calibration needs at least {LEAST}."
+            )
         check_labels(items, rubric)
         fitted, told = fit(items, judged(items, chosen), method, (rubric.minimum, rubric.maximum))
     files.write(out, json.dumps(fitted, indent=2, ensure_ascii=False) + "\n", files.ALL)
@@ -61,24 +69,35 @@ def calibrate_from_config(data: str | None, method: Method, out: Path, overrides
 def fit(
     items: Sequence[Item], judgments: Sequence[Judgment], method: Method, scale: tuple[float, float]
 ) -> tuple[dict[str, Any], Finding]:
-    """Judged labelled items -> the calibration to `scale` as plain data, and the sentence on what it gains.
+    """Judged labelled items -> the calibration to `scale` as plain data, and the sentence on what
+    it gains.
 
-    The gain is measured by 5-fold cross-validation. Texts with the same `pair` are in the same fold; a text without a
-    pair stands alone, whatever else it has in common with others.
+    The gain is measured by 5-fold cross-validation. Texts with the same `pair` are in the same
+    fold; a text without a pair stands alone, whatever else it has in common with others.
 
     Raises:
         DataError: Fewer than LEAST were judged; the first failure says why.
     """
     from undogmatic.stats import calibration as calibrators
 
-    rows = [(i, j.outcome.score) for i, j in zip(items, judgments, strict=True) if isinstance(j.outcome, Verdict)]
+    rows = [
+        (i, j.outcome.score)
+        for i, j in zip(items, judgments, strict=True)
+        if isinstance(j.outcome, Verdict)
+    ]
     if len(rows) < LEAST:
         raise DataError(
-            f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least {LEAST}.{_why(judgments)}"
+            f"{len(rows)} of {len(items)} texts were judged; a calibration needs at least"
+            f" {LEAST}.{_why(judgments)}"
         )
     known = [item for item, _ in rows]
-    raw, gold = np.array([score for _, score in rows]), np.array([float(i.label) for i in known if i.label is not None])
-    folds = np.array([int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i in known])
+    raw, gold = (
+        np.array([score for _, score in rows]),
+        np.array([float(i.label) for i in known if i.label is not None]),
+    )
+    folds = np.array(
+        [int(digest(i.pair if i.pair is not None else i.id)[:8], 16) % 5 for i in known]
+    )
     held_out = np.empty_like(raw)
     for fold in np.unique(folds):
         inside = folds == fold
@@ -89,22 +108,34 @@ def fit(
     data = _origin(first, method) | {"labels": digest([[i.id, i.text, i.label] for i in known])}
     data |= {"texts": sorted(text_marks(i.text for i in known)), "n": len(rows)}
     data |= {"mean_absolute_error": {"raw": before, "cross_validated": after}}
-    told = Finding("calibrate.fitted", {"method": method, "n": len(rows), "before": before, "after": after})
+    told = Finding(
+        "calibrate.fitted", {"method": method, "n": len(rows), "before": before, "after": after}
+    )
     return data | {"parameters": calibrators.fit(method, raw, gold, scale)}, told
 
 
-def fit_content_free(items: Sequence[Item], judgments: Sequence[Judgment]) -> tuple[dict[str, Any], Finding]:
-    """Judgments of texts without content -> a calibration that divides out what the prompt alone favours. No labels."""
+def fit_content_free(
+    items: Sequence[Item], judgments: Sequence[Judgment]
+) -> tuple[dict[str, Any], Finding]:
+    """Judgments of texts without content -> a calibration that divides out what the prompt alone
+    favours. No labels."""
     from undogmatic.stats import calibration as calibrators
 
-    spreads = [j.outcome.distribution for j in judgments if isinstance(j.outcome, Verdict) and j.outcome.distribution]
+    spreads = [
+        j.outcome.distribution
+        for j in judgments
+        if isinstance(j.outcome, Verdict) and j.outcome.distribution
+    ]
     if not spreads:
         raise DataError(
-            f"none of the {len(items)} content-free texts was judged; lower readout.minimum_mass.{_why(judgments)}"
+            f"none of the {len(items)} content-free texts was judged; lower"
+            f" readout.minimum_mass.{_why(judgments)}"
         )
     parameters = calibrators.fit_content_free(np.array([d.probabilities for d in spreads]))
     data = {"texts": [], "n": len(spreads), "parameters": parameters}
-    return _origin(judgments[0], "content_free") | data, Finding("calibrate.content_free", {"n": len(spreads)})
+    return _origin(judgments[0], "content_free") | data, Finding(
+        "calibrate.content_free", {"n": len(spreads)}
+    )
 
 
 def _origin(judgment: Judgment, method: Method) -> dict[str, Any]:
@@ -116,4 +147,7 @@ def _origin(judgment: Judgment, method: Method) -> dict[str, Any]:
 def _why(judgments: Sequence[Judgment]) -> str:
     """The first failure in words."""
     failed = ((j.item_id, j.outcome) for j in judgments if isinstance(j.outcome, Failure))
-    return next((f" The first failure, for {name!r}: {why.reason}: {why.message}" for name, why in failed), "")
+    return next(
+        (f" The first failure, for {name!r}: {why.reason}: {why.message}" for name, why in failed),
+        "",
+    )

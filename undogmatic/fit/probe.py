@@ -1,6 +1,7 @@
 """Fits a probe: ordinal kernel ridge, calibrated and given intervals on held-out authors.
 
-What weighs the pieces of a text (`Sieve`) is fitted on texts and copies in which it is known what was put in.
+What weighs the pieces of a text (`Sieve`) is fitted on texts and copies in which it is known what
+was put in.
 """
 
 import asyncio
@@ -54,20 +55,22 @@ def fit_regression(
     components: int = COMPONENTS,
     divisors: np.ndarray | float = 1.0,
 ) -> Regression:
-    """Kernel ridge regression of "the label lies above the threshold", for thresholds at the labels' quantiles.
+    """Kernel ridge regression of "the label lies above the threshold", for thresholds at the
+    labels' quantiles.
 
-    Thresholds, because labels crowd at both ends of a scale: squared error on the scale itself would spend the model on
-    the distance between 0 and 10. The main directions, because they lose nothing (measured) and keep the file small.
+    Thresholds, because labels crowd at both ends of a scale: squared error on the scale itself
+    would spend the model on the distance between 0 and 10. The main directions, because they lose
+    nothing (measured) and keep the file small.
 
     Args:
         features: Shape (n, n_features).
         labels: Shape (n,).
-        copies: Features of a copy of each text with other text put into it, shape (n, n_features), fitted with the same
-            labels.
+        copies: Features of a copy of each text with other text put into it, shape (n, n_features),
+            fitted with the same labels.
         penalty: Added to the kernel's diagonal, whose entries are 1.
         components: How many main directions.
-        divisors: The standardised features are divided by these, shape (n_features,): where two families of features
-            are to count alike, by the root of how many each has.
+        divisors: The standardised features are divided by these, shape (n_features,): where two
+            families of features are to count alike, by the root of how many each has.
     """
     if copies is not None:
         features, labels = np.vstack([features, copies]), np.tile(labels, 2)
@@ -76,7 +79,9 @@ def fit_regression(
     mean, scale = features.mean(axis=0), (features.std(axis=0) + 1e-6) * divisors
     standard = (features - mean) / scale
     # Directions from the Gram matrix: there are fewer texts than features.
-    values, vectors = linalg.eigh(standard @ standard.T, subset_by_index=(max(0, n - components), n - 1))
+    values, vectors = linalg.eigh(
+        standard @ standard.T, subset_by_index=(max(0, n - components), n - 1)
+    )
     kept = [k for k in np.argsort(-values) if values[k] > 1e-8 * values[-1]]
     directions = (vectors[:, kept] / np.sqrt(values[kept])).T @ standard
     # Rounded before the weights are fitted, so that the weights belong to what the file holds.
@@ -85,17 +90,25 @@ def fit_regression(
     rows = supports.astype(np.float64)
     decay = DECAY / float((rows**2).sum(axis=1).mean())
     places = (np.arange(THRESHOLDS) + 0.5) / THRESHOLDS
-    above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(np.float64)
+    above = (labels[:, None] > np.quantile(labels, places, method="inverted_cdf")).astype(
+        np.float64
+    )
     bias = above.mean(axis=0)
     dual = np.linalg.solve(kernel(rows, rows, decay) + penalty * np.eye(n), above - bias)
-    return Regression(mean, scale, directions, supports, dual, bias, np.array([decay]), np.array([STEEPNESS]))
+    return Regression(
+        mean, scale, directions, supports, dual, bias, np.array([decay]), np.array([STEEPNESS])
+    )
 
 
 def held_out_raw(
-    features: np.ndarray, labels: np.ndarray, folds: np.ndarray, copies: np.ndarray | None = None, **options: Any
+    features: np.ndarray,
+    labels: np.ndarray,
+    folds: np.ndarray,
+    copies: np.ndarray | None = None,
+    **options: Any,
 ) -> np.ndarray:
-    """Raw score of every text by a fit (`fit_regression`, which has the options) that has not seen its fold, nor the
-    copies of its texts; `folds` has one code per text, shape (n,)."""
+    """Raw score of every text by a fit (`fit_regression`, which has the options) that has not seen
+    its fold, nor the copies of its texts; `folds` has one code per text, shape (n,)."""
     raw = np.empty(len(labels))
     for fold in np.unique(folds):
         inside = folds == fold
@@ -105,17 +118,22 @@ def held_out_raw(
     return raw
 
 
-def calibrate(raw: np.ndarray, labels: np.ndarray, covered: np.ndarray | None = None) -> Calibration:
-    """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as functions of the score.
-    What the intervals are to cover may be known of some texts only (`covered`, shape (n,), NaN elsewhere); None: it is
-    the labels.
+def calibrate(
+    raw: np.ndarray, labels: np.ndarray, covered: np.ndarray | None = None
+) -> Calibration:
+    """Held-out raw scores -> the map to the scale, the interval's limits and the spread, as
+    functions of the score. What the intervals are to cover may be known of some texts only
+    (`covered`, shape (n,), NaN elsewhere); None: it is the labels.
 
-    The map sends quantiles of the raw scores to the same quantiles of the labels: a regression draws its scores
-    together, and this draws them apart again. For the limits, texts are sorted by score and cut into bins of about
-    PER_BIN; each limit is the bin's conformal quantile, (n + 1) times the level rounded outwards.
+    The map sends quantiles of the raw scores to the same quantiles of the labels: a regression
+    draws its scores together, and this draws them apart again. For the limits, texts are sorted by
+    score and cut into bins of about PER_BIN; each limit is the bin's conformal quantile, (n + 1)
+    times the level rounded outwards.
     """
     levels = np.linspace(0.0, 1.0, KNOTS)
-    raw_knots, score_knots = (np.quantile(values, levels, method="hazen") for values in (raw, labels))
+    raw_knots, score_knots = (
+        np.quantile(values, levels, method="hazen") for values in (raw, labels)
+    )
     scores = np.interp(raw, raw_knots, score_knots)
     covered = labels if covered is None else covered
     known = np.flatnonzero(np.isfinite(covered))
@@ -125,7 +143,14 @@ def calibrate(raw: np.ndarray, labels: np.ndarray, covered: np.ndarray | None = 
         left = np.sort(covered[members] - scores[members])
         n = left.size
         reach = min(n, int(np.ceil((n + 1) * (1 + COVERAGE) / 2)))
-        rows.append((np.median(scores[members]), left[n - reach], left[reach - 1], np.sqrt(np.mean(left**2))))
+        rows.append(
+            (
+                np.median(scores[members]),
+                left[n - reach],
+                left[reach - 1],
+                np.sqrt(np.mean(left**2)),
+            )
+        )
     return Calibration(raw_knots, score_knots, *np.array(rows, dtype=np.float64).T.copy())
 
 
@@ -136,15 +161,19 @@ def held_out(
     ends: tuple[float, float],
     covered: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Scores for held-out raw scores, shape (n,), and both ends of their intervals, shape (2, n), calibrated on the
-    held-out raw scores of the other folds (see `calibrate`)."""
+    """Scores for held-out raw scores, shape (n,), and both ends of their intervals, shape (2, n),
+    calibrated on the held-out raw scores of the other folds (see `calibrate`)."""
     scores, limits = np.empty(len(labels)), np.empty((2, len(labels)))
     for fold in np.unique(folds):
         inside = folds == fold
-        known = calibrate(raw[~inside], labels[~inside], None if covered is None else covered[~inside])
+        known = calibrate(
+            raw[~inside], labels[~inside], None if covered is None else covered[~inside]
+        )
         scores[inside] = np.interp(raw[inside], known.raw_knots, known.score_knots)
         for row, limit in enumerate((known.below, known.above)):
-            limits[row, inside] = scores[inside] + np.interp(scores[inside], known.score_bins, limit)
+            limits[row, inside] = scores[inside] + np.interp(
+                scores[inside], known.score_bins, limit
+            )
     return np.clip(scores, *ends), np.clip(limits, *ends)
 
 
@@ -170,7 +199,9 @@ def fit_probe(
 
     labels = _labels(items, rubric)
     folds, how, authors = fold_codes(items)
-    with threadpool_limits(1):  # sums in another order give other last bits, and a file should be reproducible
+    with threadpool_limits(
+        1
+    ):  # sums in another order give other last bits, and a file should be reproducible
         raw = held_out_raw(features, labels, folds, copies)
         regression = fit_regression(features, labels, copies)
     scores, (low, high) = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
@@ -201,13 +232,17 @@ def fit_probe(
 def fold_codes(items: Sequence[Item]) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Who is held out together: (code per item, how in words, the authors).
 
-    With three authors or more (`author` of the items), one author at a time; otherwise ten folds in which the texts of
-    one `group`, or else of one `pair`, stay together.
+    With three authors or more (`author` of the items), one author at a time; otherwise ten folds in
+    which the texts of one `group`, or else of one `pair`, stay together.
     """
     authors = [author_of(item) for item in items]
     names = tuple(sorted({a for a in authors if a is not None}))
     if len(names) >= 3 and None not in authors:
-        return np.array([names.index(a) for a in authors if a is not None]), "one author left out at a time", names
+        return (
+            np.array([names.index(a) for a in authors if a is not None]),
+            "one author left out at a time",
+            names,
+        )
     groups = [str(item.metadata.get("group") or item.pair or item.id) for item in items]
     ordered = sorted(set(groups), key=digest)
     return np.array([ordered.index(group) % 10 for group in groups]), "ten folds by group", names
@@ -221,10 +256,12 @@ def author_of(item: Item) -> str | None:
 
 
 def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> str:
-    """Read the labelled texts through the composed model, fit a probe for the composed rubric and save it.
+    """Read the labelled texts through the composed model, fit a probe for the composed rubric and
+    save it.
 
     Args:
-        data: A file with `text`, `label`, perhaps `author`, `group`, `pair`; None for the shipped development texts.
+        data: A file with `text`, `label`, perhaps `author`, `group`, `pair`; None for the shipped
+            development texts.
     Returns:
         What the terminal shows: cross-validated figures, where it is and how to use it.
     Raises:
@@ -245,38 +282,69 @@ def fit_from_config(data: str | None, out: Path, overrides: Sequence[str]) -> st
     if not hasattr(model, "pooled"):
         raise ConfigError(f"{model.name} gives no hidden states; a probe needs model=local.")
     engine = build(chosen.engine, "engine")
-    texts, copies = [shown_text(item, rubric) for item in items], shipped_copies(data, rubric, items)
+    texts, copies = (
+        [shown_text(item, rubric) for item in items],
+        shipped_copies(data, rubric, items),
+    )
     folding, language = Folding.learnt(texts), chosen.report.language
     about = origin(model, VIEWS) | {"folding": folding}
     with speaking(language):
         if copies is None:
             folded = [folding.read(text) for text in texts]
-            probe = fit_probe(asyncio.run(read_features(model, folded, VIEWS, engine)), items, rubric, about)
-        else:  # with copies a passage that is said over and over is read once; elsewhere that may be what is judged
-            sieve, of_texts, of_copies = read_and_sift(model, texts, copies, fold_codes(items)[0], engine, folding)
-            probe = fit_probe(of_texts, items, rubric, about | {"said_once": True}, of_copies, sieve)
+            probe = fit_probe(
+                asyncio.run(read_features(model, folded, VIEWS, engine)), items, rubric, about
+            )
+        else:
+            # with copies a passage that is said over and over is read once; elsewhere that may be
+            # what is judged
+            sieve, of_texts, of_copies = read_and_sift(
+                model, texts, copies, fold_codes(items)[0], engine, folding
+            )
+            probe = fit_probe(
+                of_texts, items, rubric, about | {"said_once": True}, of_copies, sieve
+            )
     probes.save(probe, out)
     told, figures = probe.about, probe.about.figures
     words = Words.about(rubric, language, [TEXTS])
     return "\n".join(
         [
-            words.text("probe.fitted", rubric=told.rubric, model=told.model, n=told.n, held_out=told.held_out),
-            words.text("probe.follows", spearman=figures["spearman"], error=figures["mean_absolute_error"]),
-            words.text("probe.covered", nominal=told.coverage, coverage=figures["coverage"], width=figures["width"]),
+            words.text(
+                "probe.fitted",
+                rubric=told.rubric,
+                model=told.model,
+                n=told.n,
+                held_out=told.held_out,
+            ),
+            words.text(
+                "probe.follows", spearman=figures["spearman"], error=figures["mean_absolute_error"]
+            ),
+            words.text(
+                "probe.covered",
+                nominal=told.coverage,
+                coverage=figures["coverage"],
+                width=figures["width"],
+            ),
             words.text("probe.written", out=str(out)),
         ]
     )
 
 
 def read_and_sift(
-    model: Any, texts: Sequence[str], copies: Sequence[str], folds: np.ndarray, engine: Any, folding: Folding
+    model: Any,
+    texts: Sequence[str],
+    copies: Sequence[str],
+    folds: np.ndarray,
+    engine: Any,
+    folding: Folding,
 ) -> tuple[Sieve, np.ndarray, np.ndarray]:
     """Read texts and a copy of each by their pieces, and fit a sieve on them (see `sift`)."""
     from threadpoolctl import threadpool_limits
 
     once = [as_read(text, folding, once=True) for text in (*texts, *copies)]
     n = len(texts)
-    readings = asyncio.run(read_all(model, once, engine, lambda text: probes.text_pieces(model, text, VIEWS)))
+    readings = asyncio.run(
+        read_all(model, once, engine, lambda text: probes.text_pieces(model, text, VIEWS))
+    )
     with threadpool_limits(1):
         return sift(readings[:n], readings[n:], list(map(put_in, once[:n], once[n:])), folds)
 
@@ -286,10 +354,17 @@ def origin(model: Any, views: Sequence[View]) -> dict[str, Any]:
     import importlib.metadata
 
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "xllamacpp")}
-    return {"model": model.name, "model_sha256": model.sha256, "views": tuple(views), "versions": versions}
+    return {
+        "model": model.name,
+        "model_sha256": model.sha256,
+        "views": tuple(views),
+        "versions": versions,
+    }
 
 
-async def read_features(model: Any, texts: Sequence[str], views: Sequence[View], engine: Any) -> np.ndarray:
+async def read_features(
+    model: Any, texts: Sequence[str], views: Sequence[View], engine: Any
+) -> np.ndarray:
     """All views of all texts, shape (n_texts, n_features), through the engine's cache."""
 
     async def read(text: str) -> np.ndarray:
@@ -298,8 +373,11 @@ async def read_features(model: Any, texts: Sequence[str], views: Sequence[View],
     return np.stack(await read_all(model, texts, engine, read)).astype(np.float64)
 
 
-async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]) -> list[Read]:
-    """What `read` gives for each text, with the model connected to the engine's cache; says how far it is."""
+async def read_all(
+    model: Any, texts: Sequence[str], engine: Any, read: Callable[[str], Awaitable[Read]]
+) -> list[Read]:
+    """What `read` gives for each text, with the model connected to the engine's cache; says how far
+    it is."""
     from undogmatic.models.calls import ReplyCache
 
     cache = ReplyCache(engine.cache_dir) if engine.cache else None
@@ -310,7 +388,11 @@ async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable
             readings.append(await read(text))
             if time.monotonic() - told > 10:
                 told = time.monotonic()
-                print(f"  {in_words('read', done=len(readings), total=len(texts))}", file=sys.stderr, flush=True)
+                print(
+                    f"  {in_words('read', done=len(readings), total=len(texts))}",
+                    file=sys.stderr,
+                    flush=True,
+                )
     finally:
         await model.close()
         if cache is not None:
@@ -321,22 +403,30 @@ async def read_all(model: Any, texts: Sequence[str], engine: Any, read: Callable
 def _labels(items: Sequence[Item], rubric: Rubric) -> np.ndarray:
     if len(items) < LEAST:
         raise DataError(f"{len(items)} labelled texts; a probe needs at least {LEAST}.")
-    labels = np.array([np.nan if item.label is None else item.label for item in items], dtype=np.float64)
+    labels = np.array(
+        [np.nan if item.label is None else item.label for item in items], dtype=np.float64
+    )
     check_labels(items, rubric)
     if np.ptp(labels) == 0:
-        raise DataError(f"all {len(items)} labels are {labels[0]:g}; a probe needs texts of different scores.")
+        raise DataError(
+            f"all {len(items)} labels are {labels[0]:g}; a probe needs texts of different scores."
+        )
     return labels
 
 
 def sift(
-    of_texts: Sequence[Pieces], of_copies: Sequence[Pieces], foreign: Sequence[np.ndarray], folds: np.ndarray
+    of_texts: Sequence[Pieces],
+    of_copies: Sequence[Pieces],
+    foreign: Sequence[np.ndarray],
+    folds: np.ndarray,
 ) -> tuple[Sieve, np.ndarray, np.ndarray]:
-    """Fit a sieve; and give the features of texts and of copies, shape (n_texts, n_features) each, by sieves that were
-    fitted without them. `foreign` has the shares of `put_in` per copy, `folds` one code per text, shape (n_texts,);
-    every fifth code is left out together."""
+    """Fit a sieve; and give the features of texts and of copies, shape (n_texts, n_features) each,
+    by sieves that were fitted without them. `foreign` has the shares of `put_in` per copy, `folds`
+    one code per text, shape (n_texts,); every fifth code is left out together."""
     readings = [*of_texts, *of_copies]
     states = np.concatenate([read.states for read in readings]).astype(np.float64)
-    # The main directions of the pieces' states, (n_features, n_directions), scaled so that pieces spread alike in each.
+    # The main directions of the pieces' states, (n_features, n_directions), scaled so that pieces
+    # spread alike in each.
     mean, scale = states.mean(axis=0), states.std(axis=0) + 1e-6
     standard = (states - mean) / scale
     n, width = standard.shape
@@ -344,7 +434,8 @@ def sift(
     values, vectors = linalg.eigh(standard.T @ standard, subset_by_index=most)
     kept = values > 1e-8 * values[-1]
     directions = vectors[:, kept] / np.sqrt(values[kept] / n) / scale[:, None]
-    rows = []  # what each piece is, and how it differs from the whole text: shape (n_pieces, 2 * n_directions)
+    # what each piece is, and how it differs from the whole text: shape (n_pieces, 2 * n_directions)
+    rows = []
     for read in readings:
         alone = (read.states.astype(np.float64) - mean) @ directions
         rows.append(np.hstack([alone, alone - np.average(alone, axis=0, weights=read.tokens)]))
@@ -356,17 +447,29 @@ def sift(
         turn: fit_sieve(pieces[turn_of != turn], share[turn_of != turn], mean, directions)
         for turn in set(turns.tolist())
     }
-    features = np.stack([sieves[turn].features(read) for turn, read in zip(turns.tolist(), readings, strict=True)])
-    return fit_sieve(pieces, share, mean, directions), features[: len(of_texts)], features[len(of_texts) :]
+    features = np.stack(
+        [sieves[turn].features(read) for turn, read in zip(turns.tolist(), readings, strict=True)]
+    )
+    return (
+        fit_sieve(pieces, share, mean, directions),
+        features[: len(of_texts)],
+        features[len(of_texts) :],
+    )
 
 
-def fit_sieve(rows: np.ndarray, foreign: np.ndarray, mean: np.ndarray, directions: np.ndarray) -> Sieve:
-    """Logistic regression of "this piece belongs to the text", on the `rows` of pieces in main directions from a mean
-    and the share of each piece that was put in (`foreign`, shape (n,)); pieces of both kinds are left out."""
+def fit_sieve(
+    rows: np.ndarray, foreign: np.ndarray, mean: np.ndarray, directions: np.ndarray
+) -> Sieve:
+    """Logistic regression of "this piece belongs to the text", on the `rows` of pieces in main
+    directions from a mean and the share of each piece that was put in (`foreign`, shape (n,));
+    pieces of both kinds are left out.
+    """
     from sklearn.linear_model import LogisticRegression
 
     clear = (foreign < 0.2) | (foreign > 0.8)
-    model = LogisticRegression(C=1 / SIEVE_PENALTY, max_iter=500).fit(rows[clear], foreign[clear] < 0.5)
+    model = LogisticRegression(C=1 / SIEVE_PENALTY, max_iter=500).fit(
+        rows[clear], foreign[clear] < 0.5
+    )
     alone, beside = np.split(model.coef_[0], 2)
     piece, whole = directions @ (alone + beside), -directions @ beside
     return Sieve(piece, whole, np.array([model.intercept_[0] - mean @ (piece + whole) - DOUBT]))
@@ -376,7 +479,9 @@ def put_in(text: str, copy: str) -> np.ndarray:
     """The share of each piece of the copy that does not come from the text, shape (n_pieces,)."""
     shorter = min(len(text), len(copy))
     start, back = (
-        next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), shorter)  # what both have in common
+        next(
+            (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), shorter
+        )  # what both have in common
         for a, b in ((text, copy), (text[::-1], copy[::-1]))
     )
     end = len(copy) - min(back, shorter - start)

@@ -42,46 +42,68 @@ class Source(Protocol):
 
 
 class Judge(Unit):
-    """Base of all judge styles: a DSPy module whose prediction carries a `verdict`, or `verdicts` by criterion.
+    """Base of all judge styles: a DSPy module whose prediction carries a `verdict`, or `verdicts`
+    by criterion.
 
     A style says how in `judge`. The model that is asked is that of `dspy.context(lm=...)`.
     """
 
     name = "judge"  # its name in `judge=`
-    criteria: tuple[str, ...] = (OVERALL,)  # what it says of an item; several are given by the same calls
+    criteria: tuple[str, ...] = (
+        OVERALL,
+    )  # what it says of an item; several are given by the same calls
     rubric: Rubric  # the scale of its scores
     asks = True  # whether it asks the run's model; else its verdicts name what it uses instead
     needs_order = False  # whether its procedure has no meaning for categories without an order
-    weighed_on: frozenset[str] = frozenset()  # marks of the texts that the procedure itself (no readout) was fitted on
-    places: Sequence[Mapping[str, Any]] = ()  # model, prompt and readout of each judge inside that has its own
+    weighed_on: frozenset[str] = (
+        frozenset()
+    )  # marks of the texts that the procedure itself (no readout) was fitted on
+    places: Sequence[
+        Mapping[str, Any]
+    ] = ()  # model, prompt and readout of each judge inside that has its own
 
     def judge_by(self, rubric: Rubric) -> None:
         """Take the rubric. Raises ConfigError where the procedure has no meaning on its scale."""
         self.rubric = rubric
         if self.needs_order and not rubric.scale.ordered:
             raise ConfigError(
-                f"judge={self.name} argues between a low and a high score, and rubric={rubric.name} has categories "
-                f"without an order ({rubric.scale.span()}). Use judge=score, distributional, panel or selective."
+                f"judge={self.name} argues between a low and a high score, and rubric={rubric.name}"
+                f" has categories without an order ({rubric.scale.span()}). Use judge=score,"
+                " distributional, panel or selective."
             )
 
     async def judge(self, item: Item) -> Verdict | Mapping[str, Verdict | ModelError]:
-        """Judge one item: a verdict, or one per criterion (a ModelError where that one failed). Raises ModelError."""
+        """Judge one item: a verdict, or one per criterion (a ModelError where that one failed).
+        Raises ModelError."""
         raise NotImplementedError
 
     async def aforward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
-        """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and evaluators call it.
-        Return `verdict` and its `score`; for several criteria `verdicts` by criterion, and those of OVERALL where it is
-        one of them, so that such a judge can stand inside another."""
-        options = {name: inputs.pop(name) for name in list(inputs) if name in inspect.signature(self.judge).parameters}
+        """Judge an item, or the inputs themselves: `judge(text="...")`, as DSPy's optimisers and
+        evaluators call it. Return `verdict` and its `score`; for several criteria `verdicts` by
+        criterion, and those of OVERALL where it is one of them, so that such a judge can stand
+        inside another."""
+        options = {
+            name: inputs.pop(name)
+            for name in list(inputs)
+            if name in inspect.signature(self.judge).parameters
+        }
         judged = await self.judge(item or Item(id="item", inputs=inputs), **options)
         several = {OVERALL: judged} if isinstance(judged, Verdict) else judged
         verdicts = {name: self._settled(verdict) for name, verdict in several.items()}
         whole = verdicts.get(OVERALL)
         one = {"verdict": whole, "score": whole.score} if isinstance(whole, Verdict) else {}
-        return dspy.Prediction(**one) if isinstance(judged, Verdict) else dspy.Prediction(verdicts=verdicts, **one)
+        return (
+            dspy.Prediction(**one)
+            if isinstance(judged, Verdict)
+            else dspy.Prediction(verdicts=verdicts, **one)
+        )
 
     def _settled(self, verdict: Any) -> Any:
-        return coherent(categorised(verdict, self.rubric), self.rubric) if isinstance(verdict, Verdict) else verdict
+        return (
+            coherent(categorised(verdict, self.rubric), self.rubric)
+            if isinstance(verdict, Verdict)
+            else verdict
+        )
 
     def forward(self, item: Item | None = None, **inputs: Any) -> dspy.Prediction:
         """`aforward` for callers without an event loop."""
@@ -97,36 +119,49 @@ class Judge(Unit):
         return finished(alone())
 
     def readouts(self) -> Sequence[Source]:
-        """The readouts and askers that it and the judges inside it use, for reports; some may be equal."""
+        """The readouts and askers that it and the judges inside it use, for reports; some may be
+        equal."""
         return tuple(_sources(list(vars(self).values())))
 
     def fitted_on(self) -> frozenset[str]:
-        """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or is shown solved."""
+        """Marks (`records.text_mark`) of the texts that it, or anything inside it, was fitted on or
+        is shown solved."""
         demos = [demo for _, predictor in self.named_predictors() for demo in predictor.demos]
-        inputs = [[str(demo[name]) for name in self.rubric.inputs if name in demo] for demo in demos]
+        inputs = [
+            [str(demo[name]) for name in self.rubric.inputs if name in demo] for demo in demos
+        ]
         shown = text_marks("\n\n".join(texts) for texts in inputs)
-        return self.all_weighed_on().union(shown, *(source.fitted_on() for source in self.readouts()))
+        return self.all_weighed_on().union(
+            shown, *(source.fitted_on() for source in self.readouts())
+        )
 
     def all_weighed_on(self) -> frozenset[str]:
         """`weighed_on` of this judge and of all judges inside it."""
         return frozenset().union(*(judge.weighed_on for _, judge in self.named_sub_modules(Judge)))
 
     def program_hash(self) -> str:
-        """SHA-256 of what determines its answers: the identity of every module, and instructions, fields, settings and
-        demonstrations of every predictor inside; and its places. Part of the provenance."""
+        """SHA-256 of what determines its answers: the identity of every module, and instructions,
+        fields, settings and demonstrations of every predictor inside; and its places. Part of the
+        provenance."""
         modules = {name: module.identity() for name, module in self.named_sub_modules(Unit)}
         predictors = {}
         for name, predictor in self.named_predictors():
             signature = predictor.signature
-            fields = [[key, str(f.annotation), repr(f.json_schema_extra)] for key, f in signature.fields.items()]
-            demos = [{key: repr(value) for key, value in dict(demo).items()} for demo in predictor.demos]
+            fields = [
+                [key, str(f.annotation), repr(f.json_schema_extra)]
+                for key, f in signature.fields.items()
+            ]
+            demos = [
+                {key: repr(value) for key, value in dict(demo).items()} for demo in predictor.demos
+            ]
             about = {"instructions": signature.instructions, "fields": fields, "demos": demos}
             predictors[name] = about | {"config": predictor.config}
         return digest([modules, predictors, *([self.places] if self.places else [])])
 
 
 def _sources(value: Any) -> Iterator[Source]:
-    """The sources in an attribute: itself, those of what has some of its own, or those in a list of these."""
+    """The sources in an attribute: itself, those of what has some of its own, or those in a list of
+    these."""
     if isinstance(value, Readout | Asker):
         yield value
     elif isinstance(value, Unit) and hasattr(value, "readouts"):
@@ -137,18 +172,23 @@ def _sources(value: Any) -> Iterator[Source]:
 
 
 def ways(sources: Iterable[Source], judge: str = "") -> "tuple[Asked, ...]":
-    """The ways in which a judge's readouts and askers ask, each once; `judge` is its name where the run has several."""
+    """The ways in which a judge's readouts and askers ask, each once; `judge` is its name where the
+    run has several."""
     from undogmatic.runs.outcome import Asked
 
     asked = []
-    marks = re.compile(r"\\[nrt\"]|\W")  # without them a text is the same however it is escaped or folded
+    marks = re.compile(
+        r"\\[nrt\"]|\W"
+    )  # without them a text is the same however it is escaped or folded
     for source in sources:
         prompt, text = source.prompt, source.shown()
         bare = marks.sub("", text)
         demonstration = next((list(demo.inputs.values()) for demo in prompt.shown()), [])
         parts = {"instructions": [prompt.instructions or ""], "demonstrations": demonstration}
         missing = [
-            name for name, own in parts.items() if source.uses_prompt and any(marks.sub("", p) not in bare for p in own)
+            name
+            for name, own in parts.items()
+            if source.uses_prompt and any(marks.sub("", p) not in bare for p in own)
         ]
         names = source.name, source.model.name, prompt.id, source.uses_prompt
         asked.append(Asked(*names, text, judge, tuple(missing)))
@@ -161,13 +201,19 @@ def written(verdict: Verdict, rubric: Rubric) -> str:
 
 
 def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
-    """The verdict with a word on an interval that does not hold the score, so that the two are not read as one."""
+    """The verdict with a word on an interval that does not hold the score, so that the two are not
+    read as one."""
     if verdict.score is None or verdict.interval is None:
         return verdict
     (low, high), slack = verdict.interval, 1e-9 * (rubric.maximum - rubric.minimum)
     score, *ends = map(rubric.scale.write, (verdict.score, low, high))
-    same_category = not isinstance(rubric.scale, NumericScale) and score in ends  # whatever the numbers
-    issue = f"Contradiction: the score {score} lies outside the judge's own range, {ends[0]} to {ends[1]}."
+    same_category = (
+        not isinstance(rubric.scale, NumericScale) and score in ends
+    )  # whatever the numbers
+    issue = (
+        f"Contradiction: the score {score} lies outside the judge's own range, {ends[0]} to"
+        f" {ends[1]}."
+    )
     # A judge inside of this one may have said so.
     if low - slack <= verdict.score <= high + slack or same_category or issue in verdict.issues:
         return verdict
@@ -175,16 +221,21 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
 
 
 def no_confidence(stated: float | None) -> bool:
-    """Whether a confidence of 0 of 100 was stated, which contradicts every low doubt; None: nothing was stated."""
+    """Whether a confidence of 0 of 100 was stated, which contradicts every low doubt; None: nothing
+    was stated."""
     return stated is not None and stated <= 0
 
 
 def between_sides(
-    prediction: dspy.Prediction, place: float | None, level: Level, details: dict[str, float | str], **fields: Any
+    prediction: dspy.Prediction,
+    place: float | None,
+    level: Level,
+    details: dict[str, float | str],
+    **fields: Any,
 ) -> Verdict:
-    """The verdict of a judge who heard two sides, with the `answer` of the prediction (`final_score`, `rationale`,
-    `confidence`): half-way between the sides it is as unsure as can be. `place` is where the judge stands between them,
-    0 and 1; None where there is no middle."""
+    """The verdict of a judge who heard two sides, with the `answer` of the prediction
+    (`final_score`, `rationale`, `confidence`): half-way between the sides it is as unsure as can
+    be. `place` is where the judge stands between them, 0 and 1; None where there is no middle."""
     answer, distribution = prediction.answer, prediction.distributions.get("final_score")
     doubt = 0.5 if place is None else 0.5 - abs(place - 0.5)  # below 0 beyond the sides
     stated = answer.confidence if distribution is None else distribution.confidence

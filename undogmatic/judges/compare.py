@@ -1,4 +1,5 @@
-"""`compare`: which of two outputs is better, asked in both orders, so that a preference for a place decides nothing."""
+"""`compare`: which of two outputs is better, asked in both orders, so that a preference for a place
+decides nothing."""
 
 from collections.abc import Mapping
 
@@ -11,16 +12,18 @@ from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 
 OUTPUTS = ("output_1", "output_2")
 CHOICES = ("first", "second")
-"""The categories of a choice, in the given numbering of the outputs; `tie` may stand before them."""
+"""The categories of a choice, in the given numbering of the outputs; `tie` may stand before them.
+"""
 
 
 class CompareJudge(Judge):
     """Ask which output is better with the outputs as given, and once more with them swapped.
 
-    The verdict is the choice on which both answers agree; its probabilities are the means of both. Where they disagree
-    the judge is undecided, which is a failure of its own kind and no tie. What was said in each order stands beside it,
-    as the criteria `as_given` and `swapped`, in the given numbering. With `both_orders` false the first answer is the
-    verdict, and nobody knows what the place did.
+    The verdict is the choice on which both answers agree; its probabilities are the means of both.
+    Where they disagree the judge is undecided, which is a failure of its own kind and no tie. What
+    was said in each order stands beside it, as the criteria `as_given` and `swapped`, in the given
+    numbering. With `both_orders` false the first answer is the verdict, and nobody knows what the
+    place did.
     """
 
     name = "compare"
@@ -36,9 +39,13 @@ class CompareJudge(Judge):
         scale = rubric.scale
         names = scale.categories if isinstance(scale, UnorderedScale) else ()
         if names not in (CHOICES, ("tie", *CHOICES)) or not set(OUTPUTS) <= set(rubric.inputs):
-            form = "inputs output_1 and output_2 and the categories [first, second] or [tie, first, second]"
+            form = (
+                "inputs output_1 and output_2 and the categories [first, second] or [tie, first,"
+                " second]"
+            )
             raise ConfigError(
-                f"judge=compare needs a rubric with the {form}; rubric={rubric.name} has not. Use rubric=preference."
+                f"judge=compare needs a rubric with the {form}; rubric={rubric.name} has not. Use"
+                " rubric=preference."
             )
 
     async def judge(self, item: Item) -> Mapping[str, Verdict | ModelError]:
@@ -46,7 +53,9 @@ class CompareJudge(Judge):
         if not self.both_orders:
             return {OVERALL: given, AS_GIVEN: given}
         turned = item.model_copy(
-            update={"inputs": item.inputs | {OUTPUTS[n]: item.inputs[OUTPUTS[1 - n]] for n in (0, 1)}}
+            update={
+                "inputs": item.inputs | {OUTPUTS[n]: item.inputs[OUTPUTS[1 - n]] for n in (0, 1)}
+            }
         )
         swapped = _turned(await self._second(turned))
         if isinstance(swapped, ModelError):
@@ -70,14 +79,18 @@ def _turned(verdict: Verdict | ModelError) -> Verdict | ModelError:
         *tie, first, second = spread.probabilities
         spread = spread.model_copy(update={"probabilities": (*tie, second, first)})
     other = dict(zip(CHOICES, reversed(CHOICES), strict=True))
-    return verdict.replace(category=other.get(str(verdict.category), verdict.category), distribution=spread)
+    return verdict.replace(
+        category=other.get(str(verdict.category), verdict.category), distribution=spread
+    )
 
 
 def _both(given: Verdict, swapped: Verdict) -> Verdict | ModelError:
     """The verdict on which both orders agree, or that they do not."""
     if given.category != swapped.category:
         said = f"as given {given.category}, swapped {swapped.category}"
-        return UndecidedAnswer(f"the two orders disagree ({said}, both in the given numbering)", said)
+        return UndecidedAnswer(
+            f"the two orders disagree ({said}, both in the given numbering)", said
+        )
     one, other = given.distribution, swapped.distribution
     if one is None or other is None:
         return given

@@ -1,4 +1,5 @@
-"""Two sides and a judge between them: `debate` has positions on the scale, `red_blue` teams with strengths."""
+"""Two sides and a judge between them: `debate` has positions on the scale, `red_blue` teams with
+strengths."""
 
 from typing import Annotated, Any, Literal
 
@@ -42,8 +43,9 @@ class Debate(Decision, Critic, Advocate):
 class DebateJudge(Judge):
     """The judge's score is the score; where it lies between the two sides is the uncertainty.
 
-    Half-way between the sides the confidence is 0, at either side 100; what the judge states of it is in the details.
-    With `separate_calls` no side knows the other. Numbers asked by log-probabilities are separate calls anyway.
+    Half-way between the sides the confidence is 0, at either side 100; what the judge states of it
+    is in the details. With `separate_calls` no side knows the other. Numbers asked by
+    log-probabilities are separate calls anyway.
     """
 
     name = "debate"
@@ -52,7 +54,12 @@ class DebateJudge(Judge):
     def __init__(self, asker: Asker, separate_calls: bool = False) -> None:
         super().__init__()
         self.asker, self.separate_calls, self.rubric = asker, separate_calls, asker.rubric
-        ends = {"advocate_low": HIGH[0], "advocate_high": HIGH[1], "critic_low": LOW[0], "critic_high": LOW[1]}
+        ends = {
+            "advocate_low": HIGH[0],
+            "advocate_high": HIGH[1],
+            "critic_low": LOW[0],
+            "critic_high": LOW[1],
+        }
         values = {name: f"{asker.rubric.units(share):g}" for name, share in ends.items()}
         kinds: dict[str, type[Answer]] = {"debate": Debate}
         if separate_calls and asker.in_words:
@@ -64,28 +71,47 @@ class DebateJudge(Judge):
         for step in self.steps:
             prediction = await step.acall(item=item, context=context)
             answer = prediction.answer.model_dump()
-            context |= {k: "; ".join(v) if isinstance(v, tuple | list) else v for k, v in answer.items()}
-        advocate, critic, final = (context[f"{who}_score"] for who in ("advocate", "critic", "final"))
-        debated = debate_uncertainty(*(10 * self.rubric.share(score) for score in (advocate, critic, final)))
+            context |= {
+                k: "; ".join(v) if isinstance(v, tuple | list) else v for k, v in answer.items()
+            }
+        advocate, critic, final = (
+            context[f"{who}_score"] for who in ("advocate", "critic", "final")
+        )
+        debated = debate_uncertainty(
+            *(10 * self.rubric.share(score) for score in (advocate, critic, final))
+        )
         position = debated.judge_position
         # Whom a judge found compelling who did not say so: the nearer side.
-        nearer = "neither" if position in (None, 0.5) else "advocate" if position > 0.5 else "critic"
-        details: dict[str, float | str] = {"advocate_score": advocate, "critic_score": critic, "gap": advocate - critic}
+        nearer = (
+            "neither" if position in (None, 0.5) else "advocate" if position > 0.5 else "critic"
+        )
+        details: dict[str, float | str] = {
+            "advocate_score": advocate,
+            "critic_score": critic,
+            "gap": advocate - critic,
+        }
         details["compelling"] = context["compelling"] or nearer
         details |= {} if position is None else {"judge_position": position}
-        details |= {name: context[name] for name in ("advocate_strengths", "critic_weaknesses") if context[name]}
+        details |= {
+            name: context[name]
+            for name in ("advocate_strengths", "critic_weaknesses")
+            if context[name]
+        }
         return between_sides(
             prediction,
             position,
             debated.level,
             details,
             interval=self.rubric.interval(debated.confidence_interval),
-            issues=debated.notes if position is None else (),  # a score beyond the sides is named with every judge's
+            issues=(
+                debated.notes if position is None else ()
+            ),  # a score beyond the sides is named with every judge's
         )
 
 
 class RedBlue(Answer):
-    """Both teams and the verdict. The red team argues for a low score, the blue team for a high one."""
+    """Both teams and the verdict. The red team argues for a low score, the blue team for a high
+    one."""
 
     red_reasons: Arguments = ()
     blue_reasons: Arguments = ()
@@ -99,7 +125,8 @@ class RedBlue(Answer):
 class RedBlueJudge(Judge):
     """The verdict is the score; teams of nearly equal strength make it uncertain.
 
-    Equal teams give a confidence of 0, a single team with any strength 100; what the judge states is in the details.
+    Equal teams give a confidence of 0, a single team with any strength 100; what the judge states
+    is in the details.
     """
 
     name = "red_blue"
@@ -115,7 +142,9 @@ class RedBlueJudge(Judge):
         answer: RedBlue = prediction.answer
         strengths = {"red_strength": answer.red_strength, "blue_strength": answer.blue_strength}
         share, stronger, level = balance(*strengths.values())
-        details: dict[str, float | str] = {name: strength / 10 for name, strength in strengths.items()}
+        details: dict[str, float | str] = {
+            name: strength / 10 for name, strength in strengths.items()
+        }
         details["stronger_team"] = stronger
         details |= {} if share is None else {"blue_share": share}
         reasons = {"red_reasons": answer.red_reasons, "blue_reasons": answer.blue_reasons}
@@ -125,13 +154,20 @@ class RedBlueJudge(Judge):
 
 
 def balance(red_strength: float, blue_strength: float) -> tuple[float | None, str, Level]:
-    """Blue's share of the strengths (0-10 each) in [0, 1], or None if neither team has any; the stronger team; and the
-    uncertainty, after the bands of a debate: high if the share lies strictly between 0.4 and 0.6 or neither has any
-    strength, else medium if the weaker team is above 5 of 10, else low."""
+    """Blue's share of the strengths (0-10 each) in [0, 1], or None if neither team has any; the
+    stronger team; and the uncertainty, after the bands of a debate: high if the share lies strictly
+    between 0.4 and 0.6 or neither has any strength, else medium if the weaker team is above 5 of
+    10, else low."""
     total = red_strength + blue_strength
     if total == 0:
         return None, "neither", "high"
     share = blue_strength / total
-    stronger = "neither" if red_strength == blue_strength else "blue" if blue_strength > red_strength else "red"
+    stronger = (
+        "neither"
+        if red_strength == blue_strength
+        else "blue"
+        if blue_strength > red_strength
+        else "red"
+    )
     apart: Level = "medium" if min(red_strength, blue_strength) > 5 else "low"
     return share, stronger, "high" if 0.4 < share < 0.6 else apart

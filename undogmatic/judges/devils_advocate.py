@@ -1,5 +1,6 @@
-"""Judges that doubt a score, by the same bands: `devils_advocate` scores, then argues against the score;
-`calibration_probe` asks how often such a score would be right; `single_pass` asks at once for the defensible range.
+"""Judges that doubt a score, by the same bands: `devils_advocate` scores, then argues against the
+score; `calibration_probe` asks how often such a score would be right; `single_pass` asks at once
+for the defensible range.
 """
 
 from collections import Counter
@@ -33,10 +34,11 @@ class Critique(Answer):
 
 
 class DevilsAdvocateJudge(Judge):
-    """The score of `initial`, any judge, stands; the critique gives interval, uncertainty level and review flag.
+    """The score of `initial`, any judge, stands; the critique gives interval, uncertainty level and
+    review flag.
 
-    The confidence is 100 x (1 - strength of the critique); what the critic states of it is kept in the details. Without
-    words (log-probabilities) no issues are named.
+    The confidence is 100 x (1 - strength of the critique); what the critic states of it is kept in
+    the details. Without words (log-probabilities) no issues are named.
     """
 
     name = "devils_advocate"
@@ -48,13 +50,16 @@ class DevilsAdvocateJudge(Judge):
         self.critique = asker.question("critique", Critique)
 
     async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
-        """`verdict` with the critique's yield; `initial` is a verdict of the initial judge that was already had."""
+        """`verdict` with the critique's yield; `initial` is a verdict of the initial judge that was
+        already had."""
         initial = initial or (await self.initial.acall(item=item)).verdict
         rubric, score = self.rubric, float(initial.score or 0)
         context = {"initial": written(initial, rubric)}
         critique: Critique = (await self.critique.acall(item=item, context=context)).answer
         strength, ends = critique.critique_strength / 10, (critique.range_low, critique.range_high)
-        damage, severities = damaged(rubric, score, strength, ends, critique.issues, critique.confidence)
+        damage, severities = damaged(
+            rubric, score, strength, ends, critique.issues, critique.confidence
+        )
         details: dict[str, float | str] = {
             "initial_score": score,
             "critique_strength": strength,
@@ -67,7 +72,10 @@ class DevilsAdvocateJudge(Judge):
             interval=rubric.interval(damage.confidence_interval),
             confidence=100 - 10 * critique.critique_strength,
             confidence_source="procedure",
-            issues=(*initial.issues, *(f"{i.severity} ({i.kind}): {i.text}" for i in critique.issues)),
+            issues=(
+                *initial.issues,
+                *(f"{i.severity} ({i.kind}): {i.text}" for i in critique.issues),
+            ),
             uncertainty=damage.level,
             doubt=strength,
             review=damage.recommend_human_review,
@@ -83,12 +91,12 @@ def damaged(
     issues: Sequence[Any],
     confidence: float | None = None,
 ) -> tuple[CritiqueUncertainty, dict[str, float]]:
-    """What a critique of this strength (0-1), range (`ends`) and `issues` did to a score, and how many issues are of
-    each severity, as details. Score and range are on the rubric's scale.
+    """What a critique of this strength (0-1), range (`ends`) and `issues` did to a score, and how
+    many issues are of each severity, as details. Score and range are on the rubric's scale.
 
-    The formula alone would call it low doubt where a critic states no confidence at all (0 of 100), or says nothing
-    against a score and yet defends one other score alone. Such an answer is empty or contradicts itself: the doubt is
-    high, and a person should look.
+    The formula alone would call it low doubt where a critic states no confidence at all (0 of 100),
+    or says nothing against a score and yet defends one other score alone. Such an answer is empty
+    or contradicts itself: the doubt is high, and a person should look.
     """
     counts = Counter(issue.severity for issue in issues)
     low, high = (10 * rubric.share(end) for end in ends)
@@ -100,7 +108,9 @@ def damaged(
         formula = [damage.level_from] if damage.level == "high" else []
         level_from = ", ".join([*formula, *contradictions])
         damage = damage._replace(level="high", recommend_human_review=True, level_from=level_from)
-    return damage, {f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")}
+    return damage, {
+        f"{severity}_issues": float(counts[severity]) for severity in ("minor", "moderate", "major")
+    }
 
 
 class Accuracy(Answer):
@@ -111,8 +121,8 @@ class Accuracy(Answer):
 
 
 class CalibrationProbeJudge(Judge):
-    """How often the score of `initial`, any judge, would be right, as it is estimated, is the confidence; the doubt it
-    leaves has the devil's advocate's bands (0.3 and 0.6)."""
+    """How often the score of `initial`, any judge, would be right, as it is estimated, is the
+    confidence; the doubt it leaves has the devil's advocate's bands (0.3 and 0.6)."""
 
     name = "calibration_probe"
 
@@ -122,11 +132,15 @@ class CalibrationProbeJudge(Judge):
         self.accuracy = asker.question("accuracy", Accuracy)
 
     async def judge(self, item: Item, initial: Verdict | None = None) -> Verdict:
-        """`verdict` with the estimate; `initial` is a verdict of the initial judge that was already had."""
+        """`verdict` with the estimate; `initial` is a verdict of the initial judge that was already
+        had."""
         initial = initial or (await self.initial.acall(item=item)).verdict
         context = {"initial": written(initial, self.rubric)}
         answer: Accuracy = (await self.accuracy.acall(item=item, context=context)).answer
-        details: dict[str, float | str] = {"estimated_accuracy": answer.accuracy, "level_from": "accuracy"}
+        details: dict[str, float | str] = {
+            "estimated_accuracy": answer.accuracy,
+            "level_from": "accuracy",
+        }
         details |= {} if answer.reason is None else {"accuracy_reason": answer.reason}
         doubt = 1 - answer.accuracy / 100
         level = critique_uncertainty(0.0, doubt, (0.0, 0.0), 0).level
@@ -152,15 +166,19 @@ class SinglePass(Answer):
 
 
 class SinglePassJudge(Judge):
-    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate). Where numbers are
-    asked one by one, without words, the score is that of `initial`, and the range is asked about that score."""
+    """The range is the interval, and its width the uncertainty (the bands of the devil's advocate).
+    Where numbers are asked one by one, without words, the score is that of `initial`, and the range
+    is asked about that score.
+    """
 
     name = "single_pass"
     needs_order = True
 
     def __init__(self, initial: Judge, asker: Asker) -> None:
         super().__init__()
-        self.initial = None if asker.in_words else initial  # in words the answer holds its own score
+        self.initial = (
+            None if asker.in_words else initial
+        )  # in words the answer holds its own score
         self.asker, self.rubric = asker, asker.rubric
         self.answer = asker.question("single_pass", SinglePass, known=("score",))
 
@@ -177,14 +195,22 @@ class SinglePassJudge(Judge):
         else:
             verdict = (await self.initial.acall(item=item)).verdict
             answer = (await self.answer.acall(item=item, known={"score": verdict.score})).answer
-        score, *ends = (10 * self.rubric.share(n) for n in (answer.score, answer.range_low, answer.range_high))
+        score, *ends = (
+            10 * self.rubric.share(n) for n in (answer.score, answer.range_low, answer.range_high)
+        )
         level, level_from = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level, "width"
-        if no_confidence(verdict.confidence):  # a narrow range is no knowledge where nothing is known
+        if no_confidence(
+            verdict.confidence
+        ):  # a narrow range is no knowledge where nothing is known
             level_from = "width, stated_confidence" if level == "high" else "stated_confidence"
             level = "high"
         return verdict.replace(
             interval=(answer.range_low, answer.range_high),
             uncertainty=level,
             review=level == "high",
-            details=verdict.details | {"width": answer.range_high - answer.range_low, "level_from": level_from},
+            details=verdict.details
+            | {
+                "width": answer.range_high - answer.range_low,
+                "level_from": level_from,
+            },
         )

@@ -19,19 +19,23 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.uncertainty import aggregate_uncertainty, critique_uncertainty
 
 LEAST = 20
-"""Judged labelled texts. With normal errors the mean squared error of n texts is uncertain by sqrt(2 / n): a third."""
+"""Judged labelled texts. With normal errors the mean squared error of n texts is uncertain by
+sqrt(2 / n): a third."""
 
 
 class PanelJudge(Judge):
-    """One score from several. Members that fail are left out and named; fewer than half left are a Failure.
+    """One score from several. Members that fail are left out and named; fewer than half left are a
+    Failure.
 
-    Level and interval come from the members' uncertainty levels. Where none gives a level, their spread takes its
-    place, with the bands of a range (a spread above 4 of 10 is high, above 2 medium).
+    Level and interval come from the members' uncertainty levels. Where none gives a level, their
+    spread takes its place, with the bands of a range (a spread above 4 of 10 is high, above 2
+    medium).
 
     Args:
-        aggregate: How the scores become one. "weighted" needs `weights`, one per member, or `history`.
-        history: Folder of an earlier run per member, over the same labelled texts: its weight is 1 / mean squared error
-            there (see `inverse_weights`).
+        aggregate: How the scores become one. "weighted" needs `weights`, one per member, or
+            `history`.
+        history: Folder of an earlier run per member, over the same labelled texts: its weight is 1
+            / mean squared error there (see `inverse_weights`).
         trim: Share cut off at each end by "trimmed_mean".
         repeats: Each member is asked so often, each a real call.
     """
@@ -49,22 +53,30 @@ class PanelJudge(Judge):
         repeats: Annotated[int, Field(ge=1, le=1000)] = 1,
     ) -> None:
         super().__init__()
-        if repeats > 1 and all(source.deterministic for member in members for source in member.readouts()):
+        if repeats > 1 and all(
+            source.deterministic for member in members for source in member.readouts()
+        ):
             raise ConfigError(
-                f"`judge.repeats` is {repeats}, but every member answers the same each time. Ask at a temperature "
-                "above 0 (readout=structured readout.temperature=0.7), or leave judge.repeats at 1."
+                f"`judge.repeats` is {repeats}, but every member answers the same each time. Ask at"
+                " a temperature above 0 (readout=structured readout.temperature=0.7), or leave"
+                " judge.repeats at 1."
             )
         if [weights is not None, history is not None].count(True) != (aggregate == "weighted"):
             raise ConfigError(
-                f"`judge.aggregate` is {aggregate!r}, `judge.weights` is {weights} and `judge.history` is {history}; "
-                "weights go with aggregate=weighted, which needs exactly one of the two: judge.weights=[NUMBER,...], "
-                "or judge.history=[RUN,...] with the folder of a run over labelled texts per member."
+                f"`judge.aggregate` is {aggregate!r}, `judge.weights` is {weights} and"
+                f" `judge.history` is {history}; weights go with aggregate=weighted, which needs"
+                " exactly one of the two: judge.weights=[NUMBER,...], or judge.history=[RUN,...]"
+                " with the folder of a run over labelled texts per member."
             )
         if weights is not None and (
-            len(weights) != len(members) or min(weights) < 0 or not np.isfinite(weights).all() or sum(weights) == 0
+            len(weights) != len(members)
+            or min(weights) < 0
+            or not np.isfinite(weights).all()
+            or sum(weights) == 0
         ):
             raise ConfigError(
-                f"`judge.weights` is {weights}; it must hold one number >= 0 per member ({len(members)}), not all 0."
+                f"`judge.weights` is {weights}; it must hold one number >= 0 per member"
+                f" ({len(members)}), not all 0."
             )
         self.members, self.rubric = list(members), rubric
         if history is not None:
@@ -74,18 +86,38 @@ class PanelJudge(Judge):
 
     async def judge(self, item: Item) -> Verdict:
         seats = [(n, repeat) for n in range(len(self.members)) for repeat in range(self.repeats)]
-        answers = await voices(item, [(self.members[n], repeat) for n, repeat in seats], self.repeats)
+        answers = await voices(
+            item, [(self.members[n], repeat) for n, repeat in seats], self.repeats
+        )
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
-        decided = [(n, answer) for (n, _), answer in zip(seats, answers, strict=True) if isinstance(answer, Verdict)]
+        decided = [
+            (n, answer)
+            for (n, _), answer in zip(seats, answers, strict=True)
+            if isinstance(answer, Verdict)
+        ]
         if 2 * len(decided) < len(seats):
-            kinds = {type(error) for error in failed}  # an item that none can read has not been answered badly
+            kinds = {
+                type(error) for error in failed
+            }  # an item that none can read has not been answered badly
             kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
-            raise kind(f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw)
+            raise kind(
+                f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw
+            )
         verdicts = [verdict for _, verdict in decided]
         values = [str(v.category) if v.score is None else f"{v.score:.4g}" for v in verdicts]
-        weights = [""] * len(self.members) if self.weights is None else [f" x{weight:.4g}" for weight in self.weights]
-        members = [f"{self.members[n].name} {value}{weights[n]}" for (n, _), value in zip(decided, values, strict=True)]
-        details: dict[str, float | str] = {"members": ", ".join(members), "members_failed": float(len(failed))}
+        weights = (
+            [""] * len(self.members)
+            if self.weights is None
+            else [f" x{weight:.4g}" for weight in self.weights]
+        )
+        members = [
+            f"{self.members[n].name} {value}{weights[n]}"
+            for (n, _), value in zip(decided, values, strict=True)
+        ]
+        details: dict[str, float | str] = {
+            "members": ", ".join(members),
+            "members_failed": float(len(failed)),
+        }
         failures = [f"{error.kind}: {error}" for error in failed]
         if not self.rubric.scale.ordered:
             return voted(
@@ -96,7 +128,9 @@ class PanelJudge(Judge):
                 details=details,
             )
         verdict = self._together(verdicts, [n for n, _ in decided])
-        return verdict.replace(issues=(*verdict.issues, *failures), details=verdict.details | details)
+        return verdict.replace(
+            issues=(*verdict.issues, *failures), details=verdict.details | details
+        )
 
     def _together(self, verdicts: Sequence[Verdict], seats: Sequence[int]) -> Verdict:
         """The verdict of members with scores; `seats` are their places in the panel."""
@@ -105,7 +139,9 @@ class PanelJudge(Judge):
         levels = [verdict.uncertainty for verdict in verdicts]
         joined = aggregate_uncertainty(
             shares,
-            [level or "low" for level in levels],  # a member without a level does not widen the interval
+            [
+                level or "low" for level in levels
+            ],  # a member without a level does not widen the interval
             [verdict.review for verdict in verdicts],
             [verdict.issues for verdict in verdicts],
         )
@@ -115,12 +151,16 @@ class PanelJudge(Judge):
         doubt = float(scores.std())
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
         score = self._score(scores, seats)
-        moved = self.rubric.share(score) - joined.score  # the interval is that of the score given, not of the mean
+        moved = (
+            self.rubric.share(score) - joined.score
+        )  # the interval is that of the score given, not of the mean
         low, high = (min(1.0, max(0.0, end + moved)) for end in joined.confidence_interval)
-        # How far the members agree, but no more than they are sure of themselves: agreement is not knowledge.
+        # How far the members agree, but no more than they are sure of themselves: agreement is not
+        # knowledge.
         confidence = agreement_confidence(shares.tolist())
         stated = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
-        # The members' distributions averaged where all have one over the same levels, else their scores over them.
+        # The members' distributions averaged where all have one over the same levels, else their
+        # scores over them.
         have = [verdict.distribution for verdict in verdicts if verdict.distribution is not None]
         distribution = spread_over(scores.tolist(), self.rubric)
         if len(have) == len(verdicts) and len({d.values for d in have}) == 1:
@@ -131,21 +171,33 @@ class PanelJudge(Judge):
             score=score,
             distribution=distribution,
             interval=self.rubric.interval((low, high)),
-            confidence=min(confidence, float(np.mean(stated))) if len(stated) == len(verdicts) else confidence,
+            confidence=(
+                min(confidence, float(np.mean(stated)))
+                if len(stated) == len(verdicts)
+                else confidence
+            ),
             confidence_source="procedure",
             rationale=verdicts[nearest].rationale,
             issues=(*joined.issues, *joined.notes),
             uncertainty=level,
             doubt=doubt,
             review=joined.recommend_expert_review or level == "high",
-            details={"disagreement": doubt, "spread": float(np.ptp(scores)), "bootstrap_variance": float(shares.var())},
+            details={
+                "disagreement": doubt,
+                "spread": float(np.ptp(scores)),
+                "bootstrap_variance": float(shares.var()),
+            },
         )
 
     def _score(self, scores: np.ndarray, seats: Sequence[int]) -> float:
         from scipy.stats import trim_mean
 
         if self.weights is None:
-            middles = {"mean": scores.mean(), "median": np.median(scores), "trimmed_mean": trim_mean(scores, self.trim)}
+            middles = {
+                "mean": scores.mean(),
+                "median": np.median(scores),
+                "trimmed_mean": trim_mean(scores, self.trim),
+            }
             return float(middles[self.aggregate])
         weights = np.array([self.weights[n] for n in seats])
         if weights.sum() == 0:
@@ -156,18 +208,22 @@ class PanelJudge(Judge):
 def read_history(
     folders: Sequence[str], members: Sequence[Judge], rubric: Rubric
 ) -> tuple[list[float], frozenset[str]]:
-    """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per member in their
-    order, first repeats only; and the marks of these texts. Compared are the texts that every member judged, so that
-    one that fails on hard texts gains nothing by it. Raises ConfigError for a folder without such a run; DataError for
-    no, too few or differing labelled texts, texts that a member was fitted on, or a member without error."""
+    """Weights from the finished runs in `folders` (as typed) over the same labelled texts, one per
+    member in their order, first repeats only; and the marks of these texts. Compared are the texts
+    that every member judged, so that one that fails on hard texts gains nothing by it. Raises
+    ConfigError for a folder without such a run; DataError for no, too few or differing labelled
+    texts, texts that a member was fitted on, or a member without error.
+    """
     if len(folders) != len(members):
         raise ConfigError(
-            f"`judge.history` names {len(folders)} run(s), and the panel has {len(members)} members. Give the folder "
-            "of one run per member, in the order of judge.members."
+            f"`judge.history` names {len(folders)} run(s), and the panel has {len(members)}"
+            " members. Give the folder of one run per member, in the order of judge.members."
         )
     tables: list[pd.DataFrame] = []
     for n, (typed, member) in enumerate(zip(folders, members, strict=True)):
-        folder, voice = run_of(typed, f"judge.history[{n}]", member, f"judge.members[{n}]", rubric, "this panel")
+        folder, voice = run_of(
+            typed, f"judge.history[{n}]", member, f"judge.members[{n}]", rubric, "this panel"
+        )
         tables.append(_labelled_texts(folder, voice, member))
     first = tables[0]
     known = set(first["text_mark"].items())
@@ -176,29 +232,33 @@ def read_history(
         runs = f"`judge.history`: {folders[0]!r}"
         if texts != known:
             raise DataError(
-                f"{runs} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of which {len(known & texts)} "
-                "are the same (by id and text). Weights would compare members on different texts: judge the same "
-                "dataset with all of them."
+                f"{runs} holds {len(known)} labelled texts and {typed!r} {len(texts)}, of which"
+                f" {len(known & texts)} are the same (by id and text). Weights would compare"
+                " members on different texts: judge the same dataset with all of them."
             )
         if changed := int((table["label"] != first["label"].reindex(table.index)).sum()):
             raise DataError(
-                f"{runs} and {typed!r} have other labels for {changed} of {len(table)} texts. Judge the same version "
-                "of the dataset with all members."
+                f"{runs} and {typed!r} have other labels for {changed} of {len(table)} texts. Judge"
+                " the same version of the dataset with all members."
             )
-    judged = sorted(set.intersection(*(set(table.index[table["score"].notna()]) for table in tables)))
+    judged = sorted(
+        set.intersection(*(set(table.index[table["score"].notna()]) for table in tables))
+    )
     if len(judged) < LEAST:
         raise DataError(
-            f"`judge.history`: every member judged the same {len(judged)} labelled texts only (each failed on others); "
-            f"weights need {LEAST}. Judge more texts, or type the weights: judge.weights=[...]."
+            f"`judge.history`: every member judged the same {len(judged)} labelled texts only (each"
+            f" failed on others); weights need {LEAST}. Judge more texts, or type the weights:"
+            " judge.weights=[...]."
         )
     both = [table.loc[judged] for table in tables]
     errors = [math.fsum((table["score"] - table["label"]) ** 2) / len(judged) for table in both]
     if 0 in errors:
-        # A floor would be a number of ours that decides the weights: no error in n texts only says it is small.
+        # A floor would be a number of ours that decides the weights: no error in n texts only says
+        # it is small.
         raise DataError(
-            f"`judge.history`: the scores of {folders[errors.index(0)]!r} equal the labels of all {len(judged)} texts, "
-            "so its weight would be infinite. Are the labels its own scores? Else judge more or harder texts, or type "
-            "the weights: judge.weights=[...]."
+            f"`judge.history`: the scores of {folders[errors.index(0)]!r} equal the labels of all"
+            f" {len(judged)} texts, so its weight would be infinite. Are the labels its own scores?"
+            " Else judge more or harder texts, or type the weights: judge.weights=[...]."
         )
     return inverse_weights(errors), frozenset(both[0]["text_mark"])
 
@@ -206,9 +266,9 @@ def read_history(
 def inverse_weights(errors: Sequence[float]) -> list[float]:
     """Weights proportional to 1 / mean squared error, with a sum of 1.
 
-    For unbiased members with independent errors no other weights give the mean a smaller variance. A bias counts as
-    error here, though weights cannot remove it; what members get wrong together is ignored, though it makes the best
-    weights others than these.
+    For unbiased members with independent errors no other weights give the mean a smaller variance.
+    A bias counts as error here, though weights cannot remove it; what members get wrong together is
+    ignored, though it makes the best weights others than these.
 
     Args:
         errors: Mean squared error per member, in squared score units, all above 0.
@@ -222,28 +282,33 @@ def inverse_weights(errors: Sequence[float]) -> list[float]:
 def run_of(
     typed: str, where: str, judge: Judge, key: str, rubric: Rubric, who: str
 ) -> tuple[RunFolder, tuple[str, str]]:
-    """The finished run of a judge, and as which judge and criterion it is known there. Compared are scale, judge,
-    readout, settings, model, and a prompt that is used. Raises ConfigError where there is no such run.
+    """The finished run of a judge, and as which judge and criterion it is known there. Compared are
+    scale, judge, readout, settings, model, and a prompt that is used. Raises ConfigError where
+    there is no such run.
 
-    `typed` is the run's folder as it stands under the config key `where`, `key` that of the judge, and `who` judges by
-    this rubric ("this panel")."""
+    `typed` is the run's folder as it stands under the config key `where`, `key` that of the judge,
+    and `who` judges by this rubric ("this panel")."""
     folder = RunFolder.open(typed, f"`{where}`")
     folder.check_finished()
     if rubric_digest(folder.rubric) != rubric_digest(rubric):
         there, here = (
-            f"rubric={each.name} (levels {', '.join(f'{level:g}' for level in each.levels)}, {each.direction})"
+            f"rubric={each.name} (levels {', '.join(f'{level:g}' for level in each.levels)},"
+            f" {each.direction})"
             for each in (folder.rubric, rubric)
         )
         raise ConfigError(
-            f"{folder.named}, a run on {there}; {who} judges on {here}. Judge the labelled texts on this one: "
-            f"rubric={rubric.name}."
+            f"{folder.named}, a run on {there}; {who} judges on {here}. Judge the labelled texts on"
+            f" this one: rubric={rubric.name}."
         )
-    differences = {voice: _differences(judgment, judge, rubric) for voice, judgment in folder.voices().items()}
+    differences = {
+        voice: _differences(judgment, judge, rubric) for voice, judgment in folder.voices().items()
+    }
     if same := [voice for voice, several in differences.items() if not several]:
         return folder, same[0]
     raise ConfigError(
-        f"{folder.named}, a run by another judge than {key}: {', nor '.join(map('; '.join, differences.values()))}. "
-        "Name a run of that judge (for a panel, in the order of judge.members), or judge the labelled texts with it."
+        f"{folder.named}, a run by another judge than {key}:"
+        f" {', nor '.join(map('; '.join, differences.values()))}. Name a run of that judge (for a"
+        " panel, in the order of judge.members), or judge the labelled texts with it."
     )
 
 
@@ -251,7 +316,9 @@ def _differences(first: Judgment, member: Judge, rubric: Rubric) -> list[str]:
     there, sources, program = first.provenance, member.readouts(), member.program_hash()
     models = {source.model.name for source in sources}
     inner = {place["prompt"] for place in member.places}
-    prompts = {source.prompt.hash(rubric): source.prompt.id for source in sources if source.uses_prompt}
+    prompts = {
+        source.prompt.hash(rubric): source.prompt.id for source in sources if source.uses_prompt
+    }
     own_prompts = {mark: name for mark, name in prompts.items() if mark not in inner}
     differ = []
     if not models <= set(there.model.split(" + ")):
@@ -262,37 +329,41 @@ def _differences(first: Judgment, member: Judge, rubric: Rubric) -> list[str]:
     if program != there.program_hash:
         readouts = ", ".join(dict.fromkeys(source.name for source in sources))
         differ.append(
-            f"the judge, its readout or their settings (judge={first.judge} readout={there.readout}, "
-            f"{there.program_hash[:12]} there; judge={member.name} readout={readouts}, {program[:12]} here)"
+            f"the judge, its readout or their settings (judge={first.judge}"
+            f" readout={there.readout}, {there.program_hash[:12]} there; judge={member.name}"
+            f" readout={readouts}, {program[:12]} here)"
         )
     return differ
 
 
 def _labelled_texts(folder: RunFolder, voice: tuple[str, str], member: Judge) -> pd.DataFrame:
-    """Columns label, text_mark and score (NaN where its judge failed) of the labelled texts, by item id."""
+    """Columns label, text_mark and score (NaN where its judge failed) of the labelled texts, by
+    item id."""
     labels = folder.labels(*voice)
     if labels is None:
         raise DataError(
-            f"{folder.named}, a run over texts without labels. Judge labelled ones with this member: dataset=labelled, "
-            "or a file of your own with a field `label`."
+            f"{folder.named}, a run over texts without labels. Judge labelled ones with this"
+            " member: dataset=labelled, or a file of your own with a field `label`."
         )
     if "text_mark" not in labels:
         raise DataError(
-            f"{folder.named}, whose labels.csv has no column `text_mark`: it is of an earlier version, so it is not "
-            f"known which texts these are. Repeat that run's command with run.resume={folder.path}; nothing is asked "
-            "again."
+            f"{folder.named}, whose labels.csv has no column `text_mark`: it is of an earlier"
+            " version, so it is not known which texts these are. Repeat that run's command with"
+            f" run.resume={folder.path}; nothing is asked again."
         )
     table = labels.dropna(subset="label").join(folder.scores(*voice)["score"])
     judged = int(table["score"].notna().sum())
     if judged < LEAST:
         raise DataError(
-            f"{folder.named}, a run with {judged} judged labelled texts (of {len(table)} labelled); weights need "
-            f"{LEAST}. Judge more labelled texts with it, or type the weights: judge.weights=[...]."
+            f"{folder.named}, a run with {judged} judged labelled texts (of {len(table)} labelled);"
+            f" weights need {LEAST}. Judge more labelled texts with it, or type the weights:"
+            " judge.weights=[...]."
         )
     if known := int(table["text_mark"].isin(member.fitted_on()).sum()):
         raise DataError(
-            f"{folder.named}, a run over texts of which {known} of {len(table)} were used to fit this member (its "
-            "probe, baseline or calibration), so its error there says nothing about new texts. Give runs over texts "
-            "that no member was fitted on, e.g. dataset.split=test."
+            f"{folder.named}, a run over texts of which {known} of {len(table)} were used to fit"
+            " this member (its probe, baseline or calibration), so its error there says nothing"
+            " about new texts. Give runs over texts that no member was fitted on, e.g."
+            " dataset.split=test."
         )
     return table

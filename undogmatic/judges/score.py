@@ -1,4 +1,5 @@
-"""`score`: one pass; the readout's score is the judge's. `distributional`: 100 points over the rubric's levels."""
+"""`score`: one pass; the readout's score is the judge's. `distributional`: 100 points over the
+rubric's levels."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class ScoreJudge(Judge):
 
 
 class Points(Answer):
-    """Points per level, and why the level with the most of them; the fields of the levels are made for the rubric."""
+    """Points per level, and why the level with the most of them; the fields of the levels are made
+    for the rubric."""
 
     reason: str | None = None
 
@@ -47,17 +49,24 @@ class Points(Answer):
 def points_answer(rubric: Rubric, language: str) -> type[Points]:
     """The answer's class: `level_0`, `level_1`, ... with the points of each level of the rubric."""
     fields: dict[str, Any] = {}
-    for n, (level, meaning) in enumerate(zip(rubric.levels, rubric.meanings(language), strict=True)):
+    for n, (level, meaning) in enumerate(
+        zip(rubric.levels, rubric.meanings(language), strict=True)
+    ):
         # Without anchors the meaning begins with the number or category, and that is enough.
         shown = f"{level:g}: {meaning}" if isinstance(rubric.guide, Anchors) else meaning
-        fields[f"level_{n}"] = (Annotated[float, Number("percent", wording="points", meaning=shown)], ...)
+        fields[f"level_{n}"] = (
+            Annotated[float, Number("percent", wording="points", meaning=shown)],
+            ...,
+        )
     return create_model("Points", __base__=Points, **fields)
 
 
 class DistributionalJudge(Judge):
-    """The score is the expectation over the points, the interval their central 90 %, their spread the uncertainty.
+    """The score is the expectation over the points, the interval their central 90 %, their spread
+    the uncertainty.
 
-    Points that do not sum to 100 are scaled and the defect is named. Log-probabilities ask how likely each level is.
+    Points that do not sum to 100 are scaled and the defect is named. Log-probabilities ask how
+    likely each level is.
     """
 
     name = "distributional"
@@ -72,7 +81,11 @@ class DistributionalJudge(Judge):
         spread, levels = points_entropy(answer.points()), self.rubric.levels
         return entropy_verdict(
             ScoreDistribution(values=levels, probabilities=spread.probabilities),
-            interval=quantile_interval(spread.probabilities, levels) if self.rubric.scale.ordered else None,
+            interval=(
+                quantile_interval(spread.probabilities, levels)
+                if self.rubric.scale.ordered
+                else None
+            ),
             # Chances asked one by one need not sum to 100; points given in one answer were told to.
             issues=spread.notes if self.asker.in_words else (),
             rationale=answer.reason,

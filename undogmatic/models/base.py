@@ -1,7 +1,7 @@
 """Defines what a model is to the rest of the program.
 
-A model talks through the `Gateway` it is given. What it can do is one of a few small protocols; a readout asks for the
-one it needs and names the alternatives when the model lacks it.
+A model talks through the `Gateway` it is given. What it can do is one of a few small protocols; a
+readout asks for the one it needs and names the alternatives when the model lacks it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,27 @@ _SHORT, _LONG = 20, 60  # characters of a piece, about
 
 
 class Model:
-    """Base of all models. `connect` is called once before the first call, `close` after the last."""
+    """Base of all models. `connect` is called once before the first call, `close` after the
+    last."""
 
     name: str  # full identity for provenance and cache keys: server or file hash included
     readouts: tuple[str, ...]  # names of the readouts it can serve, the default first
-    max_concurrency: int | None = None  # calls it can usefully have in flight, or None for no limit of its own
-    base: bool = False  # whether it is a base model, which continues a text instead of answering a chat
-    sha256: str | None = None  # of its file, where it is one: what was fitted on its states belongs to that file
+    max_concurrency: int | None = (
+        None  # calls it can usefully have in flight, or None for no limit of its own
+    )
+    base: bool = (
+        False  # whether it is a base model, which continues a text instead of answering a chat
+    )
+    sha256: str | None = (
+        None  # of its file, where it is one: what was fitted on its states belongs to that file
+    )
     rubric: str | None = None  # the only rubric that it can judge by, or None for any
-    fitted_on: frozenset[str] = frozenset()  # marks (`records.text_mark`) of the texts that it was itself fitted on
-    context: int | None = None  # tokens that question and answer may have together; None where it is not known
+    fitted_on: frozenset[str] = (
+        frozenset()
+    )  # marks (`records.text_mark`) of the texts that it was itself fitted on
+    context: int | None = (
+        None  # tokens that question and answer may have together; None where it is not known
+    )
     licence: Licence | None = None  # by language; None: its provider's terms, whatever they are
     gateway: Gateway
 
@@ -44,15 +55,17 @@ class Model:
         return self.readouts[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
-        return self  # a copy of a judge asks the same model; connections and the cache cannot be doubled
+        # a copy of a judge asks the same model; connections and the cache cannot be doubled
+        return self
 
     def asked(self) -> Model:
         """The model that is asked where a judge has none of its own."""
         return self
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, in the model's own where it can count them. Else an estimate from above: one per
-        BYTES_PER_TOKEN bytes, where prose in English has 4 to 5 and in Portuguese 3 to 4."""
+        """Tokens of a text, in the model's own where it can count them. Else an estimate from
+        above: one per BYTES_PER_TOKEN bytes, where prose in English has 4 to 5 and in Portuguese 3
+        to 4."""
         return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
     def connect(self, gateway: Gateway) -> None:
@@ -76,14 +89,17 @@ class Nobody(Model):
 
 
 class SeveralModels(Model):
-    """Connects and closes models together, the run's own first; the least parallel one bounds the items in flight."""
+    """Connects and closes models together, the run's own first; the least parallel one bounds the
+    items in flight."""
 
     readouts = ()
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = tuple(models)
         self.name = " + ".join(model.name for model in self.models)
-        self.max_concurrency = min((m.max_concurrency for m in models if m.max_concurrency is not None), default=None)
+        self.max_concurrency = min(
+            (m.max_concurrency for m in models if m.max_concurrency is not None), default=None
+        )
 
     def asked(self) -> Model:
         return self.models[0]
@@ -101,12 +117,15 @@ class SeveralModels(Model):
 
 
 class View(Record):
-    """One way to turn a text into a vector: the states of the `blocks` (counted from 1) are pooled and concatenated."""
+    """One way to turn a text into a vector: the states of the `blocks` (counted from 1) are pooled
+    and concatenated."""
 
     blocks: tuple[int, ...] = Field(min_length=1)
     before: str = ""  # words put before the text
     after: str = ""  # words put after it, e.g. a question about it
-    pool: Literal["text", "after", "last"] = "text"  # mean over its tokens, mean over those of `after`, or the last one
+    pool: Literal["text", "after", "last"] = (
+        "text"  # mean over its tokens, mean over those of `after`, or the last one
+    )
     echo: bool = False  # whether the text is given twice; pooling is then over its second copy
 
     def segments(self, text: str) -> tuple[str, str, str]:
@@ -118,25 +137,32 @@ class View(Record):
         """States of the chosen blocks -> the feature vector, shape (len(blocks) * width,), float32.
 
         Args:
-            states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the three segments.
-            lengths: Tokens of the three segments; they and the begin-of-text token add up to n_tokens.
+            states: Per block, shape (n_tokens, width); row 0 is the begin-of-text token, then the
+                three segments.
+            lengths: Tokens of the three segments; they and the begin-of-text token add up to
+                n_tokens.
         """
         before, text, after = lengths
         end = 1 + before + text
-        rows = {"text": slice(end - text, end), "after": slice(end, end + after), "last": slice(-1, None)}[self.pool]
+        rows = {
+            "text": slice(end - text, end),
+            "after": slice(end, end + after),
+            "last": slice(-1, None),
+        }[self.pool]
         return np.concatenate([each[rows].mean(axis=0) for each in states]).astype(np.float32)
 
 
 class Pieces(NamedTuple):
-    """A text as it was read: each piece's tokens, shape (n_pieces,), and mean states, shape (n_pieces, n_features)."""
+    """A text as it was read: each piece's tokens, shape (n_pieces,), and mean states, shape
+    (n_pieces, n_features)."""
 
     tokens: np.ndarray
     states: np.ndarray
 
 
 def cut(text: str) -> list[str]:
-    """Cuts a text into clauses of about 20 to 60 characters, which joined are the text again; no piece goes past the
-    end of a line. A clause without punctuation is cut at a space."""
+    """Cuts a text into clauses of about 20 to 60 characters, which joined are the text again; no
+    piece goes past the end of a line. A clause without punctuation is cut at a space."""
     pieces: list[str] = []
     for line in re.split(r"(?<=\n)", text):
         rest = ""
@@ -156,7 +182,8 @@ def cut(text: str) -> list[str]:
 
 @runtime_checkable
 class Chats(Protocol):
-    """Completes a chat (DSPy's canonical request and response); log-probabilities when asked for."""
+    """Completes a chat (DSPy's canonical request and response); log-probabilities when asked
+    for."""
 
     async def complete(self, request: Request) -> Response: ...
 
@@ -191,7 +218,8 @@ class Rates(Protocol):
 
 @runtime_checkable
 class Continues(Protocol):
-    """Continues a text by what is likeliest, up to so many tokens; a base model that cannot be told what to do."""
+    """Continues a text by what is likeliest, up to so many tokens; a base model that cannot be told
+    what to do."""
 
     async def continue_text(self, text: str, most: int) -> str: ...
 

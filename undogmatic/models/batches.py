@@ -1,7 +1,9 @@
-"""Speaks the batch interfaces of OpenAI and Anthropic: many requests at once, answered within a day for half the price.
+"""Speaks the batch interfaces of OpenAI and Anthropic: many requests at once, answered within a day
+for half the price.
 
-A batch is known again by its mark, which every request's `custom_id` ends with: whoever was killed between sending a
-batch and noting its id finds it in the provider's list instead of sending it twice.
+A batch is known again by its mark, which every request's `custom_id` ends with: whoever was killed
+between sending a batch and noting its id finds it in the provider's list instead of sending it
+twice.
 """
 
 from __future__ import annotations
@@ -21,8 +23,12 @@ from undogmatic.safety.outside import Unreadable, brief, json_value
 SHARE = 0.5
 """What a call in a batch costs, as a share of its usual price, at both providers."""
 LONGEST_RESULTS = 1_000_000_000  # bytes of a file of answers that are read, unpacked
-ROOM, ROOM_EACH = 100_000_000, 20_000  # bytes of answers that are kept: in any case, and more for each question
-STRANGE_LINES = 100_000  # of a file of answers that answer nothing that was asked; where there are more, it is left
+ROOM, ROOM_EACH = (
+    100_000_000,
+    20_000,
+)  # bytes of answers that are kept: in any case, and more for each question
+# of a file of answers that answer nothing that was asked; where there are more, it is left
+STRANGE_LINES = 100_000
 MOST_PAGES = 1000  # of the provider's list of batches
 CLOCKS = 600.0  # seconds by which the provider's clock may differ from ours
 
@@ -40,7 +46,8 @@ class Unnamed(UndogmaticError):
 
 
 class State(NamedTuple):
-    """How far a batch is: whether it has ended, how many requests are done, and the provider's word for it."""
+    """How far a batch is: whether it has ended, how many requests are done, and the provider's word
+    for it."""
 
     ended: bool
     done: int
@@ -48,7 +55,8 @@ class State(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of one request: a status and a body as if it had been sent alone, or why there is none.
+    """What came of one request: a status and a body as if it had been sent alone, or why there is
+    none.
 
     With a `status` and a `why` something came that cannot be read; the body is its beginning.
     """
@@ -67,7 +75,8 @@ TWICE = Answer(why="it has two answers to this question, and they differ")
 
 
 class Answers(NamedTuple):
-    """What came of the requests of a batch, by their ids; `rest` says why others may lack, where that is known."""
+    """What came of the requests of a batch, by their ids; `rest` says why others may lack, where
+    that is known."""
 
     found: dict[str, Answer]
     rest: str = ""
@@ -79,8 +88,8 @@ _CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"([\w.-]{1,200})"')
 class _Reader:
     """Keeps the answers to the questions of one batch, from the lines of the provider's files.
 
-    A line may be anything: it is the matter of its own question, where it says of which. What was not asked is left
-    out, and all that is kept has a bound.
+    A line may be anything: it is the matter of its own question, where it says of which. What was
+    not asked is left out, and all that is kept has a bound.
     """
 
     def __init__(self, mark: str, count: int, read: Callable[[Mapping[str, Any]], Answer]) -> None:
@@ -90,20 +99,26 @@ class _Reader:
         self.named = 0  # lines that say of which question they are
 
     def take(self, line: bytes, whole: bool) -> None:
-        """Read one line; of one that is too long its beginning. Raises LongReply where there are too many."""
+        """Read one line; of one that is too long its beginning. Raises LongReply where there are
+        too many."""
         key, answer = self._read(line, whole)
         self.named += key is not None
         if key is None or not key.endswith(f"-{self.mark}"):
             self.strange -= 1
             if self.strange < 0:
-                raise LongReply(f"more than {STRANGE_LINES:,} lines of the answers belong to no question")
+                raise LongReply(
+                    f"more than {STRANGE_LINES:,} lines of the answers belong to no question"
+                )
             return
         if key in self.found:
             self.found[key] = _better(self.found[key], answer)
             return
         self.room -= len(key) + len(answer.body)
         if self.room < 0:
-            raise LongReply("the answers together are too large to be kept; send fewer in a batch with engine.size=")
+            raise LongReply(
+                "the answers together are too large to be kept; send fewer in a batch with"
+                " engine.size="
+            )
         self.found[key] = answer
 
     def _read(self, line: bytes, whole: bool) -> tuple[str | None, Answer]:
@@ -150,13 +165,16 @@ class Batches:
         return self._state(await self._json("GET", f"{self.place}/{batch}"))
 
     async def answers(self, batch: str, mark: str, count: int) -> Answers:
-        """What came of the requests of this mark, `count` at most, in a batch that has ended. Raises BatchLost;
-        UnparseableAnswer where the provider sends something else than its answers."""
+        """What came of the requests of this mark, `count` at most, in a batch that has ended.
+        Raises BatchLost; UnparseableAnswer where the provider sends something else than its
+        answers."""
         raise NotImplementedError
 
     async def find(self, mark: str, count: int, since: float) -> str | None:
-        """The id of the batch of this mark and so many requests, sent at this moment or later; None if there is none.
-        Raises Unsettled where that does not show yet, UnparseableAnswer where the list gives it no id that is one."""
+        """The id of the batch of this mark and so many requests, sent at this moment or later; None
+        if there is none. Raises Unsettled where that does not show yet, UnparseableAnswer where the
+        list gives it no id that is one.
+        """
         raise NotImplementedError
 
     def _state(self, said: Mapping[str, Any]) -> State:
@@ -169,7 +187,9 @@ class Batches:
             page = await self._json("GET", f"{self.place}?limit=100{after}")
             rows = page.get("data")
             if not isinstance(rows, list):
-                raise UnparseableAnswer(f"{self.client.about} sent a list of batches without `data`")
+                raise UnparseableAnswer(
+                    f"{self.client.about} sent a list of batches without `data`"
+                )
             for row in rows:
                 if not isinstance(row, dict):
                     continue
@@ -177,16 +197,21 @@ class Batches:
                     return
                 yield row
             last = _usable(rows[-1].get("id")) if rows and isinstance(rows[-1], dict) else None
-            if not page.get("has_more") or last is None or last in seen:  # else the same page, again and again
+            if (
+                not page.get("has_more") or last is None or last in seen
+            ):  # else the same page, again and again
                 return
             seen.add(last)
             after = f"&{cursor}={last}"
 
     async def _made(self, path: str, **sent: Any) -> str:
-        """Have the provider make something; its id. Raises Unnamed where it did, and the id cannot be used."""
+        """Have the provider make something; its id. Raises Unnamed where it did, and the id cannot
+        be used."""
         try:
             status, headers, body = await self.client.request("POST", self.base + path, **sent)
-        except UnparseableAnswer as error:  # a good status, and a body that cannot be unpacked, or has no end
+        except (
+            UnparseableAnswer
+        ) as error:  # a good status, and a body that cannot be unpacked, or has no end
             raise Unnamed(str(error)) from error
         if not 200 <= status < 300:
             self.client.understood(status, headers, body)
@@ -202,8 +227,8 @@ class Batches:
         return self.client.understood(status, headers, body)
 
     async def _read(self, path: str, reader: _Reader) -> str:
-        """Have the lines of a file of answers read; why not all of them were, else "". Raises BatchLost;
-        UnparseableAnswer for a page in place of the file."""
+        """Have the lines of a file of answers read; why not all of them were, else "". Raises
+        BatchLost; UnparseableAnswer for a page in place of the file."""
         before = reader.named
         opening = b""
 
@@ -213,11 +238,15 @@ class Batches:
             reader.take(line, whole)
 
         try:
-            status, headers, body = await self.client.each_line(self.base + path, take, LONGEST_RESULTS)
+            status, headers, body = await self.client.each_line(
+                self.base + path, take, LONGEST_RESULTS
+            )
         except LongReply as error:
             return f"what follows in its answers was not read: {error}"
         if opening == b"<" and reader.named == before:
-            raise UnparseableAnswer(f"{self.client.about} sent a page in place of the answers ({path})")
+            raise UnparseableAnswer(
+                f"{self.client.about} sent a page in place of the answers ({path})"
+            )
         if status == 404:
             raise BatchLost(f"{self.client.about} does not have the answers ({path}) any more")
         if not 200 <= status < 300:
@@ -270,7 +299,9 @@ class OpenAIBatches(Batches):
         for file in filter(None, files):
             rest = await self._read(f"/files/{file}/content", reader) or rest
         if not reader.found and said.get("status") == "failed":
-            raise ConfigError(f"{self.client.about} refused the batch {batch}{_why(said)}. Check model.name.")
+            raise ConfigError(
+                f"{self.client.about} refused the batch {batch}{_why(said)}. Check model.name."
+            )
         return Answers(reader.found, rest)
 
     def _state(self, said: Mapping[str, Any]) -> State:
@@ -280,7 +311,8 @@ class OpenAIBatches(Batches):
 
 
 def _count(counts: Any, *names: str) -> int:
-    """How many requests a provider counts under these names; under all but "processing" where none is given."""
+    """How many requests a provider counts under these names; under all but "processing" where none
+    is given."""
     if not isinstance(counts, dict):
         return 0
     chosen = names or [name for name in counts if name != "processing"]
@@ -292,7 +324,11 @@ def _why(said: Mapping[str, Any]) -> str:
     """What a batch that failed says of why, in brackets; nothing where it does not."""
     errors = said.get("errors")
     rows = errors.get("data") if isinstance(errors, dict) else None
-    told = [str(row.get("message")) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    told = (
+        [str(row.get("message")) for row in rows if isinstance(row, dict)]
+        if isinstance(rows, list)
+        else []
+    )
     told = told or ([str(errors)] if errors else [])
     return f" ({'; '.join(told)[:300]})" if told else ""
 
@@ -308,7 +344,9 @@ def _of_openai(line: Mapping[str, Any]) -> Answer:
 
 def _status(said: Any) -> int:
     """What a line gives as the status of its answer; 0 for what is none."""
-    return said if isinstance(said, int) and not isinstance(said, bool) and 100 <= said <= 999 else 0
+    return (
+        said if isinstance(said, int) and not isinstance(said, bool) and 100 <= said <= 999 else 0
+    )
 
 
 class AnthropicBatches(Batches):

@@ -1,4 +1,5 @@
-"""One door for every call to a model: cache, budget, time limit, retries and the record of what was said."""
+"""One door for every call to a model: cache, budget, time limit, retries and the record of what was
+said."""
 
 import asyncio
 import contextlib
@@ -42,8 +43,10 @@ _attempt: ContextVar[int] = ContextVar("undogmatic_attempt", default=0)
 
 RAW_LIMIT = 4000  # characters of an answer that could not be read which are kept
 CACHE_FILE = "replies.sqlite"
-PATIENCE = 90.0  # seconds in which a server may refuse all calls as too many: many count them by the minute
-BUSY_SECONDS = 3.0  # that a call waits for another process that writes the cache; nothing else goes on meanwhile
+# seconds in which a server may refuse all calls as too many: many count them by the minute
+PATIENCE = 90.0
+# that a call waits for another process that writes the cache; nothing else goes on meanwhile
+BUSY_SECONDS = 3.0
 
 
 class within(AbstractContextManager[T]):
@@ -59,7 +62,8 @@ class within(AbstractContextManager[T]):
         return self._value
 
     def __exit__(self, *raised: object) -> None:
-        # What an interrupt leaves half done is closed later from another context, whose value is its own.
+        # What an interrupt leaves half done is closed later from another context, whose value is
+        # its own.
         with contextlib.suppress(ValueError):
             self._variable.reset(self._token)
 
@@ -70,26 +74,31 @@ def recording() -> AbstractContextManager[list[Call]]:
 
 
 rollout = functools.partial(within, _rollout)
-"""Calls inside belong to the repeat of this number: the cache keeps repeats apart, so that a repeat is a real call."""
+"""Calls inside belong to the repeat of this number: the cache keeps repeats apart, so that a repeat
+is a real call."""
 current_rollout = _rollout.get
 """The repeat that the calls being made belong to (0 = the first)."""
 attempt = functools.partial(within, _attempt)
-"""Calls inside are asked for the n-th time again (0 = the first), a real call each, also for one request."""
+"""Calls inside are asked for the n-th time again (0 = the first), a real call each, also for one
+request."""
 
 
 class Retryable(UndogmaticError):
-    """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection). `after` is how many
-    seconds the server asked us to wait (`Retry-After`), or None; `full` is whether it has too much to do, and `limited`
-    whether it says that we ask too much of it."""
+    """Raised by a model's sender for a fault worth another try (408, 429, 5xx, a reset connection).
+    `after` is how many seconds the server asked us to wait (`Retry-After`), or None; `full` is
+    whether it has too much to do, and `limited` whether it says that we ask too much of it."""
 
-    def __init__(self, message: str, after: float | None = None, full: bool = False, limited: bool = False) -> None:
+    def __init__(
+        self, message: str, after: float | None = None, full: bool = False, limited: bool = False
+    ) -> None:
         super().__init__(message)
         self.after, self.full, self.limited = after, full or after is not None or limited, limited
 
 
 @contextlib.contextmanager
 def reading(raw: Any) -> Iterator[None]:
-    """Inside, an answer is read: whatever goes wrong over it is UnparseableAnswer with `raw`, what was read."""
+    """Inside, an answer is read: whatever goes wrong over it is UnparseableAnswer with `raw`, what
+    was read."""
     try:
         yield
     except (UndogmaticError, TimeoutError):
@@ -97,7 +106,8 @@ def reading(raw: Any) -> Iterator[None]:
     except Exception as error:  # an answer may be anything, and so may what goes wrong over it
         what = str(error).partition("\n")[0][:200]
         raise UnparseableAnswer(
-            f"the answer has another form than agreed ({type(error).__name__}: {without_halves(what)})",
+            f"the answer has another form than agreed ({type(error).__name__}:"
+            f" {without_halves(what)})",
             None if raw is None else shown(raw),
         ) from error
 
@@ -122,10 +132,11 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
 class Budget:
     """Counts what was spent and refuses what would exceed the limits.
 
-    A call is counted when it is sent, so that concurrent calls cannot overshoot `max_calls`; money is known only after
-    the answer, so `max_usd` can be overshot by the calls in flight at that moment. An answer that does not say what it
-    took counts as the dearest one so far. `note` is told of every call before it is sent, and of every price, so that a
-    run which is killed goes on with what it had left.
+    A call is counted when it is sent, so that concurrent calls cannot overshoot `max_calls`; money
+    is known only after the answer, so `max_usd` can be overshot by the calls in flight at that
+    moment. An answer that does not say what it took counts as the dearest one so far. `note` is
+    told of every call before it is sent, and of every price, so that a run which is killed goes on
+    with what it had left.
     """
 
     def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
@@ -138,12 +149,18 @@ class Budget:
         """Reserve one call. Raises BudgetExceeded."""
         for key, most, used, told, example in (
             ("max_calls", self.max_calls, self.calls, f"{self.calls} calls were made", "N"),
-            ("max_usd", self.max_usd, self.usd, f"{self.usd:.4f} USD were spent in {self.calls} calls", "X"),
+            (
+                "max_usd",
+                self.max_usd,
+                self.usd,
+                f"{self.usd:.4f} USD were spent in {self.calls} calls",
+                "X",
+            ),
         ):
             if most is not None and used >= most:
                 raise BudgetExceeded(
-                    f"`engine.{key}` is {most} and {told}. Raise it (engine.{key}={example}, or null for no limit) and "
-                    "rerun: what was judged is kept."
+                    f"`engine.{key}` is {most} and {told}. Raise it (engine.{key}={example}, or"
+                    " null for no limit) and rerun: what was judged is kept."
                 )
         self.calls += 1
         self.note(1, 0.0)
@@ -152,9 +169,9 @@ class Budget:
         if usd is None and self.max_usd is not None:
             if self.dearest is None:
                 raise ConfigError(
-                    f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown, so it cannot be "
-                    "kept. Set model.price.input and model.price.output (USD per million tokens), or "
-                    "engine.max_usd=null."
+                    f"`engine.max_usd` is {self.max_usd}, but the price of this model is unknown,"
+                    " so it cannot be kept. Set model.price.input and model.price.output (USD per"
+                    " million tokens), or engine.max_usd=null."
                 )
             usd = self.dearest
         if usd is not None:
@@ -182,12 +199,14 @@ Check = Callable[[Any], object] | None
 
 
 class ReplyCache:
-    """Replies shared by runs and processes: JSON texts in SQLite, so that nothing in it can run code.
+    """Replies shared by runs and processes: JSON texts in SQLite, so that nothing in it can run
+    code.
 
-    A reply is written before its judgment is made, and survives the death of the process (the write-ahead log is the
-    operating system's by then). Several processes may use one folder. A row that cannot be read is no row: it is said
-    once, and replaced as soon as the call was made. A cache that fails in the middle of a run is said once and not used
-    any more; the journal holds what was paid for. The folder is made; ConfigError where it cannot be used.
+    A reply is written before its judgment is made, and survives the death of the process (the
+    write-ahead log is the operating system's by then). Several processes may use one folder. A row
+    that cannot be read is no row: it is said once, and replaced as soon as the call was made. A
+    cache that fails in the middle of a run is said once and not used any more; the journal holds
+    what was paid for. The folder is made; ConfigError where it cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -195,23 +214,38 @@ class ReplyCache:
         self._usable, self._told = True, False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, OWN))  # SQLite's files beside it get its mode
+            os.close(
+                os.open(self._file, os.O_RDWR | os.O_CREAT, OWN)
+            )  # SQLite's files beside it get its mode
             with contextlib.suppress(PermissionError):  # another one's file
                 self._file.chmod(OWN)
-            self._database = sqlite3.connect(self._file, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            self._database.text_factory = bytes  # what is no UTF-8 is the row's fault, not the database's
+            self._database = sqlite3.connect(
+                self._file, BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._database.text_factory = (
+                bytes  # what is no UTF-8 is the row's fault, not the database's
+            )
             self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose replies, never break the file
-            self._database.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+            self._database.execute(
+                "PRAGMA synchronous = NORMAL"
+            )  # a power cut may lose replies, never break the file
+            self._database.execute(
+                "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
+            )
         except (OSError, ValueError, sqlite3.Error) as error:
             raise ConfigError(self._failure(error)) from None
 
     def get(self, key: str, check: Check = None) -> Reply | None:
-        """The reply kept under `key`; None where there is none, or none that can be read, or where `check` raises."""
+        """The reply kept under `key`; None where there is none, or none that can be read, or where
+        `check` raises."""
         if (row := self._execute("SELECT reply FROM replies WHERE key = ?", key)) is None:
             return None
         try:
-            kept = json_value(row[0], DEEPEST + 1, infinite=True) if isinstance(row[0], bytes) else None
+            kept = (
+                json_value(row[0], DEEPEST + 1, infinite=True)
+                if isinstance(row[0], bytes)
+                else None
+            )
             if not isinstance(kept, dict):
                 raise Unreadable("it is no reply")
             return checked(_KEPT.validate_python(kept), check)
@@ -233,7 +267,8 @@ class ReplyCache:
         self._database.close()
 
     def _execute(self, statement: str, *values: str) -> Any:
-        """The first row of what the database answers; where it fails, that is said once and it is not asked again."""
+        """The first row of what the database answers; where it fails, that is said once and it is
+        not asked again."""
         if not self._usable:
             return None
         try:
@@ -241,24 +276,25 @@ class ReplyCache:
         except sqlite3.Error as error:
             self._usable = False
             say(
-                f"{self._failure(error)} The run goes on without it. Nothing that was answered is lost, as the journal "
-                "keeps it, but a later run will ask again."
+                f"{self._failure(error)} The run goes on without it. Nothing that was answered is"
+                " lost, as the journal keeps it, but a later run will ask again."
             )
             return None
 
     def _failure(self, error: Exception) -> str:
         return (
-            f"the cache of replies in {self._folder} cannot be used ({error}). Choose another folder with "
-            "engine.cache_dir=FOLDER, or engine.cache=false."
+            f"the cache of replies in {self._folder} cannot be used ({error}). Choose another"
+            " folder with engine.cache_dir=FOLDER, or engine.cache=false."
         )
 
 
 class Gateway:
-    """Every call of a run goes through one of these, and is noted as a `Call` of the judgment being made (`recording`).
+    """Every call of a run goes through one of these, and is noted as a `Call` of the judgment being
+    made (`recording`).
 
-    A server that is full is full for all: a `Retry-After` holds back every call to it, and all models of a server share
-    one `Pace`. With a cache, a call that is under way is not made a second time: whoever asks the same waits for its
-    answer.
+    A server that is full is full for all: a `Retry-After` holds back every call to it, and all
+    models of a server share one `Pace`. With a cache, a call that is under way is not made a second
+    time: whoever asks the same waits for its answer.
     """
 
     def __init__(
@@ -267,10 +303,14 @@ class Gateway:
         budget: Budget | None = None,
         timeout: float = 60.0,  # seconds for one attempt
         retries: int = 4,  # further attempts after a retryable fault
-        backoff: float = 0.5,  # seconds before the first retry, less up to a quarter; they double. `Retry-After` wins
+        # seconds before the first retry, less up to a quarter; they double. `Retry-After` wins
+        backoff: float = 0.5,
         max_backoff: float = 30.0,
-        max_wait: float = 300.0,  # a server that asks to wait longer than so many seconds is given up at once
-        answered: Collection[str] = (),  # names of models that have answered in an earlier part of the run
+        # a server that asks to wait longer than so many seconds is given up at once
+        max_wait: float = 300.0,
+        answered: Collection[
+            str
+        ] = (),  # names of models that have answered in an earlier part of the run
         pace: Callable[[], Pace] = Pace,  # how fast a server may be asked
     ) -> None:
         self.answered = answered
@@ -279,26 +319,37 @@ class Gateway:
         self.cache, self.budget = cache, budget or Budget()
         self.timeout, self.retries = timeout, retries
         self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
-        self._under_way = WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]]()
+        self._under_way = WeakKeyDictionary[
+            asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]
+        ]()
 
     async def call(
         self,
-        model: str,  # its full identity, part of the cache's key: it names the server or the file's hash
-        request: dict[str, Any],  # the JSON payload; with `model` and the current rollout it identifies the call
+        # its full identity, part of the cache's key: it names the server or the file's hash
+        model: str,
+        request: dict[
+            str, Any
+        ],  # the JSON payload; with `model` and the current rollout it identifies the call
         send: Send,  # sends it once; raises Retryable, ModelError or ConfigError
-        timed: bool = True,  # False for a model in this process, whose work goes on even if nobody waits for it
+        # False for a model in this process, whose work goes on even if nobody waits for it
+        timed: bool = True,
         check: Check = None,  # raises for data that are no answer, fresh or kept
         server: str = "",  # where it runs, if it is `timed`
     ) -> Reply:
-        """Answer `request` from the cache, or by `send` under budget, time limit and retries. Raises BudgetExceeded
-        before a limit is passed; TransportError, AnswerTimeout or UnparseableAnswer where no try gave an answer."""
+        """Answer `request` from the cache, or by `send` under budget, time limit and retries.
+        Raises BudgetExceeded before a limit is passed; TransportError, AnswerTimeout or
+        UnparseableAnswer where no try gave an answer.
+        """
         key = call_key(model, request)
         if self.cache is None:
             return await self._asked(model, request, send, timed, check, server)
         under_way = self._under_way.setdefault(asyncio.get_running_loop(), {})
         started = time.time()
-        while (reply := self.cache.get(key, check)) is None and (first := under_way.get(key)) is not None:
-            # The same was asked a moment ago. Whoever waits neither ends that call nor fails with it: it asks anew.
+        while (reply := self.cache.get(key, check)) is None and (
+            first := under_way.get(key)
+        ) is not None:
+            # The same was asked a moment ago. Whoever waits neither ends that call nor fails with
+            # it: it asks anew.
             await asyncio.wait({first})
             if not first.cancelled() and first.exception() is None:
                 reply = first.result()
@@ -323,7 +374,13 @@ class Gateway:
         return pace
 
     async def _asked(
-        self, model: str, request: dict[str, Any], send: Send, timed: bool, check: Check, server: str
+        self,
+        model: str,
+        request: dict[str, Any],
+        send: Send,
+        timed: bool,
+        check: Check,
+        server: str,
     ) -> Reply:
         """The answer of the model, asked once or several times, under budget."""
         started, clock, tried, failed = time.time(), time.perf_counter(), 0, 0
@@ -332,7 +389,14 @@ class Gateway:
         others, now = 0 if pace is None else pace.answers, asyncio.get_running_loop().time
 
         def note(**outcome: Any) -> None:
-            note_call(model, request, started, seconds=time.perf_counter() - clock, attempts=tried, **outcome)
+            note_call(
+                model,
+                request,
+                started,
+                seconds=time.perf_counter() - clock,
+                attempts=tried,
+                **outcome,
+            )
 
         while True:
             left = 0.0 if pace is None else await pace.turn(request)
@@ -350,21 +414,25 @@ class Gateway:
                 if pace is not None:
                     pace.late(left)
                 error = AnswerTimeout(
-                    f"no answer within {self.timeout:g} s in {tried} attempt(s); raise engine.timeout or lower "
-                    "engine.concurrency"
+                    f"no answer within {self.timeout:g} s in {tried} attempt(s); raise"
+                    " engine.timeout or lower engine.concurrency"
                 )
             except Retryable as fault:
                 failed += 1
                 if fault.full and pace is not None and (fault.after or 0.0) <= self.max_wait:
                     pace.refused(left, fault.after)
-                    # A server that has no room for this call and answers others has not failed, nor one whose limit
-                    # is used up for this minute.
+                    # A server that has no room for this call and answers others has not failed, nor
+                    # one whose limit is used up for this minute.
                     answers = pace.answers > others
                     refused, others = math.inf if answers else min(refused, now()), pace.answers
-                    failed -= answers or (fault.limited and self.retries > 0 and now() - refused < PATIENCE)
+                    failed -= answers or (
+                        fault.limited and self.retries > 0 and now() - refused < PATIENCE
+                    )
                 error, wait = TransportError(f"{fault} ({tried} attempt(s))"), fault.after or 0.0
                 if wait > self.max_wait:
-                    error = TransportError(f"{error}; the server asks to wait {wait:.0f} s, so rerun later")
+                    error = TransportError(
+                        f"{error}; the server asks to wait {wait:.0f} s, so rerun later"
+                    )
             except ModelError as fault:
                 error, wait = fault, math.inf  # asking again would not help
             else:
@@ -376,17 +444,21 @@ class Gateway:
                 if pace is not None:
                     pace.over(used)
             if failed > self.retries or tried > 10 * self.retries or wait > self.max_wait:
-                # An error status is not billed; what an attempt without an answer cost, only the provider knows.
+                # An error status is not billed; what an attempt without an answer cost, only the
+                # provider knows.
                 usd = 0.0 if isinstance(error, TransportError) else None
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
-            delay = min(self.backoff * 2 ** max(0, failed - 1), self.max_backoff) * (1 - 0.25 * random.random())
+            delay = min(self.backoff * 2 ** max(0, failed - 1), self.max_backoff) * (
+                1 - 0.25 * random.random()
+            )
             await asyncio.sleep(delay)
 
 
 def call_key(model: str, request: dict[str, Any]) -> str:
-    """What tells a call from every other one. The repeat, and the attempt from the third on, tell calls with the same
-    request apart: a first retry quotes the answer that it follows, so its request is its own."""
+    """What tells a call from every other one. The repeat, and the attempt from the third on, tell
+    calls with the same request apart: a first retry quotes the answer that it follows, so its
+    request is its own."""
     turn = [_rollout.get()] if _attempt.get() <= 1 else [_rollout.get(), _attempt.get()]
     return hashlib.sha256(to_json([model, request, *turn])).hexdigest()
 

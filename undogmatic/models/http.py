@@ -31,11 +31,23 @@ from undogmatic.safety.secrets import has_secret, keep, keep_environment, learn,
 if TYPE_CHECKING:
     import aiohttp
 
-LONGEST_BODY = 4_000_000  # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
+LONGEST_BODY = (
+    4_000_000  # bytes of an answer, unpacked: some hundred times of what a judge's answer needs.
+)
 LONGEST_WAIT = 1e9  # seconds; whoever asks for more means never
 _RETRIED, _FULL = (408, 409, 425, 429), (429, 503, 529)
-_REFUSAL_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "flagged")
-_TOO_LONG = ("context_length_exceeded", "maximum context length", "prompt is too long", "context_too_large")
+_REFUSAL_CODES = (
+    "content_filter",
+    "content_policy_violation",
+    "ResponsibleAIPolicyViolation",
+    "flagged",
+)
+_TOO_LONG = (
+    "context_length_exceeded",
+    "maximum context length",
+    "prompt is too long",
+    "context_too_large",
+)
 _HINTS = {
     "temperature": "A reasoning model that fixes its own sampling: set model.sampling=false.",
     "top_p": "A model that fixes its own sampling: set model.sampling=false.",
@@ -49,13 +61,17 @@ _HINTS = {
 _ADVICE = {
     402: "The account has no credit left; add some, or choose another model=.",
     404: "Check model.name and model.api_base: the server knows no such model or address.",
-    **dict.fromkeys(range(300, 400), "The server redirects; set model.api_base to the final address."),
+    **dict.fromkeys(
+        range(300, 400), "The server redirects; set model.api_base to the final address."
+    ),
 }
 _brought: dict[str, str] = {}
 _noted: ContextVar[dict[str, str] | None] = ContextVar("undogmatic_noted", default=None)
 _keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
-_PIECE = 1 << 18  # bytes that are unpacked at once: what is packed may be a thousand times as long unpacked
+_PIECE = (
+    1 << 18
+)  # bytes that are unpacked at once: what is packed may be a thousand times as long unpacked
 
 
 class JsonClient:
@@ -67,12 +83,24 @@ class JsonClient:
         headers: Mapping[str, str],  # sent with every request
         variable: str | None,  # that holds the key
         key: SecretStr | None,  # None for a server that needs none
-        key_header: str,  # the header that carries the key; "Authorization" takes it as a bearer token
+        # the header that carries the key; "Authorization" takes it as a bearer token
+        key_header: str,
         about: str,  # how messages name the model, e.g. "gpt-4.1-mini at https://api.openai.com/v1"
     ) -> None:
-        self.url, self.about, self._variable, self._key, self._key_header = url, about, variable, key, key_header
+        self.url, self.about, self._variable, self._key, self._key_header = (
+            url,
+            about,
+            variable,
+            key,
+            key_header,
+        )
         kind = "application/json"
-        self._headers = {"Content-Type": kind, "Accept": kind, "Accept-Encoding": ", ".join(_PACKED), **headers}
+        self._headers = {
+            "Content-Type": kind,
+            "Accept": kind,
+            "Accept-Encoding": ", ".join(_PACKED),
+            **headers,
+        }
         self.answered = False
         self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
         # The proxy is looked up once, because aiohttp would do it for every request.
@@ -86,30 +114,36 @@ class JsonClient:
             Retryable: 408, 409, 425, 429, 5xx; no connection, or one that broke.
             ConfigError: The key, the name, the address or the request is wrong for this server.
             RefusedAnswer: The provider's filter stopped the request.
-            TransportError: A status that would be a ConfigError, of a server that has already `answered` well.
-            UnparseableAnswer: A good status with a body that is not a JSON object or has no end; a text too long for
-                the model, or a request that the server does not take after it took others.
+            TransportError: A status that would be a ConfigError, of a server that has already
+                `answered` well.
+            UnparseableAnswer: A good status with a body that is not a JSON object or has no end; a
+                text too long for the model, or a request that the server does not take after it
+                took others.
         """
         return self.understood(*await self.request("POST", self.url, data=to_json(payload)))
 
-    async def request(self, method: str, url: str, **sent: Any) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of any request to this server; raises as `post` does of what is no answer at all.
-        `sent` are aiohttp's own arguments."""
+    async def request(
+        self, method: str, url: str, **sent: Any
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of any request to this server; raises as `post` does of what is
+        no answer at all. `sent` are aiohttp's own arguments."""
         async with self._reaching(method, url, **sent) as reply:
             return reply.status, reply.headers, await self._body(reply)
 
     async def each_line(
         self, url: str, take: Callable[[bytes, bool], None], most: int
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Hand over the lines of a long reply one by one while they come, so that only one is in memory.
+        """Hand over the lines of a long reply one by one while they come, so that only one is in
+        memory.
 
         Args:
             url: What is asked for.
-            take: Gets each line that is not blank, and whether it is whole: of one that is longer than an answer may be
-                (`LONGEST_BODY`) it gets the beginning.
+            take: Gets each line that is not blank, and whether it is whole: of one that is longer
+                than an answer may be (`LONGEST_BODY`) it gets the beginning.
             most: Bytes that are read, unpacked; where there are more, LongReply is raised.
         Returns:
-            Status, headers, and the body of a reply that is none of lines (a status other than 2xx).
+            Status, headers, and the body of a reply that is none of lines (a status other than
+            2xx).
         """
         async with self._reaching("GET", url) as reply:
             if not _good(reply.status):
@@ -143,12 +177,17 @@ class JsonClient:
             return reply.status, reply.headers, b""
 
     @asynccontextmanager
-    async def _reaching(self, method: str, url: str, **sent: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """A request that is under way; inside, what goes wrong with the connection is told in our words."""
+    async def _reaching(
+        self, method: str, url: str, **sent: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A request that is under way; inside, what goes wrong with the connection is told in our
+        words."""
         import aiohttp
 
         try:
-            async with self._session().request(method, url, allow_redirects=False, proxy=self._proxy, **sent) as reply:
+            async with self._session().request(
+                method, url, allow_redirects=False, proxy=self._proxy, **sent
+            ) as reply:
                 yield reply
         except aiohttp.ClientConnectorCertificateError as error:
             raise ConfigError(
@@ -172,33 +211,47 @@ class JsonClient:
             if not isinstance(data, dict):
                 raise Unreadable(f"a JSON {type(data).__name__}, not an object")
         except Unreadable as error:
-            raise UnparseableAnswer(f"{self.about} sent a body that is {error}", _said(body)[:RAW_LIMIT]) from None
-        return with_texts(data, secrets.scrub) if secrets.holds(body.decode("utf-8", errors="replace")) else data
+            raise UnparseableAnswer(
+                f"{self.about} sent a body that is {error}", _said(body)[:RAW_LIMIT]
+            ) from None
+        return (
+            with_texts(data, secrets.scrub)
+            if secrets.holds(body.decode("utf-8", errors="replace"))
+            else data
+        )
 
     async def _body(self, reply: aiohttp.ClientResponse) -> bytes:
-        """All of the body, unpacked. Raises UnparseableAnswer as soon as it is too long to be an answer. Of an error
-        only the status counts: its body serves for a message, so what cannot be read of that is left out."""
+        """All of the body, unpacked. Raises UnparseableAnswer as soon as it is too long to be an
+        answer. Of an error only the status counts: its body serves for a message, so what cannot be
+        read of that is left out.
+        """
         body = bytearray()
         try:
             async with aclosing(self._pieces(reply)) as pieces:
                 async for piece, sent in pieces:
                     if max(len(body) + len(piece), sent) > LONGEST_BODY:
                         why = f"{self.about} sent a body of more than {LONGEST_BODY:,} bytes"
-                        raise UnparseableAnswer(why, _said(bytes(body[: 4 * RAW_LIMIT]))[:RAW_LIMIT])
+                        raise UnparseableAnswer(
+                            why, _said(bytes(body[: 4 * RAW_LIMIT]))[:RAW_LIMIT]
+                        )
                     body += piece
         except UnparseableAnswer:
             if _good(reply.status):
                 raise
         return bytes(body)
 
-    async def _pieces(self, reply: aiohttp.ClientResponse, whole: bool = False) -> AsyncGenerator[tuple[bytes, int]]:
-        """The body, unpacked in small pieces, each with the number of bytes that were sent so far: a few packed bytes
-        may stand for a great many. Raises UnparseableAnswer for what cannot be unpacked; where it must be `whole`,
-        Retryable for what has no end (some servers leave it out, and a single answer shows itself whether it is
-        whole)."""
+    async def _pieces(
+        self, reply: aiohttp.ClientResponse, whole: bool = False
+    ) -> AsyncGenerator[tuple[bytes, int]]:
+        """The body, unpacked in small pieces, each with the number of bytes that were sent so far:
+        a few packed bytes may stand for a great many. Raises UnparseableAnswer for what cannot be
+        unpacked; where it must be `whole`, Retryable for what has no end (some servers leave it
+        out, and a single answer shows itself whether it is whole)."""
         packed = reply.headers.get("Content-Encoding", "identity").strip().lower() or "identity"
         if packed not in _PACKED:
-            raise UnparseableAnswer(f"{self.about} sent a body packed as {packed[:40]!r}, which was not asked for")
+            raise UnparseableAnswer(
+                f"{self.about} sent a body packed as {packed[:40]!r}, which was not asked for"
+            )
         unpack, sent, ended = None, 0, False
         async for chunk in reply.content.iter_any():
             sent += len(chunk)
@@ -213,11 +266,15 @@ class JsonClient:
                         yield b"", sent
                         break
                     # "deflate" comes with a header of zlib's or without.
-                    unpack = zlib.decompressobj(31 if "gzip" in packed else 15 if chunk[:1] == b"\x78" else -15)
+                    unpack = zlib.decompressobj(
+                        31 if "gzip" in packed else 15 if chunk[:1] == b"\x78" else -15
+                    )
                 try:
                     piece = unpack.decompress(chunk, _PIECE)
                 except zlib.error as error:
-                    raise UnparseableAnswer(f"{self.about} sent a body that cannot be unpacked ({error})") from None
+                    raise UnparseableAnswer(
+                        f"{self.about} sent a body that cannot be unpacked ({error})"
+                    ) from None
                 yield piece, sent
                 chunk = unpack.unconsumed_tail  # noqa: PLW2901
                 more = bool(chunk) or len(piece) == _PIECE
@@ -237,10 +294,11 @@ class JsonClient:
     async def close(self) -> None:
         """Close the session of the running loop; sessions of loops that ended are dropped.
 
-        Threads of an optimisation, each with a loop of its own, do this at once, and open sessions meanwhile. So
-        nothing here goes over the dictionary itself, which ends in an error where another thread adds to it, or puts
-        another one in its place, in which a session is missing that was opened in between and is never closed then.
-        Each step below is one step for all threads; a lock could not be copied with the model.
+        Threads of an optimisation, each with a loop of its own, do this at once, and open sessions
+        meanwhile. So nothing here goes over the dictionary itself, which ends in an error where
+        another thread adds to it, or puts another one in its place, in which a session is missing
+        that was opened in between and is never closed then. Each step below is one step for all
+        threads; a lock could not be copied with the model.
         """
         if (session := self._sessions.pop(asyncio.get_running_loop(), None)) is not None:
             await session.close()
@@ -255,9 +313,14 @@ class JsonClient:
             import aiohttp
 
             bearer = "Bearer " if self._key_header == "Authorization" else ""
-            key = {} if self._key is None else {self._key_header: bearer + self._key.get_secret_value()}
+            key = (
+                {}
+                if self._key is None
+                else {self._key_header: bearer + self._key.get_secret_value()}
+            )
             session = self._sessions[loop] = aiohttp.ClientSession(
-                # The engine bounds what is in flight; the time limit of an attempt is the gateway's.
+                # The engine bounds what is in flight; the time limit of an attempt is the
+                # gateway's.
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
                 headers=self._headers | key,
@@ -278,7 +341,9 @@ class JsonClient:
         if any(code in text for code in _REFUSAL_CODES) and status in (400, 403, 422):
             raise RefusedAnswer(f"the provider's filter stopped the request ({message})", raw)
         if (status in _RETRIED or status >= 500) and not without_quota:
-            raise Retryable(reply, retry_after(headers), full=status in _FULL, limited=status == 429)
+            raise Retryable(
+                reply, retry_after(headers), full=status in _FULL, limited=status == 429
+            )
         if status == 413 or (status in (400, 422) and any(phrase in text for phrase in _TOO_LONG)):
             raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
         hints = (hint for word, hint in _HINTS.items() if word in text)
@@ -286,14 +351,25 @@ class JsonClient:
         if without_quota:
             advice = "The account has no quota left; add credit, or choose another model=."
         elif status in (401, 403) and self._key is None:
-            advice = "The server wants a key: name the environment variable that holds it with model.key_env=NAME."
+            advice = (
+                "The server wants a key: name the environment variable that holds it with"
+                " model.key_env=NAME."
+            )
         elif status in (401, 403):
-            advice = f"The key in {self._variable} was not accepted; set a valid one in the environment or .env."
-        # Something is wrong with the key, the address or the request. Of a server that has answered well that is an
-        # accident of this one call; where it stays so, the run ends for want of answers.
+            advice = (
+                f"The key in {self._variable} was not accepted; set a valid one in the environment"
+                " or .env."
+            )
+        # Something is wrong with the key, the address or the request. Of a server that has answered
+        # well that is an accident of this one call; where it stays so, the run ends for want of
+        # answers.
         if not self.answered:
             raise ConfigError(f"{reply}\n{advice}")
-        kind = TransportError if status in (401, 402, 403, 404, 429) or not 400 <= status < 500 else UnparseableAnswer
+        kind = (
+            TransportError
+            if status in (401, 402, 403, 404, 429) or not 400 <= status < 500
+            else UnparseableAnswer
+        )
         raise kind(f"{reply}\n{advice}", raw)
 
 
@@ -320,17 +396,27 @@ def _message(body: Any, listed: bool = False) -> str:
         return ""
     if listed and isinstance(body.get("loc"), list):
         return f"{'.'.join(map(str, body['loc']))}: {body.get('msg', '')}"
-    return next((_message(body[key]) for key in ("error", "message", "detail", "msg", "errors") if body.get(key)), "")
+    return next(
+        (
+            _message(body[key])
+            for key in ("error", "message", "detail", "msg", "errors")
+            if body.get(key)
+        ),
+        "",
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: `retry-after-ms`, else `Retry-After` as seconds or as an HTTP date."""
+    """Seconds the server asks to wait: `retry-after-ms`, else `Retry-After` as seconds or as an
+    HTTP date."""
     for name, scale in (("retry-after-ms", 1e-3), ("Retry-After", 1.0)):
         value, seconds = headers.get(name, "nan"), math.nan
         try:
             seconds = float(value) * scale
         except ValueError:
-            with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # a date may be odd in many ways
+            with suppress(
+                ArithmeticError, LookupError, TypeError, ValueError
+            ):  # a date may be odd in many ways
                 moment = parsedate_to_datetime(value[:100])
                 seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time()
         if not math.isnan(seconds):
@@ -339,8 +425,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def checked_base(api_base: str) -> str:
-    """`model.api_base` without a trailing slash. Raises ConfigError for what is not a plain http(s) address, and for a
-    password or a query, because the address is part of the model's name in every report."""
+    """`model.api_base` without a trailing slash. Raises ConfigError for what is not a plain http(s)
+    address, and for a password or a query, because the address is part of the model's name in every
+    report."""
     learn(api_base, "model.api_base")
     shown = repr(shown_address(api_base))
     try:
@@ -348,8 +435,8 @@ def checked_base(api_base: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError as error:
         raise ConfigError(
-            f"`model.api_base` is {shown}, which is no address ({error}). Write it as in http://localhost:8000/v1 or "
-            "http://[::1]:8000/v1."
+            f"`model.api_base` is {shown}, which is no address ({error}). Write it as in"
+            " http://localhost:8000/v1 or http://[::1]:8000/v1."
         ) from None
     if parts.fragment or has_secret(api_base, also_users=True):
         raise ConfigError(
@@ -357,7 +444,9 @@ def checked_base(api_base: str) -> str:
             "Put the key in the environment and name it with model.key_env=NAME."
         )
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(f"`model.api_base` is {shown}; it must be an address such as http://localhost:8000/v1.")
+        raise ConfigError(
+            f"`model.api_base` is {shown}; it must be an address such as http://localhost:8000/v1."
+        )
     return api_base.rstrip("/")
 
 
@@ -367,8 +456,10 @@ def is_local(url: str) -> bool:
 
 
 def setting(variable: str) -> str | None:
-    """The variable's value in the environment, else in `.env`, of which nothing reaches child processes (`os.environ`
-    is left as it is); None where it is unset or blank. Raises DataError where `.env` is needed and cannot be read."""
+    """The variable's value in the environment, else in `.env`, of which nothing reaches child
+    processes (`os.environ` is left as it is); None where it is unset or blank. Raises DataError
+    where `.env` is needed and cannot be read.
+    """
     value = _brought.get(variable) or os.environ.get(variable, "").strip()
     value = value or read_env(Path(".env"), variable).get(variable, "").strip()
     if value:
@@ -379,12 +470,14 @@ def setting(variable: str) -> str | None:
 
 
 def noting_settings() -> AbstractContextManager[dict[str, str]]:
-    """Collects the variables that are found inside: what a process elsewhere needs to build the same models."""
+    """Collects the variables that are found inside: what a process elsewhere needs to build the
+    same models."""
     return within(_noted, {})
 
 
 def bring_settings(variables: Mapping[str, str]) -> None:
-    """Let `setting` find these in this process, where its own environment is not that of the run."""
+    """Let `setting` find these in this process, where its own environment is not that of the
+    run."""
     keep_environment(variables)
     _brought.update(variables)
 
@@ -395,16 +488,22 @@ def without_keys() -> AbstractContextManager[bool]:
 
 
 def find_key(variable: str | None, model: str) -> SecretStr | None:
-    """The key named by `model.key_env`, which nothing that the program writes holds from now on; None for a server that
-    needs none. `model` names the model in messages. Raises ConfigError where the variable is unset, or holds no key."""
+    """The key named by `model.key_env`, which nothing that the program writes holds from now on;
+    None for a server that needs none. `model` names the model in messages. Raises ConfigError where
+    the variable is unset, or holds no key.
+    """
     if variable is None or not _keyed.get():
         return None
     value = setting(variable)
     if value is None:
-        raise ConfigError(f"{model} needs {variable} in the environment or .env. To run without a key: model=local.")
+        raise ConfigError(
+            f"{model} needs {variable} in the environment or .env. To run without a key:"
+            " model=local."
+        )
     if not re.fullmatch("[!-~]+", value):
         raise ConfigError(
-            f"{variable} holds something that is not a key (spaces, line breaks or non-ASCII characters)."
+            f"{variable} holds something that is not a key (spaces, line breaks or non-ASCII"
+            " characters)."
         )
     keep(value, variable)
     return SecretStr(value)

@@ -1,12 +1,16 @@
-"""llama.cpp through the C interface that xllamacpp's library exports: hidden states of any block, and next-token odds.
+"""llama.cpp through the C interface that xllamacpp's library exports: hidden states of any block,
+and next-token odds.
 
-xllamacpp's own server cannot give either the way a judge needs it. It has the last block's states only, and multiplies
-every token by the 262,144-row output matrix on the way, which costs more than all blocks together; and its prefix cache
-makes log-probabilities depend on what was asked before (by up to 0.25 nats where measured). Here a pass stops after the
-last block that is wanted, and a prompt is evaluated in parts with fixed borders: the state after each beginning is kept
-and every question continues from exactly that, so the same question gives the same bits, whatever came before it.
+xllamacpp's own server cannot give either the way a judge needs it. It has the last block's states
+only, and multiplies every token by the 262,144-row output matrix on the way, which costs more than
+all blocks together; and its prefix cache makes log-probabilities depend on what was asked before
+(by up to 0.25 nats where measured). Here a pass stops after the last block that is wanted, and a
+prompt is evaluated in parts with fixed borders: the state after each beginning is kept and every
+question continues from exactly that, so the same question gives the same bits, whatever came before
+it.
 
-The version of xllamacpp is pinned, and the one structure offset used is checked against its surroundings before use.
+The version of xllamacpp is pinned, and the one structure offset used is checked against its
+surroundings before use.
 """
 
 import contextlib
@@ -25,7 +29,8 @@ from undogmatic.errors import ConfigError, ModelError
 
 
 class _Opaque(ctypes.Structure):
-    """A parameter structure passed by value; larger than any real one, so that its size need not be known."""
+    """A parameter structure passed by value; larger than any real one, so that its size need not be
+    known."""
 
     _fields_ = (("bytes", ctypes.c_uint8 * 512),)
 
@@ -43,7 +48,9 @@ _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _silence = _LOG(lambda level, text, data: None)
 _P, _I, _B, _S = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_size_t
 _TOKENS = ctypes.POINTER(ctypes.c_int32)
-KEPT_BYTES = 256 * 2**20  # of states after prompts' beginnings; Gemma 3 270M takes about 18 KiB per token
+KEPT_BYTES = (
+    256 * 2**20
+)  # of states after prompts' beginnings; Gemma 3 270M takes about 18 KiB per token
 _CALLBACK_OFFSET = 88  # of llama_context_params.cb_eval
 _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_log_set": (None, (_LOG, _P)),
@@ -72,8 +79,9 @@ _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
 def library() -> Any:
     """Import xllamacpp, with threads that soon sleep while they wait for one another.
 
-    OpenMP lets them spin for milliseconds. Where other programs need the cores, each spins while the one that it waits
-    for has no core: with two threads on two busy cores, twelve short prompts took 30 to 70 s instead of 3.
+    OpenMP lets them spin for milliseconds. Where other programs need the cores, each spins while
+    the one that it waits for has no core: with two threads on two busy cores, twelve short prompts
+    took 30 to 70 s instead of 3.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # read once, when the library is loaded
@@ -83,12 +91,14 @@ def library() -> Any:
 
 
 class Ended:
-    """A flag that says that nobody waits for an evaluation any more, where llama.cpp can read it by itself.
+    """A flag that says that nobody waits for an evaluation any more, where llama.cpp can read it by
+    itself.
 
-    Between two steps of a pass llama.cpp asks an abort callback whether to go on. A function of Python would have to
-    wait for the interpreter each time, hundreds of times a pass, and a pass would come to a halt wherever another
-    thread computes. So the callback is C's own `strlen`, and the flag a text of C: an empty one has the length 0, which
-    says "go on"; one of a single character has the length 1, which says "give up".
+    Between two steps of a pass llama.cpp asks an abort callback whether to go on. A function of
+    Python would have to wait for the interpreter each time, hundreds of times a pass, and a pass
+    would come to a halt wherever another thread computes. So the callback is C's own `strlen`, and
+    the flag a text of C: an empty one has the length 0, which says "go on"; one of a single
+    character has the length 1, which says "give up".
     """
 
     def __init__(self) -> None:
@@ -96,7 +106,8 @@ class Ended:
         self.address = ctypes.addressof(self._text)
 
     def set(self) -> None:
-        """Nobody waits any more; whatever is evaluated is given up within a fraction of a second."""
+        """Nobody waits any more; whatever is evaluated is given up within a fraction of a
+        second."""
         self._text[0] = b"!"
 
     def is_set(self) -> bool:
@@ -105,12 +116,16 @@ class Ended:
 
 
 _ABORT = ctypes.CFUNCTYPE(_S, _P)
-_given_up = _ABORT(("strlen", ctypes.CDLL(ctypes.util.find_library("msvcrt") if os.name == "nt" else None)))
+_given_up = _ABORT(
+    ("strlen", ctypes.CDLL(ctypes.util.find_library("msvcrt") if os.name == "nt" else None))
+)
 
 
 class Llama:
-    """One GGUF file in memory with one sequence of at most `context` tokens. Not thread-safe: the caller holds a lock.
-    Raises ConfigError where the file cannot be loaded, or this build of xllamacpp has another interface."""
+    """One GGUF file in memory with one sequence of at most `context` tokens. Not thread-safe: the
+    caller holds a lock. Raises ConfigError where the file cannot be loaded, or this build of
+    xllamacpp has another interface.
+    """
 
     def __init__(self, path: Path, threads: int = 2, context: int = 4096) -> None:
         extension = library()
@@ -122,8 +137,8 @@ class Llama:
                     function.restype, function.argtypes = result, arguments
         except (OSError, AttributeError) as error:
             raise ConfigError(
-                f"this build of xllamacpp does not export llama.cpp's C interface ({error}). Install the pinned "
-                "version: pip install undogmatic --force-reinstall."
+                f"this build of xllamacpp does not export llama.cpp's C interface ({error})."
+                " Install the pinned version: pip install undogmatic --force-reinstall."
             ) from None
         self.limit = context
         self._ended = Ended()
@@ -132,9 +147,13 @@ class Llama:
         self._kept: OrderedDict[tuple[str, ...], tuple[Any, int]] = OrderedDict()
         self._callback = _EVALUATED(self._evaluated)
         self._c.llama_log_set(_silence, None)
-        self._model = self._c.llama_model_load_from_file(str(path).encode(), self._c.llama_model_default_params())
+        self._model = self._c.llama_model_load_from_file(
+            str(path).encode(), self._c.llama_model_default_params()
+        )
         if not self._model:
-            raise ConfigError(f"llama.cpp cannot load {path}; `model.path` must be a GGUF file it supports.")
+            raise ConfigError(
+                f"llama.cpp cannot load {path}; `model.path` must be a GGUF file it supports."
+            )
         self._context = self._c.llama_init_from_model(self._model, self._parameters(context))
         if not self._context:
             self.close()
@@ -148,8 +167,8 @@ class Llama:
 
     @contextlib.contextmanager
     def until(self, ended: Ended) -> Iterator[None]:
-        """Whatever is evaluated inside is given up soon after `ended` is set, also in the middle of a long prompt, with
-        ModelError."""
+        """Whatever is evaluated inside is given up soon after `ended` is set, also in the middle of
+        a long prompt, with ModelError."""
         before, self._ended = self._ended, ended
         self._c.llama_set_abort_callback(self._context, _given_up, ended.address)
         try:
@@ -159,7 +178,8 @@ class Llama:
             self._c.llama_set_abort_callback(self._context, _given_up, before.address)
 
     def tokenize(self, text: str, begin: bool = True) -> list[int]:
-        """Token ids, with the begin-of-text token in front if `begin`; markup inside the text stays text."""
+        """Token ids, with the begin-of-text token in front if `begin`; markup inside the text stays
+        text."""
         raw = text.encode()
         room = len(raw) + 8
         tokens = (ctypes.c_int32 * room)()
@@ -167,38 +187,57 @@ class Llama:
         return list(tokens[:count])
 
     def states(self, tokens: Sequence[int], blocks: Sequence[int]) -> list[np.ndarray]:
-        """States after each of `blocks` (counted from 1) in one causal pass that ends at the last of them: per block an
-        array (n_tokens, width), every row divided by its root mean square. Raises ModelError where llama.cpp gave no
-        states, or the tokens do not fit the context."""
+        """States after each of `blocks` (counted from 1) in one causal pass that ends at the last
+        of them: per block an array (n_tokens, width), every row divided by its root mean square.
+        Raises ModelError where llama.cpp gave no states, or the tokens do not fit the context."""
         names = [f"l_out-{block - 1}" for block in blocks]
         self._wanted, self._last = dict.fromkeys(names), f"l_out-{max(blocks) - 1}"
         self._c.llama_memory_clear(self._memory, False)
-        try:  # asked for every token's output, which only the last block needs, llama.cpp lays out 110 MB of logits
+        # asked for every token's output, which only the last block needs, llama.cpp lays out 110 MB
+        # of logits
+        try:
             status = self._decode(tokens, every=max(blocks) == self.blocks)
-            states = [rows for name in names if (rows := self._wanted[name]) is not None and len(rows) == len(tokens)]
+            states = [
+                rows
+                for name in names
+                if (rows := self._wanted[name]) is not None and len(rows) == len(tokens)
+            ]
         finally:  # or the next pass would end where this one should have
             self._wanted, self._last = {}, ""
         if status or len(states) != len(names):
-            raise ModelError(f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})")
-        scales = [np.sqrt(np.mean(rows.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6) for rows in states]
-        return [(rows / scale).astype(np.float32) for rows, scale in zip(states, scales, strict=True)]
+            raise ModelError(
+                f"llama.cpp gave no states for the blocks {list(blocks)} (status {status})"
+            )
+        scales = [
+            np.sqrt(np.mean(rows.astype(np.float64) ** 2, axis=1, keepdims=True) + 1e-6)
+            for rows in states
+        ]
+        return [
+            (rows / scale).astype(np.float32) for rows, scale in zip(states, scales, strict=True)
+        ]
 
     def next_token(self, parts: Sequence[str], top: int) -> tuple[list[list[Any]], int]:
-        """The `top` most probable next tokens after a prompt, with their natural log-probabilities, best first; and how
-        many tokens the prompt has. Its `parts` (demonstrations, a text, a question about it) are divided where prompts
-        begin to differ; all but the last are kept. Raises ModelError where it does not fit the context."""
+        """The `top` most probable next tokens after a prompt, with their natural log-probabilities,
+        best first; and how many tokens the prompt has. Its `parts` (demonstrations, a text, a
+        question about it) are divided where prompts begin to differ; all but the last are kept.
+        Raises ModelError where it does not fit the context.
+        """
         count = self.read(parts)
         logits = self._logits().astype(np.float64)
         logprobs = logits - logits.max()
         logprobs -= np.log(np.exp(logprobs).sum())
         best = np.argpartition(-logprobs, top)[:top]
         best = best[np.lexsort((best, -logprobs[best]))]
-        return [[self._piece(int(token)).decode(errors="replace"), float(logprobs[token])] for token in best], count
+        return [
+            [self._piece(int(token)).decode(errors="replace"), float(logprobs[token])]
+            for token in best
+        ], count
 
     def continued(self, parts: Sequence[str], most: int, until: str = "") -> tuple[str, int, int]:
-        """The likeliest continuation of a text (divided as in `next_token`), token by token, to the text's end, `until`
-        (which is left out; nothing ends it where it is empty) or `most` tokens; and how many tokens the text and the
-        continuation have. Raises ModelError where both do not fit the context."""
+        """The likeliest continuation of a text (divided as in `next_token`), token by token, to the
+        text's end, `until` (which is left out; nothing ends it where it is empty) or `most` tokens;
+        and how many tokens the text and the continuation have. Raises ModelError where both do not
+        fit the context."""
         count, written, raw = self.read(parts, most), 0, b""
         while written < most:
             token = int(self._logits().argmax())
@@ -209,12 +248,15 @@ class Llama:
             if until and until.encode() in raw.lstrip():
                 break
             if status := self._decode([token], every=False):
-                raise ModelError(f"llama.cpp could not go on after {written} tokens (status {status})")
+                raise ModelError(
+                    f"llama.cpp could not go on after {written} tokens (status {status})"
+                )
         text = raw.decode("utf-8", errors="replace")
         return (text.strip().partition(until)[0] if until else text), count, written
 
     def read(self, parts: Sequence[str], room: int = 0) -> int:
-        """Evaluate a text, all parts but the last once for all texts that begin the same; its number of tokens."""
+        """Evaluate a text, all parts but the last once for all texts that begin the same; its
+        number of tokens."""
         last = len(parts) - 1
         known = next((n for n in range(last, 0, -1) if tuple(parts[:n]) in self._kept), 0)
         self._c.llama_memory_clear(self._memory, False)  # what is marked as unused is never read
@@ -228,9 +270,14 @@ class Llama:
             tokens = self.tokenize(parts[n], begin=n == 0)
             count += len(tokens)
             if n == last and count + room > self.limit:
-                raise ModelError(f"{count + room} tokens do not fit the context of {self.limit}; raise model.context")
+                raise ModelError(
+                    f"{count + room} tokens do not fit the context of {self.limit}; raise"
+                    " model.context"
+                )
             if status := self._decode(tokens, every=False):
-                raise ModelError(f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})")
+                raise ModelError(
+                    f"llama.cpp could not evaluate {len(tokens)} tokens (status {status})"
+                )
             if n < last:
                 size = self._c.llama_state_seq_get_size(self._context, 0)
                 state = ctypes.create_string_buffer(size)
@@ -238,7 +285,10 @@ class Llama:
                     raise ModelError("llama.cpp gave no copy of its state")
                 self._kept[tuple(parts[: n + 1])] = state, count
                 # Beyond KEPT_BYTES those used longest ago go.
-                while len(self._kept) > 1 and sum(len(kept) for kept, _ in self._kept.values()) > KEPT_BYTES:
+                while (
+                    len(self._kept) > 1
+                    and sum(len(kept) for kept, _ in self._kept.values()) > KEPT_BYTES
+                ):
                     self._kept.popitem(last=False)
         return count
 
@@ -252,7 +302,9 @@ class Llama:
     def _decode(self, tokens: Sequence[int], every: bool) -> int:
         count = len(tokens)
         if count > self.limit:
-            raise ModelError(f"{count} tokens do not fit the context of {self.limit}; raise model.context")
+            raise ModelError(
+                f"{count} tokens do not fit the context of {self.limit}; raise model.context"
+            )
         wanted = (ctypes.c_int8 * count)(*([int(every)] * (count - 1) + [1]))
         ids = (ctypes.c_int32 * count)(*tokens)
         batch = _Batch(count, ids, None, None, None, None, ctypes.cast(wanted, ctypes.c_void_p))
@@ -262,7 +314,8 @@ class Llama:
         return status
 
     def _logits(self) -> np.ndarray:
-        """The logits after the last token that was evaluated, shape (n_vocabulary,), as they lie in llama.cpp."""
+        """The logits after the last token that was evaluated, shape (n_vocabulary,), as they lie in
+        llama.cpp."""
         size = self._c.llama_vocab_n_tokens(self._vocabulary)
         return np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._context, -1), (size,))
 
@@ -272,7 +325,8 @@ class Llama:
         return room.raw[: max(count, 0)]
 
     def _evaluated(self, tensor: int, asking: bool, _: int | None) -> bool:
-        """llama.cpp's callback: "do you want this tensor?" (asking), then "here it is"; False ends the pass."""
+        """llama.cpp's callback: "do you want this tensor?" (asking), then "here it is"; False ends
+        the pass."""
         if self._ended.is_set():
             return asking
         name = self._c.ggml_get_name(tensor).decode(errors="replace")
@@ -289,17 +343,26 @@ class Llama:
         parameters: _Opaque = self._c.llama_context_default_params()
         raw = bytes(parameters.bytes)
         as_expected = (
-            struct.unpack_from("<4I", raw, 0) == (512, 2048, 512, 1)  # n_ctx, n_batch, n_ubatch, n_seq_max
-            and struct.unpack_from("<4i", raw, 40) == (-1, -1, -1, -1)  # rope, pooling, attention, flash attention
+            struct.unpack_from("<4I", raw, 0)
+            == (512, 2048, 512, 1)  # n_ctx, n_batch, n_ubatch, n_seq_max
+            and struct.unpack_from("<4i", raw, 40)
+            == (-1, -1, -1, -1)  # rope, pooling, attention, flash attention
             and struct.unpack_from("<f", raw, 84) == (-1.0,)  # defrag_thold
-            and struct.unpack_from("<2Q", raw, _CALLBACK_OFFSET) == (0, 0)  # cb_eval, cb_eval_user_data
-            and struct.unpack_from("<2i", raw, _CALLBACK_OFFSET + 16) == (1, 1)  # type_k, type_v: half precision
+            and struct.unpack_from("<2Q", raw, _CALLBACK_OFFSET)
+            == (0, 0)  # cb_eval, cb_eval_user_data
+            and struct.unpack_from("<2i", raw, _CALLBACK_OFFSET + 16)
+            == (1, 1)  # type_k, type_v: half precision
         )
         if not as_expected:
             raise ConfigError(
-                "this version of xllamacpp lays out llama.cpp's parameters differently; install the pinned version: "
-                "pip install undogmatic --force-reinstall."
+                "this version of xllamacpp lays out llama.cpp's parameters differently; install the"
+                " pinned version: pip install undogmatic --force-reinstall."
             )
         struct.pack_into("<3I", parameters.bytes, 0, context, context, context)
-        struct.pack_into("<Q", parameters.bytes, _CALLBACK_OFFSET, ctypes.cast(self._callback, ctypes.c_void_p).value)
+        struct.pack_into(
+            "<Q",
+            parameters.bytes,
+            _CALLBACK_OFFSET,
+            ctypes.cast(self._callback, ctypes.c_void_p).value,
+        )
         return parameters

@@ -1,9 +1,11 @@
-"""Finds how fast a server may be asked: how many calls at once, and how many a second where it refuses more.
+"""Finds how fast a server may be asked: how many calls at once, and how many a second where it
+refuses more.
 
-Calls in flight double as long as that brings clearly more answers a second. A server that says that it is full (429,
-503, 529, or `Retry-After`) is asked as often as it has just been seen to accept, a little less at first; after a quiet
-time the rate grows again until the next refusal. Refusals at the same rate make the quiet times longer, because each
-costs a wait. Nothing here belongs to an event loop: an optimiser's calls have one loop each, and share the limit.
+Calls in flight double as long as that brings clearly more answers a second. A server that says that
+it is full (429, 503, 529, or `Retry-After`) is asked as often as it has just been seen to accept, a
+little less at first; after a quiet time the rate grows again until the next refusal. Refusals at
+the same rate make the quiet times longer, because each costs a wait. Nothing here belongs to an
+event loop: an optimiser's calls have one loop each, and share the limit.
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ from pydantic_core import to_json
 START, MOST = 16, 256
 """Calls in flight at first, and at most."""
 FEW = 20  # calls over which a rate is measured at least
-_GAIN = 1.25  # twice the calls in flight must bring so many times the answers a second, or they are not kept
+# twice the calls in flight must bring so many times the answers a second, or they are not kept
+_GAIN = 1.25
 _FIRST_QUIET, _LAST_QUIET = 10.0, 60.0  # seconds without a refusal before more is tried
-_SHARE = 0.03  # of the calls of the last second are refused at least, and two of them, where a server is full
-_LOWEST = 20.0  # calls a second after a first refusal at least; so few calls say little, and a second one halves it
+# of the calls of the last second are refused at least, and two of them, where a server is full
+_SHARE = 0.03
+# calls a second after a first refusal at least; so few calls say little, and a second one halves it
+_LOWEST = 20.0
 _FIRST_WAIT, _LONGEST_WAIT = (
     0.1,
     5.0,
@@ -31,7 +36,8 @@ _SAME = 0.15  # two limits that differ by this share at most are one
 
 
 class Slots:
-    """Moments at which so much may happen, at an even rate: each is taken by one call, and all can be put off."""
+    """Moments at which so much may happen, at an even rate: each is taken by one call, and all can
+    be put off."""
 
     def __init__(self, rate: float) -> None:
         self.rate, self._next = rate, 0.0
@@ -78,8 +84,13 @@ class Pace:
         self._expected = 0.0  # tokens of a call
         self._made, self._dry = clock(), False  # whether it ever refused all calls for seconds
         self._in_vain = 0  # waits since the last answer after which the server still refused
-        self._put_off, self._free = 0.0, 0.0  # seconds by which all moments were put off; when the last wait ends
-        self._sent: deque[float] = deque(maxlen=2 * MOST)  # when the last calls that were not refused left
+        self._put_off, self._free = (
+            0.0,
+            0.0,
+        )  # seconds by which all moments were put off; when the last wait ends
+        self._sent: deque[float] = deque(
+            maxlen=2 * MOST
+        )  # when the last calls that were not refused left
         self._told: deque[float] = deque(maxlen=MOST)  # when the last calls were refused
         self._cut, self._quiet, self._grown, self._step = -1e9, _FIRST_QUIET, 0.0, 0.01
         self._lowered = -1e9
@@ -87,8 +98,8 @@ class Pace:
 
     @property
     def allowed(self) -> float | None:
-        """Calls a second that the server took, or None where it never refused one: `limit`, unless it refused all calls
-        for seconds, as one does that counts them by the minute."""
+        """Calls a second that the server took, or None where it never refused one: `limit`, unless
+        it refused all calls for seconds, as one does that counts them by the minute."""
         if not self._dry or self.limit is None:
             return self.limit
         return min(self.limit, self.answers / max(1.0, self._clock() - self._made))
@@ -98,14 +109,17 @@ class Pace:
         return None if self._calls is None else self._calls.rate
 
     def room(self) -> bool:
-        """Whether another item may be begun: with a rate, a few calls wait for their moment, and no more are needed."""
+        """Whether another item may be begun: with a rate, a few calls wait for their moment, and no
+        more are needed."""
         if self.in_flight + self.waiting >= int(self.window):
             return False
-        return self.waiting == 0 or (self.rate is not None and self.waiting < max(2.0, self.rate / 4))
+        return self.waiting == 0 or (
+            self.rate is not None and self.waiting < max(2.0, self.rate / 4)
+        )
 
     async def turn(self, request: Any) -> float:
-        """Wait until this call may leave; the moment at which it does, for `refused` and `late`. Then it is in flight
-        until `over`."""
+        """Wait until this call may leave; the moment at which it does, for `refused` and `late`.
+        Then it is in flight until `over`."""
         self.waiting += 1
         try:
             now = self._clock()
@@ -140,7 +154,8 @@ class Pace:
             self._widen(now)
 
     def refused(self, left: float, after: float | None) -> None:
-        """The server was full when it got the call that left at this moment, and asks to wait so many seconds."""
+        """The server was full when it got the call that left at this moment, and asks to wait so
+        many seconds."""
         self.refusals += 1
         now = self._clock()
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2**self._in_vain)
@@ -155,12 +170,22 @@ class Pace:
         accepted = [moment for moment in self._sent if moment != left]
         self._sent = deque(accepted, maxlen=self._sent.maxlen)
         self._told.append(now)
-        if left <= self._cut or now - self._cut < 1.0 or max(accepted, default=0.0) <= self._cut < left:
-            return  # the same event: since the last cut no call was accepted, so how many would be is not known anew
-        first = min(now - 1, accepted[-FEW] if len(accepted) >= FEW else accepted[0] if accepted else now)
-        seen, refused = (sum(moment > first for moment in moments) for moments in (accepted, self._told))
-        # Servers refuse single calls for other reasons, too; but where one says how long to wait, all calls wait, so
-        # that no second one is refused.
+        if (
+            left <= self._cut
+            or now - self._cut < 1.0
+            or max(accepted, default=0.0) <= self._cut < left
+        ):
+            # the same event: since the last cut no call was accepted, so how many would be is not
+            # known anew
+            return
+        first = min(
+            now - 1, accepted[-FEW] if len(accepted) >= FEW else accepted[0] if accepted else now
+        )
+        seen, refused = (
+            sum(moment > first for moment in moments) for moments in (accepted, self._told)
+        )
+        # Servers refuse single calls for other reasons, too; but where one says how long to wait,
+        # all calls wait, so that no second one is refused.
         if after is None and refused < max(2.0, _SHARE * seen):
             return
         measured = seen / (now - first)
@@ -186,7 +211,8 @@ class Pace:
             self._restart(now + _FIRST_QUIET, None)
 
     def _grow(self, now: float) -> None:
-        """Let the rate rise: soon back to what the server allowed, and beyond it after a quiet time, ever faster."""
+        """Let the rate rise: soon back to what the server allowed, and beyond it after a quiet
+        time, ever faster."""
         assert self._calls is not None and self.limit is not None
         if not self._fixed and self.in_flight + 1 >= int(self.window) < MOST:
             self.window += 1  # the rate is what holds calls back, and the window need not
@@ -211,7 +237,9 @@ class Pace:
         if now < self._from:
             return
         self._answers += 1
-        if self._answers == int(self.window):  # until here the calls were those of the narrower window
+        if self._answers == int(
+            self.window
+        ):  # until here the calls were those of the narrower window
             self._began = now
         elif self._answers >= 2 * int(self.window) + FEW:
             speed = (self._answers - int(self.window)) / max(now - self._began, 1e-9)

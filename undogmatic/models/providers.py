@@ -1,4 +1,5 @@
-"""Models behind a URL that do not speak the chat API, and the one that environment variables describe."""
+"""Models behind a URL that do not speak the chat API, and the one that environment variables
+describe."""
 
 from __future__ import annotations
 
@@ -20,8 +21,18 @@ from undogmatic.safety.paths import conf_folder
 if TYPE_CHECKING:
     from dspy.lm15 import Request, Response
 
-_STOPS: dict[str, Stop] = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
-_UNSUPPORTED_KEYWORDS = ("minimum", "maximum", "multipleOf", "minLength", "maxLength")  # by Anthropic's schemas
+_STOPS: dict[str, Stop] = {
+    "refusal": "refusal",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+_UNSUPPORTED_KEYWORDS = (
+    "minimum",
+    "maximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+)  # by Anthropic's schemas
 PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
     name: name for name in ("gemini", "openrouter", "azure", "ollama", "vllm", "openai_compatible")
 }
@@ -29,7 +40,8 @@ PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
 
 
 class AnthropicModel(HostedModel):
-    """Claude by Anthropic's own Messages API (`POST {api_base}/v1/messages`), which gives no log-probabilities."""
+    """Claude by Anthropic's own Messages API (`POST {api_base}/v1/messages`), which gives no
+    log-probabilities."""
 
     readouts = ("structured", "samples")
     key_header = "x-api-key"
@@ -43,7 +55,9 @@ class AnthropicModel(HostedModel):
         api_base: str = "https://api.anthropic.com",  # without the version
         key_env: str | None = "ANTHROPIC_API_KEY",
         price: Price | None = None,
-        json_mode: Literal["schema", "off"] = "schema",  # the server enforces a schema without bounds on numbers
+        json_mode: Literal[
+            "schema", "off"
+        ] = "schema",  # the server enforces a schema without bounds on numbers
         sampling: bool = True,  # whether the temperature is sent; some models refuse it
         extra: dict[str, Any] | None = None,  # further fields of the request body
     ) -> None:
@@ -53,7 +67,9 @@ class AnthropicModel(HostedModel):
         """One completion. Raises ModelError, BudgetExceeded or ConfigError."""
 
         def read(data: dict[str, Any]) -> Response:
-            text = hosted.content_text([block for block in data["content"] if block.get("type") == "text"])
+            text = hosted.content_text(
+                [block for block in data["content"] if block.get("type") == "text"]
+            )
             stop = _STOPS.get(str(data.get("stop_reason")), "stop")
             return hosted.settled(data, self.model_name, text, self._tokens(data), stop)
 
@@ -64,10 +80,15 @@ class AnthropicModel(HostedModel):
         turns = hosted.messages(request)
         system = [turn["content"] for turn in turns if turn["role"] == "system"]
         # Current models refuse temperature and top_p together; a top_p of 1 changes nothing.
-        sampling = {"temperature": config.temperature, "top_p": config.top_p if config.top_p != 1 else None}
+        sampling = {
+            "temperature": config.temperature,
+            "top_p": config.top_p if config.top_p != 1 else None,
+        }
         payload: dict[str, Any] = hosted.set_only(
             model=self.model_name,
-            max_tokens=1024 if config.max_tokens is None else config.max_tokens,  # the API requires a number
+            max_tokens=(
+                1024 if config.max_tokens is None else config.max_tokens
+            ),  # the API requires a number
             messages=[turn for turn in turns if turn["role"] != "system"],
             system="\n\n".join(system) if system else None,
             **(sampling if self._sampling else {}),
@@ -75,7 +96,9 @@ class AnthropicModel(HostedModel):
         )
         form = config.response_format
         if form is not None and form.get("type") == "json_schema" and self._json_mode == "schema":
-            payload["output_config"] = {"format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}}
+            payload["output_config"] = {
+                "format": {"type": "json_schema", "schema": _without_bounds(form["schema"])}
+            }
         return payload | (config.extensions or {}) | self._fixed
 
     def _lacking(self, data: dict[str, Any]) -> str:
@@ -101,9 +124,11 @@ def _without_bounds(schema: Any) -> Any:
 
 
 class DecisionModel(HostedModel):
-    """A System One server. It serves our decision readout, and DSPy's `Predict` as a decision-request client.
+    """A System One server. It serves our decision readout, and DSPy's `Predict` as a
+    decision-request client.
 
-    Answers to questions that were not asked, and answer types we do not know, are kept in the journal and left alone.
+    Answers to questions that were not asked, and answer types we do not know, are kept in the
+    journal and left alone.
     """
 
     readouts = ("decision",)
@@ -111,9 +136,11 @@ class DecisionModel(HostedModel):
 
     def __init__(
         self,
-        name: str = "jev-latest",  # or an alias; what that stood for is the reply's own `model` (in the journal)
+        # or an alias; what that stood for is the reply's own `model` (in the journal)
+        name: str = "jev-latest",
         api_base: str = "https://api.typesafe.ai",  # the server's origin, without /v1
-        endpoint: str = "/v1/systemone",  # its path; "" where `api_base` is already the full address (Cloudflare)
+        # its path; "" where `api_base` is already the full address (Cloudflare)
+        endpoint: str = "/v1/systemone",
         key_env: str | None = "TYPESAFE_API_KEY",  # on this machine an unset variable means no key
         price: Price | None = None,  # USD per million tokens, or None where unknown
     ) -> None:
@@ -124,8 +151,9 @@ class DecisionModel(HostedModel):
         super().__init__(name, api_base, key_env, price, None, endpoint=changed)
 
     async def decide(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
-        """Ask typed questions about `state` (text, object or array): one answer per question, in their order. Raises
-        UnparseableAnswer where one is missing or of another type than its question."""
+        """Ask typed questions about `state` (text, object or array): one answer per question, in
+        their order. Raises UnparseableAnswer where one is missing or of another type than its
+        question."""
 
         def read(body: dict[str, Any]) -> dict[str, Any]:
             data = _unwrapped(body)
@@ -134,19 +162,27 @@ class DecisionModel(HostedModel):
                 if not isinstance(answer, dict):
                     why = f"no answer to {name!r} came back"
                 elif answer.get("type") != wanted or answer.get(wanted) is None:
-                    why = f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted} answer"
+                    why = (
+                        f"the answer to {name!r} is of type {answer.get('type')!r}, not a {wanted}"
+                        " answer"
+                    )
                 if why:
                     raise UnparseableAnswer(why, shown(data))
             return {name: data["answers"][name] for name in questions}
 
-        return await self.exchange({"model": self.model_name, "state": state, "questions": questions}, read)
+        return await self.exchange(
+            {"model": self.model_name, "state": state, "questions": questions}, read
+        )
 
     async def acall(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """What DSPy's `Predict` calls when this model is its `lm`."""
-        return copy.deepcopy(await self.decide(state, questions))  # DSPy edits the answers; the journal keeps them
+        return copy.deepcopy(
+            await self.decide(state, questions)
+        )  # DSPy edits the answers; the journal keeps them
 
     def __call__(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
-        """`acall` for synchronous programs, e.g. optimisers. Not for use inside a running event loop."""
+        """`acall` for synchronous programs, e.g. optimisers. Not for use inside a running event
+        loop."""
 
         async def once() -> dict[str, Any]:
             try:
@@ -176,24 +212,29 @@ def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
 
 
 class EnvModel(Model):
-    """Becomes the model that four variables describe, in the environment or `.env`: LLM_PROVIDER picks one of the
-    shipped configs; what LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is taken from it. `options` are further keys
-    of that config, e.g. {"json_mode": "off"}."""
+    """Becomes the model that four variables describe, in the environment or `.env`: LLM_PROVIDER
+    picks one of the shipped configs; what LLM_MODEL, LLM_API_KEY and LLM_BASE_URL leave out is
+    taken from it. `options` are further keys of that config, e.g. {"json_mode": "off"}."""
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
         provider = setting("LLM_PROVIDER")
         if provider is None or provider.lower() not in PROVIDERS:
             what = "is not set" if provider is None else f"is {provider!r}"
             raise ConfigError(
-                f"model=env: LLM_PROVIDER {what}. Set it in the environment or .env to: {', '.join(PROVIDERS)}. "
-                "To use another model: model=NAME."
+                f"model=env: LLM_PROVIDER {what}. Set it in the environment or .env to:"
+                f" {', '.join(PROVIDERS)}. To use another model: model=NAME."
             )
-        node: Any = read_yaml(conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml") | (options or {})
+        node: Any = read_yaml(conf_folder() / "model" / f"{PROVIDERS[provider.lower()]}.yaml") | (
+            options or {}
+        )
         for name, key in (("LLM_MODEL", "name"), ("LLM_BASE_URL", "api_base")):
             if (value := setting(name)) is not None:
                 node[key] = value
             elif node.get(key) in (None, "???"):
-                raise ConfigError(f"model=env with LLM_PROVIDER={provider} needs {name} in the environment or .env.")
+                raise ConfigError(
+                    f"model=env with LLM_PROVIDER={provider} needs {name} in the environment or"
+                    " .env."
+                )
         if setting("LLM_API_KEY") is not None:
             node["key_env"] = "LLM_API_KEY"
         described: Any = build(node, "model")

@@ -1,7 +1,9 @@
-"""The choices of `optimizer=`: DSPy's own optimisers, each with the arguments of DSPy's that matter for judges.
+"""The choices of `optimizer=`: DSPy's own optimisers, each with the arguments of DSPy's that matter
+for judges.
 
-Nothing of DSPy is patched. What is ours is what they are given: the judge as a program (`Task`: examples in, verdicts
-out), examples of one side of a split, and a metric as they call it (`Measure`).
+Nothing of DSPy is patched. What is ours is what they are given: the judge as a program (`Task`:
+examples in, verdicts out), examples of one side of a split, and a metric as they call it
+(`Measure`).
 """
 
 from __future__ import annotations
@@ -23,12 +25,14 @@ from undogmatic.records.records import Item, Record, Verdict, digest
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Some = Annotated[int, Field(ge=0, le=10_000)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-TEXTS = "judged_together"  # the input of an example that holds several texts; else it has the rubric's own inputs
+TEXTS = (  # the input of an example that holds several texts; else it has the rubric's own inputs
+    "judged_together"
+)
 
 
 class Known:
-    """The items behind the texts of examples, without what a judge must not know, and how far the search has come;
-    copies of a program share it."""
+    """The items behind the texts of examples, without what a judge must not know, and how far the
+    search has come; copies of a program share it."""
 
     def __init__(self, items: Iterable[Item] = ()) -> None:
         self.items = {digest(item.inputs): item.blind() for item in items}
@@ -42,11 +46,11 @@ class Known:
 
 
 class Task(dspy.Module):
-    """Judges the texts of an example. Its only part is the judge, so that predictors are named as in the judge, with
-    `judge.` in front.
+    """Judges the texts of an example. Its only part is the judge, so that predictors are named as
+    in the judge, with `judge.` in front.
 
-    What is not the fault of one answer (a full budget, a wrong key) is kept in `known.stopped`, because DSPy takes any
-    exception for a wrong answer until there are many.
+    What is not the fault of one answer (a full budget, a wrong key) is kept in `known.stopped`,
+    because DSPy takes any exception for a wrong answer until there are many.
     """
 
     def __init__(self, judge: Judge, known: Known, criterion: str) -> None:
@@ -54,9 +58,13 @@ class Task(dspy.Module):
         self.judge, self.known, self.criterion = judge, known, criterion
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
-        """Verdicts, why any failed, and how many thousand characters were sent for each text on average."""
+        """Verdicts, why any failed, and how many thousand characters were sent for each text on
+        average."""
         texts = inputs.get(TEXTS, [inputs])
-        items = [self.known.items.get(digest(dict(text))) or Item(id="item", inputs=dict(text)) for text in texts]
+        items = [
+            self.known.items.get(digest(dict(text))) or Item(id="item", inputs=dict(text))
+            for text in texts
+        ]
         with recording() as calls:
             verdicts, why = zip(*map(self._one, items), strict=True)
         sent = sum(len(str(call.request)) for call in calls) / 1000 / len(texts)
@@ -73,7 +81,11 @@ class Task(dspy.Module):
         try:
             prediction = self.judge(item=item)
         except UndogmaticError as error:
-            if isinstance(error, ModelError) and error.kind not in ("budget", "transport", "timeout"):
+            if isinstance(error, ModelError) and error.kind not in (
+                "budget",
+                "transport",
+                "timeout",
+            ):
                 return None, f"{error.kind}: {error}"
             known.stopped = error
             raise
@@ -84,21 +96,32 @@ class Task(dspy.Module):
         with known.changed:
             known.judged += 1
             known.programs.add(program)
-        verdict = prediction.verdicts[self.criterion] if "verdicts" in prediction else prediction.verdict
-        return (None, f"{verdict.kind}: {verdict}") if isinstance(verdict, ModelError) else (verdict, "")
+        verdict = (
+            prediction.verdicts[self.criterion] if "verdicts" in prediction else prediction.verdict
+        )
+        return (
+            (None, f"{verdict.kind}: {verdict}")
+            if isinstance(verdict, ModelError)
+            else (verdict, "")
+        )
 
 
 def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example:
-    """One text, pair or block as DSPy holds it. A labelled text is a demonstration as it is: its score is the label,
-    with the confidence and rationale that its metadata have, if any."""
+    """One text, pair or block as DSPy holds it. A labelled text is a demonstration as it is: its
+    score is the label, with the confidence and rationale that its metadata have, if any."""
     noted = {"the_items": tuple(items), "the_metric": metric.name}
     if len(items) > 1:
-        return dspy.Example(**{TEXTS: [dict(item.inputs) for item in items]}, **noted).with_inputs(TEXTS)
+        return dspy.Example(**{TEXTS: [dict(item.inputs) for item in items]}, **noted).with_inputs(
+            TEXTS
+        )
     (item,) = items
     label, scale = item.labelled(terms.criterion), terms.rubric.scale
     answer: dict[str, Any] = {}
     if label is not None:
-        answer = {"score": label if scale.kind == "numeric" else scale.write(label), "confidence": 90}
+        answer = {
+            "score": label if scale.kind == "numeric" else scale.write(label),
+            "confidence": 90,
+        }
         answer |= {"rationale": reason} if (reason := item.metadata.get("reason")) else {}
     return dspy.Example(**{**item.inputs, **answer, **noted}).with_inputs(*item.inputs)
 
@@ -106,36 +129,56 @@ def example(items: Sequence[Item], metric: Metric, terms: Terms) -> dspy.Example
 class Measure:
     """The metric in the forms in which DSPy's optimisers call one.
 
-    `language` is that of the feedback; `known` keeps that the metric cannot be had of these verdicts; `cost_weight` is
-    taken off per thousand characters sent for a text, so that a cheaper program of equal quality wins.
+    `language` is that of the feedback; `known` keeps that the metric cannot be had of these
+    verdicts; `cost_weight` is taken off per thousand characters sent for a text, so that a cheaper
+    program of equal quality wins.
     """
 
     def __init__(self, terms: Terms, language: str, known: Known, cost_weight: float = 0.0) -> None:
-        self.terms, self.language, self.known, self.cost_weight = terms, language, known, cost_weight
+        self.terms, self.language, self.known, self.cost_weight = (
+            terms,
+            language,
+            known,
+            cost_weight,
+        )
 
-    def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None, *rest: Any) -> float:
+    def __call__(
+        self, example: dspy.Example, prediction: Any, trace: Any = None, *rest: Any
+    ) -> float:
         """The value of a prediction, in [0, 1]; 0 where there is none."""
         if getattr(prediction, "verdicts", None) is None:
             return 0.0
         try:
-            value = METRICS[example.the_metric].value(example.the_items, prediction.verdicts, self.terms)
+            value = METRICS[example.the_metric].value(
+                example.the_items, prediction.verdicts, self.terms
+            )
         except UndogmaticError as error:
             self.known.stopped = error
             raise
         return max(0.0, value - self.cost_weight * prediction.sent)
 
     def with_feedback(
-        self, example: dspy.Example, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+        self,
+        example: dspy.Example,
+        prediction: Any,
+        trace: Any = None,
+        pred_name: Any = None,
+        pred_trace: Any = None,
     ) -> dspy.Prediction:
         """The value and what was wrong in words, as GEPA reads it."""
         value, judged = self(example, prediction), getattr(prediction, "verdicts", None) is not None
-        items, verdicts, why = (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
-        return dspy.Prediction(score=value, feedback=feedback(items, verdicts, why, self.terms, self.language))
+        items, verdicts, why = (
+            (example.the_items, prediction.verdicts, prediction.why) if judged else ((), (), ())
+        )
+        return dspy.Prediction(
+            score=value, feedback=feedback(items, verdicts, why, self.terms, self.language)
+        )
 
 
 class Work(NamedTuple):
-    """What an optimiser is given: the program, examples of both sides, the metric, a model that writes prompts (None
-    where it needs none), how many examples may be judged at a time, and the seed."""
+    """What an optimiser is given: the program, examples of both sides, the metric, a model that
+    writes prompts (None where it needs none), how many examples may be judged at a time, and the
+    seed."""
 
     task: Task
     train: list[dspy.Example]
@@ -165,36 +208,46 @@ class Optimizer(Record):
 
     metric: str | None = None  # a name of METRICS; None: what the rubric and the data call for
     criterion: str | None = None  # which of a judge's criteria is made better; None: its first
-    worse: list[str] | None = None  # conditions of the two sides of a pair; None: those of the paired experiment
+    worse: list[str] | None = (
+        None  # conditions of the two sides of a pair; None: those of the paired experiment
+    )
     better: list[str] | None = None
-    # Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the run's development split, else a
-    # part of its texts.
+    # Another dataset (a name of conf/dataset, or a mapping) to optimise on; None: the run's
+    # development split, else a part of its texts.
     development: str | dict[str, Any] | None = None
-    # A dataset whose labelled texts are trained on and shown; None: the development texts if they have labels, else
-    # those that ship for the rubric.
+    # A dataset whose labelled texts are trained on and shown; None: the development texts if they
+    # have labels, else those that ship for the rubric.
     examples: str | dict[str, Any] | None = None
-    longest: Count | None = None  # characters of the longest labelled text that is shown, so that prompts are cheap
+    longest: Count | None = (
+        None  # characters of the longest labelled text that is shown, so that prompts are cheap
+    )
     train: Count = 60  # at most about so many examples on each side
     validation: Count = 40
     test_share: Share = 0.5  # of a dataset without a split of its own, what is kept for the verdict
-    # The smallest gain that matters, in units of the scale; None: the rubric's, or 0 for a metric without such units.
+    # The smallest gain that matters, in units of the scale; None: the rubric's, or 0 for a metric
+    # without such units.
     margin: Annotated[float, Field(ge=0)] | None = None
     alpha: Share = 0.05  # level of the verdict
     power: Share = 0.8  # for the detectable gain that is announced
-    cost_weight: Annotated[float, Field(ge=0, le=100)] = 0.0  # off the metric per thousand characters sent for a text
-    prompt_model: str | dict[str, Any] | None = None  # who writes prompts (of conf/model); None: the run's own model
+    cost_weight: Annotated[float, Field(ge=0, le=100)] = (
+        0.0  # off the metric per thousand characters sent for a text
+    )
+    prompt_model: str | dict[str, Any] | None = (
+        None  # who writes prompts (of conf/model); None: the run's own model
+    )
 
     @model_validator(mode="after")
     def _check_writer(self) -> Optimizer:
         if self.prompt_model is not None and not self.writes:
             raise ConfigError(
-                f"`optimizer.prompt_model` is set, and optimizer={self.name} asks no model to write prompts. Leave it "
-                f"out, or choose one that does: {', '.join(WRITERS)}."
+                f"`optimizer.prompt_model` is set, and optimizer={self.name} asks no model to write"
+                f" prompts. Leave it out, or choose one that does: {', '.join(WRITERS)}."
             )
         return self
 
     def compile(self, work: Work) -> dspy.Module:
-        """The optimised program: the best on the validation examples, if the optimiser reads any."""
+        """The optimised program: the best on the validation examples, if the optimiser reads
+        any."""
         raise NotImplementedError
 
 
@@ -210,7 +263,8 @@ class LabeledFewShot(Optimizer):
 
 
 class Bootstrap(Optimizer):
-    """Shows the judge's own answers that came close enough, and labelled texts: `dspy.BootstrapFewShot`."""
+    """Shows the judge's own answers that came close enough, and labelled texts:
+    `dspy.BootstrapFewShot`."""
 
     name: ClassVar[str] = "bootstrap"
     bootstrapped: Count = 4  # own answers at most
@@ -219,7 +273,9 @@ class Bootstrap(Optimizer):
     rounds: Count = 1  # how often a text is tried
 
     def compile(self, work: Work) -> dspy.Module:
-        return dspy.BootstrapFewShot(work.measure, **self._shown()).compile(work.task, trainset=work.train)
+        return dspy.BootstrapFewShot(work.measure, **self._shown()).compile(
+            work.task, trainset=work.train
+        )
 
     def _shown(self) -> dict[str, Any]:
         """What DSPy is told of the demonstrations."""
@@ -229,8 +285,8 @@ class Bootstrap(Optimizer):
 
 class RandomSearch(Bootstrap):
     """Draws sets of demonstrations and keeps the one that does best on the validation texts:
-    `dspy.BootstrapFewShotWithRandomSearch`. Zero-shot, the first labelled texts and an unshuffled bootstrap are among
-    the candidates.
+    `dspy.BootstrapFewShotWithRandomSearch`. Zero-shot, the first labelled texts and an unshuffled
+    bootstrap are among the candidates.
     """
 
     name: ClassVar[str] = "random_search"
@@ -243,7 +299,8 @@ class RandomSearch(Bootstrap):
 
 
 class Mipro(Optimizer):
-    """Proposes instructions and sets of demonstrations and searches their combinations: `dspy.MIPROv2`."""
+    """Proposes instructions and sets of demonstrations and searches their combinations:
+    `dspy.MIPROv2`."""
 
     name: ClassVar[str] = "mipro"
     writes: ClassVar[bool] = True
@@ -260,14 +317,27 @@ class Mipro(Optimizer):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         n = len(work.validation)
         size = min(self.minibatch or n, n)
-        settings: dict[str, Any] = {"max_bootstrapped_demos": self.bootstrapped, "max_labeled_demos": self.labeled}
-        settings |= {"metric_threshold": self.threshold, "num_candidates": self.candidates, "auto": None}
+        settings: dict[str, Any] = {
+            "max_bootstrapped_demos": self.bootstrapped,
+            "max_labeled_demos": self.labeled,
+        }
+        settings |= {
+            "metric_threshold": self.threshold,
+            "num_candidates": self.candidates,
+            "auto": None,
+        }
         trials = {"num_trials": self.trials, "minibatch": size < n, "minibatch_size": size}
         trials |= {"program_aware_proposer": False}  # it would read the source of our modules
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # DSPy uses a part that may change
-            optimiser = dspy.MIPROv2(work.measure, work.writer, **settings, num_threads=work.threads, seed=work.seed)
-            return optimiser.compile(work.task, trainset=work.train, valset=work.validation, **trials)
+            warnings.simplefilter(
+                "ignore", optuna.exceptions.ExperimentalWarning
+            )  # DSPy uses a part that may change
+            optimiser = dspy.MIPROv2(
+                work.measure, work.writer, **settings, num_threads=work.threads, seed=work.seed
+            )
+            return optimiser.compile(
+                work.task, trainset=work.train, valset=work.validation, **trials
+            )
 
 
 class Gepa(Optimizer):
@@ -275,7 +345,9 @@ class Gepa(Optimizer):
 
     name: ClassVar[str] = "gepa"
     writes: ClassVar[bool] = True
-    calls: Annotated[int, Field(ge=10, le=1_000_000)] = 300  # judgments of examples that it may take
+    calls: Annotated[int, Field(ge=10, le=1_000_000)] = (
+        300  # judgments of examples that it may take
+    )
     minibatch: Count = 3  # examples that it reflects on at a time
 
     def compile(self, work: Work) -> dspy.Module:
@@ -288,7 +360,8 @@ class Gepa(Optimizer):
 class Simba(Optimizer):
     """Adds rules and demonstrations where answers of the same program vary most: `dspy.SIMBA`.
 
-    It reads one set of examples; it is given train and validation together. Raises DataError for too few of them.
+    It reads one set of examples; it is given train and validation together. Raises DataError for
+    too few of them.
     """
 
     name: ClassVar[str] = "simba"
@@ -302,16 +375,22 @@ class Simba(Optimizer):
         examples = [*work.train, *work.validation]
         if len(examples) < self.batch:
             raise DataError(
-                f"optimizer=simba takes `optimizer.batch`={self.batch} examples a step, and there are {len(examples)}."
+                f"optimizer=simba takes `optimizer.batch`={self.batch} examples a step, and there"
+                f" are {len(examples)}."
             )
         sizes = {"bsize": self.batch, "num_candidates": self.candidates, "max_steps": self.steps}
-        settings = {"max_demos": self.demonstrations, "prompt_model": work.writer, "num_threads": work.threads}
+        settings = {
+            "max_demos": self.demonstrations,
+            "prompt_model": work.writer,
+            "num_threads": work.threads,
+        }
         optimiser = dspy.SIMBA(metric=work.measure, **sizes, **settings)
         return optimiser.compile(work.task, trainset=examples, seed=work.seed)
 
 
 class Copro(Optimizer):
-    """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no demonstrations."""
+    """Proposes instructions, round by round, from those that did best: `dspy.COPRO`. It changes no
+    demonstrations."""
 
     name: ClassVar[str] = "copro"
     writes: ClassVar[bool] = True

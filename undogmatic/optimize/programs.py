@@ -1,5 +1,5 @@
-"""Keeps a judge's program as a file (the instructions and demonstrations of each predictor, and where they come from)
-and reads one as the prompt of a run: `prompt=program`.
+"""Keeps a judge's program as a file (the instructions and demonstrations of each predictor, and
+where they come from) and reads one as the prompt of a run: `prompt=program`.
 
 Plain JSON with a digest over everything else in it. It is read as data; nothing of it is run.
 """
@@ -26,14 +26,15 @@ from undogmatic.safety.outside import Unreadable, brief, json_value, read_text
 from undogmatic.safety.paths import data_folder
 
 UNNAMED_PROGRAM = (
-    "prompt=program reads one program: name its file (prompt.path=outputs/.../program.json) or its name in the prompt "
-    "registry (prompt.registry=NAME prompt.alias=best)."
+    "prompt=program reads one program: name its file (prompt.path=outputs/.../program.json) or its"
+    " name in the prompt registry (prompt.registry=NAME prompt.alias=best)."
 )
 _SHOWN = ("text", "score", "level", "confidence", "rationale")
 
 
 class Predictor(Record):
-    """What an optimiser may change of a predictor. `signature` is a hash of its fields, which it may not."""
+    """What an optimiser may change of a predictor. `signature` is a hash of its fields, which it
+    may not."""
 
     signature: str
     instructions: str = Field(max_length=100_000)
@@ -48,13 +49,18 @@ class Lineage(Record):
     metric: str
     seed: int
     data: str  # a hash of the texts of both sides
-    before: float | None = None  # what the program that it was made from, and it, reached on validation texts
+    before: float | None = (
+        None  # what the program that it was made from, and it, reached on validation texts
+    )
     after: float | None = None
-    texts: tuple[str, ...] = ()  # marks (`records.text_mark`) of those that it, or what it was made from, has seen
+    texts: tuple[
+        str, ...
+    ] = ()  # marks (`records.text_mark`) of those that it, or what it was made from, has seen
 
 
 class Program(Record):
-    """What `prompt=program` reads. `rubric_digest` holds the scale and wording that it was made for."""
+    """What `prompt=program` reads. `rubric_digest` holds the scale and wording that it was made
+    for."""
 
     format: Literal[1] = 1
     kind: Literal["undogmatic.program"] = "undogmatic.program"
@@ -85,17 +91,20 @@ class Program(Record):
         return whole | {"digest": digest(whole)}
 
     def put_into(self, judge: Judge, key: str) -> None:
-        """Give a judge of this rubric, whose key is `key`, these instructions and demonstrations. Raises ConfigError
-        where it has other predictors, or predictors with other fields, or a demonstration lacks what it needs to be
-        shown."""
+        """Give a judge of this rubric, whose key is `key`, these instructions and demonstrations.
+        Raises ConfigError where it has other predictors, or predictors with other fields, or a
+        demonstration lacks what it needs to be shown."""
         asked = {name: signature_hash(predictor) for name, predictor in judge.named_predictors()}
         made = {name: stored.signature for name, stored in self.predictors.items()}
         if asked != made:
-            other = sorted(name for name in asked.keys() | made.keys() if asked.get(name) != made.get(name))
+            other = sorted(
+                name for name in asked.keys() | made.keys() if asked.get(name) != made.get(name)
+            )
             raise ConfigError(
-                f"the program {self.name} was made for another signature: judge={self.judge} with readout="
-                f"{self.readout} on {self.model}; `{key}` differs from it in {', '.join(other[:3]) or 'all'}. Use that "
-                "judge, readout and kind of model, or optimise anew for this one."
+                f"the program {self.name} was made for another signature: judge={self.judge} with"
+                f" readout={self.readout} on {self.model}; `{key}` differs from it in"
+                f" {', '.join(other[:3]) or 'all'}. Use that judge, readout and kind of model, or"
+                " optimise anew for this one."
             )
         for name, predictor in judge.named_predictors():
             stored = self.predictors[name]
@@ -103,32 +112,42 @@ class Program(Record):
             for n, demo in enumerate(stored.demonstrations):
                 if missing := lacking(predictor.signature, demo):
                     raise ConfigError(
-                        f"the program {self.name}: `predictors.{name}.demonstrations[{n}]` lacks {', '.join(missing)}, "
-                        "so it cannot be shown. Complete it, or take it out of the file."
+                        f"the program {self.name}: `predictors.{name}.demonstrations[{n}]` lacks"
+                        f" {', '.join(missing)}, so it cannot be shown. Complete it, or take it out"
+                        " of the file."
                     )
-            predictor.demos = [dspy.Example(**demo).with_inputs(*judge.rubric.inputs) for demo in stored.demonstrations]
+            predictor.demos = [
+                dspy.Example(**demo).with_inputs(*judge.rubric.inputs)
+                for demo in stored.demonstrations
+            ]
         judge.weighed_on = judge.weighed_on | frozenset(self.lineage.texts)
 
 
 def rubric_digest(rubric: Rubric) -> str:
     """Hash of what a rubric means and says."""
-    return digest(rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"}))
+    return digest(
+        rubric.model_dump(mode="json", exclude={"margin", "rivals", "optional", "field_words"})
+    )
 
 
 def signature_hash(predictor: dspy.Predict) -> str:
-    """Hash of a predictor's fields, as our adapter reads them: neither the instructions, nor the prefixes that only
-    DSPy's own adapters write."""
+    """Hash of a predictor's fields, as our adapter reads them: neither the instructions, nor the
+    prefixes that only DSPy's own adapters write."""
     fields = []
     for name, field in predictor.signature.fields.items():
-        marks = {key: repr(value) for key, value in (field.json_schema_extra or {}).items() if key != "prefix"}
+        marks = {
+            key: repr(value)
+            for key, value in (field.json_schema_extra or {}).items()
+            if key != "prefix"
+        }
         fields.append([name, str(field.annotation), marks])
     return digest(fields)
 
 
 def predictors(judge: Judge) -> dict[str, Predictor]:
-    """What a judge's predictors say and show, by name. Of a demonstration what was judged and what is answered, as JSON
-    holds it; what an optimiser noted beside (such as log-probabilities) is left out, and so are the fixed texts that
-    the readout adds itself."""
+    """What a judge's predictors say and show, by name. Of a demonstration what was judged and what
+    is answered, as JSON holds it; what an optimiser noted beside (such as log-probabilities) is
+    left out, and so are the fixed texts that the readout adds itself."""
     by_name = {}
     for name, predictor in judge.named_predictors():
         signature, demonstrations = predictor.signature, []
@@ -152,7 +171,8 @@ def load(path: Path, key: str = "prompt.path") -> Program:
     """Read a program. Raises ConfigError where there is none, or it is not as it was written."""
     if not path.is_file():
         raise ConfigError(
-            f"`{key}` is {str(path)!r}, which does not exist. An optimisation leaves program.json in the run's folder."
+            f"`{key}` is {str(path)!r}, which does not exist. An optimisation leaves program.json"
+            " in the run's folder."
         )
     try:
         return parse(read_text(path), str(path))
@@ -165,7 +185,9 @@ def parse(text: str, place: str) -> Program:
     try:
         data = json_value(text)
     except Unreadable as error:
-        raise ConfigError(f"{error.at(place)} A program is the JSON file that an optimisation wrote.") from None
+        raise ConfigError(
+            f"{error.at(place)} A program is the JSON file that an optimisation wrote."
+        ) from None
     if not isinstance(data, dict) or data.get("kind") != "undogmatic.program":
         raise ConfigError(f"{place} is no program: an optimisation writes one as program.json.")
     noted = data.pop("digest", None)
@@ -174,28 +196,37 @@ def parse(text: str, place: str) -> Program:
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"]))
-        raise ConfigError(f"{place} is no program of this version: `{where}`: {problem['msg']}.") from None
+        raise ConfigError(
+            f"{place} is no program of this version: `{where}`: {problem['msg']}."
+        ) from None
     if noted != program.digest:
         raise ConfigError(
-            f"{place} was changed after it was written: its digest is {brief(noted)}, and its content has "
-            f"{program.digest[:12]}.... Take the file that the optimisation wrote, or write a prompt of your own in "
-            "conf/prompt/ instead."
+            f"{place} was changed after it was written: its digest is {brief(noted)}, and its"
+            f" content has {program.digest[:12]}.... Take the file that the optimisation wrote, or"
+            " write a prompt of your own in conf/prompt/ instead."
         )
     return program
 
 
 def changes(before: Mapping[str, Predictor], after: Mapping[str, Predictor]) -> pd.DataFrame:
-    """What an optimiser changed: `predictor`, `part` ("instructions", line by line where they differ, and then
-    "demonstrations"), `change` ("removed", "added" or "kept") and `text`."""
+    """What an optimiser changed: `predictor`, `part` ("instructions", line by line where they
+    differ, and then "demonstrations"), `change` ("removed", "added" or "kept") and `text`."""
     marks, rows = {"- ": "removed", "+ ": "added", "  ": "kept"}, []
     for name, new in after.items():
         old = before[name]
         instructions = (old.instructions.splitlines(), new.instructions.splitlines())
         parts = {"instructions": instructions} if old.instructions != new.instructions else {}
-        parts["demonstrations"] = ([*map(_line, old.demonstrations)], [*map(_line, new.demonstrations)])
+        parts["demonstrations"] = (
+            [*map(_line, old.demonstrations)],
+            [*map(_line, new.demonstrations)],
+        )
         for part, sides in parts.items():
             lines = [(line[:2], line[2:]) for line in difflib.ndiff(*sides)]
-            rows += [(name, part, marks[mark], text) for mark, text in lines if mark in marks and text.strip()]
+            rows += [
+                (name, part, marks[mark], text)
+                for mark, text in lines
+                if mark in marks and text.strip()
+            ]
     return pd.DataFrame(rows, columns=["predictor", "part", "change", "text"])
 
 
@@ -241,19 +272,23 @@ class ProgramPrompt(Prompt):
         """Raise ConfigError for another rubric than the program was made for."""
         if rubric.name != self.program.rubric:
             raise ConfigError(
-                f"the program {self.program.name} was made for rubric={self.program.rubric}, and this run judges by "
-                f"rubric={rubric.name}. Use that rubric, or optimise anew for this one."
+                f"the program {self.program.name} was made for rubric={self.program.rubric}, and"
+                f" this run judges by rubric={rubric.name}. Use that rubric, or optimise anew for"
+                " this one."
             )
         if rubric_digest(rubric) != self.program.rubric_digest:
             raise ConfigError(
-                f"rubric={rubric.name} was changed since the program {self.program.name} was made for it (its scale, "
-                "guide or wording). Optimise anew."
+                f"rubric={rubric.name} was changed since the program {self.program.name} was made"
+                " for it (its scale, guide or wording). Optimise anew."
             )
         super().check(rubric)
 
     def hash(self, rubric: Rubric) -> str:
         """SHA-256 of everything that reaches the model."""
-        parts = [predictor.model_dump(mode="json") for _, predictor in sorted(self.program.predictors.items())]
+        parts = [
+            predictor.model_dump(mode="json")
+            for _, predictor in sorted(self.program.predictors.items())
+        ]
         shown = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         return digest([parts, shown, self.words.model_dump(mode="json")])
 

@@ -20,32 +20,43 @@ from undogmatic.records.rubric import NumericScale, Rubric
 
 
 class Unit(dspy.Module):
-    """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is what it was made with:
-    nobody can forget an argument that changes its answers."""
+    """A DSPy module, readout or judge, whose identity, by which a resumed run is known again, is
+    what it was made with: nobody can forget an argument that changes its answers."""
 
     contents: Mapping[str, Any] = {}
-    """What takes an argument's place in the identity: the contents of a file, or of an earlier run, that it names."""
+    """What takes an argument's place in the identity: the contents of a file, or of an earlier run,
+    that it names."""
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         made = super().__new__(cls)
-        bound = inspect.signature(cls.__init__).bind_partial(made, *args, **options)  # a copy is made without any
+        bound = inspect.signature(cls.__init__).bind_partial(
+            made, *args, **options
+        )  # a copy is made without any
         bound.apply_defaults()
         made._arguments = {name: _plain(value) for name, value in list(bound.arguments.items())[1:]}
         return made
 
     def argument(self, name: str) -> Any:
         """What it was constructed with under this name; None where it knows no such argument."""
-        inside = [value for value in self._arguments.values() if isinstance(value, dict)]  # passed on as **options
-        return next((each[name] for each in (vars(self), self._arguments, *inside) if name in each), None)
+        inside = [
+            value for value in self._arguments.values() if isinstance(value, dict)
+        ]  # passed on as **options
+        return next(
+            (each[name] for each in (vars(self), self._arguments, *inside) if name in each), None
+        )
 
     def identity(self) -> dict[str, Any]:
-        """What determines its answers, as plain data: its class and its arguments. Predictors inside it count apart."""
+        """What determines its answers, as plain data: its class and its arguments. Predictors
+        inside it count apart."""
         return {"class": _name(type(self)), "arguments": self._arguments | dict(self.contents)}
 
 
 _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((bool, int, float, str, NoneType), lambda value, depth: value),
-    ((Rubric, Prompt), lambda value, depth: None),  # they have hashes of their own in the identity of a run
+    (
+        (Rubric, Prompt),
+        lambda value, depth: None,
+    ),  # they have hashes of their own in the identity of a run
     (Model, lambda value, depth: value.name),
     (BaseModel, lambda value, depth: value.model_dump(mode="json")),
     ((type, FunctionType), lambda value, depth: _name(value)),
@@ -56,32 +67,41 @@ _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
 
 
 def _name(kind: type | FunctionType) -> str:
-    """The full name of a class or function; what moved within the room of judges keeps that which resumes compare."""
+    """The full name of a class or function; what moved within the room of judges keeps that which
+    resumes compare."""
     name = f"{kind.__module__}.{kind.__qualname__}"
     return earlier_name(name) if name.startswith("undogmatic.judges.") else name
 
 
 def _plain(value: Any, depth: int = 6) -> Any:
-    """An argument as JSON can hold it: by what it says of itself, as a Unit does, else an object of a class of one's
-    own by its class and what is in it, so many levels deep."""
+    """An argument as JSON can hold it: by what it says of itself, as a Unit does, else an object of
+    a class of one's own by its class and what is in it, so many levels deep."""
     if hasattr(value, "identity") and not isinstance(value, type):
         return value.identity()
     for kinds, form in _FORMS:
         if isinstance(value, kinds):
             return form(value, depth)
     inside = getattr(value, "__dict__", {}) if depth else {}
-    return {"class": type(value).__qualname__} | {name: _plain(part, depth - 1) for name, part in inside.items()}
+    return {"class": type(value).__qualname__} | {
+        name: _plain(part, depth - 1) for name, part in inside.items()
+    }
 
 
 class Readout(Unit):
-    """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)` gives a Prediction
-    with one field, `verdict`. The model that is asked is that of `dspy.context`, unless it has its own (`lm`)."""
+    """Base of all readouts. `bind` is called once with what the run composed; `aforward(item)`
+    gives a Prediction with one field, `verdict`. The model that is asked is that of `dspy.context`,
+    unless it has its own (`lm`).
+    """
 
     name = "readout"  # its name in `readout=`
-    needs = "structured"  # of the model: structured (a chat), logprobs, probe (hidden states), decision or rules
-    uses_prompt = True  # whether the prompt variant reaches the model at all; reports say so where it does not
+    # of the model: structured (a chat), logprobs, probe (hidden states), decision or rules
+    needs = "structured"
+    # whether the prompt variant reaches the model at all; reports say so where it does not
+    uses_prompt = True
     deterministic = True  # whether it asks at temperature 0
-    zero_shot = False  # whether a base model may be asked without examples, as where an optimiser begins
+    zero_shot = (
+        False  # whether a base model may be asked without examples, as where an optimiser begins
+    )
     lm: LanguageModel | None = None
     predict: dspy.Predict  # where it asks by DSPy, as the next two
     adapter: adapter.JudgeAdapter  # the form of the request
@@ -110,9 +130,13 @@ class Readout(Unit):
         """`aforward` for callers without an event loop."""
         return finished(self.aforward(item=item))
 
-    def predictor(self, task: str, fields: Mapping[str, Any], *helpers: str, **settings: Any) -> dspy.Predict:
-        """A predictor of what is judged, with the prompt's worked examples; their score is `score` in every signature.
-        `fields` are those of the answer, `helpers` optional inputs without "the_", `settings` those of the requests."""
+    def predictor(
+        self, task: str, fields: Mapping[str, Any], *helpers: str, **settings: Any
+    ) -> dspy.Predict:
+        """A predictor of what is judged, with the prompt's worked examples; their score is `score`
+        in every signature. `fields` are those of the answer, `helpers` optional inputs without
+        "the_", `settings` those of the requests.
+        """
         judged = adapter.judged(self.rubric, self.prompt.language)
         predict = dspy.Predict(adapter.signature(task, judged, fields, helpers=helpers), **settings)
         for demo in self.prompt.shown():
@@ -121,54 +145,73 @@ class Readout(Unit):
         return predict
 
     def fitted_on(self) -> frozenset[str]:
-        """Marks (`records.text_mark`) of the texts it was fitted on; reports warn where they are judged."""
+        """Marks (`records.text_mark`) of the texts it was fitted on; reports warn where they are
+        judged."""
         return frozenset()
 
     def shown(self) -> str:
-        """What the model is shown beside the judged text, demonstrations included; for reports and the registry."""
-        return shown(self.predict, self.adapter, self.rubric, self.given) if hasattr(self, "given") else ""
+        """What the model is shown beside the judged text, demonstrations included; for reports and
+        the registry."""
+        return (
+            shown(self.predict, self.adapter, self.rubric, self.given)
+            if hasattr(self, "given")
+            else ""
+        )
 
 
 def shown_inputs(item: Item, rubric: Rubric) -> dict[str, str]:
-    """The inputs of the item that the rubric shows, in its order. Raises ConfigError where one is missing; UnfitInput,
-    which fails this item alone, where the rubric lets an item lack it."""
+    """The inputs of the item that the rubric shows, in its order. Raises ConfigError where one is
+    missing; UnfitInput, which fails this item alone, where the rubric lets an item lack it."""
     lacking = rubric.optional if rubric.partial else ()
     missing = [name for name in rubric.inputs if name not in item.inputs and name not in lacking]
     if missing and missing[0] in rubric.optional:
         raise UnfitInput(f"there is no {missing[0]} (the item has: {', '.join(item.inputs)})")
     if missing:
         raise ConfigError(
-            f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input `{missing[0]}`, which "
-            f"rubric={rubric.name} shows (it has: {', '.join(item.inputs)}). Name the columns: dataset.inputs=[...]."
+            f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input"
+            f" `{missing[0]}`, which rubric={rubric.name} shows (it has: {', '.join(item.inputs)})."
+            " Name the columns: dataset.inputs=[...]."
         )
     return {name: item.inputs[name] for name in rubric.inputs if name in item.inputs}
 
 
 def shown_text(item: Item, rubric: Rubric) -> str:
-    """What is shown as one text, for models that read a single one: the inputs in order, a blank line between them."""
+    """What is shown as one text, for models that read a single one: the inputs in order, a blank
+    line between them."""
     return "\n\n".join(shown_inputs(item, rubric).values())
 
 
 def entropy_verdict(distribution: ScoreDistribution, **fields: Any) -> Verdict:
-    """A verdict whose score is the expectation, unless it is given, and whose confidence comes from the entropy."""
+    """A verdict whose score is the expectation, unless it is given, and whose confidence comes from
+    the entropy."""
     fields = {"score": distribution.expectation} | fields
-    return Verdict(distribution=distribution, confidence=distribution.confidence, confidence_source="entropy", **fields)
+    return Verdict(
+        distribution=distribution,
+        confidence=distribution.confidence,
+        confidence_source="entropy",
+        **fields,
+    )
 
 
 def voted(categories: Sequence[str | None], rubric: Rubric, **fields: Any) -> Verdict:
-    """The verdict of several answers on categories without an order: the share of their votes, and its entropy."""
+    """The verdict of several answers on categories without an order: the share of their votes, and
+    its entropy."""
     votes = [rubric.scale.read(category) for category in categories]
     shares = tuple(votes.count(value) / len(votes) for value in rubric.levels)
     return entropy_verdict(ScoreDistribution(values=rubric.levels, probabilities=shares), **fields)
 
 
 def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
-    """The verdict with the category it stands for, where the scale has any: the likeliest, else the nearest. Categories
-    without an order keep no number."""
+    """The verdict with the category it stands for, where the scale has any: the likeliest, else the
+    nearest. Categories without an order keep no number."""
     scale = rubric.scale
     if isinstance(scale, NumericScale) or verdict.category is not None:
         return verdict
-    value = verdict.score if scale.ordered or verdict.distribution is None else verdict.distribution.mode
+    value = (
+        verdict.score
+        if scale.ordered or verdict.distribution is None
+        else verdict.distribution.mode
+    )
     if value is None:
         return verdict
     numbers = {} if scale.ordered else dict.fromkeys(("score", "raw_score", "interval"))
@@ -176,9 +219,11 @@ def categorised(verdict: Verdict, rubric: Rubric) -> Verdict:
 
 
 def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
-    """Several scores as one distribution over the rubric's levels, with their mean as its expectation. A score between
-    two levels is shared between them in proportion, so every level counts, also one that no score fell on: the entropy
-    of five equal scores and of five that fill the scale are comparable with any other distribution's."""
+    """Several scores as one distribution over the rubric's levels, with their mean as its
+    expectation. A score between two levels is shared between them in proportion, so every level
+    counts, also one that no score fell on: the entropy of five equal scores and of five that fill
+    the scale are comparable with any other distribution's.
+    """
     levels = rubric.levels
     masses = [0.0] * len(levels)
     for score in scores:
@@ -189,20 +234,30 @@ def spread_over(scores: Sequence[float], rubric: Rubric) -> ScoreDistribution:
         share = (score - levels[above - 1]) / (levels[above] - levels[above - 1])
         masses[above] += share
         masses[above - 1] += 1 - share
-    return ScoreDistribution(values=levels, probabilities=tuple(mass / len(scores) for mass in masses))
+    return ScoreDistribution(
+        values=levels, probabilities=tuple(mass / len(scores) for mass in masses)
+    )
 
 
-def shown(predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]) -> str:
+def shown(
+    predict: dspy.Predict, form: adapter.JudgeAdapter, rubric: Rubric, given: dict[str, Any]
+) -> str:
     """All that a predictor sends but the judged text, as one text."""
-    messages = form.format(predict.signature, predict.demos, dict.fromkeys(rubric.inputs, "") | given)
+    messages = form.format(
+        predict.signature, predict.demos, dict.fromkeys(rubric.inputs, "") | given
+    )
     before = messages[:-1] or messages
     if form.base:
         return "".join(str(m["content"]) for m in before)
-    return "\n\n".join(str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}" for m in before)
+    return "\n\n".join(
+        str(m["content"]) if m["role"] == "system" else f"[{m['role']}]\n{m['content']}"
+        for m in before
+    )
 
 
 def agreement_confidence(shares: Sequence[float]) -> float:
-    """100 x (1 - 2 standard deviations) of scores on 0-1: equal scores give 100, an even split over both ends 0."""
+    """100 x (1 - 2 standard deviations) of scores on 0-1: equal scores give 100, an even split over
+    both ends 0."""
     mean = sum(shares) / len(shares)
     variance = sum((share - mean) ** 2 for share in shares) / len(shares)
     return 100.0 * max(0.0, 1 - 2 * variance**0.5)

@@ -24,26 +24,40 @@ if TYPE_CHECKING:
 
 Messages = list[dict[str, Any]]
 T = TypeVar("T")
-_PLAIN = {"temperature", "top_p", "max_tokens", "logprobs", "top_logprobs", "response_format", "rollout_id"}
+_PLAIN = {
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "logprobs",
+    "top_logprobs",
+    "response_format",
+    "rollout_id",
+}
 
 
 class LanguageModel(dspy.LM):
-    """A model of ours as DSPy's language model, for `dspy.context(lm=...)`; its calls go through the model's gateway.
+    """A model of ours as DSPy's language model, for `dspy.context(lm=...)`; its calls go through
+    the model's gateway.
 
-    DSPy's own cache and retries are off: the gateway has them. `rollout_id` makes a call of its own, as there. Two
-    hand-overs to worker threads and a conversion of the settings for every call are spared: they cost a third of the
-    throughput at 64 calls in flight (benchmarks/hosted.py). Calls that want more of DSPy than messages in and text out
-    (history, callbacks, streaming, usage, several generations) go its own way. A model that does not chat serves the
-    readouts that ask it otherwise.
+    DSPy's own cache and retries are off: the gateway has them. `rollout_id` makes a call of its
+    own, as there. Two hand-overs to worker threads and a conversion of the settings for every call
+    are spared: they cost a third of the throughput at 64 calls in flight (benchmarks/hosted.py).
+    Calls that want more of DSPy than messages in and text out (history, callbacks, streaming,
+    usage, several generations) go its own way. A model that does not chat serves the readouts that
+    ask it otherwise.
     """
 
     def __init__(self, model: Model, **settings: Any) -> None:
         self.served = model
-        engines: Any = {"engine": SimpleNamespace(complete=self._complete_alone)}  # optimisers use it
+        engines: Any = {
+            "engine": SimpleNamespace(complete=self._complete_alone)
+        }  # optimisers use it
         engines["async_engine"] = SimpleNamespace(complete=self._complete)
         super().__init__(model.name, **engines, cache=False, num_retries=0, **settings)
         self._converted: tuple[dict[str, Any], Config] | None = None
-        self._chat = model if isinstance(model, Chats) else None  # to look for a protocol takes its time
+        self._chat = (
+            model if isinstance(model, Chats) else None
+        )  # to look for a protocol takes its time
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # connections, cache and budget are shared by the copies of a program
@@ -66,38 +80,58 @@ class LanguageModel(dspy.LM):
     def watched(self) -> bool:
         """Whether something of DSPy looks on at what this model is asked."""
         settings = dspy.settings
-        return bool(settings.callbacks or self.callbacks or settings.usage_tracker or settings.send_stream is not None)
+        return bool(
+            settings.callbacks
+            or self.callbacks
+            or settings.usage_tracker
+            or settings.send_stream is not None
+        )
 
-    async def acall(self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any) -> Any:
+    async def acall(
+        self, prompt: Any = None, *, messages: Messages | None = None, **kwargs: Any
+    ) -> Any:
         if messages and prompt is None and dspy.settings.disable_history and not self.watched():
             return await self.answer(messages, kwargs)
         with rollout(current_rollout() + int(kwargs.get("rollout_id") or 0)):
             return await super().acall(prompt, messages=messages, **kwargs)
 
     async def answer(self, messages: Messages, settings: dict[str, Any]) -> list[Any]:
-        """What DSPy makes of the answers to `messages`, where nothing of it looks on; no history is kept."""
-        wanted = {key: value for key, value in (self.kwargs | settings).items() if value is not None}
+        """What DSPy makes of the answers to `messages`, where nothing of it looks on; no history is
+        kept."""
+        wanted = {
+            key: value for key, value in (self.kwargs | settings).items() if value is not None
+        }
         repeat = int(wanted.pop("rollout_id", 0))
         with rollout(current_rollout() + repeat) if repeat else contextlib.nullcontext():
             turns = messages[messages[0].get("role") == "system" :]
             plain = wanted.keys() <= _PLAIN and isinstance(wanted.get("response_format", {}), dict)
             texts = all(isinstance(m.get("content"), str) and len(m) == 2 for m in messages)
-            if not (plain and texts and turns and {m["role"] for m in turns} <= {"user", "assistant"}):
+            if not (
+                plain and texts and turns and {m["role"] for m in turns} <= {"user", "assistant"}
+            ):
                 with dspy.context(disable_history=True):
                     return await super().acall(messages=messages, **settings)  # type: ignore[no-any-return]
             from dspy.lm15 import Message, Request, TextPart, request_from_openai_chat
 
             if self._converted is None or self._converted[0] != wanted:
-                whole = request_from_openai_chat({"model": self.model, "messages": messages, **wanted})
+                whole = request_from_openai_chat(
+                    {"model": self.model, "messages": messages, **wanted}
+                )
                 self._converted = (wanted, whole.config)
             said = tuple(Message(role=m["role"], parts=(TextPart(m["content"]),)) for m in turns)
             system = messages[0]["content"] if len(turns) < len(messages) else None
-            response = await self._complete(Request(self.model, said, system, config=self._converted[1]))
+            response = await self._complete(
+                Request(self.model, said, system, config=self._converted[1])
+            )
         if response.logprobs is None:
             return [response.text]
         content: list[dict[str, Any]] = [
             {"token": token.token, "logprob": token.logprob}
-            | {"top_logprobs": [{"token": other.token, "logprob": other.logprob} for other in token.top]}
+            | {
+                "top_logprobs": [
+                    {"token": other.token, "logprob": other.logprob} for other in token.top
+                ]
+            }
             for token in response.logprobs
         ]
         return [{"text": response.text, "logprobs": {"content": content}}]
@@ -108,22 +142,32 @@ def served_model() -> Model:
     lm = dspy.settings.lm
     if not isinstance(lm, LanguageModel):
         raise ConfigError(
-            f"this readout asks its model otherwise than by chat, and dspy's `lm` is {type(lm).__name__}. Call it "
-            "within dspy.context(lm=LanguageModel(model)), with LanguageModel from undogmatic.readouts.chat."
+            "this readout asks its model otherwise than by chat, and dspy's `lm` is"
+            f" {type(lm).__name__}. Call it within dspy.context(lm=LanguageModel(model)), with"
+            " LanguageModel from undogmatic.readouts.chat."
         )
     return lm.served
 
 
 async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> dspy.Prediction:
-    """Call a predictor through `adapter`; our own errors come out as they went in, not wrapped by DSPy."""
-    if (lm := _alone(predict, adapter)) is not None and (given := covered(predict.signature, inputs)) is not None:
+    """Call a predictor through `adapter`; our own errors come out as they went in, not wrapped by
+    DSPy."""
+    if (lm := _alone(predict, adapter)) is not None and (
+        given := covered(predict.signature, inputs)
+    ) is not None:
         messages = adapter.format(predict.signature, predict.demos, given)
         answer = (await lm.answer(messages, predict.config))[0]
-        text, logprobs = (answer["text"], answer["logprobs"]) if isinstance(answer, dict) else (answer, None)
+        text, logprobs = (
+            (answer["text"], answer["logprobs"]) if isinstance(answer, dict) else (answer, None)
+        )
         if not text:
             raise UnparseableAnswer("the answer is empty", "")
         fields = adapter.parse(predict.signature, text)
-        return dspy.Prediction(**fields) if logprobs is None else dspy.Prediction(**fields, logprobs=logprobs)
+        return (
+            dspy.Prediction(**fields)
+            if logprobs is None
+            else dspy.Prediction(**fields, logprobs=logprobs)
+        )
     try:
         with dspy.context(adapter=adapter, disable_history=True):
             return await predict.acall(**inputs)
@@ -136,21 +180,31 @@ async def ask(predict: dspy.Predict, adapter: dspy.Adapter, **inputs: Any) -> ds
 
 
 def _alone(predict: dspy.Predict, adapter: dspy.Adapter) -> LanguageModel | None:
-    """The model to be asked where nothing of DSPy looks on (a trace, a callback, a count of tokens, a stream), else
-    None: then a predictor does no more than format, ask and parse, and what it does around that took a sixth of the
-    time that a hosted call takes in this process (benchmarks/hosted.py)."""
+    """The model to be asked where nothing of DSPy looks on (a trace, a callback, a count of tokens,
+    a stream), else None: then a predictor does no more than format, ask and parse, and what it does
+    around that took a sixth of the time that a hosted call takes in this process
+    (benchmarks/hosted.py)."""
     settings = dspy.settings
-    watched = settings.trace is not None or settings.usage_tracker or settings.track_usage or predict.callbacks
+    watched = (
+        settings.trace is not None
+        or settings.usage_tracker
+        or settings.track_usage
+        or predict.callbacks
+    )
     if watched or settings.callbacks or adapter.callbacks or settings.send_stream is not None:
         return None
     lm = predict.lm or settings.lm
-    return lm if type(predict) is dspy.Predict and isinstance(lm, LanguageModel) and not lm.watched() else None
+    return (
+        lm
+        if type(predict) is dspy.Predict and isinstance(lm, LanguageModel) and not lm.watched()
+        else None
+    )
 
 
 async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
-    """An answer that can be read: one that cannot is shown to the model with the reason, `retries` times at most, each
-    a real call. `once` asks with the inputs `the_previous` and `the_problem`. Raises UnparseableAnswer or
-    OffScaleAnswer where the last answer could not be read either."""
+    """An answer that can be read: one that cannot is shown to the model with the reason, `retries`
+    times at most, each a real call. `once` asks with the inputs `the_previous` and `the_problem`.
+    Raises UnparseableAnswer or OffScaleAnswer where the last answer could not be read either."""
     answer: dict[str, str | None] = {"the_previous": None, "the_problem": None}
     for number in range(retries + 1):
         try:
@@ -163,10 +217,12 @@ async def insisting(retries: int, once: Callable[..., Awaitable[T]]) -> T:
     raise AssertionError("the loop returns or raises")
 
 
-async def voices(item: Item, asked: Sequence[tuple[dspy.Module, int]], times: int) -> list[Verdict | ModelError]:
-    """What each of these readouts or judges says of an item, asked all at once, each under a number below `times` that
-    makes its calls real ones of their own. What is not the fault of one answer alone is raised when none is in flight
-    any more, so that no call is left without its record."""
+async def voices(
+    item: Item, asked: Sequence[tuple[dspy.Module, int]], times: int
+) -> list[Verdict | ModelError]:
+    """What each of these readouts or judges says of an item, asked all at once, each under a number
+    below `times` that makes its calls real ones of their own. What is not the fault of one answer
+    alone is raised when none is in flight any more, so that no call is left without its record."""
     base = current_rollout() * times
 
     async def once(module: dspy.Module, number: int) -> Verdict:
@@ -182,8 +238,9 @@ async def voices(item: Item, asked: Sequence[tuple[dspy.Module, int]], times: in
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in a thread of its own where a loop is already running (notebooks). An interrupt of
-    whoever waits cancels the work in that thread too, and waits until it has ended."""
+    """Run a coroutine to its end, in a thread of its own where a loop is already running
+    (notebooks). An interrupt of whoever waits cancels the work in that thread too, and waits until
+    it has ended."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

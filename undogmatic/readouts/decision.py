@@ -1,4 +1,5 @@
-"""Readouts of models that judge by themselves: `decision` (System One), `rules`; and the rivals of a rubric."""
+"""Readouts of models that judge by themselves: `decision` (System One), `rules`; and the rivals of
+a rubric."""
 
 import functools
 import json
@@ -25,7 +26,8 @@ SUM_TOLERANCE = 0.02  # servers round to 2-4 decimals
 
 
 class DecisionReadout(Readout):
-    """One typed score question; the criteria are the rubric's anchors, the judged text is the state.
+    """One typed score question; the criteria are the rubric's anchors, the judged text is the
+    state.
 
     The confidence is recomputed from the probabilities, because servers define theirs differently.
     """
@@ -37,10 +39,16 @@ class DecisionReadout(Readout):
         super().bind(model, prompt, rubric)
         _able(model, Decides)
         if not 2 <= len(rubric.levels) <= 10:
-            raise ConfigError(f"a score question takes 2 to 10 levels; rubric={rubric.name} has {len(rubric.levels)}.")
-        level = adapter.level(rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True)
+            raise ConfigError(
+                f"a score question takes 2 to 10 levels; rubric={rubric.name} has"
+                f" {len(rubric.levels)}."
+            )
+        level = adapter.level(
+            rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True
+        )
         task = f"{prompt.task(rubric)}\n{prompt.definition(rubric)}".strip()
-        # A predictor, so that optimisers find the instructions and demonstrations; it is asked as a typed question.
+        # A predictor, so that optimisers find the instructions and demonstrations; it is asked as a
+        # typed question.
         self.predict = self.predictor(task, {"level": level})
 
     async def read(self, item: Item) -> Verdict:
@@ -53,7 +61,11 @@ class DecisionReadout(Readout):
 
     def _ask(self) -> dict[str, Any]:
         criteria = self.rubric.meanings(self.prompt.language)
-        return {"type": "score", "instructions": self.predict.signature.instructions, "criteria": criteria}
+        return {
+            "type": "score",
+            "instructions": self.predict.signature.instructions,
+            "criteria": criteria,
+        }
 
     def _demos(self) -> dict[str, Any]:
         names, field = self.rubric.inputs, self.rubric.score_field
@@ -66,8 +78,9 @@ class DecisionReadout(Readout):
 def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribution:
     """A System One score answer -> distribution over `values` (level k stands for values[k]).
 
-    Probabilities may miss 1 by SUM_TOLERANCE (rounding) and are then renormalised. Raises OffScaleAnswer where the
-    score contradicts them, UnparseableAnswer for what is missing, or not probabilities over exactly these levels.
+    Probabilities may miss 1 by SUM_TOLERANCE (rounding) and are then renormalised. Raises
+    OffScaleAnswer where the score contradicts them, UnparseableAnswer for what is missing, or not
+    probabilities over exactly these levels.
     """
     raw = repr(answer)[:500]
     kind = answer.get("type") if isinstance(answer, dict) else None
@@ -78,20 +91,26 @@ def parse_score_answer(answer: Any, values: tuple[float, ...]) -> ScoreDistribut
         raise UnparseableAnswer(f"`probabilities` must name the levels {', '.join(labels)}", raw)
     by_label = {str(k): v for k, v in probabilities.items()}
     masses = [by_label[label] for label in labels]
-    if any(isinstance(m, bool) or not isinstance(m, int | float) or not math.isfinite(m) or m < 0 for m in masses):
+    if any(
+        isinstance(m, bool) or not isinstance(m, int | float) or not math.isfinite(m) or m < 0
+        for m in masses
+    ):
         raise UnparseableAnswer("`probabilities` holds something that is not a probability", raw)
     total = math.fsum(masses)
     if abs(total - 1.0) > SUM_TOLERANCE:
         raise UnparseableAnswer(f"`probabilities` sum to {total:.3f}", raw)
     score = answer.get("score")
     expected = math.fsum(k * m for k, m in enumerate(masses))
-    if isinstance(score, int | float) and abs(score - expected) > SUM_TOLERANCE * len(values) * len(values):
+    if isinstance(score, int | float) and abs(score - expected) > SUM_TOLERANCE * len(values) * len(
+        values
+    ):
         raise OffScaleAnswer(f"`score` is {score}, but the probabilities give {expected:.3f}", raw)
     return ScoreDistribution(values=values, probabilities=tuple(m / total for m in masses))
 
 
 class RulesReadout(Readout):
-    """A share between 0 and 1 from the model, mapped linearly to the rubric's scale. No distribution, no confidence."""
+    """A share between 0 and 1 from the model, mapped linearly to the rubric's scale. No
+    distribution, no confidence."""
 
     name = "rules"
     needs = "rules"
@@ -102,8 +121,9 @@ class RulesReadout(Readout):
         _able(model, Rates)
         if model.rubric not in (None, rubric.name):
             raise ConfigError(
-                f"{model.name} rates texts for rubric={model.rubric} only, and this run uses rubric={rubric.name}. "
-                "Ask a language model: model=local readout=logprobs, or a hosted one."
+                f"{model.name} rates texts for rubric={model.rubric} only, and this run uses"
+                f" rubric={rubric.name}. Ask a language model: model=local readout=logprobs, or a"
+                " hosted one."
             )
 
     def fitted_on(self) -> frozenset[str]:
@@ -123,22 +143,28 @@ def _able(model: Model, protocol: Any) -> Any:
 
 
 class Rivals:
-    """The rivals of a rubric by their dotted names (`Rubric.rivals`), built when they are first needed."""
+    """The rivals of a rubric by their dotted names (`Rubric.rivals`), built when they are first
+    needed."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
 
     def check(self) -> None:
-        """Raise ConfigError where `rubric.rivals` names what is no model, or one that does not rate texts."""
+        """Raise ConfigError where `rubric.rivals` names what is no model, or one that does not rate
+        texts."""
         for name in self._names:
             _rater(name)
 
-    def __call__(self, texts: Sequence[str]) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
-        """Texts to what the models say of them, shape (n_texts, n_models); None without any that saw none of `texts`
-        when they were fitted."""
+    def __call__(
+        self, texts: Sequence[str]
+    ) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
+        """Texts to what the models say of them, shape (n_texts, n_models); None without any that
+        saw none of `texts` when they were fitted."""
         marks = text_marks(texts) if self._names else set()
         raters = [_rater(name) for name in self._names]
-        fresh = [rater for rater in raters if isinstance(rater, Model) and not marks & rater.fitted_on]
+        fresh = [
+            rater for rater in raters if isinstance(rater, Model) and not marks & rater.fitted_on
+        ]
 
         async def ask(read: Sequence[str]) -> list[list[float]]:
             return [[(await rater.rate(text))[0] for rater in fresh] for text in read]
@@ -150,5 +176,7 @@ class Rivals:
 def _rater(name: str) -> Rates:
     model = build({"_target_": name}, "rubric.rivals.model")
     if not isinstance(model, Rates):
-        raise ConfigError(f"`rubric.rivals` names {name}, which does not rate texts itself (readout rules).")
+        raise ConfigError(
+            f"`rubric.rivals` names {name}, which does not rate texts itself (readout rules)."
+        )
     return model

@@ -22,7 +22,8 @@ from undogmatic.stats.uncertainty import Completed, completed, ends, integer_mas
 
 MOST_NUMBERS = 1000  # On a longer scale three digits say too little about a number
 UNLIKE = 0.25
-"""So far apart (total variation) the odds after a digit may lie whether the model wrote it or was given it."""
+"""So far apart (total variation) the odds after a digit may lie whether the model wrote it or was
+given it."""
 Odds = dict[str, float]
 
 
@@ -37,15 +38,20 @@ class NumberWords(Record):
 
 
 class NumberAdapter(adapter.JudgeAdapter):
-    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for by `form`;
-    with `reasoning` a reason comes before the number, in demonstrations too.
+    """An adapter for signatures whose output `level` is a whole number between `ends`, asked for by
+    `form`; with `reasoning` a reason comes before the number, in demonstrations too.
 
-    `the_reason` is a reason that the model gave before, `the_begun` the digits with which its number begins: what is
-    asked for is what follows them.
+    `the_reason` is a reason that the model gave before, `the_begun` the digits with which its
+    number begins: what is asked for is what follows them.
     """
 
     def __init__(
-        self, words: FixedWords, form: NumberWords, ends: tuple[int, int], base: bool, reasoning: bool
+        self,
+        words: FixedWords,
+        form: NumberWords,
+        ends: tuple[int, int],
+        base: bool,
+        reasoning: bool,
     ) -> None:
         low, high = ends
         number = form.number.format(low=low, high=high)
@@ -57,7 +63,8 @@ class NumberAdapter(adapter.JudgeAdapter):
         messages = super().format(signature, demos, inputs)
         reason, begun = inputs.get("the_reason"), inputs.get("the_begun") or ""
         if self.base:
-            # The text is a part of its own: the number's digits are asked one after another, and it is read once.
+            # The text is a part of its own: the number's digits are asked one after another, and it
+            # is read once.
             *before, last = (str(message["content"]) for message in messages)
             text = last[: -len(f"{self.words.answer}:")]
             asked = f"{self.words.answer}:{begun}"
@@ -65,7 +72,9 @@ class NumberAdapter(adapter.JudgeAdapter):
                 text = f"{text}{self.form.reason}:"
                 asked = "" if reason is None else f" {reason}\n{asked}"
             return [{"role": "user", "content": part} for part in (*before, text, asked) if part]
-        if self.reasoning:  # the demonstrations' numbers with the reason and the question that come before them
+        if (
+            self.reasoning
+        ):  # the demonstrations' numbers with the reason and the question that come before them
             reasons = iter([str(dict(demo).get("rationale") or "") for demo in demos])
             plain, messages = messages, []
             for message in plain:
@@ -82,15 +91,18 @@ class NumberAdapter(adapter.JudgeAdapter):
     def _line(self, signature: Any, inputs: Mapping[str, Any]) -> str:
         line = super()._line(signature, inputs)
         shown = inputs.get("rationale") if self.reasoning else None
-        return line if shown is None else f"{line}\n{self.form.reason}: {' '.join(str(shown).split())}"
+        return (
+            line if shown is None else f"{line}\n{self.form.reason}: {' '.join(str(shown).split())}"
+        )
 
 
 class IntegersReadout(LogprobsReadout):
     """Expected value over the whole numbers of the scale.
 
-    Where the tokenizer has a token for every number, one call gives their odds. Where it splits numbers into digits,
-    the odds of what follows the likeliest beginnings are asked for, with the beginning already written. The mass that
-    falls on anything but a number of the scale, or on a beginning that was not followed, is kept as `off_scale`.
+    Where the tokenizer has a token for every number, one call gives their odds. Where it splits
+    numbers into digits, the odds of what follows the likeliest beginnings are asked for, with the
+    beginning already written. The mass that falls on anything but a number of the scale, or on a
+    beginning that was not followed, is kept as `off_scale`.
     """
 
     name = "integers"
@@ -98,11 +110,21 @@ class IntegersReadout(LogprobsReadout):
     def __init__(
         self,
         wordings: dict[str, NumberWords],  # by language
-        top: Annotated[int, Field(ge=1, le=1000)] = 20,  # log-probabilities to ask for (hosted servers give 20 at most)
-        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,  # on the numbers; with less it is a Failure
-        look_ahead: Annotated[int, Field(ge=0, le=50)] = 10,  # most further calls, for numbers split into tokens
-        least: Annotated[float, Field(ge=0, le=1)] = 0.01,  # beginnings with less probability are not followed
-        reason_tokens: Annotated[int, Field(ge=1, le=10_000)] = 60,  # room for the reason (`prompt.reasoning`)
+        top: Annotated[
+            int, Field(ge=1, le=1000)
+        ] = 20,  # log-probabilities to ask for (hosted servers give 20 at most)
+        minimum_mass: Annotated[
+            float, Field(ge=0, le=1)
+        ] = 0.25,  # on the numbers; with less it is a Failure
+        look_ahead: Annotated[
+            int, Field(ge=0, le=50)
+        ] = 10,  # most further calls, for numbers split into tokens
+        least: Annotated[
+            float, Field(ge=0, le=1)
+        ] = 0.01,  # beginnings with less probability are not followed
+        reason_tokens: Annotated[
+            int, Field(ge=1, le=10_000)
+        ] = 60,  # room for the reason (`prompt.reasoning`)
     ) -> None:
         super().__init__(top, minimum_mass)
         self.wordings, self.look_ahead, self.least = wordings, look_ahead, least
@@ -111,28 +133,50 @@ class IntegersReadout(LogprobsReadout):
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super(LogprobsReadout, self).bind(model, prompt, rubric)
-        whole = isinstance(rubric.scale, NumericScale) and rubric.minimum.is_integer() and rubric.maximum.is_integer()
-        if not whole or rubric.minimum < 0 or not 2 <= rubric.maximum - rubric.minimum <= MOST_NUMBERS:
+        whole = (
+            isinstance(rubric.scale, NumericScale)
+            and rubric.minimum.is_integer()
+            and rubric.maximum.is_integer()
+        )
+        if (
+            not whole
+            or rubric.minimum < 0
+            or not 2 <= rubric.maximum - rubric.minimum <= MOST_NUMBERS
+        ):
             raise ConfigError(
-                f"readout=integers reads whole numbers from 0 up, {MOST_NUMBERS} at most, and rubric={rubric.name} has "
-                f"the scale {rubric.scale.span()}. Use readout=logprobs, which asks for levels, or readout=structured."
+                f"readout=integers reads whole numbers from 0 up, {MOST_NUMBERS} at most, and"
+                f" rubric={rubric.name} has the scale {rubric.scale.span()}. Use readout=logprobs,"
+                " which asks for levels, or readout=structured."
             )
         self.low, self.high = int(rubric.minimum), int(rubric.maximum)
         if prompt.language not in self.wordings:
             raise ConfigError(
-                f"readout=integers has no wording in {prompt.language!r} (it has: {', '.join(self.wordings)}). Add "
-                f"`readout.wordings.{prompt.language}`, or choose another `prompt=`."
+                f"readout=integers has no wording in {prompt.language!r} (it has:"
+                f" {', '.join(self.wordings)}). Add `readout.wordings.{prompt.language}`, or choose"
+                " another `prompt=`."
             )
         check_examples(model, prompt, rubric, "number")
         numbers = [str(number) for number in range(self.low, self.high + 1)]
-        level = {"level": adapter.level(numbers, numbers, [float(number) for number in numbers], is_score=True)}
+        level = {
+            "level": adapter.level(
+                numbers, numbers, [float(number) for number in numbers], is_score=True
+            )
+        }
         about = f"{prompt.definition(rubric)}\n\n{prompt.scale(rubric)}"
-        settings = {"temperature": 0.0, "max_tokens": 1 if model.base else len(str(self.high)), "logprobs": True}
+        settings = {
+            "temperature": 0.0,
+            "max_tokens": 1 if model.base else len(str(self.high)),
+            "logprobs": True,
+        }
         task = about if model.base else prompt.task(rubric)
-        self.predict = self.predictor(task, level, "rubric", "reason", "begun", **settings, top_logprobs=self.top)
+        self.predict = self.predictor(
+            task, level, "rubric", "reason", "begun", **settings, top_logprobs=self.top
+        )
         self.given = {} if model.base else {"the_rubric": about}
         wording, scale_ends = self.wordings[prompt.language], (self.low, self.high)
-        self.adapter = NumberAdapter(prompt.words, wording, scale_ends, model.base, prompt.reasoning)
+        self.adapter = NumberAdapter(
+            prompt.words, wording, scale_ends, model.base, prompt.reasoning
+        )
 
     async def read(self, item: Item) -> Verdict:
         inputs, reason = shown_inputs(item, self.rubric) | self.given, None
@@ -143,7 +187,10 @@ class IntegersReadout(LogprobsReadout):
             if not reason:
                 raise UnparseableAnswer("the reason is empty", "")
         found, calls = await self._numbers(inputs)
-        numbers, masses = range(self.low, self.high + 1), integer_masses(found.numbers, self.low, self.high)
+        numbers, masses = (
+            range(self.low, self.high + 1),
+            integer_masses(found.numbers, self.low, self.high),
+        )
         likeliest = sorted((found.numbers | found.begun).items(), key=lambda pair: -pair[1])
         levels = distribution(
             [float(number) for number in numbers],
@@ -171,26 +218,34 @@ class IntegersReadout(LogprobsReadout):
             _, after[digits], _ = await self._odds({**inputs, "the_begun": digits})
             calls += 1
 
-    async def _check_goes_on(self, digits: str, known: Mapping[str, Odds], inputs: Mapping[str, Any]) -> None:
-        """Raise ConfigError where the server starts a new answer instead of going on with the one that has begun: the
-        odds after the digits that the model wrote by itself are known, and must come again when they are given."""
+    async def _check_goes_on(
+        self, digits: str, known: Mapping[str, Odds], inputs: Mapping[str, Any]
+    ) -> None:
+        """Raise ConfigError where the server starts a new answer instead of going on with the one
+        that has begun: the odds after the digits that the model wrote by itself are known, and must
+        come again when they are given.
+        """
         if self._goes_on is None and digits in known:
             _, again, _ = await self._odds({**inputs, "the_begun": digits})
-            apart: Odds = defaultdict(float)  # whatever is neither a digit nor an end is taken as one
+            apart: Odds = defaultdict(
+                float
+            )  # whatever is neither a digit nor an end is taken as one
             for sign, odds in ((1, again), (-1, known[digits])):
                 for token, mass in odds.items():
-                    apart[token if token.isdigit() else "" if ends(token) else "other"] += sign * mass
+                    apart[token if token.isdigit() else "" if ends(token) else "other"] += (
+                        sign * mass
+                    )
             self._goes_on = 0.5 * sum(map(abs, apart.values())) <= UNLIKE
         if not self._goes_on:
             raise ConfigError(
-                f"{self.model.name} splits numbers into digits, and its server does not go on with an answer that has "
-                "begun, so the odds of whole numbers cannot be had. Use readout=logprobs, which asks for levels, "
-                "or readout=structured."
+                f"{self.model.name} splits numbers into digits, and its server does not go on with"
+                " an answer that has begun, so the odds of whole numbers cannot be had. Use"
+                " readout=logprobs, which asks for levels, or readout=structured."
             )
 
     async def _odds(self, inputs: Mapping[str, Any]) -> tuple[str, Odds, dict[str, Odds]]:
-        """The first token of an answer; the probabilities that the model sent for its place; and those behind the
-        digits with which the answer begins."""
+        """The first token of an answer; the probabilities that the model sent for its place; and
+        those behind the digits with which the answer begins."""
         prediction = await ask(self.predict, self.adapter, **inputs)
         written, odds, behind = list[str](), list[Odds](), dict[str, Odds]()
         with reading(None):

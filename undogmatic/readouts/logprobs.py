@@ -1,4 +1,5 @@
-"""`logprobs`: one answer token; its log-probabilities over the level labels are the distribution."""
+"""`logprobs`: one answer token; its log-probabilities over the level labels are the
+distribution."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -23,10 +24,11 @@ from undogmatic.safety.outside import brief, read_json
 
 
 class LogprobsReadout(Readout):
-    """Expected value over the rubric's levels, which are offered under one-token labels (`Rubric.labels`).
+    """Expected value over the rubric's levels, which are offered under one-token labels
+    (`Rubric.labels`).
 
-    A chat model gets the rubric as instructions; a base model (`model.base`) gets a plain text to continue. The mass
-    that falls on anything but a level is kept as `off_scale`.
+    A chat model gets the rubric as instructions; a base model (`model.base`) gets a plain text to
+    continue. The mass that falls on anything but a level is kept as `off_scale`.
     """
 
     name = "logprobs"
@@ -34,10 +36,17 @@ class LogprobsReadout(Readout):
 
     def __init__(
         self,
-        top: Annotated[int, Field(ge=1, le=1000)] = 20,  # log-probabilities to ask for (hosted servers give 20 at most)
-        minimum_mass: Annotated[float, Field(ge=0, le=1)] = 0.25,  # on the levels; with less it is a Failure
-        calibration: str | None = None,  # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
-        zero_shot: bool = False,  # whether a base model may be asked without examples: as a baseline of optimisation
+        top: Annotated[
+            int, Field(ge=1, le=1000)
+        ] = 20,  # log-probabilities to ask for (hosted servers give 20 at most)
+        minimum_mass: Annotated[
+            float, Field(ge=0, le=1)
+        ] = 0.25,  # on the levels; with less it is a Failure
+        calibration: (
+            str | None
+        ) = None,  # a file of `undogmatic calibrate` for this model and prompt; None: raw scores
+        # whether a base model may be asked without examples: as a baseline of optimisation
+        zero_shot: bool = False,
     ) -> None:
         super().__init__()
         self.top, self.minimum_mass, self.zero_shot = top, minimum_mass, zero_shot
@@ -49,12 +58,18 @@ class LogprobsReadout(Readout):
         if not (prompt.brings_program or self.zero_shot):
             check_examples(model, prompt, rubric, "level")
         check_labels(rubric)
-        level = adapter.level(rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True)
+        level = adapter.level(
+            rubric.labels, rubric.meanings(prompt.language), rubric.levels, is_score=True
+        )
         task = prompt.task(rubric)
-        if model.base:  # it continues a text, which begins with the instructions, if there are any, and the question
+        # it continues a text, which begins with the instructions, if there are any, and the
+        # question
+        if model.base:
             levels = prompt.level_lines(rubric) if prompt.anchors else None
             question = rubric.wordings[prompt.language].question
-            task = "\n".join(part.strip() for part in (prompt.instructions, question, levels) if part)
+            task = "\n".join(
+                part.strip() for part in (prompt.instructions, question, levels) if part
+            )
         settings = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": self.top}
         self.predict = self.predictor(task, {"level": level}, "rubric", **settings)
         for demo in self.predict.demos:
@@ -63,13 +78,19 @@ class LogprobsReadout(Readout):
         self.given = {} if model.base else {"the_rubric": about}
         self.adapter = adapter.JudgeAdapter(prompt.words, model.base)
         if self.calibration_path is not None:
-            self.calibration = load_calibration(self.calibration_path, model.name, prompt.hash(rubric))
+            self.calibration = load_calibration(
+                self.calibration_path, model.name, prompt.hash(rubric)
+            )
             self.contents = {"calibration": self.calibration}
 
     async def read(self, item: Item) -> Verdict:
         rubric = self.rubric
-        prediction = await ask(self.predict, self.adapter, **shown_inputs(item, rubric), **self.given)
-        levels = level_distribution(first_token(prediction), rubric.labels, rubric.levels, self.minimum_mass)
+        prediction = await ask(
+            self.predict, self.adapter, **shown_inputs(item, rubric), **self.given
+        )
+        levels = level_distribution(
+            first_token(prediction), rubric.labels, rubric.levels, self.minimum_mass
+        )
         if self.calibration is None:
             return entropy_verdict(levels)
         from undogmatic.stats import calibration as calibrators
@@ -90,13 +111,15 @@ def check_labels(rubric: Rubric) -> None:
     """Raise ConfigError where one token cannot name each level."""
     if len(rubric.labels) < len(rubric.levels):
         raise ConfigError(
-            f"readout=logprobs offers levels as digits or letters; rubric={rubric.name} has {len(rubric.levels)}, more "
-            "than there are letters. Give it a guide with fewer anchors, or use readout=structured."
+            f"readout=logprobs offers levels as digits or letters; rubric={rubric.name} has"
+            f" {len(rubric.levels)}, more than there are letters. Give it a guide with fewer"
+            " anchors, or use readout=structured."
         )
 
 
 def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> None:
-    """Raise ConfigError for a base model that is shown no example of `what` it shall answer with."""
+    """Raise ConfigError for a base model that is shown no example of `what` it shall answer
+    with."""
     if not model.base or prompt.shown():
         return
     nodes = ((name, groups.plain("prompt", name, "prompt")) for name in groups.options("prompt"))
@@ -105,19 +128,25 @@ def check_examples(model: Model, prompt: Prompt, rubric: Rubric, what: str) -> N
     fit = [f"prompt={name}" for name, node in shows if node.get("rubric") in (None, rubric.name)]
     advice = f"use one with examples for this rubric ({', '.join(fit[:3])})"
     if not fit:
-        advice = "add ++prompt.examples=8, and eight labelled rows of the dataset become examples and are not judged"
+        advice = (
+            "add ++prompt.examples=8, and eight labelled rows of the dataset become examples and"
+            " are not judged"
+        )
     raise ConfigError(
-        f"{model.name} is a base model: it answers with a {what} only after examples, and prompt={prompt.id} "
-        f"shows none. Two ways lead on: {advice}; or ask an instruction model: model=qwen."
+        f"{model.name} is a base model: it answers with a {what} only after examples, and"
+        f" prompt={prompt.id} shows none. Two ways lead on: {advice}; or ask an instruction model:"
+        " model=qwen."
     )
 
 
 def sent_tokens(prediction: dspy.Prediction) -> list[Any]:
-    """The tokens of an answer as the server sent them. Raises UnparseableAnswer where it sent none."""
+    """The tokens of an answer as the server sent them. Raises UnparseableAnswer where it sent
+    none."""
     tokens = getattr(prediction, "logprobs", None)
     if not tokens or not tokens["content"]:
         raise UnparseableAnswer(
-            "the server sent no log-probabilities; use readout=structured, or a server that supports `logprobs`",
+            "the server sent no log-probabilities; use readout=structured, or a server that"
+            " supports `logprobs`",
             prediction.level,
         )
     return list(tokens["content"])
@@ -125,20 +154,24 @@ def sent_tokens(prediction: dspy.Prediction) -> list[Any]:
 
 @reading(None)
 def first_token(prediction: dspy.Prediction) -> list[tuple[str, float]]:
-    """Candidates for the first token of the answer with their natural log-probabilities, as the model sent them. Raises
-    UnparseableAnswer where it sent none."""
+    """Candidates for the first token of the answer with their natural log-probabilities, as the
+    model sent them. Raises UnparseableAnswer where it sent none."""
     first = sent_tokens(prediction)[0]
     return [(each["token"], each["logprob"]) for each in first["top_logprobs"] or [first]]
 
 
 @reading(None)
 def level_distribution(
-    top: Iterable[tuple[str, float]], labels: Sequence[str], values: Sequence[float], minimum_mass: float
+    top: Iterable[tuple[str, float]],
+    labels: Sequence[str],
+    values: Sequence[float],
+    minimum_mass: float,
 ) -> ScoreDistribution:
     """Token log-probabilities -> distribution over levels by their labels.
 
-    Spellings that differ in surrounding white space are added up. A label that is a word is met by any token that it
-    begins with, in capitals or not. Tokens outside the list are unknown mass and count as off the scale.
+    Spellings that differ in surrounding white space are added up. A label that is a word is met by
+    any token that it begins with, in capitals or not. Tokens outside the list are unknown mass and
+    count as off the scale.
 
     Args:
         top: Pairs of token text and natural log-probability.
@@ -154,7 +187,8 @@ def level_distribution(
         meant = [
             n
             for n, each in enumerate(labels)
-            if label == each or (label and len(each) > 1 and each.casefold().startswith(label.casefold()))
+            if label == each
+            or (label and len(each) > 1 and each.casefold().startswith(label.casefold()))
         ]
         if len(meant) == 1:
             mass[meant[0]] += math.exp(logprob)
@@ -162,26 +196,35 @@ def level_distribution(
 
 
 def distribution(
-    values: Sequence[float], masses: Sequence[float], minimum_mass: float, what: str, seen: Sequence[str]
+    values: Sequence[float],
+    masses: Sequence[float],
+    minimum_mass: float,
+    what: str,
+    seen: Sequence[str],
 ) -> ScoreDistribution:
-    """The distribution over values by the probability that they have, what they lack of 1 as off the scale. Raises
-    OffScaleAnswer where that is less than `minimum_mass`: `what` says what they are, and `seen` what was answered."""
+    """The distribution over values by the probability that they have, what they lack of 1 as off
+    the scale. Raises OffScaleAnswer where that is less than `minimum_mass`: `what` says what they
+    are, and `seen` what was answered.
+    """
     total = math.fsum(masses)
     if total < minimum_mass or total <= 0:
         least = f"less than readout.minimum_mass={minimum_mass:g}"
-        raise OffScaleAnswer(f"{what} carry {total:.3f} of the probability, {least}", ", ".join(seen[:8]))
+        raise OffScaleAnswer(
+            f"{what} carry {total:.3f} of the probability, {least}", ", ".join(seen[:8])
+        )
     shares, off_scale = tuple(mass / total for mass in masses), min(1.0, max(0.0, 1.0 - total))
     return ScoreDistribution(values=tuple(values), probabilities=shares, off_scale=off_scale)
 
 
 def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
-    """Read a calibration and check that it was fitted for this model and prompt. Raises ConfigError."""
+    """Read a calibration and check that it was fitted for this model and prompt. Raises
+    ConfigError."""
     from undogmatic.stats import calibration as calibrators
 
     if not Path(path).exists():
         raise ConfigError(
-            f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic calibrate`, "
-            "or leave it null."
+            f"`readout.calibration` is {path!r}, which does not exist. Make one with `undogmatic"
+            " calibrate`, or leave it null."
         )
     try:
         data: Any = read_json(Path(path))
@@ -192,7 +235,9 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         problem = "it holds no object"
     elif missing := [key for key in keys if key not in data]:
         problem = f"it has no `{missing[0]}`"
-    elif not isinstance(data["texts"], list) or not all(isinstance(mark, str) for mark in data["texts"]):
+    elif not isinstance(data["texts"], list) or not all(
+        isinstance(mark, str) for mark in data["texts"]
+    ):
         problem = "`texts` is no list of marks"
     else:  # its parameters are tried
         try:
@@ -205,11 +250,13 @@ def load_calibration(path: str, model: str, prompt_hash: str) -> dict[str, Any]:
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             problem = f"`parameters`: {str(error)[:200]}"
     if problem is not None:
-        raise ConfigError(f"{path} is not a calibration file ({problem}). Make one with `undogmatic calibrate`.")
+        raise ConfigError(
+            f"{path} is not a calibration file ({problem}). Make one with `undogmatic calibrate`."
+        )
     for key, actual in (("model", model), ("prompt_hash", prompt_hash)):
         if data[key] != actual:
             raise ConfigError(
-                f"{path} was fitted for {key} {brief(data[key])}, this run has {actual!r}. Fit one for this "
-                "combination with `undogmatic calibrate`."
+                f"{path} was fitted for {key} {brief(data[key])}, this run has {actual!r}. Fit one"
+                " for this combination with `undogmatic calibrate`."
             )
     return data  # type: ignore[no-any-return]

@@ -1,4 +1,5 @@
-"""Words the question: a prompt variant, the fixed sentences of its language, and what they say of a rubric."""
+"""Words the question: a prompt variant, the fixed sentences of its language, and what they say of a
+rubric."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from undogmatic.records.rubric import NumericScale, Rubric
 
 
 class FixedWords(Record):
-    """The fixed sentences around every prompt in one language; each file in `conf/language/` is one."""
+    """The fixed sentences around every prompt in one language; each file in `conf/language/` is
+    one."""
 
     scale: str
     scale_in_steps: str
@@ -43,17 +45,22 @@ def language(code: str) -> FixedWords:
 
 @functools.lru_cache(maxsize=32)
 def _language(code: str, state: tuple[tuple[str, int, int], ...]) -> FixedWords:
-    """Read the file of a language: each predictor asks for its sentences, and reading takes milliseconds. `state` is
-    that of the files, so that one which was changed meanwhile is read again."""
+    """Read the file of a language: each predictor asks for its sentences, and reading takes
+    milliseconds. `state` is that of the files, so that one which was changed meanwhile is read
+    again."""
     words: FixedWords = build(groups.plain("language", code, "prompt.language"), f"language={code}")
     return words
 
 
 class Demonstration(Record):
-    """A worked example: what is judged and the answer it should get. `text` is short for one input of that name."""
+    """A worked example: what is judged and the answer it should get. `text` is short for one input
+    of that name."""
 
     model_config = ConfigDict(
-        json_schema_extra={"required": ["score", "rationale"], "additionalProperties": {"type": "string"}}
+        json_schema_extra={
+            "required": ["score", "rationale"],
+            "additionalProperties": {"type": "string"},
+        }
     )
     inputs: dict[str, Annotated[str, Field(min_length=1)]] = Field(min_length=1)
     score: float | str
@@ -65,34 +72,51 @@ class Demonstration(Record):
     def _short_form(cls, fields: Any) -> Any:
         if not isinstance(fields, dict) or "text" not in fields:
             return fields
-        return {key: value for key, value in fields.items() if key != "text"} | {"inputs": {"text": fields["text"]}}
+        return {key: value for key, value in fields.items() if key != "text"} | {
+            "inputs": {"text": fields["text"]}
+        }
 
 
 class Prompt(Record):
     """A prompt variant; each file in `conf/prompt/` is one.
 
-    With `follows_item`, a text whose dataset says that it is in another language is asked about in that language. A
-    prompt with instructions or demonstrations of its own speaks its own language whatever the text is in.
+    With `follows_item`, a text whose dataset says that it is in another language is asked about in
+    that language. A prompt with instructions or demonstrations of its own speaks its own language
+    whatever the text is in.
     """
 
     id: str  # its name in tables and judgments
     language: str  # which wording of the rubric, and which fixed sentences, it uses
-    instructions: str | None = Field(default=None, min_length=1)  # None: the rubric's own sentence on its domain
+    instructions: str | None = Field(
+        default=None, min_length=1
+    )  # None: the rubric's own sentence on its domain
     rubric: str | None = None  # the rubric that the demonstrations were written for; None: any
     anchors: bool = True  # whether the rubric's guide is shown
     reasoning: bool = False  # whether the rationale is asked for before the numbers
-    demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)  # worked examples, in this order
-    demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)  # else the number of a fixed shuffle
-    demo_count: int | None = Field(default=None, ge=0, le=1000)  # how many of them are shown; None: all
-    examples: int | None = Field(default=None, ge=2, le=100)  # so many labelled rows of the run's data become such
-    examples_from: Mapping[str, Any] = {}  # keys of that dataset which differ where the rows are taken
+    demonstrations: tuple[Demonstration, ...] = Field(
+        default=(), max_length=1000
+    )  # worked examples, in this order
+    demo_order: int | None = Field(
+        default=None, ge=0, le=LARGEST_SEED
+    )  # else the number of a fixed shuffle
+    demo_count: int | None = Field(
+        default=None, ge=0, le=1000
+    )  # how many of them are shown; None: all
+    examples: int | None = Field(
+        default=None, ge=2, le=100
+    )  # so many labelled rows of the run's data become such
+    examples_from: Mapping[
+        str, Any
+    ] = {}  # keys of that dataset which differ where the rows are taken
     follows_item: bool = True
 
     brings_program: ClassVar[bool] = False
-    """Whether instructions and demonstrations of its own are put into the judge's predictors once that is built."""
+    """Whether instructions and demonstrations of its own are put into the judge's predictors once
+    that is built."""
 
     def adapt(self, judge: Any, key: str) -> None:
-        """Change a judge that was built with this prompt; `key` is the judge's, for messages. Raises ConfigError."""
+        """Change a judge that was built with this prompt; `key` is the judge's, for messages.
+        Raises ConfigError."""
 
     @property
     def words(self) -> FixedWords:
@@ -102,42 +126,52 @@ class Prompt(Record):
         """Raise ConfigError unless it can put the questions of this rubric."""
         if self.language not in rubric.wordings:
             raise ConfigError(
-                f"prompt={self.id} is in {self.language!r}, but rubric={rubric.name} has no wording in it "
-                f"(it has: {', '.join(rubric.wordings)})."
+                f"prompt={self.id} is in {self.language!r}, but rubric={rubric.name} has no wording"
+                f" in it (it has: {', '.join(rubric.wordings)})."
             )
         if self.rubric is not None and self.rubric != rubric.name:
             raise ConfigError(
-                f"prompt={self.id} shows worked examples of rubric={self.rubric}, and this run judges by "
-                f"rubric={rubric.name}: they would teach another scale. Write a prompt with examples of your own "
-                f"(`demonstrations`, `rubric: {rubric.name}`), or take one without: prompt=anchored_{self.language}."
+                f"prompt={self.id} shows worked examples of rubric={self.rubric}, and this run"
+                f" judges by rubric={rubric.name}: they would teach another scale. Write a prompt"
+                f" with examples of your own (`demonstrations`, `rubric: {rubric.name}`), or take"
+                f" one without: prompt=anchored_{self.language}."
             )
         if self.examples is not None and not self.demonstrations:
             raise ConfigError(
-                f"`prompt.examples` is {self.examples}, and they are taken for the run's own prompt alone. Write the "
-                f"examples of prompt={self.id} into its file (`demonstrations`), or set its `examples` to null."
+                f"`prompt.examples` is {self.examples}, and they are taken for the run's own prompt"
+                f" alone. Write the examples of prompt={self.id} into its file (`demonstrations`),"
+                " or set its `examples` to null."
             )
         lacking, shows = rubric.optional if rubric.partial else (), ", ".join(rubric.inputs)
         for n, demo in enumerate(self.demonstrations):
             where = f"prompt={self.id}: `demonstrations[{n}]"
-            if missing := [name for name in rubric.inputs if name not in demo.inputs and name not in lacking]:
-                raise ConfigError(f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {shows}.")
+            if missing := [
+                name for name in rubric.inputs if name not in demo.inputs and name not in lacking
+            ]:
+                raise ConfigError(
+                    f"{where}` lacks `{missing[0]}`; rubric={rubric.name} shows {shows}."
+                )
             if unknown := [name for name in demo.inputs if name not in rubric.inputs]:
                 raise ConfigError(
-                    f"{where}.inputs.{unknown[0]}` is no input of rubric={rubric.name} ({shows}), so no model would "
-                    "see it. Correct its name, or take it out."
+                    f"{where}.inputs.{unknown[0]}` is no input of rubric={rubric.name} ({shows}),"
+                    " so no model would see it. Correct its name, or take it out."
                 )
             try:
                 rubric.scale.read(demo.score)
             except ValueError as error:
-                raise ConfigError(f"{where}.score` {error}, the scale of rubric={rubric.name}.") from None
+                raise ConfigError(
+                    f"{where}.score` {error}, the scale of rubric={rubric.name}."
+                ) from None
         if self.demo_count is not None and self.demo_count > len(self.demonstrations):
             raise ConfigError(
-                f"`prompt.demo_count` is {self.demo_count}, and prompt={self.id} has {len(self.demonstrations)} "
-                "demonstrations. Give a smaller number, or null for all."
+                f"`prompt.demo_count` is {self.demo_count}, and prompt={self.id} has"
+                f" {len(self.demonstrations)} demonstrations. Give a smaller number, or null for"
+                " all."
             )
 
     def in_language(self, code: str) -> Prompt | None:
-        """This prompt in another language, or None where it has words of its own or does not follow the item."""
+        """This prompt in another language, or None where it has words of its own or does not follow
+        the item."""
         own_words = self.instructions is not None or self.demonstrations or self.brings_program
         if own_words or not self.follows_item or code == self.language:
             return None
@@ -151,8 +185,11 @@ class Prompt(Record):
         return shown[: self.demo_count]
 
     def hash(self, rubric: Rubric) -> str:
-        """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the fixed sentences."""
-        unset = {name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)}
+        """SHA-256 of everything that reaches the model: this prompt, the rubric's wording and the
+        fixed sentences."""
+        unset = {
+            name for name in ("demo_count", "follows_item") if getattr(self, name) in (None, True)
+        }
         own = self.model_dump(mode="json", exclude={"id", "examples", "examples_from"} | unset)
         judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
         judged_by["rivals"] = [earlier_name(name) for name in rubric.rivals]
@@ -162,22 +199,29 @@ class Prompt(Record):
         return (self.instructions or rubric.wordings[self.language].domain).strip()
 
     def definition(self, rubric: Rubric) -> str:
-        """What is measured, and the question; in prose where the guide is not shown and the rubric has it so."""
+        """What is measured, and the question; in prose where the guide is not shown and the rubric
+        has it so."""
         wording = rubric.wordings[self.language]
         prose = "" if self.anchors else wording.prose
-        return "\n".join(part.strip() for part in (wording.definition, prose, wording.question) if part.strip())
+        return "\n".join(
+            part.strip() for part in (wording.definition, prose, wording.question) if part.strip()
+        )
 
     def scale(self, rubric: Rubric) -> str:
         """The scale in words, with the guide's meanings where the prompt shows them."""
         words, scale, guided = self.words, rubric.scale, []
         if self.anchors:
             guided += [f"{name} = {meaning}" for name, meaning in rubric.guided(self.language)]
-            guided += [f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions]
+            guided += [
+                f"- {distinction}" for distinction in rubric.wordings[self.language].distinctions
+            ]
         if not isinstance(scale, NumericScale):
             return "\n".join([words.categories, *(guided or scale.categories)])
         ends = {"low": f"{scale.minimum:g}", "high": f"{scale.maximum:g}"}
         step = "" if scale.step is None else f"{scale.step:g}"
-        return "\n".join([(words.scale_in_steps if step else words.scale).format(**ends, step=step), *guided])
+        return "\n".join(
+            [(words.scale_in_steps if step else words.scale).format(**ends, step=step), *guided]
+        )
 
     def level_lines(self, rubric: Rubric) -> str:
         """The levels by their labels, one a line: "0 = ..."."""
@@ -186,4 +230,6 @@ class Prompt(Record):
 
 def lines(labels: tuple[str, ...], meanings: list[str]) -> str:
     """Labels and what they mean, one a line."""
-    return "\n".join(f"{label} = {meaning}" for label, meaning in zip(labels, meanings, strict=True))
+    return "\n".join(
+        f"{label} = {meaning}" for label, meaning in zip(labels, meanings, strict=True)
+    )

@@ -1,4 +1,5 @@
-"""`structured`: the model answers with a JSON object that is validated, not interpreted; `samples`: several times."""
+"""`structured`: the model answers with a JSON object that is validated, not interpreted; `samples`:
+several times."""
 
 import functools
 from typing import Annotated, Any
@@ -21,7 +22,8 @@ PERCENT = NumericScale(minimum=0, maximum=100)
 class StructuredReadout(Readout):
     """Score, the model's own confidence and a rationale from one validated JSON object.
 
-    An answer that does not parse is shown to the model with the reason, `retries` times; then it is a Failure.
+    An answer that does not parse is shown to the model with the reason, `retries` times; then it is
+    a Failure.
     """
 
     name = "structured"
@@ -35,7 +37,12 @@ class StructuredReadout(Readout):
         max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 400,
     ) -> None:
         super().__init__()
-        self.retries, self.temperature, self.top_p, self.max_tokens = retries, temperature, top_p, max_tokens
+        self.retries, self.temperature, self.top_p, self.max_tokens = (
+            retries,
+            temperature,
+            top_p,
+            max_tokens,
+        )
         self.deterministic = temperature == 0
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
@@ -45,7 +52,11 @@ class StructuredReadout(Readout):
             rubric.score_field: adapter.number(rubric.scale, form(rubric.scale), is_score=True),
             "confidence": adapter.number(PERCENT, PERCENT.span()),
         }
-        form_schema = {"name": "judgment", "schema": answer_schema(rubric, prompt.reasoning), "strict": True}
+        form_schema = {
+            "name": "judgment",
+            "schema": answer_schema(rubric, prompt.reasoning),
+            "strict": True,
+        }
         self.predict = self.predictor(
             prompt.task(rubric),
             rationale | numbers if prompt.reasoning else numbers | rationale,
@@ -63,7 +74,9 @@ class StructuredReadout(Readout):
 
     async def read(self, item: Item) -> Verdict:
         inputs = shown_inputs(item, self.rubric) | self.given
-        answer = await insisting(self.retries, functools.partial(ask, self.predict, self.adapter, **inputs))
+        answer = await insisting(
+            self.retries, functools.partial(ask, self.predict, self.adapter, **inputs)
+        )
         return Verdict(
             score=answer[self.rubric.score_field],
             confidence=answer.confidence,
@@ -73,11 +86,13 @@ class StructuredReadout(Readout):
 
 
 class SamplesReadout(Readout):
-    """n structured answers at a temperature above 0, each with its own rollout id so that no cache answers twice.
+    """n structured answers at a temperature above 0, each with its own rollout id so that no cache
+    answers twice.
 
-    The score is their mean, the interval their central 90 %, and the confidence says how far they agree on the scale:
-    equal answers give 100, an even split over both ends 0. Of categories without an order it is the entropy. Answers
-    that fail are left out and named in the issues; fewer than half readable answers are a Failure.
+    The score is their mean, the interval their central 90 %, and the confidence says how far they
+    agree on the scale: equal answers give 100, an even split over both ends 0. Of categories
+    without an order it is the entropy. Answers that fail are left out and named in the issues;
+    fewer than half readable answers are a Failure.
     """
 
     name = "samples"
@@ -97,10 +112,13 @@ class SamplesReadout(Readout):
             raise ConfigError(f"`readout.n` is {n}; a spread needs at least 2 answers.")
         if temperature <= 0:
             raise ConfigError(
-                f"`readout.temperature` is {temperature:g}; at 0 all {n} answers are the same. Use e.g. 1.0."
+                f"`readout.temperature` is {temperature:g}; at 0 all {n} answers are the same. Use"
+                " e.g. 1.0."
             )
         self.n, self.temperature = n, temperature
-        self.inner = StructuredReadout(retries=retries, temperature=temperature, top_p=top_p, max_tokens=max_tokens)
+        self.inner = StructuredReadout(
+            retries=retries, temperature=temperature, top_p=top_p, max_tokens=max_tokens
+        )
 
     def bind(self, model: Model, prompt: Prompt, rubric: Rubric) -> None:
         super().bind(model, prompt, rubric)
@@ -111,7 +129,9 @@ class SamplesReadout(Readout):
         failed = [answer for answer in answers if isinstance(answer, ModelError)]
         verdicts = [answer for answer in answers if not isinstance(answer, ModelError)]
         if 2 * len(verdicts) < self.n:
-            raise UnparseableAnswer(f"{len(failed)} of {self.n} answers failed, the first: {failed[0]}", failed[0].raw)
+            raise UnparseableAnswer(
+                f"{len(failed)} of {self.n} answers failed, the first: {failed[0]}", failed[0].raw
+            )
         issues = tuple(f"{error.kind}: {error}" for error in failed)
         if not self.rubric.scale.ordered:
             votes = [verdict.category for verdict in verdicts]
@@ -124,7 +144,9 @@ class SamplesReadout(Readout):
             interval=(float(np.quantile(scores, 0.05)), float(np.quantile(scores, 0.95))),
             confidence=agreement_confidence([self.rubric.share(float(score)) for score in scores]),
             confidence_source="procedure",
-            rationale=min(verdicts, key=lambda verdict: abs(float(verdict.score or 0) - middle)).rationale,
+            rationale=min(
+                verdicts, key=lambda verdict: abs(float(verdict.score or 0) - middle)
+            ).rationale,
             issues=issues,
             doubt=float(scores.std()),
         )
@@ -145,13 +167,26 @@ def scale_schema(scale: Scale) -> dict[str, Any]:
     if not isinstance(scale, NumericScale):
         return {"type": "string", "enum": list(scale.categories)}
     whole = scale.step is not None and scale.step.is_integer() and scale.minimum.is_integer()
-    return {"type": "integer" if whole else "number", "minimum": scale.minimum, "maximum": scale.maximum}
+    return {
+        "type": "integer" if whole else "number",
+        "minimum": scale.minimum,
+        "maximum": scale.maximum,
+    }
 
 
 def answer_schema(rubric: Rubric, reasoning: bool) -> dict[str, Any]:
     """JSON Schema of the answer, for servers that can enforce one."""
-    confidence = {"type": "number", "minimum": 0, "maximum": 100}  # whole numbers: cached answers know this request
+    confidence = {
+        "type": "number",
+        "minimum": 0,
+        "maximum": 100,
+    }  # whole numbers: cached answers know this request
     numbers = {rubric.score_field: scale_schema(rubric.scale), "confidence": confidence}
     rationale = {"rationale": {"type": "string"}}
     fields = rationale | numbers if reasoning else numbers | rationale
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }

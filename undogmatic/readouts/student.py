@@ -1,4 +1,5 @@
-"""`student`: the score of a distilled model with its interval; nothing is asked of a language model."""
+"""`student`: the score of a distilled model with its interval; nothing is asked of a language
+model."""
 
 from undogmatic.errors import ConfigError
 from undogmatic.models.base import Model
@@ -12,8 +13,8 @@ from undogmatic.stats.uncertainty import discretised_normal
 
 
 class StudentReadout(Readout):
-    """Score and interval as the student gives them; the distribution is a normal of the held-out spread, cut into the
-    rubric's levels."""
+    """Score and interval as the student gives them; the distribution is a normal of the held-out
+    spread, cut into the rubric's levels."""
 
     name = "student"
     needs = "student"
@@ -27,7 +28,9 @@ class StudentReadout(Readout):
         return self.model.fitted_on
 
     async def read(self, item: Item) -> Verdict:
-        score, low, high, sd = await _student(served_model()).estimate(shown_text(item, self.rubric))
+        score, low, high, sd = await _student(served_model()).estimate(
+            shown_text(item, self.rubric)
+        )
         probabilities = tuple(discretised_normal(score, sd, self.rubric.levels).tolist())
         distribution = ScoreDistribution(values=self.rubric.levels, probabilities=probabilities)
         return entropy_verdict(distribution, score=score, interval=(low, high))
@@ -35,5 +38,7 @@ class StudentReadout(Readout):
 
 def _student(model: Model) -> DistilledModel:
     if not isinstance(model, DistilledModel):
-        raise ConfigError(f"{model.name} is no student; readout=student needs model=distilled model.path=FILE.")
+        raise ConfigError(
+            f"{model.name} is no student; readout=student needs model=distilled model.path=FILE."
+        )
     return model

@@ -1,6 +1,8 @@
-"""Defines the trust card: what a judge may be used for, on which data, until when, and the digests that it is bound to.
+"""Defines the trust card: what a judge may be used for, on which data, until when, and the digests
+that it is bound to.
 
-A card holds a digest over itself, so that a damaged or edited one is not read. It is for one judge and one criterion.
+A card holds a digest over itself, so that a damaged or edited one is not read. It is for one judge
+and one criterion.
 """
 
 import datetime
@@ -12,7 +14,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import pandas as pd
-from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    InstanceOf,
+    PlainSerializer,
+    ValidationError,
+    model_validator,
+)
 
 from undogmatic.errors import DataError
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
@@ -22,21 +31,40 @@ from undogmatic.safety.outside import brief, json_value, read_text
 from undogmatic.stats.estimate import Estimate
 
 LONGEST_SETTING = 100
-"""Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest alone."""
+"""Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest
+alone."""
 TEXTS = ("text", "text_1", "text_2")
-_NONE = {"value": math.nan, "low": -math.inf, "high": math.inf, "worst": -math.inf, "best": math.inf}
+_NONE = {
+    "value": math.nan,
+    "low": -math.inf,
+    "high": math.inf,
+    "worst": -math.inf,
+    "best": math.inf,
+}
 _FIGURE = ("value", "interval", "bounds", "level", "n", "groups")
 
 
 def figure_row(estimate: Estimate) -> dict[str, Any]:
-    """A number with its interval, level, n and groups as JSON can hold it, None for an end that nothing limits;
-    `bounds`: with missing verdicts set against it and for it, where there are some."""
+    """A number with its interval, level, n and groups as JSON can hold it, None for an end that
+    nothing limits; `bounds`: with missing verdicts set against it and for it, where there are some.
+    """
 
     def ends(*values: float) -> list[float | None]:
         return [float(value) if math.isfinite(value) else None for value in values]
 
-    bounds = None if estimate.worst is None and estimate.best is None else ends(estimate.worst_low, estimate.best_high)
-    row = ends(estimate.value)[0], ends(*estimate.interval), bounds, estimate.level, estimate.n, estimate.n_groups
+    bounds = (
+        None
+        if estimate.worst is None and estimate.best is None
+        else ends(estimate.worst_low, estimate.best_high)
+    )
+    row = (
+        ends(estimate.value)[0],
+        ends(*estimate.interval),
+        bounds,
+        estimate.level,
+        estimate.n,
+        estimate.n_groups,
+    )
     return dict(zip(_FIGURE, row, strict=True))
 
 
@@ -48,7 +76,8 @@ def _of_row(given: Any) -> Estimate:
         numbers = {"value": value, "low": low, "high": high}
         numbers |= {} if bounds is None else dict(zip(("worst", "best"), bounds, strict=True))
         ends: dict[str, Any] = {
-            name: _NONE[name] if number is None else float(number) for name, number in numbers.items()
+            name: _NONE[name] if number is None else float(number)
+            for name, number in numbers.items()
         }
         return Estimate(**ends, level=float(level), n=int(n), n_groups=int(groups))
     except (KeyError, TypeError):
@@ -56,8 +85,9 @@ def _of_row(given: Any) -> Estimate:
 
 
 def _plain_row(given: Any) -> Any:
-    """A figure as it stands in a file. Raises ValueError where something is no number that it should be: true is 1 for
-    Python, and "0.9" a number for many readers, but no check writes either."""
+    """A figure as it stands in a file. Raises ValueError where something is no number that it
+    should be: true is 1 for Python, and "0.9" a number for many readers, but no check writes
+    either."""
     value, interval, bounds, level, n, groups = (given[name] for name in _FIGURE)
     ends = {"value": value, "level": level}
     ends |= {f"interval[{place}]": end for place, end in enumerate(interval)}
@@ -65,18 +95,27 @@ def _plain_row(given: Any) -> Any:
     for name, number in ends.items():
         if name != "level" and number is None:
             continue
-        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, int | float)
+            or not math.isfinite(number)
+        ):
             raise ValueError(f"its {name} is {brief(number)}, which is no number")
     for name, count in (("n", n), ("groups", groups)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"its {name} is {brief(count)}; it must be a whole number of 0 or more")
+            raise ValueError(
+                f"its {name} is {brief(count)}; it must be a whole number of 0 or more"
+            )
     if 0 < n < groups:
-        raise ValueError(f"it has {groups} independent groups of {n} items, and a group has one item at least")
+        raise ValueError(
+            f"it has {groups} independent groups of {n} items, and a group has one item at least"
+        )
     return given
 
 
 def _day(given: Any) -> Any:
-    """A day as a card has it. Pydantic would also take seconds since 1970, and a moment in whatever zone."""
+    """A day as a card has it. Pydantic would also take seconds since 1970, and a moment in whatever
+    zone."""
     if type(given) is datetime.date:
         return given
     if not isinstance(given, str) or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII):
@@ -92,7 +131,8 @@ Figure = Annotated[InstanceOf[Estimate], BeforeValidator(_of_row), PlainSerializ
 
 
 class CardData(Record):
-    """What the judge was checked on: files with the SHA-256 of each, and how they were read (`options`)."""
+    """What the judge was checked on: files with the SHA-256 of each, and how they were read
+    (`options`)."""
 
     files: dict[Text, str]
     options: dict[str, Any]
@@ -102,7 +142,9 @@ class CardData(Record):
     labels: Count
     raters: Count
     selection: Selection
-    span: float | None = Field(default=None, strict=True, ge=0)  # of numbers: how far apart two may lie
+    span: float | None = Field(
+        default=None, strict=True, ge=0
+    )  # of numbers: how far apart two may lie
 
     @model_validator(mode="after")
     def _counts_fit(self) -> Self:
@@ -112,8 +154,8 @@ class CardData(Record):
 
 
 class Digests(Record):
-    """What a card is bound to: SHA-256 (hex) of the judge (its name and what is known of it), of what it said, of the
-    labels and of the items."""
+    """What a card is bound to: SHA-256 (hex) of the judge (its name and what is known of it), of
+    what it said, of the labels and of the items."""
 
     judge: str
     verdicts: str
@@ -124,8 +166,8 @@ class Digests(Record):
 class CardBody(Record):
     """What a check found of one judge on one criterion, to be carried and shown.
 
-    `settings` are what is known of the judge; where there are none, the card is bound to its name only. `limits` are
-    the findings that limit its use; sentences are in `language`.
+    `settings` are what is known of the judge; where there are none, the card is bound to its name
+    only. `limits` are the findings that limit its use; sentences are in `language`.
     """
 
     format: Literal[1] = 1
@@ -154,14 +196,17 @@ class CardBody(Record):
 
 
 class TrustCard(CardBody):
-    """A card with its seal, the digest of all the rest: one that was edited or damaged is no card."""
+    """A card with its seal, the digest of all the rest: one that was edited or damaged is no
+    card."""
 
     seal: str
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         if self.seal != _seal(self):
-            raise ValueError("it was edited or damaged after it was made: its contents do not belong to its seal")
+            raise ValueError(
+                "it was edited or damaged after it was made: its contents do not belong to its seal"
+            )
         return self
 
     def text(self) -> str:
@@ -176,7 +221,9 @@ def sealed(**fields: Any) -> TrustCard:
 
 def _seal(card: CardBody) -> str:
     contents = card.model_dump(mode="json", exclude={"seal"})
-    if contents["data"]["span"] is None:  # cards were made before they held it, and are as good as ever
+    if (
+        contents["data"]["span"] is None
+    ):  # cards were made before they held it, and are as good as ever
         del contents["data"]["span"]
     return digest(contents)
 
@@ -187,12 +234,14 @@ def read_card(path: Path) -> TrustCard:
         return TrustCard.model_validate(read_text(path, value=json_value))
     except ValidationError as error:
         what = f"{path}: not a trust card that can be relied on ({first_problem(error)})"
-        raise DataError(f"{what}. Make it again: undogmatic check FILE --card {path.name}") from None
+        raise DataError(
+            f"{what}. Make it again: undogmatic check FILE --card {path.name}"
+        ) from None
 
 
 def setting(value: Any) -> str:
-    """A setting of a judge in the one form in which it is kept and compared: a number without needless digits, a text
-    without the space around it, of a long text its SHA-256."""
+    """A setting of a judge in the one form in which it is kept and compared: a number without
+    needless digits, a text without the space around it, of a long text its SHA-256."""
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
     if not isinstance(number := as_number(text), str):
         return f"{number:.12g}"
@@ -202,8 +251,8 @@ def setting(value: Any) -> str:
 
 
 def table_digests(table: VerdictTable, judge: str, criterion: str) -> Digests:
-    """The digests of a judge, of its verdicts and of the labels on a criterion, and of the items. The order of rows and
-    columns changes none of them."""
+    """The digests of a judge, of its verdicts and of the labels on a criterion, and of the items.
+    The order of rows and columns changes none of them."""
     own = table.of(judge, criterion)
     said = rows_digest(own.verdicts[["item", "repeat", "order", "verdict"]])
     labels, items = labels_digest(own.labels), items_digest(table)
@@ -212,7 +261,12 @@ def table_digests(table: VerdictTable, judge: str, criterion: str) -> Digests:
 
 def judge_digest(table: VerdictTable, judge: str) -> str:
     """The digest of a judge: of its name and of what is known of it."""
-    return digest({"name": judge, **{key: setting(value) for key, value in table.settings.get(judge, {}).items()}})
+    return digest(
+        {
+            "name": judge,
+            **{key: setting(value) for key, value in table.settings.get(judge, {}).items()},
+        }
+    )
 
 
 def labels_digest(labels: pd.DataFrame) -> str:
@@ -222,7 +276,9 @@ def labels_digest(labels: pd.DataFrame) -> str:
 
 def items_digest(table: VerdictTable) -> str:
     """The digest of the items: their ids and texts."""
-    return rows_digest(table.items[[column for column in TEXTS if column in table.items]].reset_index())
+    return rows_digest(
+        table.items[[column for column in TEXTS if column in table.items]].reset_index()
+    )
 
 
 def rows_digest(frame: pd.DataFrame) -> str:
@@ -231,6 +287,8 @@ def rows_digest(frame: pd.DataFrame) -> str:
     as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
     rows = sorted(map(as_json, plain.itertuples(index=False, name=None)))
     whole = sha256()
-    for place, row in enumerate(rows):  # one by one, as all of them together may be as large as the file
+    for place, row in enumerate(
+        rows
+    ):  # one by one, as all of them together may be as large as the file
         whole.update(f"{chr(10) if place else ''}{row}".encode("utf-8", "replace"))
     return whole.hexdigest()

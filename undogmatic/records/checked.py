@@ -1,4 +1,5 @@
-"""Defines what a check of a verdict table yields: answers, figures, findings and what was not examined."""
+"""Defines what a check of a verdict table yields: answers, figures, findings and what was not
+examined."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,24 +15,29 @@ from undogmatic.records.verdict_table import Kind, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
 LEAST_AGREEMENT = 0.4
-"""Least agreement beyond chance, on a scale from 0 (a coin) to 1, that the lower limit of a believed judge exceeds: a
-kappa, of categories or choices."""
+"""Least agreement beyond chance, on a scale from 0 (a coin) to 1, that the lower limit of a
+believed judge exceeds: a kappa, of categories or choices."""
 LEAST_ORDER = 0.5
-"""The same of numbers, as a rank correlation, which is larger than a kappa for the same share of mistakes."""
+"""The same of numbers, as a rank correlation, which is larger than a kappa for the same share of
+mistakes."""
 
 
 class CheckOptions(Record):
     """What may be set for a check, beside how the files are read.
 
     Attributes:
-        level: Of every interval. least: Least agreement beyond chance that a believed judge must be shown to have; None
-            asks for what is usual for the kind of verdict (`least_of`).
-        margin: Differences up to this do not matter, in units of the verdicts (for categories: a share); without one,
-            "no difference" is never claimed. prevalence: Share of "pass" where the judge will be used.
-        epsilon: In the alternative annotator test, by what share of the items a person may be closer more often than
-            the judge; None takes the margin of categories, else the test's usual value.
-        alpha, delta: How often the judge may be wrong where it decides alone, and with what probability that may fail.
-        ignore: Columns that are no rival explanation and no slice. seed: Of everything that is drawn.
+        level: Of every interval. least: Least agreement beyond chance that a believed judge must be
+            shown to have; None asks for what is usual for the kind of verdict (`least_of`).
+        margin: Differences up to this do not matter, in units of the verdicts (for categories: a
+            share); without one, "no difference" is never claimed. prevalence: Share of "pass" where
+            the judge will be used.
+        epsilon: In the alternative annotator test, by what share of the items a person may be
+            closer more often than the judge; None takes the margin of categories, else the test's
+            usual value.
+        alpha, delta: How often the judge may be wrong where it decides alone, and with what
+            probability that may fail.
+        ignore: Columns that are no rival explanation and no slice. seed: Of everything that is
+            drawn.
     """
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
@@ -46,23 +52,32 @@ class CheckOptions(Record):
 
     def least_of(self, kind: Kind) -> float:
         """Least agreement that is asked for, in the coefficient of this kind of verdict."""
-        return self.least if self.least is not None else LEAST_ORDER if kind == "numeric" else LEAST_AGREEMENT
+        return (
+            self.least
+            if self.least is not None
+            else LEAST_ORDER
+            if kind == "numeric"
+            else LEAST_AGREEMENT
+        )
 
     def rng(self) -> np.random.Generator:
-        """A generator that starts anew with each call, so that no part changes what another draws."""
+        """A generator that starts anew with each call, so that no part changes what another
+        draws."""
         return np.random.default_rng(self.seed)
 
 
 @dataclass
 class Told:
-    """Collects what the parts of a check tell of one judge and criterion (or of all judges together).
+    """Collects what the parts of a check tell of one judge and criterion (or of all judges
+    together).
 
     Attributes:
-        figures: Name -> number with its interval. Names are dotted and start with the part: `agreement.kappa`. What a
-            gate may hold against a threshold stands here.
+        figures: Name -> number with its interval. Names are dotted and start with the part:
+            `agreement.kappa`. What a gate may hold against a threshold stands here.
         notes: Findings, which the report orders by weight.
         tables: Name -> table for the report.
-        not_examined: Name of a check that could not run -> the sentence that says why. It never counts as passed.
+        not_examined: Name of a check that could not run -> the sentence that says why. It never
+            counts as passed.
     """
 
     section: str = ""
@@ -77,9 +92,15 @@ class Told:
             self.figures[name] = estimate
 
     def note(
-        self, key: str, weight: Weight = Weight.QUALIFIES, /, settle: Finding | None = None, **values: Any
+        self,
+        key: str,
+        weight: Weight = Weight.QUALIFIES,
+        /,
+        settle: Finding | None = None,
+        **values: Any,
     ) -> None:
-        """Add a finding: `told.note("people.ceiling", Weight.QUALIFIES, **share.values("share"), n=12)`."""
+        """Add a finding: `told.note("people.ceiling", Weight.QUALIFIES, **share.values("share"),
+        n=12)`."""
         self.notes.append(Finding(key, values, weight=weight, settle=settle))
 
     def lacks(self, check: str, key: str, **values: Any) -> None:
@@ -99,8 +120,9 @@ class Told:
 
 @dataclass(frozen=True)
 class JudgeCheck:
-    """The answer about one judge on one criterion: the sentence, its standing, what else could explain the agreement,
-    and all that was told. `n` items have a verdict and a label, in `groups` independent units."""
+    """The answer about one judge on one criterion: the sentence, its standing, what else could
+    explain the agreement, and all that was told. `n` items have a verdict and a label, in `groups`
+    independent units."""
 
     judge: str
     criterion: str
@@ -115,7 +137,8 @@ class JudgeCheck:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What `undogmatic check` found: an answer per judge and criterion, and what holds for all of them."""
+    """What `undogmatic check` found: an answer per judge and criterion, and what holds for all of
+    them."""
 
     table: VerdictTable
     judges: Sequence[JudgeCheck]

@@ -36,7 +36,9 @@ _TWINS = {
     "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢɑɡıɩȷʋɯ": "abcdefghijklmnoprstuvwyzagiijvw",
 }
 """Letters and, in the same order, the Latin ones that they are drawn like in most typefaces."""
-_LATIN = {ord(a): b for letters, twins in _TWINS.items() for a, b in zip(letters, twins, strict=True)}
+_LATIN = {
+    ord(a): b for letters, twins in _TWINS.items() for a, b in zip(letters, twins, strict=True)
+}
 _UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 """Characters that show nothing and that Unicode does not count among those that control or format;
 so do variation selectors."""
@@ -44,7 +46,9 @@ _UNSEEN |= set(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 _QUOTES = dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′`´", "'")
 _ORDINALS = "ºª"  # which Unicode takes for kinds of o and a
 _WORD = re.compile(r"[^\W\d_]+")
-_LETTERS = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f])+")  # a word, its accents being characters of their own
+_LETTERS = re.compile(
+    r"(?:[^\W\d_]|[\u0300-\u036f])+"
+)  # a word, its accents being characters of their own
 _STARTS = re.compile(r"((?:^|[.!?][\"')\]]* )[\"'(\[]*)([^\W\d_])")
 LEAST = 3
 """In so many texts a word must be for its spelling to be learnt: what only a few texts have is no
@@ -99,7 +103,8 @@ def _needs_its_neighbours(char: str) -> bool:
 
 
 def _undisguised(text: str) -> str:
-    """The text with Latin letters for those that only look so; accents are characters of their own."""
+    """The text with Latin letters for those that only look so; accents are characters of their
+    own."""
     text = unicodedata.normalize("NFD", text)
     foreign = [char for char in text if char.isalpha() and not _is_latin(char)]
     mostly_latin = sum(map(_is_latin, text)) > sum(ord(char) not in _LATIN for char in foreign)

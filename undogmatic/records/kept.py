@@ -1,4 +1,5 @@
-"""Holds items as memory allows: few as they are, many in a file without a name, from which each is read anew."""
+"""Holds items as memory allows: few as they are, many in a file without a name, from which each is
+read anew."""
 
 from __future__ import annotations
 
@@ -32,22 +33,31 @@ def gathered(items: Iterable[Item]) -> Sequence[Item]:
 
 
 def joined(datasets: Sequence[Sequence[Item]]) -> Sequence[Item]:
-    """The items of all datasets, of several with one id the last; of an id only a hash is held. Raises StorageError."""
+    """The items of all datasets, of several with one id the last; of an id only a hash is held.
+    Raises StorageError."""
     if len(datasets) == 1:
         return datasets[0]
     last = {hash(item.id): n for n, items in enumerate(datasets) for item in items}
-    return gathered(item for n, items in enumerate(datasets) for item in items if last[hash(item.id)] == n)
+    return gathered(
+        item for n, items in enumerate(datasets) for item in items if last[hash(item.id)] == n
+    )
 
 
 def by_id(items: Sequence[Item], field: str) -> Mapping[str, Any]:
     """A field of each item by its id: a dictionary of a list, else read when it is asked for."""
-    return {item.id: getattr(item, field) for item in items} if not spool.many(items) else _ById(items, field)
+    return (
+        {item.id: getattr(item, field) for item in items}
+        if not spool.many(items)
+        else _ById(items, field)
+    )
 
 
 class _ById(Mapping[str, Any]):
     def __init__(self, items: Sequence[Item], field: str) -> None:
         self._items, self._field = items, field
-        self._marks: Any = None  # of the ids, in order, and where each stands: made when something is looked up
+        self._marks: Any = (
+            None  # of the ids, in order, and where each stands: made when something is looked up
+        )
         self._places: Any = None
 
     def __len__(self) -> int:

@@ -1,4 +1,5 @@
-"""Defines a person's label of an item, and the row, of a sheet or of an MLflow trace, in which it was filled in."""
+"""Defines a person's label of an item, and the row, of a sheet or of an MLflow trace, in which it
+was filled in."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -14,8 +15,10 @@ IN_VIEW = "label_in_view"  # of an item some label of which was given with the j
 
 
 def chosen(probabilities: Iterable[float | None]) -> bool:
-    """Whether items that came into a queue with these probabilities (None or NaN: not known) are no even random sample:
-    some were chosen for certain, such as those that the judge flagged, or not all had the same chance."""
+    """Whether items that came into a queue with these probabilities (None or NaN: not known) are no
+    even random sample: some were chosen for certain, such as those that the judge flagged, or not
+    all had the same chance.
+    """
     known = {float(p) for p in probabilities if p is not None and not math.isnan(p)}
     return 1.0 in known or len(known) > 1
 
@@ -24,7 +27,9 @@ class Filled(NamedTuple):
     """One row as filled in."""
 
     place: str  # where it is, for messages: "queue.csv:7"
-    cells: Mapping[str, Any]  # by column: item_id, label, and what there is of labeller, comment, QUEUE, PROBABILITY
+    cells: Mapping[
+        str, Any
+    ]  # by column: item_id, label, and what there is of labeller, comment, QUEUE, PROBABILITY
     origin: Mapping[str, Any]  # where it is, as fields of a Label
     quoted: bool = False  # whether a quote may stand before an item's id, as written to CSV
 
@@ -32,12 +37,13 @@ class Filled(NamedTuple):
 class Label(Record):
     """One human's label of one item, and where it comes from.
 
-    `label` is a number of the rubric's scale; `given` is what was filled in, a number on `scale` (None: the rubric's
-    own) or a category's name.
-    `inclusion_probability` is that of the item's row in the queue; None if nothing said it. `in_view`: whether the
-    judge's score stood beside it.
-    `file`, `line` and `file_hash` (SHA-256) are set for a label from a file; `store`, `trace` and `assessment` for one
-    from MLflow, where `assessment` is the first one's id if others took its place there. `imported` is Unix seconds.
+    `label` is a number of the rubric's scale; `given` is what was filled in, a number on `scale`
+    (None: the rubric's own) or a category's name.
+    `inclusion_probability` is that of the item's row in the queue; None if nothing said it.
+    `in_view`: whether the judge's score stood beside it.
+    `file`, `line` and `file_hash` (SHA-256) are set for a label from a file; `store`, `trace` and
+    `assessment` for one from MLflow, where `assessment` is the first one's id if others took its
+    place there. `imported` is Unix seconds.
     """
 
     item_id: str
@@ -59,7 +65,9 @@ class Label(Record):
 
     @property
     def place(self) -> str:
-        return f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
+        return (
+            f"{self.file}:{self.line}" if self.trace is None else on_trace(self.trace, self.item_id)
+        )
 
     @property
     def as_given(self) -> str:

@@ -4,19 +4,23 @@ from collections.abc import Collection, Iterable
 
 from undogmatic.records.records import text_mark
 
-_LETTERS = "~"  # before the mark of what is left of a text without case, accents, spaces and punctuation
+# before the mark of what is left of a text without case, accents, spaces and punctuation
+_LETTERS = "~"
 
 
 def text_marks(texts: Iterable[str]) -> set[str]:
-    """What is noted of texts that something was fitted on: of each its mark, and that of its letters and digits alone,
-    as a text is no new one because it was typed anew (`was_seen`)."""
+    """What is noted of texts that something was fitted on: of each its mark, and that of its
+    letters and digits alone, as a text is no new one because it was typed anew (`was_seen`)."""
     from undogmatic.stats.surface import letters  # with NumPy, which plain records do without
 
-    return {mark for text in texts for mark in (text_mark(text), _LETTERS + text_mark(letters(text)))}
+    return {
+        mark for text in texts for mark in (text_mark(text), _LETTERS + text_mark(letters(text)))
+    }
 
 
 def was_seen(text: str, marks: Collection[str]) -> bool:
-    """Whether a text, or one with the same letters and digits, is among those of which the marks were noted."""
+    """Whether a text, or one with the same letters and digits, is among those of which the marks
+    were noted."""
     return not text_marks([text]).isdisjoint(marks)
 
 

@@ -13,7 +13,15 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from undogmatic.safety.outside import DEEPEST, LONGEST_INTEGER, brief, has_halves
 
@@ -22,7 +30,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FailureKind = Literal[
-    "refusal", "unparseable", "off_scale", "undecided", "transport", "timeout", "budget", "input", "fault"
+    "refusal",
+    "unparseable",
+    "off_scale",
+    "undecided",
+    "transport",
+    "timeout",
+    "budget",
+    "input",
+    "fault",
 ]
 Key = tuple[str, str, str, int]  # Item, judge or step, criterion, repeat
 OVERALL = "overall"  # The criterion of a judge that says one thing of an item
@@ -39,7 +55,10 @@ class Record(BaseModel):
 def first_problem(error: ValidationError) -> str:
     """The first thing that is wrong with a record: field, value, and what is allowed, in words."""
     problem = error.errors()[0]
-    field, what = ".".join(map(str, problem["loc"])), wanted(problem["type"], problem["msg"], problem.get("ctx", {}))
+    field, what = (
+        ".".join(map(str, problem["loc"])),
+        wanted(problem["type"], problem["msg"], problem.get("ctx", {})),
+    )
     if problem["type"] in ("extra_forbidden", "missing"):
         return f"`{field}` {what}"
     return f"`{field}` is {brief(problem['input'])}: {what}" if field else what
@@ -59,16 +78,24 @@ _WANTED = {
 } | {
     f"{kind}_{fault}": f"it must be {what}"
     for kind, what in {
-        "float": "a number", "int": "a whole number", "bool": "true or false", "string": "a text", "tuple": "a list",
-        "list": "a list", "dict": "keys with values", "model": "keys with values", "date": "a date",
+        "float": "a number",
+        "int": "a whole number",
+        "bool": "true or false",
+        "string": "a text",
+        "tuple": "a list",
+        "list": "a list",
+        "dict": "keys with values",
+        "model": "keys with values",
+        "date": "a date",
     }.items()
     for fault in ("type", "parsing", "from_float", "from_date_parsing")
-}  # fmt: skip
+}
 """What is said of each kind of fault that Pydantic finds."""
 
 
 def wanted(kind: str, message: str, values: Mapping[str, Any]) -> str:
-    """What is allowed where Pydantic found this kind of fault, in our words; its own `message` where there are none."""
+    """What is allowed where Pydantic found this kind of fault, in our words; its own `message`
+    where there are none."""
     if kind in _WANTED:
         return _WANTED[kind].format(**values)
     return message.removeprefix("Value error, ")
@@ -86,11 +113,14 @@ def as_text(value: Any) -> str:
 
 
 def text_mark(text: str) -> str:
-    """A short mark by which a text is known again, 12 hex digits of its SHA-256: what was fitted notes what it saw."""
+    """A short mark by which a text is known again, 12 hex digits of its SHA-256: what was fitted
+    notes what it saw."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-LONGEST_NAME = 1_000  # characters of an id, a condition, a rater; what a step makes of an item has a longer id
+LONGEST_NAME = (
+    1_000  # characters of an id, a condition, a rater; what a step makes of an item has a longer id
+)
 
 
 def _name(name: str) -> str:
@@ -126,7 +156,8 @@ def _label(value: Any) -> Any:
 
 
 def _as_json(raw: Any, where: str = "metadata", depth: int = 0) -> Any:
-    """Metadata as JSON can hold it: dates as text, what is no number as nothing. Raises ValueError naming the field."""
+    """Metadata as JSON can hold it: dates as text, what is no number as nothing. Raises ValueError
+    naming the field."""
     if hasattr(raw, "tolist"):  # an array or a number of NumPy's
         raw = raw.tolist()
     if isinstance(raw, list | tuple | Mapping):
@@ -136,7 +167,9 @@ def _as_json(raw: Any, where: str = "metadata", depth: int = 0) -> Any:
             return [_as_json(value, where, depth + 1) for value in raw]
         if wrong := [key for key in map(str, raw) if not _writable(key)]:
             raise ValueError(f"`{where}` has the key {brief(wrong[0])}, which cannot be written")
-        return {str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in raw.items()}
+        return {
+            str(key): _as_json(value, f"{where}.{key}", depth + 1) for key, value in raw.items()
+        }
     if raw is None or (isinstance(raw, float | Decimal) and math.isnan(raw)):
         return None
     if isinstance(raw, float | Decimal) and math.isfinite(raw):
@@ -144,21 +177,31 @@ def _as_json(raw: Any, where: str = "metadata", depth: int = 0) -> Any:
     if isinstance(raw, datetime.date | datetime.time | datetime.timedelta):
         text = str(raw) if isinstance(raw, datetime.timedelta) else raw.isoformat()
         return None if text == "NaT" else text  # pandas' missing date is a date
-    if _writable(raw) if isinstance(raw, str) else isinstance(raw, int) and raw.bit_length() <= LONGEST_INTEGER:
+    if (
+        _writable(raw)
+        if isinstance(raw, str)
+        else isinstance(raw, int) and raw.bit_length() <= LONGEST_INTEGER
+    ):
         return raw
     what = f"{brief(raw)} ({type(raw).__name__})"
-    raise ValueError(f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out")
+    raise ValueError(
+        f"`{where}` is {what}, which not every file of a run can hold; correct it or leave it out"
+    )
 
 
-Name = Annotated[str, AfterValidator(_name)]  # What stands in tables, file names and tags: one line, not endless
+Name = Annotated[
+    str, AfterValidator(_name)
+]  # What stands in tables, file names and tags: one line, not endless
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[float | Name, BeforeValidator(_label)]
 """What a person said: a number of the rubric's scale, or the name of a category."""
 
 
 class LabelScale(Record):
-    """The scale on which people gave labels, from what stands for the rubric's lowest score to what stands for its
-    highest: two `ends` (10 to 1 where 10 is the lowest) or `words`. `assumed`: nobody has declared it."""
+    """The scale on which people gave labels, from what stands for the rubric's lowest score to what
+    stands for its highest: two `ends` (10 to 1 where 10 is the lowest) or `words`. `assumed`:
+    nobody has declared it.
+    """
 
     ends: tuple[float, float] | None = None
     words: tuple[str, ...] = ()
@@ -168,13 +211,17 @@ class LabelScale(Record):
     def _check(self) -> LabelScale:
         if self.ends is not None and self.ends[0] == self.ends[1]:
             raise ValueError("its two ends are the same")
-        if (self.ends is None) != (len(set(self.words)) > 1 and len(set(self.words)) == len(self.words)):
+        if (self.ends is None) != (
+            len(set(self.words)) > 1 and len(set(self.words)) == len(self.words)
+        ):
             raise ValueError("it has two ends or at least two different words")
         return self
 
     def shown(self) -> str:
         """The scale as an option takes it: [1,10] or [bad,good]."""
-        return f"[{','.join(self.words if self.ends is None else (f'{end:g}' for end in self.ends))}]"
+        return (
+            f"[{','.join(self.words if self.ends is None else (f'{end:g}' for end in self.ends))}]"
+        )
 
 
 def _as_scale(given: Any) -> Any:
@@ -184,15 +231,18 @@ def _as_scale(given: Any) -> Any:
 class Item(Record):
     """What is judged.
 
-    A plain text has one input, `text`. In files and in Python the short form `text=...` stands for it, and `label=...`
-    for one label of unnamed origin.
+    A plain text has one input, `text`. In files and in Python the short form `text=...` stands for
+    it, and `label=...` for one label of unnamed origin.
 
     Attributes:
         inputs: The named texts to be judged, e.g. {"question": ..., "response": ...}.
         labels: What people said: criterion -> rater -> number or category.
-        parent, maker: Of an item made from another: that item's id, and what made it (a step and its model).
-        place: Where it was read (file:line), for messages; it is no part of the item and enters no hash or file.
-        label_scale: The scale its labels were given on, where its dataset says so; no part of it either.
+        parent, maker: Of an item made from another: that item's id, and what made it (a step and
+            its model).
+        place: Where it was read (file:line), for messages; it is no part of the item and enters no
+            hash or file.
+        label_scale: The scale its labels were given on, where its dataset says so; no part of it
+            either.
     """
 
     id: Name = Field(min_length=1)
@@ -220,7 +270,10 @@ class Item(Record):
         if (label := fields.pop("label", None)) is not None:
             given_overall = known.get(OVERALL) or {} if isinstance(known, dict) else None
             if not isinstance(given_overall, dict):
-                raise ValueError(f"`labels` is {brief(known)}; it holds criteria, each with raters and their labels")
+                raise ValueError(
+                    f"`labels` is {brief(known)}; it holds criteria, each with raters and their"
+                    " labels"
+                )
             fields["labels"] = known | {OVERALL: {UNNAMED: label} | given_overall}
         return fields
 
@@ -240,30 +293,41 @@ class Item(Record):
         return self.labelled(OVERALL)
 
     def labelled(self, criterion: str) -> float | None:
-        """The mean of the numbers that people gave for a criterion, or None; categories are none before `on_scale`."""
-        numbers = [value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)]
+        """The mean of the numbers that people gave for a criterion, or None; categories are none
+        before `on_scale`."""
+        numbers = [
+            value for value in self.labels.get(criterion, {}).values() if not isinstance(value, str)
+        ]
         return math.fsum(numbers) / len(numbers) if numbers else None
 
     @property
     def language(self) -> str | None:
-        """The code of the language that its text is in ("en", "pt"), where the metadata `language` names one."""
+        """The code of the language that its text is in ("en", "pt"), where the metadata `language`
+        names one."""
         named = self.metadata.get("language")
-        return re.split("[-_]", named.strip().lower())[0] or None if isinstance(named, str) else None
+        return (
+            re.split("[-_]", named.strip().lower())[0] or None if isinstance(named, str) else None
+        )
 
     def blind(self) -> Item:
-        """What a judge is given: without condition, pair and labels, so that none can echo what it is tested on. The id
-        stays for messages, and metadata because rules of `judge=selective` read numbers in it."""
+        """What a judge is given: without condition, pair and labels, so that none can echo what it
+        is tested on. The id stays for messages, and metadata because rules of `judge=selective`
+        read numbers in it."""
         return self.model_copy(update={"condition": None, "pair": None, "labels": {}})
 
     def with_label(self, value: Label) -> Item:
         return self.model_copy(update={"labels": self.labels | {OVERALL: {UNNAMED: value}}})
 
     def form(self) -> dict[str, Any]:
-        """What identifies it, as plain JSON. A plain text with at most one unnamed label is written as it always was,
-        so that runs of earlier versions are known again."""
+        """What identifies it, as plain JSON. A plain text with at most one unnamed label is written
+        as it always was, so that runs of earlier versions are known again."""
         whole = self.model_dump(mode="json")
         ratings = self.labels.get(OVERALL, {})
-        plain = set(self.inputs) == {"text"} and self.labels.keys() <= {OVERALL} and ratings.keys() <= {UNNAMED}
+        plain = (
+            set(self.inputs) == {"text"}
+            and self.labels.keys() <= {OVERALL}
+            and ratings.keys() <= {UNNAMED}
+        )
         if not plain or self.parent is not None or self.maker is not None:
             return whole
         short = {name: whole[name] for name in ("id", "pair", "condition", "metadata")}
@@ -271,7 +335,8 @@ class Item(Record):
 
 
 def items_digest(items: Iterable[Item]) -> str:
-    """SHA-256 over the items in their order: the `digest` of the list of their forms, one after the other."""
+    """SHA-256 over the items in their order: the `digest` of the list of their forms, one after the
+    other."""
     hashed, between = hashlib.sha256(b"["), b""
     for item in items:
         form = json.dumps(item.form(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -282,11 +347,13 @@ def items_digest(items: Iterable[Item]) -> str:
 
 
 def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> NDArray[np.int32]:
-    """Find the order in which a run asks: pair by pair, pairs and the texts of a pair in the order of a hash.
+    """Find the order in which a run asks: pair by pair, pairs and the texts of a pair in the order
+    of a hash.
 
-    Files list texts by condition, or the two texts of a pair in the same order throughout. A judge that drifts while
-    it works would then differ between conditions, and a run that a budget stops would have judged the file's beginning.
-    An item that stands alone has None among the `pairs`. What is returned are positions, the first to be asked first.
+    Files list texts by condition, or the two texts of a pair in the same order throughout. A judge
+    that drifts while it works would then differ between conditions, and a run that a budget stops
+    would have judged the file's beginning. An item that stands alone has None among the `pairs`.
+    What is returned are positions, the first to be asked first.
     """
 
     import numpy as np
@@ -302,8 +369,8 @@ def turns(ids: Iterable[str], pairs: Iterable[str | None]) -> NDArray[np.int32]:
 
 
 class ScoreDistribution(Record):
-    """Probability over the rubric's levels. `probabilities` are conditional on being on the scale: they sum to 1.
-    `off_scale` is the share of the original mass that lay elsewhere."""
+    """Probability over the rubric's levels. `probabilities` are conditional on being on the scale:
+    they sum to 1. `off_scale` is the share of the original mass that lay elsewhere."""
 
     values: tuple[float, ...] = Field(min_length=1)
     probabilities: tuple[float, ...]
@@ -313,8 +380,13 @@ class ScoreDistribution(Record):
     def _check(self) -> ScoreDistribution:
         if len(self.values) != len(self.probabilities):
             raise ValueError("values and probabilities differ in length")
-        if any(p < 0 for p in self.probabilities) or not math.isclose(sum(self.probabilities), 1.0, abs_tol=1e-6):
-            raise ValueError(f"probabilities must be non-negative and sum to 1, got sum {sum(self.probabilities)}")
+        if any(p < 0 for p in self.probabilities) or not math.isclose(
+            sum(self.probabilities), 1.0, abs_tol=1e-6
+        ):
+            raise ValueError(
+                "probabilities must be non-negative and sum to 1, got sum"
+                f" {sum(self.probabilities)}"
+            )
         return self
 
     @property
@@ -325,7 +397,9 @@ class ScoreDistribution(Record):
     @property
     def mode(self) -> float:
         """The likeliest value; the lower of two."""
-        return max(zip(self.probabilities, (-value for value in self.values), strict=True))[1] * -1.0
+        return (
+            max(zip(self.probabilities, (-value for value in self.values), strict=True))[1] * -1.0
+        )
 
     @property
     def normalised_entropy(self) -> float:
@@ -342,7 +416,8 @@ class ScoreDistribution(Record):
 
 
 class Cost(Record):
-    """What a judgment took. `calls` were made, `cached` were answered from the cache; `usd` is None if unknown."""
+    """What a judgment took. `calls` were made, `cached` were answered from the cache; `usd` is None
+    if unknown."""
 
     calls: int = 0
     cached: int = 0
@@ -366,9 +441,10 @@ class Provenance(Record):
 class Verdict(Record):
     """The judge decided, or a readout read a score out of a model's answer.
 
-    The source of the confidence is the model's own word ("stated"), 100 x (1 - normalised entropy) ("entropy"), or what
-    follows from a judge's procedure ("procedure"). The details are the numbers and words that a judge style yields
-    besides (positions, strength, rules fired, ...; docs/judges.md), scores among them in the rubric's units.
+    The source of the confidence is the model's own word ("stated"), 100 x (1 - normalised entropy)
+    ("entropy"), or what follows from a judge's procedure ("procedure"). The details are the numbers
+    and words that a judge style yields besides (positions, strength, rules fired, ...;
+    docs/judges.md), scores among them in the rubric's units.
     """
 
     kind: Literal["verdict"] = "verdict"
@@ -379,7 +455,9 @@ class Verdict(Record):
     interval: tuple[float, float] | None = None  # its ends in the rubric's units
     confidence: float | None = Field(default=None, ge=0, le=100)  # a percentage
     confidence_source: Literal["stated", "entropy", "procedure", "none"] = "none"
-    uncertainty: Literal["low", "medium", "high"] | None = None  # level of the doubt; people should look at high ones
+    uncertainty: Literal["low", "medium", "high"] | None = (
+        None  # level of the doubt; people should look at high ones
+    )
     doubt: float | None = None  # as a number; its unit is the judge style's own
     rationale: str | None = None
     issues: tuple[str, ...] = ()
@@ -399,12 +477,16 @@ class Verdict(Record):
 
     @property
     def revised_score(self) -> float | None:
-        """What a second look at the `initial_score` of the details came to, or None: the score, where the new one
-        counts; where the initial one stands, the middle of the critic's range, which is the interval."""
+        """What a second look at the `initial_score` of the details came to, or None: the score,
+        where the new one counts; where the initial one stands, the middle of the critic's range,
+        which is the interval.
+        """
         first = self.details.get("initial_score")
         if first is None or self.score is None:
             return None
-        return self.score if self.score != first or self.interval is None else sum(self.interval) / 2
+        return (
+            self.score if self.score != first or self.interval is None else sum(self.interval) / 2
+        )
 
     def replace(self, **fields: Any) -> Verdict:
         """A copy with other values of these fields, checked like a new one."""
@@ -415,10 +497,16 @@ class Verdict(Record):
         low, high = self.interval or (None, None)
         entropy = None if self.distribution is None else self.distribution.normalised_entropy
         derived = {"low": low, "high": high, "entropy": entropy}
-        return {name: derived[name] if name in derived else getattr(self, name) for name in _COLUMNS.split()}
+        return {
+            name: derived[name] if name in derived else getattr(self, name)
+            for name in _COLUMNS.split()
+        }
 
 
-_COLUMNS = "score category raw_score low high confidence entropy doubt uncertainty is_uncertain revised_score review"
+_COLUMNS = (
+    "score category raw_score low high confidence entropy doubt uncertainty is_uncertain"
+    " revised_score review"
+)
 NO_VERDICT: Mapping[str, Any] = dict.fromkeys(Verdict(score=0).row()) | {"review": False}
 """The row of a judge that failed."""
 
@@ -433,7 +521,8 @@ class Failure(Record):
 
 
 class Call(Record):
-    """One exchange with a model, as the journal and the traces keep it. `request` and `reply` are plain JSON."""
+    """One exchange with a model, as the journal and the traces keep it. `request` and `reply` are
+    plain JSON."""
 
     model: str
     request: dict[str, Any]
@@ -449,8 +538,10 @@ class Call(Record):
 
 
 class Judgment(Record):
-    """One result of one judge for one criterion of one item: the outcome, what it cost, where it comes from and the raw
-    exchange. A judge that gives several criteria by the same calls notes cost and exchange with the first of them."""
+    """One result of one judge for one criterion of one item: the outcome, what it cost, where it
+    comes from and the raw exchange. A judge that gives several criteria by the same calls notes
+    cost and exchange with the first of them.
+    """
 
     item_id: str
     repeat: int = 0
@@ -478,7 +569,8 @@ class Items(Record):
 
 
 class Made(Record):
-    """One result of a step that makes items: the items or why there are none, what it cost and the raw exchange."""
+    """One result of a step that makes items: the items or why there are none, what it cost and the
+    raw exchange."""
 
     item_id: str
     repeat: int = 0

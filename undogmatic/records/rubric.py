@@ -1,8 +1,9 @@
-"""Defines what a score means: the scale, what its values stand for, the inputs judged, and the words for all of it.
+"""Defines what a score means: the scale, what its values stand for, the inputs judged, and the
+words for all of it.
 
-A scale is numeric, or has ordered or unordered categories. Every scale has numbers: a numeric one its own, categories
-their place from 0. So one distribution, one table and one set of statistics serve all; `ordered` says whether the
-numbers mean anything beyond the names.
+A scale is numeric, or has ordered or unordered categories. Every scale has numbers: a numeric one
+its own, categories their place from 0. So one distribution, one table and one set of statistics
+serve all; `ordered` says whether the numbers mean anything beyond the names.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ FEW_LEVELS = 5  # Levels offered of a finer numeric scale without anchors, evenl
 
 
 class NumericScale(Record):
-    """Numbers from `minimum` to `maximum`; with a `step`, only those that are whole steps above the minimum."""
+    """Numbers from `minimum` to `maximum`; with a `step`, only those that are whole steps above the
+    minimum."""
 
     ordered: ClassVar[bool] = True  # whether a higher number means more
     kind: Literal["numeric"] = "numeric"
@@ -32,9 +34,13 @@ class NumericScale(Record):
     @model_validator(mode="after")
     def _check(self) -> NumericScale:
         if self.minimum >= self.maximum:
-            raise ValueError(f"minimum must be below maximum, got {self.minimum:g} and {self.maximum:g}")
+            raise ValueError(
+                f"minimum must be below maximum, got {self.minimum:g} and {self.maximum:g}"
+            )
         if self.step is not None and not _whole((self.maximum - self.minimum) / self.step):
-            raise ValueError(f"step {self.step:g} does not lead from {self.minimum:g} to {self.maximum:g}")
+            raise ValueError(
+                f"step {self.step:g} does not lead from {self.minimum:g} to {self.maximum:g}"
+            )
         return self
 
     def contains(self, value: float) -> bool:
@@ -51,7 +57,8 @@ class NumericScale(Record):
         return float(raw)
 
     def write(self, value: float) -> str:
-        """`value` with the precision of the scale: about a hundredth of it, and no zeros that say nothing."""
+        """`value` with the precision of the scale: about a hundredth of it, and no zeros that say
+        nothing."""
         decimals = max(0, 2 - round(math.log10(self.maximum - self.minimum)))
         text = f"{value:.{decimals}f}"
         return text.rstrip("0").rstrip(".") if decimals else text
@@ -62,14 +69,17 @@ class NumericScale(Record):
         return ends if self.step is None else f"{ends} in steps of {self.step:g}"
 
     def default_levels(self) -> tuple[float, ...]:
-        """The levels to offer where no guide names any: all values where they are few, else evenly spaced ones."""
+        """The levels to offer where no guide names any: all values where they are few, else evenly
+        spaced ones."""
         span, count = self.maximum - self.minimum, FEW_LEVELS
         if self.step is not None:
             steps = round(span / self.step)
             if steps < MOST_LEVELS:
                 return tuple(self.minimum + n * self.step for n in range(steps + 1))
             # As many levels as the steps allow to be evenly spaced, near FEW_LEVELS.
-            count = next((n for n in (FEW_LEVELS, 6, 4, 7, 8, 9, 10, 11, 3) if steps % (n - 1) == 0), 2)
+            count = next(
+                (n for n in (FEW_LEVELS, 6, 4, 7, 8, 9, 10, 11, 3) if steps % (n - 1) == 0), 2
+            )
         return tuple(self.minimum + span * n / (count - 1) for n in range(count))
 
 
@@ -82,7 +92,9 @@ class _Categories(Record):
     def _check_names(self) -> _Categories:
         folded = [name.strip().casefold() for name in self.categories]
         if len(set(folded)) != len(folded) or not all(folded):
-            raise ValueError(f"categories must be different and not empty, got {list(self.categories)}")
+            raise ValueError(
+                f"categories must be different and not empty, got {list(self.categories)}"
+            )
         return self
 
     @property
@@ -94,8 +106,15 @@ class _Categories(Record):
 
     def read(self, raw: Any) -> float:
         """A category's name (whatever its case) or number. Raises ValueError with the options."""
-        names, name = [name.strip().casefold() for name in self.categories], str(raw).strip().casefold()
-        if len(names) == 2 and (truth := str(raw).casefold()) in ("false", "true") and truth not in names:
+        names, name = (
+            [name.strip().casefold() for name in self.categories],
+            str(raw).strip().casefold(),
+        )
+        if (
+            len(names) == 2
+            and (truth := str(raw).casefold()) in ("false", "true")
+            and truth not in names
+        ):
             return float(truth == "true")
         if isinstance(raw, int | float) and not isinstance(raw, bool) and self.contains(raw):
             return float(raw)
@@ -121,7 +140,8 @@ class OrderedScale(_Categories):
 
 
 class UnorderedScale(_Categories):
-    """Categories without an order. Two of them still have one direction: the share of the second."""
+    """Categories without an order. Two of them still have one direction: the share of the
+    second."""
 
     kind: Literal["unordered"] = "unordered"
 
@@ -145,7 +165,10 @@ class Anchors(Record):
         if len(levels) < 2 or levels != sorted(set(levels)):
             raise ValueError(f"levels must be at least two ascending values, got {levels}")
         if not scale.minimum == levels[0] < levels[-1] == scale.maximum:
-            raise ValueError(f"levels must run from minimum {scale.minimum} to maximum {scale.maximum}, got {levels}")
+            raise ValueError(
+                f"levels must run from minimum {scale.minimum} to maximum {scale.maximum}, got"
+                f" {levels}"
+            )
         if off := [level for level in levels if not scale.contains(level)]:
             raise ValueError(f"the anchor {off[0]:g} is not on the scale {scale.span()}")
 
@@ -164,19 +187,29 @@ class Band(Record):
 
 
 class Bands(Record):
-    """Named parts of a numeric scale, such as HIGH 70-100; together they cover it from its minimum to its maximum."""
+    """Named parts of a numeric scale, such as HIGH 70-100; together they cover it from its minimum
+    to its maximum."""
 
     kind: Literal["bands"] = "bands"
     bands: tuple[Band, ...] = Field(min_length=2, max_length=100)
 
     def check(self, scale: Scale) -> None:
         """Raise ValueError unless it fits the scale."""
-        ends = sorted(((band.lowest, band.highest) for band in self.bands), key=operator.itemgetter(0))
+        ends = sorted(
+            ((band.lowest, band.highest) for band in self.bands), key=operator.itemgetter(0)
+        )
         if ends[0][0] != scale.minimum or max(highest for _, highest in ends) != scale.maximum:
-            raise ValueError(f"bands must cover the scale {scale.span()}, got {', '.join(self.names())}")
+            raise ValueError(
+                f"bands must cover the scale {scale.span()}, got {', '.join(self.names())}"
+            )
         gap = (getattr(scale, "step", None) or 0.0) + 1e-9
-        if any(low >= high or start - high > gap or end <= high for (low, high), (start, end) in pairwise(ends)):
-            raise ValueError(f"bands must follow one another without a gap, got {', '.join(self.names())}")
+        if any(
+            low >= high or start - high > gap or end <= high
+            for (low, high), (start, end) in pairwise(ends)
+        ):
+            raise ValueError(
+                f"bands must follow one another without a gap, got {', '.join(self.names())}"
+            )
 
     def names(self) -> tuple[str, ...]:
         """What the meanings stand beside, e.g. HIGH (70-100)."""
@@ -196,21 +229,32 @@ def _whole(value: float) -> bool:
 
 
 def _newer(default: Any) -> Any:
-    """A field that is not written where it is empty, so that the hash of a rubric from before it is what it was."""
+    """A field that is not written where it is empty, so that the hash of a rubric from before it is
+    what it was."""
     return Field(default=default, exclude_if=operator.not_)
 
 
 class Wording(Record):
-    """A rubric's words in one language; `meanings` has one per anchor, band or category of the guide, in its order."""
+    """A rubric's words in one language; `meanings` has one per anchor, band or category of the
+    guide, in its order."""
 
     definition: str  # what the construct is
     question: str  # what is asked of every item
-    domain: str = ""  # the judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it
-    meanings: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("meanings", "anchors"))
-    headings: dict[str, str] = Field(default_factory=dict)  # heading per input, where there are several
+    # the judge's role and field, e.g. "You judge Brazilian legal texts."; a prompt may replace it
+    domain: str = ""
+    meanings: tuple[str, ...] = Field(
+        default=(), validation_alias=AliasChoices("meanings", "anchors")
+    )
+    headings: dict[str, str] = Field(
+        default_factory=dict
+    )  # heading per input, where there are several
     unit: str | None = None  # what one unit of the score is called in reports
-    distinctions: tuple[str, ...] = _newer(())  # what is easily taken for the construct, and is not; behind the guide
-    prose: str = _newer("")  # what guide and distinctions say as running text, for prompts that do not show them
+    distinctions: tuple[str, ...] = _newer(
+        ()
+    )  # what is easily taken for the construct, and is not; behind the guide
+    prose: str = _newer(
+        ""
+    )  # what guide and distinctions say as running text, for prompts that do not show them
 
 
 ANSWERED = ("confidence", "rationale", "level")  # Fields that an answer has beside the score
@@ -222,23 +266,28 @@ class Rubric(Record):
     Attributes:
         name: Its name in `rubric=`.
         scale: What a score can be.
-        guide: What values mean: anchors at values or named bands. Categories need none; their meanings follow them.
+        guide: What values mean: anchors at values or named bands. Categories need none; their
+            meanings follow them.
         inputs: The fields of an item that are shown and judged, in this order.
-        optional: Fields that an item may lack, or have besides; a judge that needs one fails on the item without it.
-        partial: Whether an item is judged by what it has, where it lacks an optional input: a response without the
-            question before it. Else it fails.
+        optional: Fields that an item may lack, or have besides; a judge that needs one fails on the
+            item without it.
+        partial: Whether an item is judged by what it has, where it lacks an optional input: a
+            response without the question before it. Else it fails.
         direction: What a high score is; None only for unordered categories.
         score_field: The name of the score in a JSON answer.
         wordings: Its words by language.
-        margin: Smallest difference that matters, in score units: what lies within it counts as no difference. None:
-            nobody has said; see `analyses.truth`. It decides what verdicts say, never what is judged.
-        rivals: Dotted names of models (built without arguments) that were fitted to labels of this construct and read
-            only the surface of a text; a judge that follows labels must do more than they. They decide what verdicts
-            say, too, never what is judged.
-        field_words: Dotted name of a function that counts the words of this construct's field in a text (it returns a
-            NamedTuple), or None; the surface judge of verdicts sees these counts, too.
-        labelled: The dataset option with the development texts that ship with labels of this construct; what is fitted
-            without a file is fitted on them. It says nothing of a score, and no hash knows it.
+        margin: Smallest difference that matters, in score units: what lies within it counts as no
+            difference. None: nobody has said; see `analyses.truth`. It decides what verdicts say,
+            never what is judged.
+        rivals: Dotted names of models (built without arguments) that were fitted to labels of this
+            construct and read only the surface of a text; a judge that follows labels must do more
+            than they. They decide what verdicts say, too, never what is judged.
+        field_words: Dotted name of a function that counts the words of this construct's field in a
+            text (it returns a NamedTuple), or None; the surface judge of verdicts sees these
+            counts, too.
+        labelled: The dataset option with the development texts that ship with labels of this
+            construct; what is fitted without a file is fitted on them. It says nothing of a score,
+            and no hash knows it.
     """
 
     name: str
@@ -259,24 +308,37 @@ class Rubric(Record):
     def _check(self) -> Rubric:
         if self.guide is not None:
             if not isinstance(self.scale, NumericScale):
-                raise ValueError("a guide of anchors or bands goes with a numeric scale; categories have meanings only")
+                raise ValueError(
+                    "a guide of anchors or bands goes with a numeric scale; categories have"
+                    " meanings only"
+                )
             self.guide.check(self.scale)
         if self.direction is None and self.scale.ordered:
             raise ValueError("direction is required: higher_is_worse or higher_is_better")
         if self.partial and set(self.inputs) <= set(self.optional):
-            raise ValueError("partial leaves nothing to judge if every input is optional; take one out of `optional`")
+            raise ValueError(
+                "partial leaves nothing to judge if every input is optional; take one out of"
+                " `optional`"
+            )
         if len(set(self.inputs)) != len(self.inputs):
             raise ValueError(f"inputs must differ, got {list(self.inputs)}")
         if self.score_field in ANSWERED or not self.score_field.isidentifier():
-            what = f"one word that is not the name of another field of the answer ({', '.join(ANSWERED)})"
+            what = (
+                "one word that is not the name of another field of the answer"
+                f" ({', '.join(ANSWERED)})"
+            )
             raise ValueError(f"score_field is {self.score_field!r}; it must be {what}")
         needed = len(self._guided())
         for language, wording in self.wordings.items():
             count = len(wording.meanings)
             if count != needed and (count or self.guide is not None):
-                raise ValueError(f"wordings.{language}.meanings has {count} entries for {needed} levels")
+                raise ValueError(
+                    f"wordings.{language}.meanings has {count} entries for {needed} levels"
+                )
             if unknown := sorted(wording.headings.keys() - set(self.inputs)):
-                raise ValueError(f"wordings.{language}.headings names {unknown[0]!r}, which is not in inputs")
+                raise ValueError(
+                    f"wordings.{language}.headings names {unknown[0]!r}, which is not in inputs"
+                )
         return self
 
     @property
@@ -289,19 +351,31 @@ class Rubric(Record):
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The values offered where a model chooses among a few: anchors, categories, or values of the scale."""
+        """The values offered where a model chooses among a few: anchors, categories, or values of
+        the scale."""
         return self.guide.at if isinstance(self.guide, Anchors) else self.scale.default_levels()
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The answer that stands for each level where a model answers with one token: the level's own digit where all
-        are one-digit numbers, its place where that cannot be taken for another level, else a letter."""
-        values, numeric = [f"{value:g}" for value in self.levels], isinstance(self.scale, NumericScale)
+        """The answer that stands for each level where a model answers with one token: the level's
+        own digit where all are one-digit numbers, its place where that cannot be taken for another
+        level, else a letter.
+        """
+        values, numeric = (
+            [f"{value:g}" for value in self.levels],
+            isinstance(self.scale, NumericScale),
+        )
         if numeric and all(len(value) == 1 for value in values):
             return tuple(values)
         places = [str(n) for n in range(len(values))]
-        misread = numeric and any(value in places and places.index(value) != n for n, value in enumerate(values))
-        return tuple(places if len(values) <= 10 and not misread else "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)])
+        misread = numeric and any(
+            value in places and places.index(value) != n for n, value in enumerate(values)
+        )
+        return tuple(
+            places
+            if len(values) <= 10 and not misread
+            else "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(values)]
+        )
 
     def meanings(self, language: str) -> list[str]:
         """What the levels mean in `language`."""
@@ -311,19 +385,29 @@ class Rubric(Record):
         shown = list(map(self.scale.write, self.levels))
         if isinstance(self.guide, Bands):
             places = list(map(self.guide.of, self.levels))
-            return [f"{one}, {self.guide.bands[n].name}: {meanings[n]}" for one, n in zip(shown, places, strict=True)]
-        return [f"{one}: {meaning}" for one, meaning in zip(shown, meanings, strict=True)] if meanings else shown
+            return [
+                f"{one}, {self.guide.bands[n].name}: {meanings[n]}"
+                for one, n in zip(shown, places, strict=True)
+            ]
+        return (
+            [f"{one}: {meaning}" for one, meaning in zip(shown, meanings, strict=True)]
+            if meanings
+            else shown
+        )
 
     def guided(self, language: str) -> tuple[tuple[str, str], ...]:
-        """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)", ...), ("yes", ...).
-        Empty where nothing has a meaning."""
+        """What the guide names, each with its meaning in `language`: ("25", ...), ("HIGH (70-100)",
+        ...), ("yes", ...). Empty where nothing has a meaning."""
         return tuple(zip(self._guided(), self.wordings[language].meanings, strict=False))
 
     def _guided(self) -> tuple[str, ...]:
-        return self.guide.names() if self.guide is not None else getattr(self.scale, "categories", ())
+        return (
+            self.guide.names() if self.guide is not None else getattr(self.scale, "categories", ())
+        )
 
     def contains(self, score: float) -> bool:
-        """Whether `score` lies on the scale, ends included; an average may lie between its values."""
+        """Whether `score` lies on the scale, ends included; an average may lie between its
+        values."""
         return self.minimum <= score <= self.maximum
 
     def share(self, score: float) -> float:
@@ -338,26 +422,38 @@ class Rubric(Record):
         return self.units(shares[0]), self.units(shares[1])
 
     def read(self, raw: Any, own: LabelScale | None = None) -> float:
-        """A label, a number or a category's name, as a number of this scale; `own` is another scale on which it was
-        given, to be mapped linearly. Raises ValueError where it is on neither, or cannot be mapped."""
+        """A label, a number or a category's name, as a number of this scale; `own` is another scale
+        on which it was given, to be mapped linearly. Raises ValueError where it is on neither, or
+        cannot be mapped.
+        """
         ends = None if own is None else own.ends
         if own is not None and own.words:
             return self._of_words(raw, own.words)
         if ends is None or ends == (self.minimum, self.maximum):
             return self.scale.read(raw)
         if not isinstance(self.scale, NumericScale):
-            raise ValueError(f"is of a scale {ends[0]:g}-{ends[1]:g}, and cannot be mapped to {self.scale.span()}")
+            raise ValueError(
+                f"is of a scale {ends[0]:g}-{ends[1]:g}, and cannot be mapped to"
+                f" {self.scale.span()}"
+            )
         if isinstance(raw, bool) or not isinstance(raw, int | float):
-            raise ValueError(f"is {raw!r}, not a number on the scale {ends[0]:g}-{ends[1]:g}, mapped to that")
+            raise ValueError(
+                f"is {raw!r}, not a number on the scale {ends[0]:g}-{ends[1]:g}, mapped to that"
+            )
         if not min(ends) <= raw <= max(ends):
-            raise ValueError(f"is {raw:g}, outside the scale {ends[0]:g}-{ends[1]:g} that is mapped to that")
+            raise ValueError(
+                f"is {raw:g}, outside the scale {ends[0]:g}-{ends[1]:g} that is mapped to that"
+            )
         return self.units((raw - ends[0]) / (ends[1] - ends[0]))
 
     def _of_words(self, raw: Any, words: tuple[str, ...]) -> float:
-        """The number for one of these words, which go evenly from the lowest score to the highest."""
+        """The number for one of these words, which go evenly from the lowest score to the
+        highest."""
         names = [word.strip().casefold() for word in words]
         if (name := str(raw).strip().casefold()) not in names:
             raise ValueError(f"is {raw!r}, not one of {' / '.join(words)}, mapped to that")
         if not isinstance(self.scale, NumericScale) and len(names) != self.maximum + 1:
-            raise ValueError(f"is one of {len(names)} words, and cannot be mapped to {self.scale.span()}")
+            raise ValueError(
+                f"is one of {len(names)} words, and cannot be mapped to {self.scale.span()}"
+            )
         return self.units(names.index(name) / (len(names) - 1))

@@ -1,7 +1,9 @@
-"""Keeps the long table of many judgments on disk, as Parquet, and reads from it only what is asked for.
+"""Keeps the long table of many judgments on disk, as Parquet, and reads from it only what is asked
+for.
 
-A column is read when it is looked at, some rows with all their columns when they are chosen by their places. What the
-items and verdicts of a run hold besides the columns of every run stands in one more, as an object of JSON.
+A column is read when it is looked at, some rows with all their columns when they are chosen by
+their places. What the items and verdicts of a run hold besides the columns of every run stands in
+one more, as an object of JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +27,13 @@ from undogmatic.safety.spool import nameless
 
 _WHOLE = ("repeat", "calls", "cached", "input_tokens", "output_tokens", "characters", "words")
 _REAL = "label score raw_score low high confidence entropy doubt revised_score usd seconds".split()
-_OBJECTS = ("pair_id", "condition", "uncertainty", "is_uncertain", "error")  # None where a row says nothing
+_OBJECTS = (
+    "pair_id",
+    "condition",
+    "uncertainty",
+    "is_uncertain",
+    "error",
+)  # None where a row says nothing
 _NAMES = ("item_id", "judge", "criterion", "group", "category")
 _MORE = "more"
 
@@ -68,7 +76,9 @@ class Texts(ExtensionArray):
         if isinstance(item, int | np.integer):
             place = int(self._places[item])
             return None if place < 0 else self._items[place].text
-        return Texts(self._items, self._places[np.asarray(item) if isinstance(item, list) else item])
+        return Texts(
+            self._items, self._places[np.asarray(item) if isinstance(item, list) else item]
+        )
 
     def isna(self) -> np.ndarray:
         return np.asarray(self._places < 0)
@@ -89,8 +99,10 @@ class Texts(ExtensionArray):
 
 
 class StoredTable:
-    """A table on disk with the doors of a data frame that are used of one: columns by name, rows by a mask (a table on
-    disk again) or by their places (`iloc`, a data frame), and what is needed to go through it (`parts`)."""
+    """A table on disk with the doors of a data frame that are used of one: columns by name, rows by
+    a mask (a table on disk again) or by their places (`iloc`, a data frame), and what is needed to
+    go through it (`parts`).
+    """
 
     def __init__(self, items: Sequence[Item]) -> None:
         import pyarrow
@@ -99,7 +111,11 @@ class StoredTable:
         self._items = items
         kinds = dict.fromkeys(_WHOLE, pyarrow.int64()) | dict.fromkeys(_REAL, pyarrow.float64())
         kinds |= dict.fromkeys((*_OBJECTS, *_NAMES, _MORE), pyarrow.string())
-        kinds |= {"is_uncertain": pyarrow.bool_(), "review": pyarrow.bool_(), "text": pyarrow.int32()}
+        kinds |= {
+            "is_uncertain": pyarrow.bool_(),
+            "review": pyarrow.bool_(),
+            "text": pyarrow.int32(),
+        }
         self._schema = pyarrow.schema(list(kinds.items()))
         self._file, self._path = nameless()
         weakref.finalize(self, self._file.close)
@@ -109,10 +125,13 @@ class StoredTable:
         self.columns: list[str] = []
 
     def add(self, rows: pd.DataFrame, more: Sequence[dict[str, Any]]) -> None:
-        """Add rows, whose `text` is the place of the item, and what each holds besides. Raises StorageError."""
+        """Add rows, whose `text` is the place of the item, and what each holds besides. Raises
+        StorageError."""
         import pyarrow
 
-        self.columns = [*dict.fromkeys((*self.columns, *rows, *(name for each in more for name in each)))]
+        self.columns = [
+            *dict.fromkeys((*self.columns, *rows, *(name for each in more for name in each)))
+        ]
         told = {_MORE: [to_json(each).decode() if each else None for each in more]}
         arrays = [
             pyarrow.array(told.get(field.name, rows.get(field.name)), field.type, from_pandas=True)
@@ -152,7 +171,11 @@ class StoredTable:
         if isinstance(what, list):
             return self._columns(what)
         mask = np.asarray(what, dtype=bool)
-        return self if mask.all() else self._of(np.flatnonzero(mask) if self._places is None else self._places[mask])
+        return (
+            self
+            if mask.all()
+            else self._of(np.flatnonzero(mask) if self._places is None else self._places[mask])
+        )
 
     @property
     def iloc(self) -> _Rows:
@@ -168,7 +191,8 @@ class StoredTable:
         return self
 
     def parts(self, names: list[str]) -> Iterator[pd.DataFrame]:
-        """These columns of all rows, some thousands of rows at a time; of no rows one empty part."""
+        """These columns of all rows, some thousands of rows at a time; of no rows one empty
+        part."""
         if not len(self):
             yield self[names]
         for group, start in enumerate(self._starts[:-1]):
@@ -180,10 +204,12 @@ class StoredTable:
                 yield frame
 
     def sample(self, most: int) -> pd.DataFrame:
-        """At most so many rows with all their columns: all rows of some groups, by a hash of their names; of fewer rows
-        all, and at least one group."""
+        """At most so many rows with all their columns: all rows of some groups, by a hash of their
+        names; of fewer rows all, and at least one group."""
         return self.iloc[
-            np.flatnonzero(drawn((name for part in self.parts(["group"]) for name in part["group"]), most))
+            np.flatnonzero(
+                drawn((name for part in self.parts(["group"]) for name in part["group"]), most)
+            )
         ]
 
     def rows(self, places: np.ndarray) -> pd.DataFrame:
@@ -197,7 +223,9 @@ class StoredTable:
         for group, (low, high) in enumerate(pairwise(ends)):
             if low < high:
                 rows = within[low:high] - self._starts[group]
-                taken.append(self._read.read_row_group(group, self._schema.names).take(pyarrow.array(rows)))
+                taken.append(
+                    self._read.read_row_group(group, self._schema.names).take(pyarrow.array(rows))
+                )
         back = np.empty(len(order), dtype=int)
         back[order] = np.arange(len(order))
         table = pyarrow.concat_tables(taken) if taken else self._schema.empty_table()
@@ -220,7 +248,11 @@ class StoredTable:
 
     def _stored(self, names: Sequence[str]) -> list[str]:
         """The columns of the file in which these are."""
-        return [*dict.fromkeys(name if name in self._schema.names else _MORE for name in names if name != "place")]
+        return [
+            *dict.fromkeys(
+                name if name in self._schema.names else _MORE for name in names if name != "place"
+            )
+        ]
 
     def _frame(self, table: Any, names: Sequence[str]) -> pd.DataFrame:
         """Columns as a data frame, each of the kind that it has where all is held."""
@@ -267,20 +299,29 @@ def in_parts(frame: Any, names: list[str]) -> Iterator[pd.DataFrame]:
 def voices(frame: Any) -> list[tuple[Any, Any]]:
     """Judge and criterion of all rows of a table, each pair once, in the order of the rows."""
     parts = (part.drop_duplicates() for part in in_parts(frame, ["judge", "criterion"]))
-    return [*dict.fromkeys(pair for part in parts for pair in part.itertuples(index=False, name=None))]
+    return [
+        *dict.fromkeys(pair for part in parts for pair in part.itertuples(index=False, name=None))
+    ]
 
 
 def foremost(
-    frame: Any, names: list[str], values: Callable[[pd.DataFrame], Mapping[str, np.ndarray]], most: int
+    frame: Any,
+    names: list[str],
+    values: Callable[[pd.DataFrame], Mapping[str, np.ndarray]],
+    most: int,
 ) -> dict[str, np.ndarray]:
-    """The places of the rows with the largest `values`, at most so many of each, from the largest; equal ones in the
-    order of the rows, and none of NaN. `values` are made of these columns, part by part."""
+    """The places of the rows with the largest `values`, at most so many of each, from the largest;
+    equal ones in the order of the rows, and none of NaN. `values` are made of these columns, part
+    by part."""
     best, begun = dict[str, tuple[np.ndarray, np.ndarray]](), 0
     for rows in in_parts(frame, names):
         for key, own in values(rows).items():
             known = np.flatnonzero(~np.isnan(own))
             before, places = best.get(key, (np.empty(0), np.empty(0, dtype=int)))
-            every, places = np.concatenate([before, own[known]]), np.concatenate([places, known + begun])
+            every, places = (
+                np.concatenate([before, own[known]]),
+                np.concatenate([places, known + begun]),
+            )
             order = np.argsort(-every, kind="stable")[:most]
             best[key] = every[order], places[order]
         begun += len(rows)
@@ -288,8 +329,8 @@ def foremost(
 
 
 def drawn(groups: Iterable[str], most: int) -> np.ndarray:
-    """Which of the rows of these groups are chosen, at most so many: all rows of some groups, by a hash of their names;
-    of fewer rows all, and at least one group. Shape (n,)."""
+    """Which of the rows of these groups are chosen, at most so many: all rows of some groups, by a
+    hash of their names; of fewer rows all, and at least one group. Shape (n,)."""
     marks = np.array([*map(_mark, groups)], dtype=np.int64)
     if len(marks) <= most:
         return np.ones(len(marks), dtype=bool)
@@ -299,11 +340,15 @@ def drawn(groups: Iterable[str], most: int) -> np.ndarray:
 
 def some(frame: Any, most: int) -> pd.DataFrame:
     """At most so many rows of a table, chosen as `drawn` does."""
-    return frame.sample(most) if isinstance(frame, StoredTable) else frame[drawn(frame["group"], most)]
+    return (
+        frame.sample(most) if isinstance(frame, StoredTable) else frame[drawn(frame["group"], most)]
+    )
 
 
 def _mark(name: str) -> int:
-    return int.from_bytes(blake2b(name.encode("utf-8", "replace"), digest_size=7, person=b"sample").digest(), "big")
+    return int.from_bytes(
+        blake2b(name.encode("utf-8", "replace"), digest_size=7, person=b"sample").digest(), "big"
+    )
 
 
 class _stored:

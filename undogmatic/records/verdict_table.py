@@ -1,6 +1,8 @@
-"""Defines the verdict table: what judges and people said of items, whoever wrote it down, in one form.
+"""Defines the verdict table: what judges and people said of items, whoever wrote it down, in one
+form.
 
-Readers (`datasets/`) make it, analyses (`analyses/`) read it. Nothing in it is judged by this program.
+Readers (`datasets/`) make it, analyses (`analyses/`) read it. Nothing in it is judged by this
+program.
 """
 
 from __future__ import annotations
@@ -16,52 +18,68 @@ import pandas as pd
 from undogmatic.records.results import Finding
 
 Kind = Literal["numeric", "ordered", "unordered", "pass_fail", "pairwise"]
-"""Numbers on a scale; categories with and without an order; two categories of which one passes; a choice of two."""
+"""Numbers on a scale; categories with and without an order; two categories of which one passes; a
+choice of two."""
 KINDS: tuple[Kind, ...] = ("numeric", "ordered", "unordered", "pass_fail", "pairwise")
 FIRST, SECOND, TIE = "1", "2", "tie"
-"""The categories of a pairwise choice, in the given numbering of the two outputs, whatever the order shown."""
+"""The categories of a pairwise choice, in the given numbering of the two outputs, whatever the
+order shown."""
 AS_GIVEN, SWAPPED = "as_given", "swapped"
 
-VERDICT_COLUMNS = ("item", "judge", "criterion", "repeat", "order", "verdict", "confidence", "reason", "place")
+VERDICT_COLUMNS = (
+    "item",
+    "judge",
+    "criterion",
+    "repeat",
+    "order",
+    "verdict",
+    "confidence",
+    "reason",
+    "place",
+)
 LABEL_COLUMNS = ("item", "criterion", "rater", "label")
 SLICE = "slice."
 NOT_JUDGED = "not judged"
 """Why an item that was labelled has no verdict where the judge has no record of it at all."""
 
 Selection = Literal["unknown", "all", "random", "by_verdict", "probabilities"]
-"""How the labelled items were chosen: declared, never guessed. "unknown" (nothing was declared), "all" of them, at
-"random", "by_verdict" (within each verdict at random), or with known "probabilities" (the items' column)."""
+"""How the labelled items were chosen: declared, never guessed. "unknown" (nothing was declared),
+"all" of them, at "random", "by_verdict" (within each verdict at random), or with known
+"probabilities" (the items' column)."""
 
 
 @dataclass(frozen=True)
 class VerdictTable:
-    """Verdicts of one or several judges, the labels that people gave, and what is known of the items.
+    """Verdicts of one or several judges, the labels that people gave, and what is known of the
+    items.
 
-    A verdict or label is a float: the number itself where `kind` is "numeric", else the place of its category in
-    `categories` (ordered from the lowest where they have an order; "pass_fail": fail, pass; "pairwise": FIRST, SECOND,
-    and TIE where ties occur). NaN is no verdict, and `reason` says why.
+    A verdict or label is a float: the number itself where `kind` is "numeric", else the place of
+    its category in `categories` (ordered from the lowest where they have an order; "pass_fail":
+    fail, pass; "pairwise": FIRST, SECOND, and TIE where ties occur). NaN is no verdict, and
+    `reason` says why.
 
     Attributes:
-        verdicts: One row per verdict, VERDICT_COLUMNS: item (str), judge, criterion, repeat (int from 0), order
-            (AS_GIVEN, SWAPPED or None), verdict (float), confidence (float or NaN), reason (None where there is a
-            verdict), place ("file:line").
+        verdicts: One row per verdict, VERDICT_COLUMNS: item (str), judge, criterion, repeat (int
+            from 0), order (AS_GIVEN, SWAPPED or None), verdict (float), confidence (float or NaN),
+            reason (None where there is a verdict), place ("file:line").
         labels: One row per label, LABEL_COLUMNS: item, criterion, rater, label (float).
-        items: Index: item ids. `group` (str): what belongs together (declared, else items with the same text, else the
-            item itself). `text` (pairwise: `text_1`, `text_2`), `system` (who made what was judged; pairwise:
-            `system_1`, `system_2`), `probability` (of being labelled): only where known.
-            `slice.<column>`: any other column.
+        items: Index: item ids. `group` (str): what belongs together (declared, else items with the
+            same text, else the item itself). `text` (pairwise: `text_1`, `text_2`), `system` (who
+            made what was judged; pairwise: `system_1`, `system_2`), `probability` (of being
+            labelled): only where known. `slice.<column>`: any other column.
         scale: Lowest and highest value that a number may have; categories: those of any other kind.
         criterion_scales: The scale of a criterion that is not on `scale`.
         read: What was recognised and assumed, in sentences, the most doubtful first.
         problems: What is wrong in the files and was left out, each with its place.
-        rows, unread: How many rows the files have, and how many of them could not be read. What these say is not known:
-            each may hold a verdict of any judge on a labelled item.
-        unaccounted: How many of the unread rows count as missing verdicts of each judge: all but those that are counted
-            already, because a labelled item has no row of a judge.
+        rows, unread: How many rows the files have, and how many of them could not be read. What
+            these say is not known: each may hold a verdict of any judge on a labelled item.
+        unaccounted: How many of the unread rows count as missing verdicts of each judge: all but
+            those that are counted already, because a labelled item has no row of a judge.
         sources: File name -> SHA-256 of its bytes.
         reading: The options by which the files were read that other commands of the same files
             take too, as they are typed.
-        settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key -> value.
+        settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key
+            -> value.
     """
 
     kind: Kind
@@ -95,36 +113,56 @@ class VerdictTable:
     def has_texts(self) -> bool:
         """Whether what was judged can be read."""
         columns = ("text_1", "text_2") if self.kind == "pairwise" else ("text",)
-        return all(c in self.items and bool((self.items[c].fillna("").str.strip() != "").any()) for c in columns)
+        return all(
+            c in self.items and bool((self.items[c].fillna("").str.strip() != "").any())
+            for c in columns
+        )
 
     def texts(self, items: pd.Index) -> list[tuple[str, ...]]:
-        """What was judged of these items, "" where it is not known: one list, or two of a choice of two outputs; none
-        where no text is known."""
+        """What was judged of these items, "" where it is not known: one list, or two of a choice of
+        two outputs; none where no text is known."""
         columns = ("text_1", "text_2") if self.kind == "pairwise" else ("text",)
         if not self.has_texts:
             return []
-        return [tuple(self.items[column].reindex(items).fillna("").astype(str)) for column in columns]
+        return [
+            tuple(self.items[column].reindex(items).fillna("").astype(str)) for column in columns
+        ]
 
     def raters(self, criterion: str) -> list[str]:
         """Who gave labels on a criterion, in order of appearance."""
-        return [str(rater) for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()]
+        return [
+            str(rater)
+            for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()
+        ]
 
     def in_order(self) -> Self:
-        """The same table in an order that the order of the rows of its files does not change, as what is drawn at
-        random hangs on it: by the items' ids, or by what is known of the items where ids are but the places of rows."""
+        """The same table in an order that the order of the rows of its files does not change, as
+        what is drawn at random hangs on it: by the items' ids, or by what is known of the items
+        where ids are but the places of rows.
+        """
         ids = pd.Series(self.items.index.astype(str), index=self.items.index)
         keys = {"length": ids.str.len(), "id": ids}
         if ids.str.fullmatch(r"(row|text) \d+").all():
             means = dict[str, pd.Series]()
-            for rows, who, value in ((self.labels, "rater", "label"), (self.verdicts, "judge", "verdict")):
+            for rows, who, value in (
+                (self.labels, "rater", "label"),
+                (self.verdicts, "judge", "verdict"),
+            ):
                 for (_, name), own in rows.groupby(["criterion", who]):
-                    means[f"{value} {name}"] = own.groupby("item")[value].mean().reindex(self.items.index)
-            known = pd.concat([self.items.drop(columns="group"), pd.DataFrame(means, self.items.index)], axis=1)
+                    means[f"{value} {name}"] = (
+                        own.groupby("item")[value].mean().reindex(self.items.index)
+                    )
+            known = pd.concat(
+                [self.items.drop(columns="group"), pd.DataFrame(means, self.items.index)], axis=1
+            )
             keys = {"known": pd.util.hash_pandas_object(known.astype(str), index=False), **keys}
         items = self.items.loc[pd.DataFrame(keys).sort_values(list(keys)).index]
         place = pd.Series(np.arange(len(items)), index=items.index)
         ordered = []
-        for rows, names in ((self.verdicts, ("criterion", "judge")), (self.labels, ("criterion", "rater"))):
+        for rows, names in (
+            (self.verdicts, ("criterion", "judge")),
+            (self.labels, ("criterion", "rater")),
+        ):
             by = {name: pd.factorize(rows[name], sort=name == "rater")[0] for name in names}
             by |= {"place": place.reindex(rows["item"]).to_numpy()}
             by |= {name: rows[name].to_numpy() for name in ("repeat", "order") if name in rows}
@@ -134,22 +172,29 @@ class VerdictTable:
 
     def of(self, judge: str, criterion: str) -> JudgeTable:
         """What one judge said on one criterion, beside the labels."""
-        verdicts = self.verdicts[(self.verdicts["judge"] == judge) & (self.verdicts["criterion"] == criterion)]
+        verdicts = self.verdicts[
+            (self.verdicts["judge"] == judge) & (self.verdicts["criterion"] == criterion)
+        ]
         labels = self.labels[self.labels["criterion"] == criterion]
         scale = self.criterion_scales.get(criterion, self.scale)
         whole = replace(self, scale=scale)
-        return JudgeTable(whole, judge, criterion, verdicts.reset_index(drop=True), labels.reset_index(drop=True))
+        return JudgeTable(
+            whole, judge, criterion, verdicts.reset_index(drop=True), labels.reset_index(drop=True)
+        )
 
 
 def counts_silence(judged: int, labelled: int) -> bool:
-    """Whether labelled items without a row of a judge count as missing verdicts, as an empty cell does: where they are
-    at most half of the labelled ones. A judge that has rows on fewer was asked about these alone."""
+    """Whether labelled items without a row of a judge count as missing verdicts, as an empty cell
+    does: where they are at most half of the labelled ones. A judge that has rows on fewer was asked
+    about these alone.
+    """
     return 2 * judged >= labelled > judged
 
 
 @dataclass(frozen=True)
 class JudgeTable:
-    """The verdicts of one judge on one criterion, and the labels on that criterion; `table` has everything else."""
+    """The verdicts of one judge on one criterion, and the labels on that criterion; `table` has
+    everything else."""
 
     table: VerdictTable
     judge: str
@@ -158,8 +203,8 @@ class JudgeTable:
     labels: pd.DataFrame
 
     def first(self) -> pd.DataFrame:
-        """The rows of the lowest repeat of each item (both orders of a pairwise choice), with columns `group` and
-        `code` (0 to n_groups - 1)."""
+        """The rows of the lowest repeat of each item (both orders of a pairwise choice), with
+        columns `group` and `code` (0 to n_groups - 1)."""
         return self._first.copy()
 
     @cached_property
@@ -170,10 +215,12 @@ class JudgeTable:
         return self._coded(rows.assign(group=groups))
 
     def pairs(self, *, missing: bool = False) -> pd.DataFrame:
-        """Each first verdict beside the label of each rater: item, order, verdict, rater, label, group, code, weight.
+        """Each first verdict beside the label of each rater: item, order, verdict, rater, label,
+        group, code, weight.
 
-        Raters are kept apart: an item with three labels has three rows, of weight 1/3 each. Labels without a verdict
-        stay, with NaN, only if `missing`; those of items that the judge has no row for if these are at most half.
+        Raters are kept apart: an item with three labels has three rows, of weight 1/3 each. Labels
+        without a verdict stay, with NaN, only if `missing`; those of items that the judge has no
+        row for if these are at most half.
         """
         return self._pairs[missing].copy()
 
@@ -183,24 +230,30 @@ class JudgeTable:
         joined = self._first.merge(said, on="item")
         if counts_silence(*self.labelled):
             lost = said[~said["item"].isin(joined["item"])]
-            lost = lost.assign(group=self.table.items["group"].reindex(lost["item"]).to_numpy(), verdict=np.nan)
+            lost = lost.assign(
+                group=self.table.items["group"].reindex(lost["item"]).to_numpy(), verdict=np.nan
+            )
             joined = pd.concat([joined, lost.assign(order=None)], ignore_index=True)
         weighed = {}
         for missing, rows in {True: joined, False: joined[joined["verdict"].notna()]}.items():
-            raters = rows.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform("size")
+            raters = rows.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform(
+                "size"
+            )
             weighed[missing] = self._coded(rows.assign(weight=1 / raters))
         return weighed
 
     @cached_property
     def labelled(self) -> tuple[int, int]:
-        """How many of the labelled items the table has this judge's verdict on, or an empty cell, and how many there
-        are."""
+        """How many of the labelled items the table has this judge's verdict on, or an empty cell,
+        and how many there are."""
         items = self.labels.loc[self.labels["label"].notna(), "item"].drop_duplicates()
         return int(items.isin(self.verdicts["item"]).sum()), len(items)
 
     def consensus(self) -> pd.Series:
-        """One label per labelled item, by item: the mean of the raters (numeric, ordered), else the most frequent
-        category (the lowest of several). For pictures and cuts; agreement is with each rater (`pairs`)."""
+        """One label per labelled item, by item: the mean of the raters (numeric, ordered), else the
+        most frequent category (the lowest of several). For pictures and cuts; agreement is with
+        each rater (`pairs`).
+        """
         by_item = self.labels.dropna(subset=["label"]).groupby("item", sort=False)["label"]
         if self.table.kind in ("numeric", "ordered"):
             return by_item.mean()

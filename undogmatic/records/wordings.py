@@ -1,8 +1,10 @@
-"""Finds words: the languages of reports, and the file of words beside the module that they are about.
+"""Finds words: the languages of reports, and the file of words beside the module that they are
+about.
 
-A class in `mine.py` brings its words in `mine.texts.yaml` beside it: language -> section -> wordings. The section of an
-analysis is its `name`, as in the keys of its findings (`Finding("mine.verdict")` is `en: {mine: {verdict: ...}}`); a
-dataset's section `names` says what its conditions are called.
+A class in `mine.py` brings its words in `mine.texts.yaml` beside it: language -> section ->
+wordings. The section of an analysis is its `name`, as in the keys of its findings
+(`Finding("mine.verdict")` is `en: {mine: {verdict: ...}}`); a dataset's section `names` says what
+its conditions are called.
 """
 
 import contextlib
@@ -19,12 +21,17 @@ PACKAGE = Path(__file__).resolve().parents[1]
 REPORT_TEXTS = PACKAGE / "report" / "texts"  # The report's own words, one file per language
 FALLBACK = "en"
 
-Licence = Mapping[str, str]  # Language -> the sentence that says under which licence something is used
+Licence = Mapping[
+    str, str
+]  # Language -> the sentence that says under which licence something is used
 
 
 def of_this_project(what: str) -> Licence:
     """The licence of what ships with the package."""
-    words = {"en": "The model {} is part of this project", "pt": "O modelo {} é parte deste projeto"}
+    words = {
+        "en": "The model {} is part of this project",
+        "pt": "O modelo {} é parte deste projeto",
+    }
     return {language: f"{text.format(what)} (Apache-2.0)." for language, text in words.items()}
 
 
@@ -50,7 +57,8 @@ def languages() -> list[str]:
 
 
 def texts_noted(path: str) -> Path:
-    """The file of words that a run noted under this path; that of this package where the run's has moved or is gone."""
+    """The file of words that a run noted under this path; that of this package where the run's has
+    moved or is gone."""
     noted = Path(path)
     if noted.is_file() or PACKAGE.name not in noted.parts:
         return noted
@@ -60,8 +68,8 @@ def texts_noted(path: str) -> Path:
 
 
 def texts_beside(owner: object) -> tuple[Path, ...]:
-    """The files of words beside the modules that define `owner` (a class or an instance) and what it inherits from.
-    Raises ConfigError where one is no such file."""
+    """The files of words beside the modules that define `owner` (a class or an instance) and what
+    it inherits from. Raises ConfigError where one is no such file."""
     if isinstance(owner, Wraps) and not isinstance(owner, type):
         return texts_beside(owner.words_of)
     files = []
@@ -75,13 +83,18 @@ def texts_beside(owner: object) -> tuple[Path, ...]:
 
 @functools.cache
 def read(path: Path) -> Mapping[str, Any]:
-    """The wordings in a file; {} if it is gone. Raises ConfigError naming the file and what is wrong with it."""
+    """The wordings in a file; {} if it is gone. Raises ConfigError naming the file and what is
+    wrong with it."""
     if not path.is_file():
         return {}
     try:
         loaded = read_yaml(path)
     except DataError as error:
         raise ConfigError(str(error)) from None
-    if not isinstance(loaded, Mapping) or not all(isinstance(section, Mapping) for section in loaded.values()):
-        raise ConfigError(f"{path} must hold language -> section -> wordings, e.g. en: {{mine: {{title: ...}}}}.")
+    if not isinstance(loaded, Mapping) or not all(
+        isinstance(section, Mapping) for section in loaded.values()
+    ):
+        raise ConfigError(
+            f"{path} must hold language -> section -> wordings, e.g. en: {{mine: {{title: ...}}}}."
+        )
     return loaded

@@ -1,7 +1,9 @@
-"""Says what a run answers: each verdict in one word and one sentence, what would change it, and what to do next.
+"""Says what a run answers: each verdict in one word and one sentence, what would change it, and
+what to do next.
 
-`analyses/ruling.py` decides the answers. The step that follows is a wording: `next_<rule>` of the analysis, else
-`next.<rule>` of the report, else `next.<answer>`. Its commands are those of this run with one thing changed.
+`analyses/ruling.py` decides the answers. The step that follows is a wording: `next_<rule>` of the
+analysis, else `next.<rule>` of the report, else `next.<answer>`. Its commands are those of this run
+with one thing changed.
 """
 
 import itertools
@@ -27,24 +29,33 @@ LEFT_OUT = ("hydra.run.dir", "run.limit")  # of the command that comes next
 
 
 def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
-    """The verdict of every analysis that gives one, as a sentence where it answers nothing; none if none does."""
+    """The verdict of every analysis that gives one, as a sentence where it answers nothing; none if
+    none does."""
     ruled = [result for result in run.results if result.verdict is not None]
     said: list[Answered | str] = []
     for result in ruled:
         finding = result.verdict
         assert finding is not None
         sentence = words.say(finding)
-        if result.name == LABELLED and (told := next((f for f in run.assumed if f.key == "labels.worse"), None)):
+        if result.name == LABELLED and (
+            told := next((f for f in run.assumed if f.key == "labels.worse"), None)
+        ):
             sentence += f" {words.text('common.direction', **told.values)}"
         if exploratory(result, run):
             sentence += f" {words.text('common.exploratory')}"
-        about = words.find(f"{result.name}.title") or result.name if len({r.name for r in ruled}) > 1 else ""
+        about = (
+            words.find(f"{result.name}.title") or result.name
+            if len({r.name for r in ruled}) > 1
+            else ""
+        )
         about = ": ".join(filter(None, (about, result.part)))
         if finding.answer is None:
             said.append(f"{about}: {sentence}" if about else sentence)
         else:
             word = words.text(f"common.answer.{finding.answer}")
-            said.append(Answered(finding.answer, word, sentence, following(run, finding, words), about))
+            said.append(
+                Answered(finding.answer, word, sentence, following(run, finding, words), about)
+            )
     counted = [each for each in said if isinstance(each, Answered)]
     if len(counted) < 2 or any(result.part or result.relative for result in ruled):
         return said
@@ -69,7 +80,10 @@ def verdicts(run: FinishedRun, words: Words) -> list[str]:
 
 def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     """What would change a verdict and what to do next, in words: one line each."""
-    finding, turned = finding.inner, next((each for each in run.assumed if each.key == "labels.reversed"), None)
+    finding, turned = (
+        finding.inner,
+        next((each for each in run.assumed if each.key == "labels.reversed"), None),
+    )
     section, _, key = finding.key.partition(".verdict_")
     key = "turned" if key == "reversed" and turned is not None else key
     wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
@@ -97,58 +111,85 @@ def commands(run: FinishedRun) -> dict[str, str]:
         "again": again(run),
         # The other one answers on this machine, and has no batches.
         "other": again(
-            run, model=other, readout=None, **({"engine": None} if run.choices.get("engine") == "batch" else {})
+            run,
+            model=other,
+            readout=None,
+            **({"engine": None} if run.choices.get("engine") == "batch" else {}),
         ),
         "doubt": again(run, analysis="calibration"),
         "labelled": again(run, analysis="labelled"),
         "alone": again(run, analysis="escalation"),
         "fresh": again(run, **{"engine.cache": "false"}),
-        "margined": again(run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}),
-        "handed": again(run, judge="selective", analysis="none", **{"judge.rules.guaranteed.run": folder}),
+        "margined": again(
+            run, **{"++rubric.margin": f"{(run.rubric.maximum - run.rubric.minimum) / 20:g}"}
+        ),
+        "handed": again(
+            run, judge="selective", analysis="none", **{"judge.rules.guaranteed.run": folder}
+        ),
         "label": f"undogmatic review export {shlex.quote(folder)} --all",
     }
 
 
 def again(run: FinishedRun, **changes: str | None) -> str:
-    """The command of this run with some choices changed; None leaves a choice out. What was set below a choice goes
-    with it: another analysis need not have it."""
+    """The command of this run with some choices changed; None leaves a choice out. What was set
+    below a choice goes with it: another analysis need not have it."""
     overrides, _ = typed(run)
     gone = (*changes, *LEFT_OUT)
     keys = {each: each.partition("=")[0].lstrip("+~") for each in overrides}
-    kept = [each for each, key in keys.items() if key not in gone and not key.startswith(tuple(f"{c}." for c in gone))]
-    return command([*kept, *(f"{key}={value}" for key, value in changes.items() if value is not None)])
+    kept = [
+        each
+        for each, key in keys.items()
+        if key not in gone and not key.startswith(tuple(f"{c}." for c in gone))
+    ]
+    return command(
+        [*kept, *(f"{key}={value}" for key, value in changes.items() if value is not None)]
+    )
 
 
 def typed(run: FinishedRun) -> tuple[list[str], bool]:
-    """The overrides of the run's command, without `run.resume`, and whether they are as Hydra noted them; else they
-    are made from the choices."""
+    """The overrides of the run's command, without `run.resume`, and whether they are as Hydra noted
+    them; else they are made from the choices."""
     noted = RunFolder(run.folder)
     if noted.has(OVERRIDES):
         return [*folders_of(noted, HYDRA), *noted.overrides], True
     asked: dict[str, Any] = {k: v for k, v in run.choices.items() if k != "experiment"}
     asked |= {"readout": "auto"} if run.settings.automatic else {}
-    asked |= {"seed": run.settings.seed, "report.language": run.language, "run.repeats": run.settings.repeats}
+    asked |= {
+        "seed": run.settings.seed,
+        "report.language": run.language,
+        "run.repeats": run.settings.repeats,
+    }
     asked |= {} if run.settings.limit is None else {"run.limit": run.settings.limit}
     return [f"{k}={v}" for k, v in asked.items()], False
 
 
 def folders_of(folder: RunFolder, name: str) -> list[str]:
-    """The words that named further folders of config on the command line, from what Hydra noted of itself."""
+    """The words that named further folders of config on the command line, from what Hydra noted of
+    itself."""
     if not folder.mentions(name, "command-line", "hydra.searchpath"):
         return []  # as nearly always, and to understand all that Hydra notes takes longer
     noted, keys = folder.noted(name, "hydra"), {"runtime": "config_sources", "overrides": "hydra"}
     parts = [noted.get(part) if isinstance(noted, dict) else None for part in keys]
-    found = [part.get(key) if isinstance(part, dict) else None for part, key in zip(parts, keys.values(), strict=True)]
+    found = [
+        part.get(key) if isinstance(part, dict) else None
+        for part, key in zip(parts, keys.values(), strict=True)
+    ]
     sources, words = (known if isinstance(known, list) else [] for known in found)
-    typed_sources = [s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"]
-    named = [("--config-dir", str(as_typed(Path(str(source.get("path")))))) for source in typed_sources]
+    typed_sources = [
+        s for s in sources if isinstance(s, dict) and s.get("provider") == "command-line"
+    ]
+    named = [
+        ("--config-dir", str(as_typed(Path(str(source.get("path")))))) for source in typed_sources
+    ]
     searched = [str(o) for o in words if str(o).lstrip("+").startswith("hydra.searchpath=")]
     return [*itertools.chain.from_iterable(named), *searched]
 
 
 def command(overrides: Sequence[str]) -> str:
     """The shell command with these overrides, by the door through which this one came."""
-    door = "undogmatic run" if Path(sys.argv[0]).stem == "undogmatic" else "python -m undogmatic.run"
+    door = (
+        "undogmatic run" if Path(sys.argv[0]).stem == "undogmatic" else "python -m undogmatic.run"
+    )
     return " ".join([door, *(shlex.quote(o) for o in overrides)])
 
 

@@ -1,4 +1,5 @@
-"""Makes trust cards from a check, and renders a card as JSON, Markdown, HTML or a small SVG, all from one source."""
+"""Makes trust cards from a check, and renders a card as JSON, Markdown, HTML or a small SVG, all
+from one source."""
 
 import datetime
 import importlib.metadata
@@ -43,7 +44,9 @@ _SHOWN = 58  # characters of a line of the SVG
 def checked_path(path: str) -> Path:
     """A path that a card can be written to. Raises ConfigError."""
     if Path(path).suffix not in RENDERINGS:
-        raise ConfigError(f"--card is {brief(path)}; its name must end in one of {', '.join(RENDERINGS)}.")
+        raise ConfigError(
+            f"--card is {brief(path)}; its name must end in one of {', '.join(RENDERINGS)}."
+        )
     return Path(path)
 
 
@@ -55,13 +58,18 @@ def cards_of(
     days: int = DAYS,
     today: datetime.date | None = None,
 ) -> dict[str, TrustCard]:
-    """A card for each judge and criterion, under what is added to the name of its file. `options`: how the files were
-    read; `use`: what the judge is to be used for; `days`: for how long. Raises ConfigError."""
+    """A card for each judge and criterion, under what is added to the name of its file. `options`:
+    how the files were read; `use`: what the judge is to be used for; `days`: for how long. Raises
+    ConfigError."""
     if not 1 <= days <= 3650:
         raise ConfigError(f"--expires is {days}; a card may be for 1 to 3650 days.")
-    # Everywhere the same day: a card that is made in one zone and held in another is neither old nor of the future.
+    # Everywhere the same day: a card that is made in one zone and held in another is neither old
+    # nor of the future.
     today = today or datetime.datetime.now(datetime.UTC).date()
-    return {slug(each, result.judges): _card(result, each, words, options, use, days, today) for each in result.judges}
+    return {
+        slug(each, result.judges): _card(result, each, words, options, use, days, today)
+        for each in result.judges
+    }
 
 
 def _card(
@@ -102,7 +110,9 @@ def _card(
         limits=tuple(dict.fromkeys(words.say(n) for n in notes if n.weight <= Weight.LIMITS)),
         not_examined=tuple(sentences(each.told, words, each).not_examined),
         data=data,
-        settings={key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()},
+        settings={
+            key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()
+        },
         digests=table_digests(table, each.judge, each.criterion),
         made=today,
         expires=today + datetime.timedelta(days),
@@ -115,7 +125,13 @@ def _span(own: JudgeTable) -> float | None:
     """How far apart two numbers may lie, by the scale and by what was said; None of categories."""
     if own.table.kind != "numeric":
         return None
-    said = pd.concat([own.verdicts["verdict"], own.labels["label"], pd.Series(own.table.scale or (), dtype=float)])
+    said = pd.concat(
+        [
+            own.verdicts["verdict"],
+            own.labels["label"],
+            pd.Series(own.table.scale or (), dtype=float),
+        ]
+    )
     said = said.dropna().astype(float)
     return float(said.max() - said.min()) if len(said) else None
 
@@ -143,13 +159,21 @@ def document(card: TrustCard, file: str = "card.json") -> Document:
     lead = words.text("card.lead", made=str(card.made), expires=str(card.expires))
     sealed_as = {"seal": card.seal[:16], "version": card.version, "file": shlex.quote(file)}
     foot = words.text("card.foot", **sealed_as)
-    return Document(card.language, words.text("card.title", judge=card.judge), lead, list(_blocks(card, words)), foot)
+    return Document(
+        card.language,
+        words.text("card.title", judge=card.judge),
+        lead,
+        list(_blocks(card, words)),
+        foot,
+    )
 
 
 def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     text = words.text
     yield _opening(card, words)
-    bound = ", ".join(f"{key} {value}" for key, value in card.settings.items()) or text("card.name_only")
+    bound = ", ".join(f"{key} {value}" for key, value in card.settings.items()) or text(
+        "card.name_only"
+    )
     facts = {
         "use": card.use,
         "standing": text(f"checked.standing_{card.standing}"),
@@ -160,7 +184,10 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     if card.figures:
         yield Heading(text("card.figures"))
         rows = [_figure(name, figure, card, words) for name, figure in card.figures.items()]
-        headers = [words.heading(name, "checked") for name in ("metric", "value", "interval", "level", "n", "groups")]
+        headers = [
+            words.heading(name, "checked")
+            for name in ("metric", "value", "interval", "level", "n", "groups")
+        ]
         yield Table(headers, rows, (False, *[True] * 5), text("checked.counted"))
     yield Heading(text("card.limits"))
     yield Bullets([*card.limits, *card.not_examined] or [text("card.no_limits")])
@@ -170,15 +197,20 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     rows = [(text("card.field.counts"), text("card.counts", **counts))]
     rows += [(text("card.field.selection"), text(f"card.selection.{data.selection}"))]
     rows += [(name, f"SHA-256 {digest}") for name, digest in data.files.items()]
-    rows += [(text(f"card.digest.{key}"), value) for key, value in card.digests.model_dump().items()]
+    rows += [
+        (text(f"card.digest.{key}"), value) for key, value in card.digests.model_dump().items()
+    ]
     yield Table((), rows)
     yield Paragraph(text("common.not_applicable"), "small")
 
 
 def _opening(card: TrustCard, words: Words) -> Answered:
-    """The answer as every report begins with it; a card holds it as a sentence, with its word first."""
+    """The answer as every report begins with it; a card holds it as a sentence, with its word
+    first."""
     known: dict[Answer, str] = {answer: words.text(f"common.answer.{answer}") for answer in MARKS}
-    found = next((answer for answer, word in known.items() if card.answer.startswith(f"{word}. ")), None)
+    found = next(
+        (answer for answer, word in known.items() if card.answer.startswith(f"{word}. ")), None
+    )
     sentence = card.answer.removeprefix(f"{known[found]}. ") if found is not None else card.answer
     answer = found or ANSWERS[card.standing]
     return Answered(answer, known[answer], sentence, [card.rival])
@@ -199,7 +231,12 @@ def svg(card: TrustCard) -> str:
     lines = (
         ("title", words.text("card.badge")),
         ("judge", card.judge),
-        ("standing", words.text("card.limited" if limited else f"checked.standing_{card.standing}", limits=limited)),
+        (
+            "standing",
+            words.text(
+                "card.limited" if limited else f"checked.standing_{card.standing}", limits=limited
+            ),
+        ),
         ("small", told),
         ("small", words.text("card.until", expires=str(card.expires), seal=card.seal[:12])),
     )
@@ -208,16 +245,17 @@ def svg(card: TrustCard) -> str:
         shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
         drawn.append(f'<text class="{look}" x="24" y="{y}">{xml(shown)}</text>')
     style = (
-        "text{font-family:system-ui,'DejaVu Sans',Arial,sans-serif;fill:#1f2328}.title{font-size:12px;fill:#5b636d}"
+        "text{font-family:system-ui,'DejaVu"
+        " Sans',Arial,sans-serif;fill:#1f2328}.title{font-size:12px;fill:#5b636d}"
         f".judge{{font-size:20px;font-weight:600}}.standing{{font-size:17px;fill:{COLOURS[card.standing]}}}"
         ".small{font-size:13px;fill:#5b636d}"
     )
     about = xml(f"{card.judge}: {lines[2][1]}")
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="480" height="142" viewBox="0 0 480 142" role="img" '
-        f'aria-label="{about}"><title>{about}</title><style>{style}</style>'
-        '<rect x="0.5" y="0.5" width="479" height="141" rx="8" fill="#fff" stroke="#d9dde2"/>'
-        f'<rect width="8" height="142" rx="4" fill="{COLOURS[card.standing]}"/>{"".join(drawn)}</svg>\n'
+        '<svg xmlns="http://www.w3.org/2000/svg" width="480" height="142" viewBox="0 0 480 142"'
+        f' role="img" aria-label="{about}"><title>{about}</title><style>{style}</style><rect'
+        ' x="0.5" y="0.5" width="479" height="141" rx="8" fill="#fff" stroke="#d9dde2"/><rect'
+        f' width="8" height="142" rx="4" fill="{COLOURS[card.standing]}"/>{"".join(drawn)}</svg>\n'
     )
 
 

@@ -1,7 +1,8 @@
-"""Shows what a check found of verdicts made elsewhere: on the terminal, as a report, as JSON and in a notebook.
+"""Shows what a check found of verdicts made elsewhere: on the terminal, as a report, as JSON and in
+a notebook.
 
-All of them say the same sentences in the same order: the answer, what else could explain it, the findings by weight,
-what was not examined, and how to settle what is open. Nothing is computed here.
+All of them say the same sentences in the same order: the answer, what else could explain it, the
+findings by weight, what was not examined, and how to settle what is open. Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -48,7 +49,13 @@ from undogmatic.stats.estimate import Estimate
 
 PACKAGE = Path(__file__).resolve().parents[1]
 OWN_TEXTS = Path(__file__).with_name("check.texts.yaml")
-MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = 6, 3, 9, 15, 5  # on the terminal; the report has all
+MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = (
+    6,
+    3,
+    9,
+    15,
+    5,
+)  # on the terminal; the report has all
 
 
 HOW = " (--report DIR)"
@@ -59,7 +66,9 @@ SHARES = re.compile(
 COUNTER = "surface.agreement"
 MEASURED = {f"surface.{name}" for name in ("agreement", "increment", "at_equal", "foretold")}
 MEASURED |= {f"people.{name}" for name in ("agreement", "judge", "difference")}
-HEADLINES = tuple(f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman"))
+HEADLINES = tuple(
+    f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman")
+)
 
 
 class Sentences(NamedTuple):
@@ -72,32 +81,43 @@ class Sentences(NamedTuple):
 
 
 def words_of(language: str, units: str | None = None, more: Sequence[Path] = ()) -> Words:
-    """The words of a check and of a gate: of this room, beside all that tell something, and in the files `more`."""
+    """The words of a check and of a gate: of this room, beside all that tell something, and in the
+    files `more`."""
     rooms = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
     own = (path for room in rooms for path in sorted(room.glob("*.texts.yaml")))
     return Words(language, list(dict.fromkeys([OWN_TEXTS, *own, *more])), units)
 
 
 def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentences:
-    """What was told, in words. Of a judge, what would settle its verdict comes first, and what its rival's sentence
-    says is not said again; a verdict against it is settled."""
+    """What was told, in words. Of a judge, what would settle its verdict comes first, and what its
+    rival's sentence says is not said again; a verdict against it is settled."""
     ordered, believed = told.ordered(), of is not None and of.standing == "supported"
     findings = [
-        _numbered(n, found, words, believed) for n, found in enumerate(ordered, 1) if found.weight < Weight.DETAIL
+        _numbered(n, found, words, believed)
+        for n, found in enumerate(ordered, 1)
+        if found.weight < Weight.DETAIL
     ]
     details = [words.say(found) for found in ordered if found.weight == Weight.DETAIL]
     settle = [words.say(found.settle) for found in ordered if found.settle is not None]
     lacking = dict.fromkeys(map(words.say, told.not_examined.values()))
     if of is not None:
         lacking.pop(words.say(of.rival), None)
-        settle = [] if of.standing == "refuted" else [*([] if of.settle is None else [words.say(of.settle)]), *settle]
+        settle = (
+            []
+            if of.standing == "refuted"
+            else [*([] if of.settle is None else [words.say(of.settle)]), *settle]
+        )
     return Sentences(findings, details, list(lacking), list(dict.fromkeys(settle)))
 
 
 def _numbered(n: int, found: Finding, words: Words, believed: bool) -> str:
     """A finding in words; the limits of a judge that is believed stand first and have a number."""
     said = words.say(found)
-    return words.text("checked.limit", n=n, said=said) if believed and found.weight == Weight.LIMITS else said
+    return (
+        words.text("checked.limit", n=n, said=said)
+        if believed and found.weight == Weight.LIMITS
+        else said
+    )
 
 
 def first_line(result: CheckResult, words: Words) -> str:
@@ -106,15 +126,26 @@ def first_line(result: CheckResult, words: Words) -> str:
         return words.answered(result.judges[0].verdict)
     counts, n = Counter[str](each.standing for each in result.judges), len(result.judges)
     each_criterion = len({each.criterion for each in result.judges}) > 1
-    what = words.text("checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n)
-    order = int(any(each.verdict.values.get("in_order") for each in result.judges))  # nothing is said of their grades
+    what = words.text(
+        "checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n
+    )
+    order = int(
+        any(each.verdict.values.get("in_order") for each in result.judges)
+    )  # nothing is said of their grades
     if len(counts) == 1:
         said = words.text(f"checked.every_{result.judges[0].standing}", what=what, order=order)
     else:
         there = [standing for standing in ("supported", "refuted", "undecided") if counts[standing]]
-        counted = [words.text(f"checked.several_{standing}", n=counts[standing], order=order) for standing in there]
-        said = words.text("checked.several" if counted else "checked.none", what=what, counted=counted)
-    among = sum(each.n > 0 for each in result.judges)  # answers that hold together (`analyses.check`)
+        counted = [
+            words.text(f"checked.several_{standing}", n=counts[standing], order=order)
+            for standing in there
+        ]
+        said = words.text(
+            "checked.several" if counted else "checked.none", what=what, counted=counted
+        )
+    among = sum(
+        each.n > 0 for each in result.judges
+    )  # answers that hold together (`analyses.check`)
     if among < 2 or not any(headline(each.told.figures) for each in result.judges):
         return said
     needed = "checked.needed_many" if among > AT_ONCE else "checked.needed"
@@ -128,7 +159,9 @@ def answered(result: CheckResult, words: Words) -> Answered | None:
 
 def _answered(each: JudgeCheck, words: Words) -> Answered | None:
     answer = each.verdict.answer
-    return answer and Answered(answer, words.text(f"common.answer.{answer}"), words.say(each.verdict))
+    return answer and Answered(
+        answer, words.text(f"common.answer.{answer}"), words.say(each.verdict)
+    )
 
 
 def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
@@ -143,25 +176,39 @@ def _place(each: JudgeCheck) -> tuple[int, float]:
 
 
 def overview(result: CheckResult, words: Words, most: int | None = None) -> Table:
-    """Judges with their standing, agreement and what else could explain it, those that may be believed first."""
+    """Judges with their standing, agreement and what else could explain it, those that may be
+    believed first."""
     rows, names, uses = [], [], []
     for each in sorted(result.judges, key=_place)[:most]:
         found = headline(each.told.figures)
         names.append("" if found is None else found[0].removeprefix("agreement."))
         counter = each.told.figures.get(COUNTER)
-        rival = words.text("checked.no_rival") if counter is None else numbers_of(COUNTER, counter, words)[0]
+        rival = (
+            words.text("checked.no_rival")
+            if counter is None
+            else numbers_of(COUNTER, counter, words)[0]
+        )
         section, _, key = each.verdict.key.partition(".verdict_")
-        why = words.find(f"{section}.short.{key}") and words.text(f"{section}.short.{key}", **each.verdict.values)
+        why = words.find(f"{section}.short.{key}") and words.text(
+            f"{section}.short.{key}", **each.verdict.values
+        )
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
         believed = words.text(f"checked.brief_{each.standing}") + (f" ({why})" if why else "")
         numbers = ("", "") if found is None else numbers_of(*found, words)
         rows.append(
-            [name_of(result.table, each.judge, each.criterion), believed, *numbers, words.number(each.n, "d"), rival]
+            [
+                name_of(result.table, each.judge, each.criterion),
+                believed,
+                *numbers,
+                words.number(each.n, "d"),
+                rival,
+            ]
         )
         uses.append([_stands_in(each, words), _alone(each, words)])
     headers = [
-        words.heading(name, "checked") for name in ("judge", "believed", "agreement", "interval", "count", "rival")
+        words.heading(name, "checked")
+        for name in ("judge", "believed", "agreement", "interval", "count", "rival")
     ]
     known = list(dict.fromkeys(filter(None, names)))
     worded = [words.value(name, "check") for name in known]
@@ -169,7 +216,10 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         headers[2] = words.metric(f"agreement.{known[0]}") or f"{headers[2]} ({worded[0]})"
     else:
         called = {"": ""} | dict(zip(known, worded, strict=True))
-        rows = [[*row[:2], f"{row[2]} {called[name]}".strip(), *row[3:]] for row, name in zip(rows, names, strict=True)]
+        rows = [
+            [*row[:2], f"{row[2]} {called[name]}".strip(), *row[3:]]
+            for row, name in zip(rows, names, strict=True)
+        ]
     numeric: Sequence[bool] = (False, False, True, True, True, True)
     caption = None
     if len(rows) > 1 and {(row[1], row[5]) for row in rows} == {
@@ -180,15 +230,24 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         headers, numeric = [headers[0], *headers[2:5]], (False, True, True, True)
     for n, name in enumerate(("stands_in", "alone")):
         if any(use[n] for use in uses):  # what each may be used for, where it was examined
-            rows = [[*row, use[n] or words.text("checked.no_rival")] for row, use in zip(rows, uses, strict=True)]
+            rows = [
+                [*row, use[n] or words.text("checked.no_rival")]
+                for row, use in zip(rows, uses, strict=True)
+            ]
             headers, numeric = [*headers, words.heading(name, "checked")], (*numeric, False)
     return Table(headers, rows, numeric, caption)
 
 
 def _limits(each: JudgeCheck, words: Words) -> str:
     """The limits of a judge that is believed, shortly; "" without any that has a short name."""
-    keys = (found.key.partition(".") for found in each.told.ordered() if found.weight == Weight.LIMITS)
-    return "; ".join(dict.fromkeys(filter(None, (words.find(f"{section}.short.{key}") for section, _, key in keys))))
+    keys = (
+        found.key.partition(".") for found in each.told.ordered() if found.weight == Weight.LIMITS
+    )
+    return "; ".join(
+        dict.fromkeys(
+            filter(None, (words.find(f"{section}.short.{key}") for section, _, key in keys))
+        )
+    )
 
 
 def _stands_in(each: JudgeCheck, words: Words) -> str:
@@ -207,7 +266,8 @@ def _alone(each: JudgeCheck, words: Words) -> str:
 
 
 def numbers_of(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
-    """A figure and its interval in words, as exact as sentences say them: shares as such, means with three digits."""
+    """A figure and its interval in words, as exact as sentences say them: shares as such, means
+    with three digits."""
     sizes = [v for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
     if name.startswith("systems."):
         spec = spec_for("", max(map(abs, sizes), default=0.0))
@@ -217,7 +277,8 @@ def numbers_of(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
 
 
 def figure_name(name: str, figures: Mapping[str, Estimate], kind: Kind, words: Words) -> str:
-    """A figure in words; of what is called agreement, with the coefficient that it is measured by."""
+    """A figure in words; of what is called agreement, with the coefficient that it is measured
+    by."""
     label, measure, named = words.metric(name) or name, MEASURES.get(kind, "kappa"), "people"
     if name.startswith("surface.") and (found := headline(figures)):
         measure, named = found[0].partition(".")[2], "check"
@@ -231,31 +292,42 @@ def figure_table(told: Told, kind: Kind, words: Words) -> Table | None:
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
         called = figure_name(name, told.figures, kind, words)
         rows.append((called, *numbers_of(name, each, words), *counts, name))
-    headers = [words.heading(column, "checked") for column in ("metric", "value", "interval", "n", "groups", "name")]
+    headers = [
+        words.heading(column, "checked")
+        for column in ("metric", "value", "interval", "n", "groups", "name")
+    ]
     numeric = (False, True, True, True, True, False)
     return Table(headers, rows, numeric, words.text("checked.counted")) if rows else None
 
 
 def recognised(result: CheckResult, words: Words) -> list[str]:
-    """What was read from the files and how to override it, shortly, and the first problems in them."""
+    """What was read from the files and how to override it, shortly, and the first problems in
+    them."""
     table = result.table
     read = " ".join(words.say(finding) for finding in table.read[:MOST_READ])
     stated = ""
     if table.selection != "unknown":
         selection = words.text(f"card.selection.{table.selection}")
-        stated = words.text("checked.selection", selection=selection, drawn=int(table.selection != "all"))
+        stated = words.text(
+            "checked.selection", selection=selection, drawn=int(table.selection != "all")
+        )
     lines = [" ".join(filter(None, (read, stated, words.text("checked.override"))))]
     lines += [words.say(finding) for finding in table.problems[:MOST_PROBLEMS]]
     if len(table.problems) > MOST_PROBLEMS:
-        lines.append(words.text("checked.more_problems", more=len(table.problems) - MOST_PROBLEMS, how=HOW))
+        lines.append(
+            words.text("checked.more_problems", more=len(table.problems) - MOST_PROBLEMS, how=HOW)
+        )
     return lines
 
 
 class Screen(NamedTuple):
-    """What is shown at once: of one judge what was found of it, of several a table and what holds for all of them."""
+    """What is shown at once: of one judge what was found of it, of several a table and what holds
+    for all of them."""
 
     read: list[str]
-    answer: list[str]  # the first line, and behind it what else could explain the only judge's agreement
+    answer: list[
+        str
+    ]  # the first line, and behind it what else could explain the only judge's agreement
     table: Table | None
     said: Sentences
     below: list[str]  # what was not examined, and what would settle what is open
@@ -278,29 +350,56 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
             answer[0] += " " + words.text("checked.refuted", judges=named[:MOST_NAMED], rest=rest)
     below = ["", words.text("checked.not_examined"), *(f"- {what}" for what in said.not_examined)]
     below = below if said.not_examined else []
-    own = [words.say(each.settle) for each in result.judges if each.settle is not None and table is not None]
-    settle = own or said.settle or [way for each in result.judges for way in sentences(each.told, words, each).settle]
+    own = [
+        words.say(each.settle)
+        for each in result.judges
+        if each.settle is not None and table is not None
+    ]
+    settle = (
+        own
+        or said.settle
+        or [way for each in result.judges for way in sentences(each.told, words, each).settle]
+    )
     settled = all(each.standing != "undecided" for each in result.judges)
-    below += ["", words.text("checked.settle_yes" if settled else "checked.settle", how=settle[0])] if settle else []
+    below += (
+        ["", words.text("checked.settle_yes" if settled else "checked.settle", how=settle[0])]
+        if settle
+        else []
+    )
     return Screen(recognised(result, words), answer, table, said, below)
 
 
 def _of_several(result: CheckResult, words: Words) -> list[str]:
-    """What limits the judges that may be believed, with their figures: the table has it in a word."""
+    """What limits the judges that may be believed, with their figures: the table has it in a
+    word."""
     believed = [each for each in sorted(result.judges, key=_place) if each.standing == "supported"]
-    limits = [(each, n) for each in believed for n in each.told.ordered() if n.weight == Weight.LIMITS]
-    called = ((name_of(result.table, each.judge, each.criterion), words.say(said)) for each, said in limits)
+    limits = [
+        (each, n) for each in believed for n in each.told.ordered() if n.weight == Weight.LIMITS
+    ]
+    called = (
+        (name_of(result.table, each.judge, each.criterion), words.say(said))
+        for each, said in limits
+    )
     return [
-        words.text("checked.of_judge", judge=judge, said=said) for judge, said in itertools.islice(called, MOST_NAMED)
+        words.text("checked.of_judge", judge=judge, said=said)
+        for judge, said in itertools.islice(called, MOST_NAMED)
     ]
 
 
-def following(result: CheckResult, words: Words, written: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
-    """What to do next beside settling what is open: `typed`, the command of this check, with what it did not write yet;
-    of a judge that may be believed the card that a gate holds thresholds against, else the report."""
+def following(
+    result: CheckResult, words: Words, written: Mapping[str, Any], typed: Sequence[str]
+) -> list[str]:
+    """What to do next beside settling what is open: `typed`, the command of this check, with what
+    it did not write yet; of a judge that may be believed the card that a gate holds thresholds
+    against, else the report.
+    """
     believed = len(result.judges) == 1 and result.judges[0].standing == "supported"
     changed = any(found.weight == Weight.LIMITS for found in result.together.notes)
-    more = ("card", "card.json") if believed and not changed and "card" not in written else ("report", "report")
+    more = (
+        ("card", "card.json")
+        if believed and not changed and "card" not in written
+        else ("report", "report")
+    )
     if not typed or more[0] in written or result.table.labels["label"].isna().all():
         return []
     command = shlex.join(["undogmatic", *typed, f"--{more[0]}", more[1]])
@@ -309,10 +408,13 @@ def following(result: CheckResult, words: Words, written: Mapping[str, Any], typ
 
 
 def show(
-    result: CheckResult, words: Words, paths: Mapping[str, Sequence[Path]] | None = None, typed: Sequence[str] = ()
+    result: CheckResult,
+    words: Words,
+    paths: Mapping[str, Sequence[Path]] | None = None,
+    typed: Sequence[str] = (),
 ) -> None:
-    """Print what was found on one screen; `paths` are what was written, under its name in words, `typed` the command's
-    words, which can be repeated for more."""
+    """Print what was found on one screen; `paths` are what was written, under its name in words,
+    `typed` the command's words, which can be repeated for more."""
     shown, paths = screen(result, words), paths or {}
     put(["", *shown.read, ""])
     answer = answered(result, words)
@@ -322,14 +424,21 @@ def show(
     left = {"judges": 0 if shown.table is None else len(result.judges) - len(shown.table.rows)}
     left["findings"] = len(shown.said.findings) + len(shown.said.details) - len(listed)
     how = "" if "report" in paths else HOW
-    listed += [words.text(f"checked.more_{what}", more=more, how=how) for what, more in left.items() if more > 0]
+    listed += [
+        words.text(f"checked.more_{what}", more=more, how=how)
+        for what, more in left.items()
+        if more > 0
+    ]
     put([*listed, *shown.below[not listed :], *following(result, words, paths, typed), ""])
-    written = {name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()}
+    written = {
+        name: ", ".join(str(as_typed(path)) for path in several) for name, several in paths.items()
+    }
     put_paths({words.text(f"checked.{name}"): listed for name, listed in written.items()})
 
 
 def write(result: CheckResult, words: Words, folder: Path, command: str | None = None) -> None:
-    """Write `report.md` and `report.html` (one file) with pictures and tables into `folder`; `command` repeats it."""
+    """Write `report.md` and `report.html` (one file) with pictures and tables into `folder`;
+    `command` repeats it."""
     blocks = list(_blocks(result, words, folder, command))
     judges = result.table.judges
     many = len(judges) > 3
@@ -339,8 +448,13 @@ def write(result: CheckResult, words: Words, folder: Path, command: str | None =
     save(Document(words.language, title, lead, blocks, words.text("bench.foot"), names), folder)
 
 
-def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None) -> Iterator[Block]:
-    several, settle = len(result.judges) > 1, [line for line in screen(result, words).below if line][-1:]
+def _blocks(
+    result: CheckResult, words: Words, folder: Path, command: str | None
+) -> Iterator[Block]:
+    several, settle = (
+        len(result.judges) > 1,
+        [line for line in screen(result, words).below if line][-1:],
+    )
     answer = answered(result, words)
     if answer is not None:
         yield answer._replace(below=[words.say(result.judges[0].rival), *settle])
@@ -351,7 +465,9 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
         number: _pictures(result, each, words, folder, f"{number}_" * several)
         for number, each in enumerate(result.judges)
     }
-    yield from [overview(result, words)] if several else itertools.islice(drawn[0], 1) if drawn else []
+    yield from (
+        [overview(result, words)] if several else itertools.islice(drawn[0], 1) if drawn else []
+    )
     table = bench_of_check(result, words)
     yield from [Paragraph(table.begins)] if table.begins else []
     yield Contents(words.text("bench.contents"))
@@ -372,12 +488,18 @@ def _blocks(result: CheckResult, words: Words, folder: Path, command: str | None
     yield Paragraph(words.text("common.not_applicable"), "small")
     yield Fold(words.text("common.made_title"))
     yield Heading(words.text("checked.read"))
-    yield Bullets([words.say(finding) for finding in result.table.read] or [words.text("checked.nothing_assumed")])
+    yield Bullets(
+        [words.say(finding) for finding in result.table.read]
+        or [words.text("checked.nothing_assumed")]
+    )
     if result.table.problems:
         yield Heading(words.text("checked.problems"), level=3)
         yield Bullets([words.say(finding) for finding in result.table.problems])
     options = result.options.model_dump(mode="json")
-    yield Table((), [(name, words.number(value)) for name, value in options.items() if value not in (None, [])])
+    yield Table(
+        (),
+        [(name, words.number(value)) for name, value in options.items() if value not in (None, [])],
+    )
     yield Table((), list(result.table.sources.items()), caption=words.text("checked.files"))
     if command is not None:
         yield Heading(words.text("common.repeat_title"))
@@ -408,16 +530,21 @@ def _told(
         yield numbers
     for name, frame in told.tables.items():
         section, _, rest = name.partition(".")
-        yield from frame_blocks(frame, words, section if rest else told.section, rest or name, folder, before)
+        yield from frame_blocks(
+            frame, words, section if rest else told.section, rest or name, folder, before
+        )
 
 
-def _pictures(result: CheckResult, each: JudgeCheck, words: Words, folder: Path, before: str) -> Iterator[Block]:
+def _pictures(
+    result: CheckResult, each: JudgeCheck, words: Words, folder: Path, before: str
+) -> Iterator[Block]:
     drawn = figures_of(result.table.of(each.judge, each.criterion))
     yield from pictures(drawn, words, "checked", None, folder, before)
 
 
 def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
-    """All that was found as plain data, sentences included; what is no number, or endless, is None."""
+    """All that was found as plain data, sentences included; what is no number, or endless, is
+    None."""
 
     def told(part: Told) -> dict[str, Any]:
         findings = [
@@ -430,8 +557,18 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
         return {"figures": figures, "findings": findings, "not_examined": lacking}
 
     judges = [
-        {"judge": each.judge, "criterion": each.criterion, "standing": each.standing, "key": each.verdict.key}
-        | {"answer": words.answered(each.verdict), "rival": words.say(each.rival), "n": each.n, "groups": each.groups}
+        {
+            "judge": each.judge,
+            "criterion": each.criterion,
+            "standing": each.standing,
+            "key": each.verdict.key,
+        }
+        | {
+            "answer": words.answered(each.verdict),
+            "rival": words.say(each.rival),
+            "n": each.n,
+            "groups": each.groups,
+        }
         | ({} if each.settle is None else {"settle": words.say(each.settle)})
         | told(each.told)
         for each in result.judges
@@ -445,9 +582,11 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
     about |= {"files": dict(table.sources), "selection": table.selection}
     about |= {"rows": table.rows, "unread": table.unread}
     options = result.options.model_dump(mode="json")
-    return {"answer": first_line(result, words), "judges": judges, "together": told(result.together)} | {
-        "table": about, "options": options, "digests": dict(result.digests)
-    }  # fmt: skip
+    return {
+        "answer": first_line(result, words),
+        "judges": judges,
+        "together": told(result.together),
+    } | {"table": about, "options": options, "digests": dict(result.digests)}
 
 
 def shown_in_notebook(result: CheckResult, words: Words) -> str:
@@ -457,7 +596,10 @@ def shown_in_notebook(result: CheckResult, words: Words) -> str:
     lines = [prose(line, html) for line in (*shown.read, *shown.answer, *below)]
     lines[len(shown.read)] = f"<b>{lines[len(shown.read)]}</b>"
     parts = [f"<p>{line}</p>" for line in lines]
-    parts.insert(-len(below) or len(parts), "".join(f"<li>{prose(s, html)}</li>" for s in shown.said.findings))
+    parts.insert(
+        -len(below) or len(parts),
+        "".join(f"<li>{prose(s, html)}</li>" for s in shown.said.findings),
+    )
     if shown.table is not None:
         rows = [shown.table.headers, *shown.table.rows]
         cells = ("".join(f"<td>{html(cell)}</td>" for cell in row) for row in rows)
@@ -466,7 +608,8 @@ def shown_in_notebook(result: CheckResult, words: Words) -> str:
 
 
 def slug(each: JudgeCheck, results: Sequence[JudgeCheck]) -> str:
-    """A part of a file's name for one of several judges, different for each; "" for the only one."""
+    """A part of a file's name for one of several judges, different for each; "" for the only
+    one."""
     if len(results) == 1:
         return ""
     several = len({other.criterion for other in results}) > 1

@@ -1,4 +1,5 @@
-"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts, prompt, repetition."""
+"""Composes the report of a run in reading order: verdict, what was run, notes, results, texts,
+prompt, repetition."""
 
 import itertools
 import time
@@ -44,13 +45,24 @@ from undogmatic.safety.secrets import redacted
 EXCERPT = 280  # characters of a judged text
 MOST_FAILURES = 40
 ITEMS_EACH, LISTS = 3, 5  # items in each list, and how many lists there are
-_KEY = itemgetter("item_id", "judge", "criterion", "repeat")  # by which judgment a row of the table was made
-ASKING = ("model", "readout", "prompt", "calls", "cached", "tokens", "usd")  # what only a run has that asks somebody
+_KEY = itemgetter(
+    "item_id", "judge", "criterion", "repeat"
+)  # by which judgment a row of the table was made
+ASKING = (
+    "model",
+    "readout",
+    "prompt",
+    "calls",
+    "cached",
+    "tokens",
+    "usd",
+)  # what only a run has that asks somebody
 
 
 def write(run: FinishedRun, beside: str = "") -> None:
     """Write `report.md`, `report.html` (one file, pictures inside) and `figures/` into the run's
-    folder, or with the mark `beside` in their names (`report.pt.md`), beside those that are there."""
+    folder, or with the mark `beside` in their names (`report.pt.md`), beside those that are there.
+    """
     words = Words.of(run)
     words.beside = beside
     date = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(run.started))
@@ -66,67 +78,97 @@ SIDES = "ab.question_sides"  # asks whether the judge tells these two conditions
 
 
 def title(run: FinishedRun, words: Words) -> str:
-    """The run's question: that of its first analysis with one (`<analysis>.question`), else a general one. Where one
-    analysis alone answers, and its question names what was compared (`question_sides`), it is that question."""
+    """The run's question: that of its first analysis with one (`<analysis>.question`), else a
+    general one. Where one analysis alone answers, and its question names what was compared
+    (`question_sides`), it is that question.
+    """
     ruled = [result for result in run.results if result.verdict is not None]
     if len(ruled) == 1 and SIDES.startswith(f"{ruled[0].name}."):
         values = {} if ruled[0].verdict is None else ruled[0].verdict.values
         with suppress(MissingWording):
             return words.text(SIDES, **{**values, "model": judged_by(run)})
-    keys = (f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None)
+    keys = (
+        f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None
+    )
     return words.text(next(keys, "common.question"), model=judged_by(run), rubric=run.rubric.name)
 
 
 def judged_by(run: FinishedRun) -> str:
-    """Who gave the scores: the model that the judges asked, or the judges where they asked none. A model that only
-    made the texts is no judge."""
+    """Who gave the scores: the model that the judges asked, or the judges where they asked none. A
+    model that only made the texts is no judge."""
     if run.elsewhere or "prompt" not in run.choices:
         return run.choices["judge"].replace("+", ", ")
     return run.choices["model"]
 
 
 def scale_notes(run: FinishedRun, words: Words) -> list[str]:
-    """Say on which scale sentences and key figures are, where people gave labels on one of their own."""
+    """Say on which scale sentences and key figures are, where people gave labels on one of their
+    own."""
     if run.label_scale is None or (own := words.reader) is None:
         return []
     if own.names:
-        ends = {"first": own.names[0], "last": own.names[-1], "minimum": own.minimum, "maximum": own.maximum}
+        ends = {
+            "first": own.names[0],
+            "last": own.names[-1],
+            "minimum": own.minimum,
+            "maximum": own.maximum,
+        }
         return [words.text("common.note.own_names", **ends)]
-    return [words.text("common.note.own_scale" if own.speaks else "common.note.own_turned", **own._asdict())]
+    return [
+        words.text(
+            "common.note.own_scale" if own.speaks else "common.note.own_turned", **own._asdict()
+        )
+    ]
 
 
 def asking_notes(run: FinishedRun, words: Words) -> list[str]:
-    """How models were asked: which readout was used and what the prompt reaches; or that nobody was."""
+    """How models were asked: which readout was used and what the prompt reaches; or that nobody
+    was."""
     if run.elsewhere:
         return [words.text("common.note.elsewhere")]
     if "prompt" not in run.choices:  # nobody was given one
         return [words.text("common.note.computed", judge=run.choices["judge"])]
     readout = "readout" if run.settings.automatic else "readout_named"
-    readout_note = words.text(f"common.note.{readout}", readout=run.choices["readout"], asked="auto")
+    readout_note = words.text(
+        f"common.note.{readout}", readout=run.choices["readout"], asked="auto"
+    )
     if run.examples:
         shown = any(way.uses_prompt and "demonstrations" not in way.without for way in run.asked)
         key = "examples" if shown else "examples_unused"
-        readout_note += " " + words.text(f"common.note.{key}", held=run.examples, judged=len(run.items))
+        readout_note += " " + words.text(
+            f"common.note.{key}", held=run.examples, judged=len(run.items)
+        )
     blind = ", ".join(dict.fromkeys(way.readout for way in run.asked if not way.uses_prompt))
     if not run.uses_prompt:
-        unseen = [words.text("common.note.unseen", n=run.fitted_on)] if run.fitted_on and not run.fitted else []
+        unseen = (
+            [words.text("common.note.unseen", n=run.fitted_on)]
+            if run.fitted_on and not run.fitted
+            else []
+        )
         return [readout_note, *unseen, words.text("common.note.prompt_unused", readout=blind)]
     key = "prompt_partly" if blind else "prompt_used"
     prompt_note = words.text(f"common.note.{key}", prompt=run.prompt_id, readout=blind)
     for part in ("instructions", "demonstrations"):
         asked = [way for way in run.asked if way.judge != AFTER]  # which has found its own
         if unsent := dict.fromkeys(way.readout for way in asked if part in way.without):
-            prompt_note += f" {words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
+            prompt_note += (
+                f" {words.text(f'common.note.without_{part}', readout=', '.join(unsent))}"
+            )
     return [readout_note, prompt_note]
 
 
 def review_notes(run: FinishedRun, words: Words) -> list[str]:
-    """Count, for each judge with levels, how many texts it rated with low, medium and high doubt, and marked."""
+    """Count, for each judge with levels, how many texts it rated with low, medium and high doubt,
+    and marked."""
     notes, counted = [], {pair: Counter[str]() for pair in run.parts}
-    for rows in in_parts(run.frame, ["judge", "criterion", "repeat", "uncertainty", "error", "review"]):
+    for rows in in_parts(
+        run.frame, ["judge", "criterion", "repeat", "uncertainty", "error", "review"]
+    ):
         for pair, own in rows[rows["repeat"] == 0].groupby(["judge", "criterion"], sort=False):
             counted[pair].update(own["uncertainty"].dropna())
-            counted[pair].update({"judged": int(own["error"].isna().sum()), "flagged": int(own["review"].sum())})
+            counted[pair].update(
+                {"judged": int(own["error"].isna().sum()), "flagged": int(own["review"].sum())}
+            )
     for pair, part in run.parts.items():
         levels = {level: counted[pair][level] for level in LEVELS}
         if not any(levels.values()):
@@ -141,7 +183,8 @@ def review_notes(run: FinishedRun, words: Words) -> list[str]:
 
 
 def order_notes(run: FinishedRun, words: Words) -> list[str]:
-    """Say of each judge that chose between outputs in both orders how often the two orders disagree."""
+    """Say of each judge that chose between outputs in both orders how often the two orders
+    disagree."""
     if not any(criterion in (AS_GIVEN, SWAPPED) for _, criterion in run.parts):
         return []
     shown = run.frame[run.frame["criterion"].isin((AS_GIVEN, SWAPPED)) & run.frame["error"].isna()]
@@ -158,34 +201,50 @@ def order_notes(run: FinishedRun, words: Words) -> list[str]:
 
 
 def repeated(run: FinishedRun, words: Words) -> list[str]:
-    """How the scores compare with those of an earlier run, where there is one and nobody else made them."""
+    """How the scores compare with those of an earlier run, where there is one and nobody else made
+    them."""
     scores = run.repeatability
     if run.elsewhere or scores.identical is None:
         return []
     key = "repeat_identical" if scores.identical else "repeat_differs"
-    return [words.text(f"common.note.{key}", earlier=str(scores.earlier), difference=scores.max_difference)]
+    return [
+        words.text(
+            f"common.note.{key}", earlier=str(scores.earlier), difference=scores.max_difference
+        )
+    ]
 
 
 def repeatability_notes(run: FinishedRun, words: Words) -> list[str]:
-    """How the scores compare with an earlier run, what the cache answered, and whether the readout samples; nothing of
-    scores that were made elsewhere."""
+    """How the scores compare with an earlier run, what the cache answered, and whether the readout
+    samples; nothing of scores that were made elsewhere."""
     if run.elsewhere:
         return []
     scores, text = run.repeatability, words.text
     notes = repeated(run, words) or [text("common.note.repeat_first")]
-    notes.append(text(f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}", cached=scores.cached))
-    return [*notes, text("common.note.deterministic" if scores.deterministic else "common.note.sampled")]
+    notes.append(
+        text(
+            f"common.note.repeat_{'cached' if scores.cached > 0 else 'fresh'}", cached=scores.cached
+        )
+    )
+    return [
+        *notes,
+        text("common.note.deterministic" if scores.deterministic else "common.note.sampled"),
+    ]
 
 
 def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
     for said in answers(run, words) or [words.text("common.no_verdict")]:
         yield Paragraph(said, "verdict") if isinstance(said, str) else said
     if run.fitted:
-        yield Paragraph(words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), "alert")
+        yield Paragraph(
+            words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), "alert"
+        )
     if (counts := counted(run, words))["failed"]:
         yield Paragraph(words.text("common.failures_alert", **counts), "alert")
     if first := _first_figure(run):
-        yield from pictures([first[1]], words, first[0].name, run.rubric, run.folder, first[0].full(""))
+        yield from pictures(
+            [first[1]], words, first[0].name, run.rubric, run.folder, first[0].full("")
+        )
     table = bench_of(run, words)
     yield from [Paragraph(table.begins)] if table.begins else []
     yield Contents(words.text("bench.contents"))
@@ -197,7 +256,8 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def _first_figure(run: FinishedRun) -> tuple[AnalysisResult, FigureData] | None:
-    """The picture under the verdict: the first of the first analysis with a verdict that draws one."""
+    """The picture under the verdict: the first of the first analysis with a verdict that draws
+    one."""
     drawing = [result for result in run.results if result.figures and result.verdict is not None]
     return (drawing[0], drawing[0].figures[0]) if drawing else None
 
@@ -215,7 +275,11 @@ def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
     if run.settings.limit is not None:
         notes.append(words.text("common.note.few_items", limit=run.settings.limit))
     counts = counted(run, words)
-    notes.append(words.text("common.note.failures" if counts["failed"] else "common.note.no_failures", **counts))
+    notes.append(
+        words.text(
+            "common.note.failures" if counts["failed"] else "common.note.no_failures", **counts
+        )
+    )
     yield Bullets(notes)
     if counts["failed"]:
         yield from failures(run, words)
@@ -227,7 +291,11 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
     for result in run.results:
         heading = words.find(f"{result.name}.title") or result.name
         heading = f"{heading}: {result.part}" if result.part else heading
-        yield Heading(words.text("common.exploratory_title", title=heading) if exploratory(result, run) else heading)
+        yield Heading(
+            words.text("common.exploratory_title", title=heading)
+            if exploratory(result, run)
+            else heading
+        )
         if result.verdict is not None and several:
             yield Paragraph(words.answered(result.verdict))
         if result.findings:
@@ -246,13 +314,18 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
             for name, own in scored["score"].groupby(conditions, sort=False):
                 scores.setdefault(str(name), []).append(own.to_numpy())
         groups = {name: np.concatenate(own) for name, own in scores.items()}
-        drawn = FigureData("scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"})
+        drawn = FigureData(
+            "scores", "histogram", {"groups": groups, "bins": 20, "x_label": "score"}
+        )
         yield from pictures([drawn] if groups else [], words, "common", run.rubric, run.folder)
 
 
 def counted(run: FinishedRun, words: Words) -> dict[str, Any]:
-    """How many judgments there are in `total`, `judged` and `failed`, and these by kind: "refused: 3, off scale: 1"."""
-    kinds = Counter(str(kind) for rows in in_parts(run.frame, ["error"]) for kind in rows["error"].dropna())
+    """How many judgments there are in `total`, `judged` and `failed`, and these by kind: "refused:
+    3, off scale: 1"."""
+    kinds = Counter(
+        str(kind) for rows in in_parts(run.frame, ["error"]) for kind in rows["error"].dropna()
+    )
     told = ", ".join(f"{_kind(kind, words)}: {words.number(n)}" for kind, n in kinds.most_common())
     total, failed = len(run.frame), kinds.total()
     return {"total": total, "judged": total - failed, "failed": failed, "kinds": told}
@@ -263,7 +336,8 @@ def _kind(kind: str, words: Words) -> str:
 
 
 def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The first MOST_FAILURES failed judgments with kind and message, and how many more there are."""
+    """The first MOST_FAILURES failed judgments with kind and message, and how many more there
+    are."""
     failed = [rows["error"].notna().to_numpy() for rows in in_parts(run.frame, ["error"])]
     places, rows = np.flatnonzero(np.concatenate(failed)), []
     told = run.frame.iloc[places[:MOST_FAILURES]].to_dict("records")
@@ -275,20 +349,33 @@ def failures(run: FinishedRun, words: Words) -> Iterator[Block]:
     headers = [words.text(f"common.failure_{key}") for key in ("item", "kind", "message")]
     yield Table(headers, rows, named=(True, False, False))
     if len(places) > MOST_FAILURES:
-        yield Paragraph(words.text("common.note.failures_more", more=len(places) - MOST_FAILURES), "small")
+        yield Paragraph(
+            words.text("common.note.failures_more", more=len(places) - MOST_FAILURES), "small"
+        )
 
 
 def items(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The texts furthest from their label, with the highest, lowest and least certain scores, and those marked for
-    review; of an optimisation by the program that it came to, as in all analyses."""
+    """The texts furthest from their label, with the highest, lowest and least certain scores, and
+    those marked for review; of an optimisation by the program that it came to, as in all analyses.
+    """
 
     def told(rows: pd.DataFrame) -> dict[str, np.ndarray]:
-        shown = (rows["repeat"] == 0) & rows["error"].isna() & ((rows["judge"] == AFTER) if run.programs else True)
+        shown = (
+            (rows["repeat"] == 0)
+            & rows["error"].isna()
+            & ((rows["judge"] == AFTER) if run.programs else True)
+        )
         score, flagged = rows["score"].to_numpy(dtype=float), rows["review"].to_numpy(dtype=bool)
         values = {"furthest": np.abs(score - rows["label"].to_numpy(dtype=float))}
         # Categories without an order have no score, and come as they are.
-        values |= {"highest": np.nan_to_num(score, nan=-np.inf), "lowest": np.nan_to_num(-score, nan=-np.inf)}
-        values |= {"uncertain": -rows["confidence"].to_numpy(dtype=float), "review": np.where(flagged, 1.0, np.nan)}
+        values |= {
+            "highest": np.nan_to_num(score, nan=-np.inf),
+            "lowest": np.nan_to_num(-score, nan=-np.inf),
+        }
+        values |= {
+            "uncertain": -rows["confidence"].to_numpy(dtype=float),
+            "review": np.where(flagged, 1.0, np.nan),
+        }
         return {key: np.where(shown, own, np.nan) for key, own in values.items()}
 
     most = ITEMS_EACH * (1 + LISTS * len(run.parts))  # a list lacks the items of those before it
@@ -310,7 +397,9 @@ def items(run: FinishedRun, words: Words) -> Iterator[Block]:
             yield Heading(words.text(f"common.items_{key}"), level=3)
         for row in rows:
             item = judged[row["item_id"]]
-            text = redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)
+            text = (
+                redacted(item.text) if run.settings.redacted else _excerpt(item, run.rubric, words)
+            )
             yield _quote(row, by_key[_KEY(row)], _named(row, run), text, words)
 
 
@@ -342,15 +431,30 @@ def _quote(row: Mapping[Any, Any], judgment: Judgment, name: str, text: str, wor
         told = {"level": words.text(f"common.level_{verdict.uncertainty}")}
         # What gives the level: the confidence beside it may come from something else.
         if isinstance(known := verdict.details.get("level_from"), str):
-            told["sources"] = ", ".join(words.find(f"common.level_from_{name}") or name for name in known.split(", "))
-        facts.append(words.text(f"common.item_uncertainty{'_from' if 'sources' in told else ''}", **told))
+            told["sources"] = ", ".join(
+                words.find(f"common.level_from_{name}") or name for name in known.split(", ")
+            )
+        facts.append(
+            words.text(f"common.item_uncertainty{'_from' if 'sources' in told else ''}", **told)
+        )
     if not missing(row["label"]):
         facts.append(words.text("common.item_label", label=words.said(row["label"])))
     condition = "" if row["condition"] is None else f" ({words.value(row['condition'])})"
-    details = (f"{k} {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in verdict.details.items())
-    below = {"rationale": verdict.rationale, "issues": "; ".join(verdict.issues), "details": "; ".join(details)}
-    lines = (f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below.items() if line)
-    return Quote(f"{name}{condition}: {'; '.join(facts)}", text, " ".join(lines) or None, judgment.item_id)
+    details = (
+        f"{k} {words.number(v, 'g') if isinstance(v, float) else v}"
+        for k, v in verdict.details.items()
+    )
+    below = {
+        "rationale": verdict.rationale,
+        "issues": "; ".join(verdict.issues),
+        "details": "; ".join(details),
+    }
+    lines = (
+        f"{words.text(f'common.{key}')} {shorten(line)}" for key, line in below.items() if line
+    )
+    return Quote(
+        f"{name}{condition}: {'; '.join(facts)}", text, " ".join(lines) or None, judgment.item_id
+    )
 
 
 def shorten(text: str) -> str:
@@ -367,22 +471,36 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
     parts = ", ".join(run.parts.values())
     program = run.programs[-1] if run.programs else None  # of an optimisation, what it came to
     kept = text("common.split_none") if split is None else text("common.split_of", split=split)
-    times = {"total": words.duration(run.seconds), "judging": words.duration(metrics.get("judging_seconds", 0.0))}
+    times = {
+        "total": words.duration(run.seconds),
+        "judging": words.duration(metrics.get("judging_seconds", 0.0)),
+    }
     facts = {
         "model": ": ".join(dict.fromkeys((run.choices["model"], run.model_name))),
         "readout": run.choices.get("readout"),
         "prompt": text("common.prompt_field", id=run.prompt_id, hash=run.prompt_hash[:12]),
-        "program": program and text("common.prompt_field", id=program["name"], hash=program["digest"][:12]),
+        "program": (
+            program and text("common.prompt_field", id=program["name"], hash=program["digest"][:12])
+        ),
         "judge": run.choices["judge"],
         "rubric": run.rubric.name,
-        "dataset": text("common.dataset_field", name=run.choices["dataset"], items=len(run.items), split=kept),
+        "dataset": text(
+            "common.dataset_field", name=run.choices["dataset"], items=len(run.items), split=kept
+        ),
         "digest": run.dataset_digest[:16],
         "analysis": run.choices["analysis"],
         "judged": text("common.judged_field", **counts) + (f": {parts}" if parts else ""),
         "failed": counts["kinds"] or "0",
-        **{name: words.number(metrics[key], "d") for name, key in (("calls", "calls"), ("cached", "calls_cached"))},
-        "tokens": " / ".join(words.number(metrics[k], "d") for k in ("input_tokens", "output_tokens")),
-        "usd": words.number(metrics["usd"], "g") if "usd" in metrics else text("common.usd_unknown"),
+        **{
+            name: words.number(metrics[key], "d")
+            for name, key in (("calls", "calls"), ("cached", "calls_cached"))
+        },
+        "tokens": " / ".join(
+            words.number(metrics[k], "d") for k in ("input_tokens", "output_tokens")
+        ),
+        "usd": (
+            words.number(metrics["usd"], "g") if "usd" in metrics else text("common.usd_unknown")
+        ),
         "seconds": text("common.time_field", rate=metrics.get("judgments_per_second"), **times),
         "seed": str(run.settings.seed),
         "config": run.judgments[0].provenance.config_hash[:16],
@@ -391,11 +509,19 @@ def what_was_run(run: FinishedRun, words: Words) -> Iterator[Block]:
         "versions": ", ".join(f"{k} {v}" for k, v in run.versions.items() if k != "git"),
     }
     absent = {*(ASKING if run.elsewhere else ()), *(() if run.programs else ("program",))}
-    yield Table((), [(text(f"common.field.{key}"), str(value)) for key, value in facts.items() if key not in absent])
+    yield Table(
+        (),
+        [
+            (text(f"common.field.{key}"), str(value))
+            for key, value in facts.items()
+            if key not in absent
+        ],
+    )
 
 
 def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """The rubric: what it measures, what it asks, of which inputs, on which scale, and what the values mean."""
+    """The rubric: what it measures, what it asks, of which inputs, on which scale, and what the
+    values mean."""
     rubric = run.rubric
     language = words.language if words.language in rubric.wordings else next(iter(rubric.wordings))
     wording, scale = rubric.wordings[language], rubric.scale
@@ -415,7 +541,11 @@ def scale(run: FinishedRun, words: Words) -> Iterator[Block]:
     if guided := rubric.guided(language):
         anchored = isinstance(rubric.guide, Anchors)
         rows = [(words.localise(name) if anchored else name, meaning) for name, meaning in guided]
-        yield Table([words.text("common.level"), words.text("common.meaning")], rows, numeric=(anchored, False))
+        yield Table(
+            [words.text("common.level"), words.text("common.meaning")],
+            rows,
+            numeric=(anchored, False),
+        )
 
 
 def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -425,9 +555,13 @@ def prompt(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield Heading(words.text("common.prompt_title"))
     for way in run.asked:
         if len(run.asked) > 1:
-            asked = words.text("common.prompt_way", readout=way.readout, prompt=way.prompt, model=way.model)
+            asked = words.text(
+                "common.prompt_way", readout=way.readout, prompt=way.prompt, model=way.model
+            )
             yield Heading(f"{way.judge}: {asked}" if way.judge else asked, level=3)
-        yield Paragraph(words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused"))
+        yield Paragraph(
+            words.text("common.prompt_shown" if way.uses_prompt else "common.prompt_unused")
+        )
         if way.text:
             yield Code(way.text)
 
@@ -436,7 +570,10 @@ def licences(run: FinishedRun, words: Words) -> Iterator[Block]:
     """Whose the models and the texts are, as they say themselves."""
     yield Heading(words.text("common.licence_title"))
     bullets = []
-    for licence, what in [*((licence, "model") for licence in run.model_licences), (run.data_licence, "data")]:
+    for licence, what in [
+        *((licence, "model") for licence in run.model_licences),
+        (run.data_licence, "data"),
+    ]:
         known = licence or {}  # in the report's language, else in English, else as it is there
         texts = filter(None, (*map(known.get, (words.language, FALLBACK)), *known.values()))
         bullets.append(next(texts, None) or words.text(f"common.licence_{what}"))
@@ -453,7 +590,8 @@ def repeat(run: FinishedRun, words: Words) -> Iterator[Block]:
 
 
 def _made(run: FinishedRun, words: Words) -> Iterator[Block]:
-    """Where the numbers come from, folded: what was run with its versions and hashes, prompt, licences, command."""
+    """Where the numbers come from, folded: what was run with its versions and hashes, prompt,
+    licences, command."""
     yield Fold(words.text("common.made_title"))
     for part in (what_was_run, prompt, licences, repeat):
         yield from part(run, words)

@@ -1,7 +1,8 @@
-"""A report as a list of blocks, and its two renderings. Every text in a block is plain text and is escaped here.
+"""A report as a list of blocks, and its two renderings. Every text in a block is plain text and is
+escaped here.
 
-Judged texts, raw answers and error messages are hostile data: nothing in them may become markup, a link, a picture or a
-script, in Markdown or in HTML.
+Judged texts, raw answers and error messages are hostile data: nothing in them may become markup, a
+link, a picture or a script, in Markdown or in HTML.
 """
 
 import base64
@@ -44,7 +45,8 @@ MARKS: Mapping[Answer, str] = {"yes": "✓", "not_yet": "◐", "no": "✗", "und
 
 
 class Answered(NamedTuple):
-    """A verdict: its answer and that in a word, its sentence, what stands below it, and which of several it is."""
+    """A verdict: its answer and that in a word, its sentence, what stands below it, and which of
+    several it is."""
 
     answer: Answer
     word: str
@@ -58,7 +60,9 @@ class Answered(NamedTuple):
         return MARKS[self.answer]
 
     def __str__(self) -> str:
-        return f"{self.about}: {self.word}. {self.text}" if self.about else f"{self.word}. {self.text}"
+        return (
+            f"{self.about}: {self.word}. {self.text}" if self.about else f"{self.word}. {self.text}"
+        )
 
 
 class Fold(NamedTuple):
@@ -80,7 +84,9 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
     numeric: Sequence[bool] = ()  # per column, whether it is aligned to the right
     caption: str | None = None
-    named: Sequence[bool] = ()  # per column, whether its cells name items or pairs, and lead to their rows
+    named: Sequence[
+        bool
+    ] = ()  # per column, whether its cells name items or pairs, and lead to their rows
 
 
 class Picture(NamedTuple):
@@ -90,7 +96,9 @@ class Picture(NamedTuple):
     link: str
     caption: str
     size: tuple[int, int] = (0, 0)  # pixels
-    marks: Sequence[tuple[int, int, str]] = ()  # where marks lie, in pixels, and of which item each is
+    marks: Sequence[
+        tuple[int, int, str]
+    ] = ()  # where marks lie, in pixels, and of which item each is
 
     @property
     def data(self) -> str:
@@ -113,7 +121,8 @@ class Code(NamedTuple):
 
 
 class Bench(NamedTuple):
-    """A table of items that the page's script makes workable (`report.workbench`); without script it is a plain one."""
+    """A table of items that the page's script makes workable (`report.workbench`); without script
+    it is a plain one."""
 
     plain: Table
     ids: Sequence[str]  # of the item in each row, to which the page's links lead
@@ -129,7 +138,19 @@ class Contents(NamedTuple):
     title: str
 
 
-Block = Heading | Answered | Fold | Paragraph | Bullets | Table | Picture | Quote | Code | Bench | Contents
+Block = (
+    Heading
+    | Answered
+    | Fold
+    | Paragraph
+    | Bullets
+    | Table
+    | Picture
+    | Quote
+    | Code
+    | Bench
+    | Contents
+)
 
 
 class Document(NamedTuple):
@@ -141,14 +162,18 @@ class Document(NamedTuple):
     blocks: Sequence[Block] = ()
     foot: str = ""
     items: Mapping[str, str] = MappingProxyType({})
-    """Names (an item's, a pair's) that lead to a row of its table of items, and the item whose row it is."""
+    """Names (an item's, a pair's) that lead to a row of its table of items, and the item whose row
+    it is."""
     beside: str = ""
     """Where it lies beside the same report in another language, what marks its files: ".pt"."""
 
     @property
     def headings(self) -> list[tuple[str, str]]:
-        """The headings of level 2 and the places of the page at which they stand, for a table of contents."""
-        texts = [block.text for block in self.blocks if isinstance(block, Heading) and block.level == 2]
+        """The headings of level 2 and the places of the page at which they stand, for a table of
+        contents."""
+        texts = [
+            block.text for block in self.blocks if isinstance(block, Heading) and block.level == 2
+        ]
         return [(f"part-{n}", text) for n, text in enumerate(texts, 1)]
 
     @property
@@ -158,8 +183,9 @@ class Document(NamedTuple):
 
 
 def names_of(items: Sequence[Item]) -> dict[str, str]:
-    """The names that lead to an item's row, and the item: its own id, and that of a pair to the first item of it. None
-    of items that are read when they are asked for: few of them have a row."""
+    """The names that lead to an item's row, and the item: its own id, and that of a pair to the
+    first item of it. None of items that are read when they are asked for: few of them have a row.
+    """
     if many(items):
         return {}
     pairs = {item.pair: item.id for item in reversed(items) if item.pair is not None}
@@ -183,13 +209,18 @@ def rendered(document: Document, name: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Plain text as inline Markdown on one line: no character of it is markup, no address in it becomes a link."""
+    """Plain text as inline Markdown on one line: no character of it is markup, no address in it
+    becomes a link."""
     line = " ".join(visible(text).split())
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = re.sub(r"([\\`*_\[\]{}|~$^])", r"\\\1", line)
     line = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", lambda m: f"{m[1]}&#{ord(m[2])};", line)
     line = line.replace("@", "&#64;")
-    return re.sub(r"^(\d+)([.)])(?=\s|$)|^([-+#=!:])", lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}", line)
+    return re.sub(
+        r"^(\d+)([.)])(?=\s|$)|^([-+#=!:])",
+        lambda m: f"{m[1]}\\{m[2]}" if m[1] else f"\\{m[3]}",
+        line,
+    )
 
 
 def html(text: str) -> str:
@@ -197,13 +228,21 @@ def html(text: str) -> str:
     return standard.escape(visible(text), quote=True)
 
 
-def prose(text: str, escape: Callable[[str], str], items: Mapping[str, str] = MappingProxyType({})) -> str:
-    """A sentence of ours as `escape` writes it (`markdown` or `html`), what stands between backticks as code. Such a
-    name may be hostile, too: in code nothing is markup, and no HTML is left unescaped. Names of `items` lead there."""
+def prose(
+    text: str, escape: Callable[[str], str], items: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """A sentence of ours as `escape` writes it (`markdown` or `html`), what stands between
+    backticks as code. Such a name may be hostile, too: in code nothing is markup, and no HTML is
+    left unescaped. Names of `items` lead there.
+    """
     parts = _CODE.split(" ".join(visible(text).split()))
     for n, part in enumerate(parts):
         if n % 2:
-            parts[n] = f"`{part}`" if escape is markdown else linked(part, items, f"<code>{escape(part)}</code>")
+            parts[n] = (
+                f"`{part}`"
+                if escape is markdown
+                else linked(part, items, f"<code>{escape(part)}</code>")
+            )
         else:  # the space between words and code, which Markdown strips
             before, after = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
             parts[n] = before + escape(part.strip()) + after * bool(part.strip())
@@ -211,14 +250,15 @@ def prose(text: str, escape: Callable[[str], str], items: Mapping[str, str] = Ma
 
 
 def linked(text: str, items: Mapping[str, str], inside: str | None = None) -> str:
-    """A cell as HTML, `inside` where that is written already; a name of `items` leads to the row of its item."""
+    """A cell as HTML, `inside` where that is written already; a name of `items` leads to the row of
+    its item."""
     written = html(text) if inside is None else inside
     return f'<a href="#{place(items[text])}">{written}</a>' if text in items else written
 
 
 def defined(written: str, terms: Mapping[str, str]) -> str:
-    """HTML in which the first of each of the `terms` shows its meaning under the mouse or the finger, without script;
-    what is a link, code or markup stays as it is."""
+    """HTML in which the first of each of the `terms` shows its meaning under the mouse or the
+    finger, without script; what is a link, code or markup stays as it is."""
     if not terms or written.lower() == written.upper():  # a number, as most cells of tables are
         return written
     pattern, meanings = _sought(tuple(terms.items()))
@@ -236,7 +276,8 @@ def defined(written: str, terms: Mapping[str, str]) -> str:
 
 @functools.lru_cache(16)
 def _sought(terms: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """What finds terms in HTML, and their meanings; made once for the thousands of cells of a report."""
+    """What finds terms in HTML, and their meanings; made once for the thousands of cells of a
+    report."""
     longest = "|".join(re.escape(html(term)) for term in sorted(dict(terms), key=len, reverse=True))
     pattern = rf"(?i)(<a .*?</a>|<code>.*?</code>|<[^>]*>|&\w+;)|(?<![\w=])({longest})(?![\w=])"
     return re.compile(pattern), {html(term).casefold(): html(meaning) for term, meaning in terms}
@@ -244,7 +285,11 @@ def _sought(terms: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], dict[s
 
 def about(text: str, name: str, items: Mapping[str, str]) -> str:
     """A line as HTML that may begin with the `name` of an item, which then leads to its row."""
-    return linked(name, items) + html(text.removeprefix(name)) if name and text.startswith(name) else html(text)
+    return (
+        linked(name, items) + html(text.removeprefix(name))
+        if name and text.startswith(name)
+        else html(text)
+    )
 
 
 def place(item: str) -> str:
@@ -257,7 +302,10 @@ def by_hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-_OWN = {"style": TEMPLATES / "report.css", "script": TEMPLATES / "report.js"}  # written into the page as they are
+_OWN = {
+    "style": TEMPLATES / "report.css",
+    "script": TEMPLATES / "report.js",
+}  # written into the page as they are
 _CODE = re.compile(r"`([^`\s](?:[^`]*[^`\s])?)`")
 WRITTEN: dict[str, Callable[[str], str]] = {"report.md": markdown, "report.html": html}
 
@@ -276,7 +324,9 @@ def fence(text: str) -> str:
 def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     import jinja2
 
-    options: dict[str, Any] = dict.fromkeys(("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True)
+    options: dict[str, Any] = dict.fromkeys(
+        ("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True
+    )
     options |= {"undefined": jinja2.StrictUndefined, "finalize": _only_escaped}
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(folder), **options)
     writers: dict[str, Callable[..., str]] = {
@@ -294,7 +344,9 @@ def _environment(escape: Callable[[str], str], folder: Path) -> Any:
     }
     writers["url"] = lambda text: text if text.startswith("data:image/png;base64,") else quote(text)
     for name, write in writers.items():
-        environment.filters[name] = functools.partial(lambda write, *given: _Escaped(write(*given)), write)
+        environment.filters[name] = functools.partial(
+            lambda write, *given: _Escaped(write(*given)), write
+        )
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 
@@ -304,7 +356,8 @@ class _Escaped(str):
 
 
 def _only_escaped(value: object) -> object:
-    """A text that a template would write without an escaping filter is our mistake, and it must not pass."""
+    """A text that a template would write without an escaping filter is our mistake, and it must not
+    pass."""
     if isinstance(value, str) and not isinstance(value, _Escaped):
         raise TypeError(f"a template writes {value[:60]!r} without a filter")
     return value

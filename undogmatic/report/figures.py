@@ -1,18 +1,23 @@
-"""Draws, captions and measures figures. A figure draws what an analysis counted; it computes nothing.
+"""Draws, captions and measures figures. A figure draws what an analysis counted; it computes
+nothing.
 
-`FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs"); the file becomes
-`figures/<analysis>_<name>.png`. The caption is the wording `<analysis>.caption_<name>` (`caption` in the data names
-that of several figures), else `figures.caption_<kind>`; it may use `{n}` (texts, pairs or rows drawn) and every scalar
-in `data`. `kind` is the name of one of the functions below that are listed in DRAWINGS, `data` has the keys it lists.
+`FigureData(name, kind, data)`: `name` is short and unique within its analysis ("scores", "pairs");
+the file becomes `figures/<analysis>_<name>.png`. The caption is the wording
+`<analysis>.caption_<name>` (`caption` in the data names that of several figures), else
+`figures.caption_<kind>`; it may use `{n}` (texts, pairs or rows drawn) and every scalar in `data`.
+`kind` is the name of one of the functions below that are listed in DRAWINGS, `data` has the keys it
+lists.
 
-`?` marks an optional key. Lists may be arrays, numbers are plain floats in the unit of the axis. `low` and `high` are
-ends of intervals, not lengths of whiskers. Every kind also takes `limits?: (low, high)`, the ends of the axis of
-scores; kinds with a mark per item or pair take `ids?: list[str]`, its name in the order of the marks, by which the page
-leads to its row. A NaN in `matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed items out.
+`?` marks an optional key. Lists may be arrays, numbers are plain floats in the unit of the axis.
+`low` and `high` are ends of intervals, not lengths of whiskers. Every kind also takes `limits?:
+(low, high)`, the ends of the axis of scores; kinds with a mark per item or pair take `ids?:
+list[str]`, its name in the order of the marks, by which the page leads to its row. A NaN in
+`matrix`, `low` or `high` is drawn as nothing; elsewhere analyses leave failed items out.
 
-Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, right) are words such as "score",
-"control" or "ab.mean_difference": `report.words.Words` translates them (`<analysis>.names`, the dataset's `names`,
-`common.names`, `metrics`, `columns`), and what has no translation, like a model's name, stays as it is.
+Axis labels and names (`*_label`, `label`, groups, labels, rows, columns, left, right) are words
+such as "score", "control" or "ab.mean_difference": `report.words.Words` translates them
+(`<analysis>.names`, the dataset's `names`, `common.names`, `metrics`, `columns`), and what has no
+translation, like a model's name, stays as it is.
 """
 
 from __future__ import annotations
@@ -41,14 +46,20 @@ MOST_MARKS = 1000  # that lead to their items; of more, every second, third, ...
 def draw(
     figure: FigureData, words: Words, section: str, rubric: Rubric | None, path: Path
 ) -> tuple[tuple[int, int], list[tuple[int, int, str]]]:
-    """Draw `figure` as a PNG at `path`; the rubric's scale bounds the axes of scores. Returns its size, and where on it
-    is which item, in pixels. Raises ValueError for an unknown kind and for a key that `data` lacks."""
+    """Draw `figure` as a PNG at `path`; the rubric's scale bounds the axes of scores. Returns its
+    size, and where on it is which item, in pixels. Raises ValueError for an unknown kind and for a
+    key that `data` lacks.
+    """
     if figure.kind not in KINDS:
-        raise ValueError(f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}")
+        raise ValueError(
+            f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}"
+        )
     try:
         KINDS[figure.kind](figure.data, pen := Pen(words, section, rubric))
     except KeyError as error:
-        raise ValueError(f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data") from None
+        raise ValueError(
+            f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data"
+        ) from None
     colours = pen.rendered()
     height, width, _ = colours.shape
     write_bytes(path, as_png(colours))
@@ -58,13 +69,21 @@ def draw(
 
 
 def pictures(
-    drawn: Iterable[FigureData], words: Words, section: str, rubric: Rubric | None, folder: Path, before: str = ""
+    drawn: Iterable[FigureData],
+    words: Words,
+    section: str,
+    rubric: Rubric | None,
+    folder: Path,
+    before: str = "",
 ) -> Iterator[Block]:
-    """Draw the figures of one section as `figures/<before><section>_<name>.png`. Where Matplotlib, which the extra
-    "figures" brings, is not installed, a sentence stands in their place."""
+    """Draw the figures of one section as `figures/<before><section>_<name>.png`. Where Matplotlib,
+    which the extra "figures" brings, is not installed, a sentence stands in their place."""
     drawn = list(drawn)
     if drawn and not installed("matplotlib"):
-        yield Paragraph(words.text("figures.not_drawn", names=", ".join(figure.name for figure in drawn)), "small")
+        yield Paragraph(
+            words.text("figures.not_drawn", names=", ".join(figure.name for figure in drawn)),
+            "small",
+        )
         return
     for figure in drawn:
         link = f"figures{words.beside}/{before}{section}_{figure.name}.png"
@@ -99,14 +118,18 @@ def size(figure: FigureData) -> int:
 
 
 def look_of(number: int) -> dict[str, str]:
-    """Colour and marker of a group by its number: 49 that differ in one of them at least, the first seven in both."""
+    """Colour and marker of a group by its number: 49 that differ in one of them at least, the first
+    seven in both."""
     again = number // len(PALETTE)
-    return {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[(number + again) % len(MARKERS)]}
+    return {
+        "color": PALETTE[number % len(PALETTE)],
+        "marker": MARKERS[(number + again) % len(MARKERS)],
+    }
 
 
 def box(data: Data, pen: Pen) -> None:
-    """Quartiles, whiskers and every value of each group; lying where there are more than four groups.
-    data: groups: dict[str, list[float]], y_label"""
+    """Quartiles, whiskers and every value of each group; lying where there are more than four
+    groups. data: groups: dict[str, list[float]], y_label"""
     from matplotlib.cbook import boxplot_stats
     from matplotlib.colors import to_rgba
 
@@ -118,7 +141,9 @@ def box(data: Data, pen: Pen) -> None:
         if not len(values):
             continue
         colour = BLUE if lying else PALETTE[place]
-        stats = boxplot_stats(values)[0]  # Matplotlib's own `boxplot` would start pyplot's global state
+        stats = boxplot_stats(values)[
+            0
+        ]  # Matplotlib's own `boxplot` would start pyplot's global state
         look: dict[str, Any] = {"facecolor": to_rgba(colour, 0.25), "edgecolor": colour}
         (ax.barh if lying else ax.bar)(place, stats["q3"] - stats["q1"], 0.5, stats["q1"], **look)
         for end, quartile in (("whislo", "q1"), ("whishi", "q3")):
@@ -126,9 +151,21 @@ def box(data: Data, pen: Pen) -> None:
             across(stats[end], place - 0.12, place + 0.12, color=GREY, linewidth=1.1)
         across(stats["med"], place - 0.25, place + 0.25, color=INK, linewidth=2)
         marks = (values, place + _spread(values))
-        pen.note({"ids": list(itertools.islice(ids, len(values)))}, ax, *marks[:: 1 if lying else -1])
-        ax.plot(*marks[:: 1 if lying else -1], "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
-    names = [pen.group(name, len(values), None if lying else len(groups)) for name, values in groups.items()]
+        pen.note(
+            {"ids": list(itertools.islice(ids, len(values)))}, ax, *marks[:: 1 if lying else -1]
+        )
+        ax.plot(
+            *marks[:: 1 if lying else -1],
+            "o",
+            color=colour,
+            markersize=4,
+            alpha=0.7,
+            markeredgewidth=0,
+        )
+    names = [
+        pen.group(name, len(values), None if lying else len(groups))
+        for name, values in groups.items()
+    ]
     pen.name(ax, names, data["y_label"], data.get("limits"), lying)
     if not lying:
         ax.set_xlim(-0.6, len(groups) - 0.4)
@@ -137,7 +174,9 @@ def box(data: Data, pen: Pen) -> None:
 def _spread(values: np.ndarray) -> np.ndarray:
     """Sideways places of marks, so that equal values lie beside each other; the same every time."""
     rows = pd.Series(np.floor(values / (np.ptp(values) / 40 or 1.0)))
-    before = rows.groupby(rows).cumcount().to_numpy()  # how many marks of the row have a place already
+    before = (
+        rows.groupby(rows).cumcount().to_numpy()
+    )  # how many marks of the row have a place already
     return np.clip(np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32)
 
 
@@ -156,7 +195,8 @@ def slope(data: Data, pen: Pen) -> None:
         chosen = pairs[rise == sign]
         if not len(chosen):
             continue
-        # All lines of one look are one object, and their ends another: thousands by themselves would take gigabytes.
+        # All lines of one look are one object, and their ends another: thousands by themselves
+        # would take gigabytes.
         look: dict[str, Any] = {"colors": colour, "linewidths": 1.2, "linestyles": style[:-1]}
         lines = [[(0, left), (1, right)] for left, right in chosen]
         ax.add_collection(LineCollection(lines, alpha=0.6 if len(pairs) <= MANY else 0.1, **look))
@@ -171,8 +211,8 @@ def slope(data: Data, pen: Pen) -> None:
 
 def histogram(data: Data, pen: Pen) -> None:
     """One histogram per group, below one another on the same axes.
-    data: groups: dict[str, list[float]], bins: int | list[float], x_label; counts: dict[str, list[int]], of the bins,
-    where there are too many values to be given"""
+    data: groups: dict[str, list[float]], bins: int | list[float], x_label; counts: dict[str,
+    list[int]], of the bins, where there are too many values to be given"""
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
     axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), shared="xy")
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
@@ -182,12 +222,16 @@ def histogram(data: Data, pen: Pen) -> None:
         low, high = ends if ends is not None else (everything.min(), everything.max())
         edges = np.linspace(float(low), float(high), data["bins"] + 1)
     for n, (ax, (name, values)) in enumerate(zip(axes[:, 0], groups.items(), strict=True)):
-        counts = np.asarray(data["counts"][name] if "counts" in data else np.histogram(values, edges)[0])
+        counts = np.asarray(
+            data["counts"][name] if "counts" in data else np.histogram(values, edges)[0]
+        )
         ax.stairs(counts, edges, fill=True, color=PALETTE[n % len(PALETTE)])
         ax.vlines(edges[1:-1], 0, np.maximum(counts[1:], counts[:-1]), color="white", linewidth=0.8)
         ax.yaxis.get_major_locator().set_params(integer=True)
         n_shown = int(counts.sum()) if "counts" in data else len(values)
-        pen.frames[ax].title = f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})"
+        pen.frames[
+            ax
+        ].title = f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})"
     pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
     for frame in pen.frames.values():
         frame.grid = "y"
@@ -196,7 +240,9 @@ def histogram(data: Data, pen: Pen) -> None:
 
 def bars(data: Data, pen: Pen) -> None:
     """Bars with whiskers; lying where there are more than five.
-    data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float, y_label"""
+    data: labels: list[str], values: list[float], low?, high?: list[float], reference?: float,
+    y_label
+    """
     values, places = np.asarray(data["values"], dtype=float), np.arange(len(data["values"]))
     lying = len(values) > 5
     ax = pen.plot(max(3.2, 0.45 * len(values) + 1.4) if lying else 4.2)
@@ -216,24 +262,39 @@ def forest(data: Data, pen: Pen) -> None:
     data: labels: list[str], estimate, low, high: list[float], reference?: float, x_label"""
     values = np.asarray(data["estimate"], dtype=float)
     ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
-    look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.8, "capsize": 4, "markersize": 7}
+    look: dict[str, Any] = {
+        "color": BLUE,
+        "ecolor": BLUE,
+        "elinewidth": 1.8,
+        "capsize": 4,
+        "markersize": 7,
+    }
     ax.errorbar(values, range(len(values)), xerr=_whisker_lengths(values, data), fmt="s", **look)
     pen.name(ax, [pen.group(name) for name in data["labels"]], data["x_label"], data.get("limits"))
     ax.set_ylim(len(values) - 0.4, -0.6)
     for place, (value, low, high) in enumerate(zip(values, data["low"], data["high"], strict=True)):
-        shown = f"{pen.words.number(float(value), '.2f')} {pen.words.number((low, high), '.2f')}".removesuffix(" —")
+        interval = pen.words.number((low, high), ".2f")
+        shown = f"{pen.words.number(float(value), '.2f')} {interval}".removesuffix(" —")
         pen.write(ax, shown, (1.02, place), va="center", size=10, across=True)
     pen.reference(ax, data, lying=True)
 
 
 def dots(data: Data, pen: Pen) -> None:
     """A row per label with a mark per series, told apart by colour and shape.
-    data: labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none), x_label"""
+    data: labels: list[str] (rows), series: dict[str, list[float]] (a mark per row; NaN draws none),
+    x_label
+    """
     names, series = [pen.group(name) for name in data["labels"]], dict(data["series"])
     ax = pen.plot(max(2.6, 0.42 * len(names) + 1.9))
     for n, (name, values) in enumerate(series.items()):
         places = np.arange(len(names)) + (n - (len(series) - 1) / 2) * 0.5 / len(series)
-        look: dict[str, Any] = {"linestyle": "", "markersize": 6.5, "markeredgewidth": 0, "alpha": 0.85, **look_of(n)}
+        look: dict[str, Any] = {
+            "linestyle": "",
+            "markersize": 6.5,
+            "markeredgewidth": 0,
+            "alpha": 0.85,
+            **look_of(n),
+        }
         ax.plot(values, places, label=pen.group(name), **look)
     pen.name(ax, names, data["x_label"], data.get("limits"))
     ax.set_ylim(len(names) - 0.5, -0.5)
@@ -246,15 +307,22 @@ def heatmap(data: Data, pen: Pen) -> None:
     matrix = np.asarray(data["matrix"], dtype=float)
     ax, bar = pen.figure(max(3.0, 0.5 * matrix.shape[0] + 1.8), columns=(0.95, 0.05))[0]
     signed, most = np.nanmin(matrix, initial=0) < 0, float(np.nanmax(np.abs(matrix), initial=0))
-    low, high = data.get("limits") or ((-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix)))
+    low, high = data.get("limits") or (
+        (-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix))
+    )
     if low == high:  # which has no room for shades
         low, high = low - 0.1, high + 0.1
-    image = ax.imshow(matrix, cmap="PuOr" if signed else "cividis", vmin=low, vmax=high, aspect="auto")
+    image = ax.imshow(
+        matrix, cmap="PuOr" if signed else "cividis", vmin=low, vmax=high, aspect="auto"
+    )
     columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
     widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
     pen.places(ax.xaxis, columns)
     pen.places(ax.yaxis, [pen.group(r) for r in data["rows"]])
-    pen.frames[ax].spines, pen.frames[ax].turned = "", len(columns) > 5 or widest * len(columns) > 40
+    pen.frames[ax].spines, pen.frames[ax].turned = (
+        "",
+        len(columns) > 5 or widest * len(columns) > 40,
+    )
     for (row, column), value in np.ndenumerate(matrix) if matrix.size <= 150 else ():
         if not np.isnan(value):
             shade = image.cmap(image.norm(value))
@@ -272,12 +340,15 @@ def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
     """Lengths of whiskers from ends of intervals; a NaN end draws none."""
     if data.get("low") is None or data.get("high") is None:
         return None
-    return np.clip([values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values], 0, None)
+    return np.clip(
+        [values - np.asarray(data["low"], float), np.asarray(data["high"], float) - values], 0, None
+    )
 
 
 def scatter(data: Data, pen: Pen) -> None:
     """Marks, coloured by group where there are few enough, with y = x if asked for.
-    data: x, y: list[float], x_label, y_label, groups?: list[str] (one per point; up to seven are told apart),
+    data: x, y: list[float], x_label, y_label, groups?: list[str] (one per point; up to seven are
+    told apart),
         labels?: list[str] (one per point, beside it), identity?: bool (draws y = x)"""
     ax = pen.plot(5.0)
     x, y = np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)
@@ -288,7 +359,13 @@ def scatter(data: Data, pen: Pen) -> None:
     for n, group in enumerate(dict.fromkeys(groups)):
         own = np.array([g == group for g in groups])
         label = None if group is None else f"{pen.group(group)} ({pen.text('n', n=int(own.sum()))})"
-        look: dict[str, Any] = {"linestyle": "", "markersize": 5.5, "alpha": 0.7, "markeredgewidth": 0, **look_of(n)}
+        look: dict[str, Any] = {
+            "linestyle": "",
+            "markersize": 5.5,
+            "alpha": 0.7,
+            "markeredgewidth": 0,
+            **look_of(n),
+        }
         ax.plot(x[own], y[own], label=label, **look)
     for point, text in zip(zip(x, y, strict=True), data.get("labels") or [], strict=False):
         ax.margins(x=0.12, y=0.1)
@@ -304,11 +381,21 @@ def bland_altman(data: Data, pen: Pen) -> None:
     data: mean, difference: list[float], bias, lower, upper: float, x_label?, y_label?"""
     ax = pen.plot(4.6)
     pen.note(data, ax, data["mean"], data["difference"])
-    ax.plot(data["mean"], data["difference"], "o", color=BLUE, markersize=5, alpha=0.6, markeredgewidth=0)
+    ax.plot(
+        data["mean"],
+        data["difference"],
+        "o",
+        color=BLUE,
+        markersize=5,
+        alpha=0.6,
+        markeredgewidth=0,
+    )
     for key, style in (("upper", "--"), ("bias", "-"), ("lower", "--")):
         value = float(data[key])
         ax.axhline(value, color=VERMILLION, linestyle=style, linewidth=1.5)
-        pen.write(ax, pen.text(key, value=value), (1.0, value), (-4, 4), ha="right", size=9.5, across=True)
+        pen.write(
+            ax, pen.text(key, value=value), (1.0, value), (-4, 4), ha="right", size=9.5, across=True
+        )
     ax.axhline(0, color=GREY, linewidth=0.8, linestyle=":")
     ax.margins(y=0.15)
     pen.label(ax, data.get("x_label", "mean_of_two"), data.get("y_label", "difference"))
@@ -320,7 +407,9 @@ def calibration(data: Data, pen: Pen) -> None:
     axes = pen.figure(4.2, columns=(1, 1), shared="y")
     for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
         pen.note(data, ax, data[key], data["label"])
-        ax.plot(data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0)
+        ax.plot(
+            data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0
+        )
         pen.frames[ax].title = pen.text(title)
         pen.label(ax, x="score", limits=data.get("limits"))
         pen.label(ax, y="label", limits=data.get("limits"))
@@ -329,13 +418,16 @@ def calibration(data: Data, pen: Pen) -> None:
 
 def curve(data: Data, pen: Pen) -> None:
     """Lines over a common axis, with bands where they have them.
-    data: lines: dict[str, {x: list[float], y: list[float], low?, high?: list[float]}] (the ends are drawn as a band),
+    data: lines: dict[str, {x: list[float], y: list[float], low?, high?: list[float]}] (the ends are
+    drawn as a band),
         x_label, y_label, n: int (items behind the curves)"""
     ax = pen.plot(4.6)
     for n, (name, line) in enumerate(data["lines"].items()):
         colour, style = PALETTE[n % len(PALETTE)], ("-", "--", ":", "-.")[n % 4]
         if line.get("low") is not None:
-            ax.fill_between(line["x"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0)
+            ax.fill_between(
+                line["x"], line["low"], line["high"], color=colour, alpha=0.15, linewidth=0
+            )
         ax.plot(line["x"], line["y"], style, color=colour, linewidth=1.8, label=pen.group(name))
     pen.label(ax, data["x_label"], data["y_label"], data.get("limits"))
     pen.legend(ax)
@@ -343,10 +435,21 @@ def curve(data: Data, pen: Pen) -> None:
 
 def reliability(data: Data, pen: Pen) -> None:
     """Share right against stated confidence by bin, with intervals and counts, beside y = x.
-    data: confidence, accuracy, low, high: list[float] (shares in [0, 1], one per bin), count: list[int]"""
+    data: confidence, accuracy, low, high: list[float] (shares in [0, 1], one per bin), count:
+    list[int]
+    """
     ax = pen.plot(4.6)
-    stated, right = np.asarray(data["confidence"], dtype=float), np.asarray(data["accuracy"], dtype=float)
-    look: dict[str, Any] = {"color": BLUE, "ecolor": BLUE, "elinewidth": 1.4, "capsize": 3, "markersize": 6}
+    stated, right = (
+        np.asarray(data["confidence"], dtype=float),
+        np.asarray(data["accuracy"], dtype=float),
+    )
+    look: dict[str, Any] = {
+        "color": BLUE,
+        "ecolor": BLUE,
+        "elinewidth": 1.4,
+        "capsize": 3,
+        "markersize": 6,
+    }
     ax.errorbar(stated, right, yerr=_whisker_lengths(right, data), fmt="o", **look)
     for x, y, count in zip(stated, right, data["count"], strict=True):
         pen.write(ax, pen.text("n", n=count), (x, y), (6, 5))
@@ -356,5 +459,18 @@ def reliability(data: Data, pen: Pen) -> None:
     pen.legend(ax)
 
 
-DRAWINGS = (bars, bland_altman, box, calibration, curve, dots, forest, heatmap, histogram, reliability, scatter, slope)
+DRAWINGS = (
+    bars,
+    bland_altman,
+    box,
+    calibration,
+    curve,
+    dots,
+    forest,
+    heatmap,
+    histogram,
+    reliability,
+    scatter,
+    slope,
+)
 KINDS: dict[str, Callable[[Data, Pen], None]] = {drawing.__name__: drawing for drawing in DRAWINGS}

@@ -1,4 +1,5 @@
-"""Shows what came of a gate, in the same sentences: on the terminal, as JUnit XML, JSON, and Markdown for a comment."""
+"""Shows what came of a gate, in the same sentences: on the terminal, as JUnit XML, JSON, and
+Markdown for a comment."""
 
 from typing import Any
 
@@ -28,12 +29,19 @@ def show(result: GateResult, words: Words) -> None:
     """Print the first line, each requirement, and what was not compared."""
     stops = [words.text("checked.gate_stops", status=result.status)] if result.status else []
     put([" ".join([first_line(result, words), *stops])], style="bold")
-    put([f"{MARKS[outcome]} {sentence}" for outcome, sentence in lines(result, words) if not result.why])
+    put(
+        [
+            f"{MARKS[outcome]} {sentence}"
+            for outcome, sentence in lines(result, words)
+            if not result.why
+        ]
+    )
     put([words.say(note) for note in result.notes])
 
 
 def junit(result: GateResult, words: Words) -> str:
-    """JUnit XML: a test case for each requirement; what is void is an error, what is undecided a failure."""
+    """JUnit XML: a test case for each requirement; what is void is an error, what is undecided a
+    failure."""
     cases = []
     for held in result.held:
         sentence = xml(words.say(held.finding))
@@ -42,14 +50,17 @@ def junit(result: GateResult, words: Words) -> str:
             kind = "error" if held.outcome == "void" else "failure"
             inside = f'<{kind} type="{held.outcome}" message="{sentence}">{sentence}</{kind}>'
         cases.append(
-            f'<testcase classname="{xml(f"{SUITE}.{result.name}")}" name="{xml(held.name)}">{inside}</testcase>'
+            f'<testcase classname="{xml(f"{SUITE}.{result.name}")}"'
+            f' name="{xml(held.name)}">{inside}</testcase>'
         )
     failures = result.count("fail") + result.count("undecided")
-    counts = f'tests="{result.total}" failures="{failures}" errors="{result.count("void")}" skipped="0"'
+    counts = (
+        f'tests="{result.total}" failures="{failures}" errors="{result.count("void")}" skipped="0"'
+    )
     body = "\n".join(cases)
     return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {counts}>\n<testsuite name="{SUITE}" {counts}>\n'
-        f"{body}\n</testsuite>\n</testsuites>\n"
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites {counts}>\n<testsuite name="{SUITE}"'
+        f" {counts}>\n{body}\n</testsuite>\n</testsuites>\n"
     )
 
 
@@ -60,17 +71,29 @@ def as_json(result: GateResult, words: Words) -> dict[str, Any]:
         | ({} if held.figure is None else {"figure": figure_row(held.figure)})
         for held in result.held
     ]
-    told: dict[str, Any] = {"name": result.name, "outcome": result.outcome, "said": first_line(result, words)}
-    return told | {"requirements": requirements, "notes": [words.say(note) for note in result.notes]}
+    told: dict[str, Any] = {
+        "name": result.name,
+        "outcome": result.outcome,
+        "said": first_line(result, words),
+    }
+    return told | {
+        "requirements": requirements,
+        "notes": [words.say(note) for note in result.notes],
+    }
 
 
 def markdown(result: GateResult, words: Words) -> str:
     """Markdown for the comment of a pull request."""
-    said = [(words.text(f"checked.gate_{outcome}"), sentence) for outcome, sentence in lines(result, words)]
+    said = [
+        (words.text(f"checked.gate_{outcome}"), sentence)
+        for outcome, sentence in lines(result, words)
+    ]
     headers = [words.heading(name, "checked") for name in ("outcome", "requirement")]
     blocks: list[Block] = [Paragraph(first_line(result, words), "verdict"), Table(headers, said)]
     if result.notes:
         blocks.append(Bullets(list(map(words.say, result.notes))))
     outcome = words.text(f"checked.gate_{result.outcome}")
     title = words.text("checked.gate_title", name=result.name)
-    return rendered(Document(words.language, title, f"{MARKS[result.outcome]} {outcome}", blocks), "report.md")
+    return rendered(
+        Document(words.language, title, f"{MARKS[result.outcome]} {outcome}", blocks), "report.md"
+    )

@@ -1,5 +1,5 @@
-"""Keeps what a run's report tells beyond the judgments (results.json), and reads a run back, so that its report can be
-made again without judging or analysing."""
+"""Keeps what a run's report tells beyond the judgments (results.json), and reads a run back, so
+that its report can be made again without judging or analysing."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,10 @@ from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
 from undogmatic.safety import files
 from undogmatic.safety.spool import many
 
-_ELSEWHERE = "folder rubric judgments frame metrics items results config asked repeatability texts label_scale".split()
+_ELSEWHERE = (
+    "folder rubric judgments frame metrics items results config asked repeatability texts"
+    " label_scale".split()
+)
 _AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
 _FINDING, _FRAME = "$finding", "$frame"
 
@@ -43,20 +46,31 @@ def keep(run: FinishedRun) -> None:
     told |= {"config": {name: _plain(run.config.get(name)) for name in SETTINGS}}
     told |= {"results": [_of_result(result) for result in run.results]}
     told |= {"label_scale": run.label_scale and run.label_scale.model_dump(mode="json")}
-    files.write(run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n")
+    files.write(
+        run.folder / RESULTS, json.dumps(told, ensure_ascii=False, separators=(",", ":")) + "\n"
+    )
 
 
 def remade(folder: RunFolder) -> FinishedRun:
     """The run as it was when it ended. Raises ConfigError for a run without results.json,
     DataError where the items are no longer what was judged, or a file is damaged."""
     if not folder.has(RESULTS):
-        way = f"Its own command with run.resume={folder.path} makes both anew, without asking again what was answered"
-        raise ConfigError(f"{folder.named}, which has no {RESULTS}: an earlier version made it. {way}.")
+        way = (
+            f"Its own command with run.resume={folder.path} makes both anew, without asking again"
+            " what was answered"
+        )
+        raise ConfigError(
+            f"{folder.named}, which has no {RESULTS}: an earlier version made it. {way}."
+        )
     try:
         return _run(folder, folder.json(RESULTS))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        what = f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}: {error!s:.100})"
-        raise DataError(f"{what}; another version made it, or it is damaged. Repeat its command.") from None
+        what = (
+            f"{folder.named}: its {RESULTS} cannot be read ({type(error).__name__}: {error!s:.100})"
+        )
+        raise DataError(
+            f"{what}; another version made it, or it is damaged. Repeat its command."
+        ) from None
 
 
 def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
@@ -89,15 +103,22 @@ def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
 
 
 def _of_result(result: AnalysisResult) -> dict[str, Any]:
-    kept = {field.name for field in fields(AnalysisResult)} - {"items", "figures"}  # the items have a file of their own
+    kept = {field.name for field in fields(AnalysisResult)} - {
+        "items",
+        "figures",
+    }  # the items have a file of their own
     whole = {name: _plain(getattr(result, name)) for name in sorted(kept)}
-    return whole | {"figures": [(figure.name, figure.kind, _plain(figure.data)) for figure in result.figures]}
+    return whole | {
+        "figures": [(figure.name, figure.kind, _plain(figure.data)) for figure in result.figures]
+    }
 
 
 def _result(told: Mapping[str, Any]) -> AnalysisResult:
     whole = {name: _whole(value) for name, value in told.items()}
     figures = [FigureData(name, kind, data) for name, kind, data in whole["figures"]]
-    return AnalysisResult(**whole | {"figures": figures, "texts": [*map(texts_noted, whole["texts"])]})
+    return AnalysisResult(
+        **whole | {"figures": figures, "texts": [*map(texts_noted, whole["texts"])]}
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -130,6 +151,9 @@ def _whole(value: Any) -> Any:
         told = {name: _whole(inner) for name, inner in value[_FINDING].items()}
         return Finding(**told | {"weight": Weight[told["weight"]]})
     if _FRAME in value:
-        rows = [[tuple(cell) if isinstance(cell, list) else cell for cell in row] for row in value["rows"]]
+        rows = [
+            [tuple(cell) if isinstance(cell, list) else cell for cell in row]
+            for row in value["rows"]
+        ]
         return pd.DataFrame(rows, columns=value[_FRAME])
     return {key: _whole(inner) for key, inner in value.items()}

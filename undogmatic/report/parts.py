@@ -1,5 +1,5 @@
-"""Makes what a row of the table of items opens to: the text that was judged, what judge and people said of it, and the
-exchange with the model."""
+"""Makes what a row of the table of items opens to: the text that was judged, what judge and people
+said of it, and the exchange with the model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from undogmatic.safety.secrets import redacted
 
 
 class Part(NamedTuple):
-    """One thing that a row opens to; `kind`: "input" (compared with that of the other texts of its pair), "said" or
-    "raw" (an exchange with a model) or "link" (the text is an address)."""
+    """One thing that a row opens to; `kind`: "input" (compared with that of the other texts of its
+    pair), "said" or "raw" (an exchange with a model) or "link" (the text is an address)."""
 
     title: str
     text: str
@@ -23,7 +23,8 @@ class Part(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Of a judgment what is shown; of its exchanges, which take far more in memory as records, their parts."""
+    """Of a judgment what is shown; of its exchanges, which take far more in memory as records,
+    their parts."""
 
     outcome: Verdict | Failure
     repeat: int
@@ -43,7 +44,10 @@ def inputs_of(item: Item, rubric: Rubric | None, words: Words, hidden: bool) -> 
         return [Part(text, redacted(item.text), "input")]
     headings = getattr(rubric and rubric.wordings.get(words.language), "headings", {})
     one = len(item.inputs) == 1
-    return [Part(text if one else headings.get(name, name), own, "input") for name, own in item.inputs.items()]
+    return [
+        Part(text if one else headings.get(name, name), own, "input")
+        for name, own in item.inputs.items()
+    ]
 
 
 def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
@@ -53,7 +57,10 @@ def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
         for k, v in item.labels.get(criterion, {}).items()
     }
     if given:
-        yield Part(words.text("bench.labels"), "\n".join(f"{rater}: {value}" for rater, value in given.items()))
+        yield Part(
+            words.text("bench.labels"),
+            "\n".join(f"{rater}: {value}" for rater, value in given.items()),
+        )
 
 
 def said_of(item: Item, criterion: str, judgments: Sequence[Told], words: Words) -> Iterator[Part]:
@@ -75,14 +82,27 @@ def _of_outcome(judgment: Told, words: Words) -> dict[str, str]:
         told = {"message": outcome.message, "reply": outcome.raw}
     else:
         spread = outcome.distribution
-        chances = zip(spread.values, spread.probabilities, strict=True) if spread is not None else ()
-        levels = [f"{words.number(words.placed(v), 'g')}: {words.number(p, '.0%')}" for v, p in chances if p >= 0.005]
-        details = (f"{k}: {words.number(v, 'g') if isinstance(v, float) else v}" for k, v in outcome.details.items())
+        chances = (
+            zip(spread.values, spread.probabilities, strict=True) if spread is not None else ()
+        )
+        levels = [
+            f"{words.number(words.placed(v), 'g')}: {words.number(p, '.0%')}"
+            for v, p in chances
+            if p >= 0.005
+        ]
+        details = (
+            f"{k}: {words.number(v, 'g') if isinstance(v, float) else v}"
+            for k, v in outcome.details.items()
+        )
         score = outcome.category
         if score is None and outcome.score is not None:
             score = words.number(words.placed(outcome.score))
         told = {"score": score if judgment.repeat else None, "rationale": outcome.rationale}
-        told |= {"issues": "\n".join(outcome.issues), "distribution": "; ".join(levels), "details": "\n".join(details)}
+        told |= {
+            "issues": "\n".join(outcome.issues),
+            "distribution": "; ".join(levels),
+            "details": "\n".join(details),
+        }
     return {key: text for key, text in told.items() if text}
 
 
@@ -90,15 +110,20 @@ def _exchanged(call: Call, words: Words) -> Iterator[Part]:
     """One exchange with a model: the messages that were sent, and what came back."""
     messages = call.request.get("messages")
     if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
-        sent = "\n\n".join(f"[{each.get('role')}]\n{_plain(each.get('content'))}" for each in messages)
+        sent = "\n\n".join(
+            f"[{each.get('role')}]\n{_plain(each.get('content'))}" for each in messages
+        )
     else:
         sent = _plain(call.request)
     yield Part(words.text("bench.sent", model=call.model), sent, "raw")
-    yield Part(words.text("bench.reply"), _plain(call.reply) if call.error is None else call.error, "raw")
+    yield Part(
+        words.text("bench.reply"), _plain(call.reply) if call.error is None else call.error, "raw"
+    )
 
 
 def _plain(value: object) -> str:
-    """What was sent or answered, to be read: texts as they are, names before their values, numbers as JSON."""
+    """What was sent or answered, to be read: texts as they are, names before their values, numbers
+    as JSON."""
     if isinstance(value, dict):
         return "\n".join(f"{key}: {_plain(inner)}" for key, inner in value.items())
     if isinstance(value, list) and any(isinstance(inner, str | dict) for inner in value):

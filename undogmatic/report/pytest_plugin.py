@@ -1,8 +1,9 @@
-"""Makes what a gate says of a trust card the outcome of a test: `@pytest.mark.judge(card="card.json")`.
+"""Makes what a gate says of a trust card the outcome of a test:
+`@pytest.mark.judge(card="card.json")`.
 
-The test runs if the card passes. It fails where the card fails or is undecided, and is an error where the card is void
-or broken; xfail does not hide that. pytest loads this module wherever undogmatic is installed, so it imports nothing of
-it before a marked test runs.
+The test runs if the card passes. It fails where the card fails or is undecided, and is an error
+where the card is void or broken; xfail does not hide that. pytest loads this module wherever
+undogmatic is installed, so it imports nothing of it before a marked test runs.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,10 @@ from typing import Any
 
 import pytest
 
-MARK = "judge(card, config=None, data=(), **settings): run the test only if the trust card of a judge passes a gate"
+MARK = (
+    "judge(card, config=None, data=(), **settings): run the test only if the trust card of a judge"
+    " passes a gate"
+)
 PROPERTY = "undogmatic_gate"
 _OUTCOME = pytest.StashKey[str]()
 
@@ -57,7 +61,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """List the cards, each once."""
     if not config.getoption("--undogmatic-cards"):
         return
@@ -69,7 +75,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
                 lines[card, outcome, message] = lines.get((card, outcome, message), 0) + 1
     terminalreporter.section("trust cards")
     for (card, outcome, message), tests in lines.items():
-        terminalreporter.line(f"{outcome:<9}  {card} ({tests} {'test' if tests == 1 else 'tests'}): {message}")
+        terminalreporter.line(
+            f"{outcome:<9}  {card} ({tests} {'test' if tests == 1 else 'tests'}): {message}"
+        )
     if not lines:
         terminalreporter.line("no test is marked with judge")
 
@@ -92,7 +100,10 @@ def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
     told = dict(mark.kwargs)
     if mark.args or not isinstance(told.get("card"), str | Path):
         return "void", f'write @pytest.mark.judge(card="card.json", config="{gate.CONFIG}")'
-    card, config = _place(item, told.pop("card")), _place(item, told.pop("config", None) or gate.CONFIG)
+    card, config = (
+        _place(item, told.pop("card")),
+        _place(item, told.pop("config", None) or gate.CONFIG),
+    )
     data = [_place(item, path) for path in told.pop("data", ())]
     try:
         result, language = gate.examine(card, config, told, data)

@@ -1,4 +1,5 @@
-"""Writes the report of a sweep: leaderboard, tests between jobs, agreement, figures. Computes nothing."""
+"""Writes the report of a sweep: leaderboard, tests between jobs, agreement, figures. Computes
+nothing."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -57,7 +58,9 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
-        rule = sweep.findings[0].key.replace(".verdict", "")  # what is to be done may be the rule's own
+        rule = sweep.findings[0].key.replace(
+            ".verdict", ""
+        )  # what is to be done may be the rule's own
         endless = any(f.key in ENDLESS for f in sweep.findings[: sweep.verdicts])
         step = "endless" if endless and first.answer == "undecided" else first.answer
         own = f"next.{rule}"
@@ -78,34 +81,57 @@ def typed(sweep: SweepResult) -> list[str]:
     noted = RunFolder(sweep.folder)
     task = noted.noted(MULTIRUN, "hydra", "overrides", "task")
     hydra = noted.noted(MULTIRUN, "hydra", "overrides", "hydra")
-    how = [str(o) for o in hydra if str(o).lstrip("+").startswith(SEARCHING)] if isinstance(hydra, list) else []
+    how = (
+        [str(o) for o in hydra if str(o).lstrip("+").startswith(SEARCHING)]
+        if isinstance(hydra, list)
+        else []
+    )
     return [*folders_of(noted, MULTIRUN), *how, *map(str, task)] if isinstance(task, list) else []
 
 
 def swept(overrides: Sequence[str]) -> str:
     """The command of a sweep; that of a run where nothing varies any more."""
-    return command(["-m", *overrides] if any("," in each or "(" in each for each in overrides) else overrides)
+    return command(
+        ["-m", *overrides] if any("," in each or "(" in each for each in overrides) else overrides
+    )
 
 
 def wider(overrides: Sequence[str]) -> str:
-    """The command of a sweep with one more model to try: the embedded one, which needs no key. Where something is set
-    of the model, this one is tried alone, for it need not have that."""
+    """The command of a sweep with one more model to try: the embedded one, which needs no key.
+    Where something is set of the model, this one is tried alone, for it need not have that."""
     models = [each for each in overrides if each.startswith("model=")]
-    kept = [each for each in overrides if each not in models and not each.lstrip("+~").startswith("model.")]
+    kept = [
+        each
+        for each in overrides
+        if each not in models and not each.lstrip("+~").startswith("model.")
+    ]
     alone = len(kept) + len(models) < len(overrides)
     known = models[0].removeprefix("model=").split(",") if models else []
     more = next((model for model in ("local", "qwen", "gpt", "claude") if model not in known), "")
-    return swept([*kept, f"model={more if alone and more else ','.join(filter(None, [*known, more]))}"])
+    return swept(
+        [*kept, f"model={more if alone and more else ','.join(filter(None, [*known, more]))}"]
+    )
 
 
 def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Table | None:
-    """Jobs with what varies between them and their headline metric with its interval; None without a headline."""
+    """Jobs with what varies between them and their headline metric with its interval; None without
+    a headline."""
     if sweep.headline is None:
         return None
     jobs = sweep.jobs.head(most) if most is not None else sweep.jobs
     headline = words.metric(sweep.headline) or sweep.headline
-    counts = [c for c in ("judged", "failed") if c in jobs] if "failed" in jobs and jobs["failed"].any() else []
-    names = ["number", *sweep.choices, "status", *counts, *(["standing"] if "standing" in jobs else [])]
+    counts = (
+        [c for c in ("judged", "failed") if c in jobs]
+        if "failed" in jobs and jobs["failed"].any()
+        else []
+    )
+    names = [
+        "number",
+        *sweep.choices,
+        "status",
+        *counts,
+        *(["standing"] if "standing" in jobs else []),
+    ]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
     figures = [*jobs["headline"], *jobs["low"], *jobs["high"]]
     spec = words.metric_spec(sweep.headline, *figures)  # as sentences say it
@@ -113,36 +139,58 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
     values, lows, highs = (numbers[n * len(jobs) :][: len(jobs)] for n in range(3))
     ends = zip(jobs["low"], jobs["high"], lows, highs, strict=True)
     separator = words.text("common.interval_separator")
-    intervals = ["" if missing(a) and missing(b) else f"[{low}{separator}{high}]" for a, b, low, high in ends]
+    intervals = [
+        "" if missing(a) and missing(b) else f"[{low}{separator}{high}]" for a, b, low, high in ends
+    ]
     rows = [*_of_unseen(sweep, words, names, jobs), *zip(*cells, values, intervals, strict=True)]
     headers = [*(words.heading(c, "sweep") for c in names), headline, words.text("common.interval")]
     caption = words.text("terminal.leaderboard", headline=headline)
-    return Table(headers, rows, [True, *(name in counts for name in names[1:]), True, True], caption)
+    return Table(
+        headers, rows, [True, *(name in counts for name in names[1:]), True, True], caption
+    )
 
 
-def _of_unseen(sweep: SweepResult, words: Words, names: Sequence[str], jobs: DataFrame) -> list[tuple[str, ...]]:
-    """The row of the winner of a search on the texts that no trial has seen, which comes first; none without one."""
+def _of_unseen(
+    sweep: SweepResult, words: Words, names: Sequence[str], jobs: DataFrame
+) -> list[tuple[str, ...]]:
+    """The row of the winner of a search on the texts that no trial has seen, which comes first;
+    none without one."""
     found = next((f for f in sweep.findings[: sweep.verdicts] if "test_interval" in f.values), None)
     if found is None or sweep.headline is None:
         return []
     value, ends = found.values["test"], found.values["test_interval"]
-    known = {"number": "final", "status": words.text("terminal.unseen"), "judged": str(found.values["texts"])}
+    known = {
+        "number": "final",
+        "status": words.text("terminal.unseen"),
+        "judged": str(found.values["texts"]),
+    }
     if found.answer is not None:
         standing = {"yes": "supported", "no": "refuted"}.get(found.answer, "undecided")
         known["standing"] = column_cells("standing", [standing], words, "sweep")[0]
     best = jobs[jobs["name"] == found.values["best"]]
-    known |= {c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)}
+    known |= {
+        c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)
+    }
     spec = words.metric_spec(sweep.headline, value, *ends)
     told, low, high = (words.number(figure, spec) for figure in (value, *ends))
     interval = f"[{low}{words.text('common.interval_separator')}{high}]"
-    return [(*(known.get(name, "") for name in names), told, "" if any(map(missing, ends)) else interval)]
+    return [
+        (
+            *(known.get(name, "") for name in names),
+            told,
+            "" if any(map(missing, ends)) else interval,
+        )
+    ]
 
 
 def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     for said in answers(sweep, words):
         yield Paragraph(said, "verdict") if isinstance(said, str) else said
     if sweep.failed:
-        yield Paragraph(words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count), "alert")
+        yield Paragraph(
+            words.text("common.sweep_failures_alert", failed=len(sweep.failed), jobs=sweep.count),
+            "alert",
+        )
     if sweep.figures:
         yield from pictures(sweep.figures[:1], words, "sweep", sweep.rubric, folder)
     table = None if sweep.scores.empty else bench_of_sweep(sweep, words)
@@ -166,7 +214,10 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         yield Table(headers, [(job, shorten(message)) for job, message in sweep.failed])
 
     titled = [(name, frame, f"sweep.title_{name}") for name, frame in sweep.tables.items()]
-    titled += [(name, getattr(sweep, name), f"common.sweep_{name}_title") for name in ("comparisons", "agreement")]
+    titled += [
+        (name, getattr(sweep, name), f"common.sweep_{name}_title")
+        for name in ("comparisons", "agreement")
+    ]
     for name, frame, title in titled:
         yield Heading(words.text(title))
         yield from frame_blocks(frame, words, "sweep", name, folder)

@@ -24,17 +24,22 @@ _TELLING = (
 )  # Metrics without an interval that are shown beside the headline
 
 
-def key_figures(results: Sequence[AnalysisResult], words: Words, most: int = MOST_KEY_FIGURES) -> Table | None:
-    """The metrics that sum a run up, in a table: the headline, the margin it is held against, then those with an
-    interval. None where no analysis has a headline. An interval is a pair of metrics `<name>_low`, `<name>_high`.
-    Breakdowns by condition and metrics without a label are left to metrics.json; a headline never is. At
-    most `most` of one analysis; several get fewer figures each, named after them."""
+def key_figures(
+    results: Sequence[AnalysisResult], words: Words, most: int = MOST_KEY_FIGURES
+) -> Table | None:
+    """The metrics that sum a run up, in a table: the headline, the margin it is held against, then
+    those with an interval. None where no analysis has a headline. An interval is a pair of metrics
+    `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label are left to
+    metrics.json; a headline never is. At most `most` of one analysis; several get fewer figures
+    each, named after them."""
     with_headline = [r for r in results if r.headline is not None]
     several = len(with_headline) > 1
     rows = []
     for result in with_headline:
         metrics = result.metrics
-        telling = [f"{result.name}.{last}" for last in _TELLING if f"{result.name}.{last}" in metrics]
+        telling = [
+            f"{result.name}.{last}" for last in _TELLING if f"{result.name}.{last}" in metrics
+        ]
         with_interval = [m for m in metrics if f"{m}_low" in metrics and m.count(".") == 1]
         ordered = dict.fromkeys(str(m) for m in (result.headline, *telling, *with_interval))
         kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
@@ -45,7 +50,13 @@ def key_figures(results: Sequence[AnalysisResult], words: Words, most: int = MOS
             ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
             spec = words.metric_spec(metric, metrics[metric], *ends)
             interval = "" if ends == (None, None) else words.number(ends, spec)
-            rows.append((before + (words.metric(metric) or metric), words.number(metrics[metric], spec), interval))
+            rows.append(
+                (
+                    before + (words.metric(metric) or metric),
+                    words.number(metrics[metric], spec),
+                    interval,
+                )
+            )
     headers = [words.text(f"common.{key}") for key in ("metric", "value", "interval")]
     return Table(headers, rows, numeric=(False, True, True)) if rows else None
 
@@ -53,8 +64,9 @@ def key_figures(results: Sequence[AnalysisResult], words: Words, most: int = MOS
 def frame_blocks(
     frame: pd.DataFrame, words: Words, section: str, name: str, folder: Path, before: str = ""
 ) -> list[Block]:
-    """A data frame as a table with its caption (`<section>.table_<name>`, else the name). Beyond MOST_ROWS rows the
-    beginning is shown and the whole is written to `tables/<before><section>_<name>.csv`."""
+    """A data frame as a table with its caption (`<section>.table_<name>`, else the name). Beyond
+    MOST_ROWS rows the beginning is shown and the whole is written to
+    `tables/<before><section>_<name>.csv`."""
     key = f"{section}.table_{name}"
     caption = words.text(key) if words.find(key) is not None else words.heading(name, section)
     if not isinstance(frame.index, pd.RangeIndex):
@@ -79,12 +91,18 @@ def frame_blocks(
     if len(frame) > MOST_ROWS:
         path = f"tables{words.beside}/{before}{section}_{name}.csv"
         files.write(folder / path, files.csv(frame))
-        blocks.append(Paragraph(words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path), "small"))
+        blocks.append(
+            Paragraph(
+                words.text("common.more_rows", shown=MOST_ROWS, total=len(frame), path=path),
+                "small",
+            )
+        )
     return blocks
 
 
 def _with_intervals(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:
-    """Columns in groups: an estimate and the ends of its interval after it are written with the same decimals."""
+    """Columns in groups: an estimate and the ends of its interval after it are written with the
+    same decimals."""
     groups: list[list[str]] = []
     for column, values in columns.items():
         an_end = column.rpartition("_")[2] in ("low", "high", "lower", "upper")
@@ -100,7 +118,9 @@ def column_cells(column: str, values: Sequence[object], words: Words, section: s
     present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
     largest = max((abs(float(v)) for v in present), default=0.0)
     whole = all(float(v).is_integer() for v in present)
-    spec = named_spec(column, largest, whole) or ("d" if whole else ".1f" if largest >= 10 else spec_for("", largest))
+    spec = named_spec(column, largest, whole) or (
+        "d" if whole else ".1f" if largest >= 10 else spec_for("", largest)
+    )
     return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
 
 
@@ -110,11 +130,14 @@ def _real(value: object) -> bool:
 
 def _numeric(values: Sequence[object]) -> bool:
     """Numbers, or intervals written as pairs of numbers."""
-    return all(_real(v) or missing(v) or (isinstance(v, tuple) and all(map(_real, v))) for v in values)
+    return all(
+        _real(v) or missing(v) or (isinstance(v, tuple) and all(map(_real, v))) for v in values
+    )
 
 
 def digits_of(values: Sequence[float | None]) -> int:
-    """With how many decimals numbers of one scale are written: none where all are whole, else by the largest."""
+    """With how many decimals numbers of one scale are written: none where all are whole, else by
+    the largest."""
     known = [abs(value) for value in values if value is not None]
     if all(value.is_integer() for value in known):
         return 0

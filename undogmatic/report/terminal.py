@@ -1,6 +1,7 @@
 """Prints how a run ended: what was asked, the answer, a short table, notes and paths.
 
-Plain text where there is no terminal; of a usual run at most 25 lines, since the report has the rest.
+Plain text where there is no terminal; of a usual run at most 25 lines, since the report has the
+rest.
 """
 
 import sys
@@ -17,7 +18,12 @@ from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
 
 PLAIN_WIDTH = 120
-PLAIN_MARKS: Mapping[Answer, str] = {"yes": "+", "not_yet": "~", "no": "x", "undecided": "?"}  # on old terminals
+PLAIN_MARKS: Mapping[Answer, str] = {
+    "yes": "+",
+    "not_yet": "~",
+    "no": "x",
+    "undecided": "?",
+}  # on old terminals
 
 GRAVE = ("labels.reversed", "local.versions")
 """What was found or assumed that the screen tells, too, because all scores depend on it."""
@@ -33,8 +39,8 @@ FIGURES = 3  # of the key figures; the report has more
 
 
 def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
-    """Print to stdout how a run ended whose report is written already; `where` says how to open the tracking UI. Of a
-    job of a sweep, whose end tells of all, only the answer (`brief`)."""
+    """Print to stdout how a run ended whose report is written already; `where` says how to open the
+    tracking UI. Of a job of a sweep, whose end tells of all, only the answer (`brief`)."""
     from undogmatic.report.answers import answers
     from undogmatic.report.contents import (
         asking_notes,
@@ -51,19 +57,36 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     said = answers(run, words) or [words.text("common.no_verdict")]
     if brief:
         varied = ", ".join(RunFolder(run.folder).varied)
-        name = words.text("terminal.job_varied" if varied else "terminal.job", number=run.folder.name, varied=varied)
-        put([f"{name}: {first}"]) if isinstance(first := said[0], str) else put_answer(
-            first._replace(about=f"{name}: {first.about}" if first.about else name, below=())
+        name = words.text(
+            "terminal.job_varied" if varied else "terminal.job",
+            number=run.folder.name,
+            varied=varied,
+        )
+        (
+            put([f"{name}: {first}"])
+            if isinstance(first := said[0], str)
+            else put_answer(
+                first._replace(about=f"{name}: {first.about}" if first.about else name, below=())
+            )
         )
         return
     counts = counted(run, words)
     judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
     notes = [" ".join([judged, *asking_notes(run, words)])]
     notes += [words.say(finding) for finding in run.assumed if finding.key in GRAVE]
-    notes += [*scale_notes(run, words), *order_notes(run, words), *review_notes(run, words), *repeated(run, words)]
+    notes += [
+        *scale_notes(run, words),
+        *order_notes(run, words),
+        *review_notes(run, words),
+        *repeated(run, words),
+    ]
     if run.fitted:  # what takes all figures back comes before them
         said = [words.text("common.note.fitted", fitted=run.fitted, total=len(run.items)), *said]
-    paths = {"report": run.folder / "report.html", "scores": run.folder / SCORES, "metrics": run.folder / METRICS}
+    paths = {
+        "report": run.folder / "report.html",
+        "scores": run.folder / SCORES,
+        "metrics": run.folder / METRICS,
+    }
     _print(
         words,
         title(run, words),
@@ -88,7 +111,9 @@ def show_sweep(sweep: SweepResult, where: str | None) -> None:
     words = Words.of(sweep)
     table, lines = leaderboard(sweep, words, MOST_JOBS), [""]
     if table is not None and len(table.rows) < len(sweep.jobs):
-        lines.insert(0, words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs)))
+        lines.insert(
+            0, words.text("terminal.leaderboard_cut", shown=len(table.rows), jobs=len(sweep.jobs))
+        )
     lines.append(words.text("terminal.sweep_jobs", jobs=sweep.count, failed=len(sweep.failed)))
     lines += [*(f"  {job}: {message}" for job, message in sweep.failed), ""]
     paths = {"report": sweep.folder / "report.html"}
@@ -108,18 +133,25 @@ def _print(
     for each in said:
         put_answer(each) if isinstance(each, Answered) else put([each])
     put(lines, table)
-    named = {key: str(as_typed(path)) for key, path in paths.items()} | ({} if where is None else {"tracking": where})
+    named = {key: str(as_typed(path)) for key, path in paths.items()} | (
+        {} if where is None else {"tracking": where}
+    )
     put_paths({words.text(f"terminal.{key}"): path for key, path in named.items()})
 
 
 def put_answer(said: Answered) -> None:
-    """Print a verdict: its shape and word, in colour where there is colour, its sentence and what stands below it."""
+    """Print a verdict: its shape and word, in colour where there is colour, its sentence and what
+    stands below it."""
     from rich.text import Text
 
     encoding = sys.stdout.encoding or "utf-8"
     mark = said.mark if said.mark.encode(encoding, "ignore") else PLAIN_MARKS[said.answer]
     about = f"{said.about}: " if said.about else ""
-    line = Text(f"{mark} ") + Text(f"{said.word}.", STYLES[said.answer]) + Text(f" {visible(about + said.text)}")
+    line = (
+        Text(f"{mark} ")
+        + Text(f"{said.word}.", STYLES[said.answer])
+        + Text(f" {visible(about + said.text)}")
+    )
     console = _console()
     console.print(line, soft_wrap=not sys.stdout.isatty())
     put([line.replace("`", "") for line in said.below])
@@ -133,7 +165,8 @@ def _console() -> Any:
 
 
 def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None = None) -> None:
-    """Print a table and then lines as they are: nothing in them is markup, and control characters do nothing."""
+    """Print a table and then lines as they are: nothing in them is markup, and control characters
+    do nothing."""
     from rich.text import Text
 
     plain, console = not sys.stdout.isatty(), _console()
@@ -141,11 +174,20 @@ def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None
         from rich import box
         from rich.table import Table as RichTable
 
-        look: dict[str, Any] = {"box": box.SIMPLE_HEAD, "title_justify": "left", "title_style": "", "pad_edge": False}
+        look: dict[str, Any] = {
+            "box": box.SIMPLE_HEAD,
+            "title_justify": "left",
+            "title_style": "",
+            "pad_edge": False,
+        }
         shown = RichTable(title=table.caption, **look)
         for k, (header, numeric) in enumerate(zip(table.headers, table.numeric, strict=True)):
-            whole = any(row[k].startswith("[") for row in table.rows)  # an interval stays in one line
-            shown.add_column(Text(visible(header)), justify="right" if numeric else "left", no_wrap=whole)
+            whole = any(
+                row[k].startswith("[") for row in table.rows
+            )  # an interval stays in one line
+            shown.add_column(
+                Text(visible(header)), justify="right" if numeric else "left", no_wrap=whole
+            )
         for row in table.rows:
             shown.add_row(*(Text(visible(cell)) for cell in row))
         console.print(shown)
@@ -154,6 +196,7 @@ def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None
 
 
 def put_paths(named: Mapping[str, str]) -> None:
-    """Print what was written where, one below the other; a path broken over two lines cannot be copied."""
+    """Print what was written where, one below the other; a path broken over two lines cannot be
+    copied."""
     for label, path in named.items():
         print(visible(f"{label:<{max(map(len, named))}}  {path}"))

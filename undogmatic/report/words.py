@@ -1,4 +1,5 @@
-"""Words and numbers in the language of the report: findings, labels, decimal signs, intervals and p-values."""
+"""Words and numbers in the language of the report: findings, labels, decimal signs, intervals and
+p-values."""
 
 from __future__ import annotations
 
@@ -26,22 +27,30 @@ _ONLY_WORDS = re.compile(r"([^\W\d_]+(?: [^\W\d_]+)*)( \(.*\))?")
 
 
 class MissingWording(LookupError):
-    """A finding has no wording in this language, or its wording uses a value that the finding lacks."""
+    """A finding has no wording in this language, or its wording uses a value that the finding
+    lacks."""
 
 
 def missing(value: Any) -> bool:
     """Whether a cell or value is empty: None, NaN or NaT."""
-    return value is None or (isinstance(value, numbers.Real) and math.isnan(value)) or str(value) in ("NaT", "<NA>")
+    return (
+        value is None
+        or (isinstance(value, numbers.Real) and math.isnan(value))
+        or str(value) in ("NaT", "<NA>")
+    )
 
 
 class OwnScale(NamedTuple):
-    """The scale on which people gave the labels of a run, and the rubric's, on which everything is computed."""
+    """The scale on which people gave the labels of a run, and the rubric's, on which everything is
+    computed."""
 
     bottom: float
     top: float
     minimum: float
     maximum: float
-    names: tuple[str, ...] = ()  # the words that people gave in place of numbers, or the rubric's categories
+    names: tuple[
+        str, ...
+    ] = ()  # the words that people gave in place of numbers, or the rubric's categories
 
     @classmethod
     def of(cls, run: FinishedRun) -> OwnScale | None:
@@ -51,7 +60,9 @@ class OwnScale(NamedTuple):
         names, ends = (own, None) if given is None else (given.words or own, given.ends)
         if ends is None and not names:
             return None
-        return cls(*(ends or (rubric.minimum, rubric.maximum)), rubric.minimum, rubric.maximum, names)
+        return cls(
+            *(ends or (rubric.minimum, rubric.maximum)), rubric.minimum, rubric.maximum, names
+        )
 
     @property
     def speaks(self) -> bool:
@@ -70,10 +81,13 @@ class OwnScale(NamedTuple):
         """A label as people gave it: on this scale, or its word; between two words both."""
         if not self.names:
             return self.score(value)
-        place = round((value - self.minimum) / (self.maximum - self.minimum) * (len(self.names) - 1), 6)
+        place = round(
+            (value - self.minimum) / (self.maximum - self.minimum) * (len(self.names) - 1), 6
+        )
         return " / ".join(
             dict.fromkeys(
-                self.names[max(0, min(len(self.names) - 1, n))] for n in (math.floor(place), math.ceil(place))
+                self.names[max(0, min(len(self.names) - 1, n))]
+                for n in (math.floor(place), math.ceil(place))
             )
         )
 
@@ -81,9 +95,10 @@ class OwnScale(NamedTuple):
 class Words:
     """The wordings of one language and how it writes numbers.
 
-    A wording is looked for in the files given and among the report's own (`texts/<language>.yaml`), in the language and
-    then in English. `{units}` in it is what the rubric calls a unit of the score. Tests are `strict`: a finding without
-    wording raises; a report shows its key and values, because it is written after hours of judging.
+    A wording is looked for in the files given and among the report's own (`texts/<language>.yaml`),
+    in the language and then in English. `{units}` in it is what the rubric calls a unit of the
+    score. Tests are `strict`: a finding without wording raises; a report shows its key and values,
+    because it is written after hours of judging.
     """
 
     def __init__(
@@ -96,21 +111,31 @@ class Words:
         own: OwnScale | None = None,
     ) -> None:
         self.language, self.strict, self.decimals, self.reader = language, strict, decimals, own
-        self.beside = ""  # marks the files of a report that lies beside the same in another language
+        self.beside = (  # marks the files of a report that lies beside the same in another language
+            ""
+        )
         self.own = own if own is not None and own.speaks else None
         ends = None if own is None or own.names else own.bottom - own.top
         self._quoting = f".{decimals if ends is None else decimals_of(abs(ends))}f"
-        self._known: dict[str, str | None] = {}  # what was looked up: reports ask for the same thousands of times
+        self._known: dict[
+            str, str | None
+        ] = {}  # what was looked up: reports ask for the same thousands of times
         files = [*texts, *texts_beside(Finding)]
         self._sources = [
             source
             for code in dict.fromkeys((language, FALLBACK))
-            for source in (read(REPORT_TEXTS / f"{code}.yaml"), *(read(path).get(code, {}) for path in files))
+            for source in (
+                read(REPORT_TEXTS / f"{code}.yaml"),
+                *(read(path).get(code, {}) for path in files),
+            )
         ]
         # Braces would make it a value that nobody gives.
         self.units = re.sub("[{}]", "", units) if units is not None else self.text("common.units")
         self.drawn_units = self.units
-        self._marks = {ord(","): self.text("common.thousands_mark"), ord("."): self.text("common.decimal_mark")}
+        self._marks = {
+            ord(","): self.text("common.thousands_mark"),
+            ord("."): self.text("common.decimal_mark"),
+        }
 
     @classmethod
     def of(cls, outcome: FinishedRun | SweepResult) -> Words:
@@ -135,7 +160,8 @@ class Words:
         return cls(language, texts, unit, decimals=decimals_of(rubric.maximum - rubric.minimum))
 
     def find(self, key: str) -> str | None:
-        """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section `ab`), or None."""
+        """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section
+        `ab`), or None."""
         found = self._found(key)
         if found is None or "{units}" not in found:
             return found
@@ -159,10 +185,13 @@ class Words:
             return _Formatter(self, key.partition(".")[0], values).vformat(wording, (), values)
         except KeyError as error:
             what = f"the wording `{key}` in language {self.language!r} uses {error}"
-            raise MissingWording(f"{what}, which is not given (given: {', '.join(values)})") from None
+            raise MissingWording(
+                f"{what}, which is not given (given: {', '.join(values)})"
+            ) from None
 
     def say(self, finding: Finding) -> str:
-        """A finding as a sentence; without wording it is shown by its key and values (`strict`: MissingWording)."""
+        """A finding as a sentence; without wording it is shown by its key and values (`strict`:
+        MissingWording)."""
         try:
             return self.text(finding.key, **finding.values)
         except MissingWording:
@@ -177,7 +206,8 @@ class Words:
         return word + self.say(finding)
 
     def name(self, word: str, section: str | None = None) -> str:
-        """A condition, metric or column inside a sentence; what has no translation stays as it is, visibly."""
+        """A condition, metric or column inside a sentence; what has no translation stays as it is,
+        visibly."""
         word = str(word)
         known = self._value(word, section) or self.metric(word) or self.find(f"columns.{word}")
         return known or self.find(f"{word}.title") or visible(word)
@@ -187,18 +217,25 @@ class Words:
         word = str(word)
         worded = self.find(f"{section}.names.{word}") if section is not None else None
         head, _, end = word.rpartition("_")
-        if end in ("low", "high", "interval") and self.metric(word) is None and self.metric(head) is not None:
+        if (
+            end in ("low", "high", "interval")
+            and self.metric(word) is None
+            and self.metric(head) is not None
+        ):
             worded = worded or self.text(f"columns.{end}")
         return worded or self.find(f"columns.{word}") or self.name(word, section)
 
     def value(self, word: str, section: str | None = None) -> str:
-        """A cell or group in words: `<section>.names`, then the dataset's `names` and `common.names`; what none of them
-        has, such as a model's name, stays as it is. "attack:hedges" is its parts joined by a colon."""
+        """A cell or group in words: `<section>.names`, then the dataset's `names` and
+        `common.names`; what none of them has, such as a model's name, stays as it is.
+        "attack:hedges" is its parts joined by a colon.
+        """
         return self._value(str(word), section) or visible(str(word))
 
     def metric(self, word: str) -> str | None:
-        """A metric's label (`metrics.<word>` or `<analysis>.metrics.<rest>`), or None. "ab.mean.authority_only" is the
-        label of its longest known beginning and the name of the rest."""
+        """A metric's label (`metrics.<word>` or `<analysis>.metrics.<rest>`), or None.
+        "ab.mean.authority_only" is the label of its longest known beginning and the name of the
+        rest."""
         analysis, _, rest = word.partition(".")
         label = self.find(f"metrics.{word}")
         if label is None and rest:
@@ -209,12 +246,16 @@ class Words:
         return label
 
     def metric_spec(self, word: str, *values: float | None) -> str:
-        """How a metric and the ends of its interval are written, all alike: as scores are where its label names their
-        unit, else as its name says, else with two decimals, or as many as its size asks for."""
+        """How a metric and the ends of its interval are written, all alike: as scores are where its
+        label names their unit, else as its name says, else with two decimals, or as many as its
+        size asks for."""
         analysis, _, rest = word.partition(".")
         label = self._found(f"metrics.{word}") or self._found(f"{analysis}.metrics.{rest}")
         present = [float(value) for value in values if value is not None and not missing(value)]
-        largest, whole = max(map(abs, present), default=0.0), all(value.is_integer() for value in present)
+        largest, whole = (
+            max(map(abs, present), default=0.0),
+            all(value.is_integer() for value in present),
+        )
         if label is not None and "{units}" in label:
             kind = "s" if rest in _POSITIONS else "u"
             return f"{kind}g" if whole else kind
@@ -223,8 +264,9 @@ class Words:
         )
 
     def figure(self, metric: str, value: float, interval: Sequence[float]) -> str:
-        """A metric's value and interval as part of a sentence: "right on 84% of the pairs (interval [75%, 90%])"; the
-        words are `<analysis>.said.<rest>`, else the metric's label stands before its value."""
+        """A metric's value and interval as part of a sentence: "right on 84% of the pairs (interval
+        [75%, 90%])"; the words are `<analysis>.said.<rest>`, else the metric's label stands before
+        its value."""
         analysis, _, rest = metric.partition(".")
         spec = self.metric_spec(metric, value, *interval)
         said = self.find(f"{analysis}.said.{rest}") or f"{self.name(metric)} {{value}}"
@@ -251,7 +293,8 @@ class Words:
         return None if known is None else f"{known}: {self.value(tail, section)}"
 
     def singular(self, following: str) -> str:
-        """What follows a count of one, its first words in the singular as far as `common.one` has them."""
+        """What follows a count of one, its first words in the singular as far as `common.one` has
+        them."""
         pieces = re.split(r"(\s+)", following)
         # The text begins with a blank, so words stand at the even places from 2 on.
         for place in range(2, len(pieces), 2):
@@ -270,15 +313,18 @@ class Words:
         return {plural: singular for plural, _, singular in pairs}
 
     def judge(self, name: str, spec: str = "judge") -> str:
-        """A judge's name that reads as a name inside a sentence: in quotes where it is but words ("score"). One that is
-        called nothing but judge is "this judge" (`spec`: "judge") where only one is spoken of, else in quotes too."""
+        """A judge's name that reads as a name inside a sentence: in quotes where it is but words
+        ("score"). One that is called nothing but judge is "this judge" (`spec`: "judge") where only
+        one is spoken of, else in quotes too.
+        """
         if spec == "judge" and (called := _A_JUDGE.fullmatch(name)):
             return self.text("common.this_judge") + visible(called[1] or "")
         plain = _ONLY_WORDS.fullmatch(name)
         return visible(name) if plain is None else f"“{visible(plain[1])}”{visible(plain[2] or '')}"
 
     def number(self, value: Any, spec: str = "") -> str:
-        """A value in the language's way of writing; see `texts/en.yaml` for the specs. None and NaN are "—"."""
+        """A value in the language's way of writing; see `texts/en.yaml` for the specs. None and NaN
+        are "—"."""
         if missing(value):
             written = NOTHING
         elif isinstance(value, bool):
@@ -299,14 +345,16 @@ class Words:
         return visible(written)
 
     def cell(self, column: str, value: Any, section: str | None = None) -> str:
-        """A table's cell or a metric's value, written as its column's name suggests (p-values, shares, counts)."""
+        """A table's cell or a metric's value, written as its column's name suggests (p-values,
+        shares, counts)."""
         if isinstance(value, str):
             return self.name(value, section) if column == "metric" else self.value(value, section)
         known = not missing(value) and isinstance(value, numbers.Real)
         return self.number(value, spec_for(column, float(value)) if known else "")
 
     def placed(self, score: float) -> float:
-        """A score on the scale on which people gave the labels, where that is not the rubric's and has numbers."""
+        """A score on the scale on which people gave the labels, where that is not the rubric's and
+        has numbers."""
         return score if self.reader is None or self.reader.names else self.reader.score(score)
 
     def label(self, value: float) -> float | str:
@@ -314,7 +362,8 @@ class Words:
         return value if self.reader is None else self.reader.label(value)
 
     def quoted(self, *scores: float) -> str:
-        """A score, or the ends of an interval of scores, on the scale of the labels, for beside its text."""
+        """A score, or the ends of an interval of scores, on the scale of the labels, for beside its
+        text."""
         placed = sorted(map(self.placed, scores))
         return self.number(placed if len(placed) > 1 else placed[0], self._quoting)
 
@@ -332,7 +381,9 @@ class Words:
     def _real(self, value: float, spec: str, whole: bool) -> str:
         if spec in ("p", "bare_p"):
             shown = "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
-            return self.localise(shown if spec == "p" else shown.removeprefix("p ").removeprefix("= "))
+            return self.localise(
+                shown if spec == "p" else shown.removeprefix("p ").removeprefix("= ")
+            )
         if spec in ("u", "ug", "s", "sg"):
             if self.own is not None:
                 value = self.own.amount(value) if spec.startswith("u") else self.own.score(value)
@@ -340,13 +391,16 @@ class Words:
         if math.isinf(value):
             return "−∞" if value < 0 else "∞"
         if spec == "":
-            spec = "d" if whole or (value.is_integer() and abs(value) >= 10) else _significant(value)
+            spec = (
+                "d" if whole or (value.is_integer() and abs(value) >= 10) else _significant(value)
+            )
         if spec.endswith("d"):
             spec = spec[:-1] + (",.0f" if abs(value) >= 10000 else ".0f")
         return self.localise(format(value, spec))
 
     def localise(self, written: str) -> str:
-        """A number written by Python in the language's signs: a true minus, its marks of thousands and decimals."""
+        """A number written by Python in the language's signs: a true minus, its marks of thousands
+        and decimals."""
         if written.startswith("-") and not re.search(r"[1-9]", written):
             written = written[1:]  # a rounded -0.0 is 0.0
         return written.replace("-", "−").translate(self._marks)
@@ -360,11 +414,14 @@ def decimals_of(span: float) -> int:
 def glossary(language: str) -> Mapping[str, str]:
     """What the terms of reports mean, by term. `docs/glossary.md` says the same."""
     told: Mapping[str, str] = read(REPORT_TEXTS / f"{language}.yaml").get("glossary", {})
-    return dict((term, meaning) for term, _, meaning in (each.partition(": ") for each in told.values()))
+    return dict(
+        (term, meaning) for term, _, meaning in (each.partition(": ") for each in told.values())
+    )
 
 
 def _lookup(node: Any, key: str) -> str | None:
-    """The text under a dotted key; a key of the mapping may hold dots itself (`repeat.exact_match`)."""
+    """The text under a dotted key; a key of the mapping may hold dots itself
+    (`repeat.exact_match`)."""
     if not isinstance(node, Mapping):
         return None
     if key in node:
@@ -374,26 +431,43 @@ def _lookup(node: Any, key: str) -> str | None:
 
 
 def spec_for(column: str, value: float) -> str:
-    """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else by its size.
-    "controls.in_band.humble" is written as its last known part says."""
+    """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else
+    by its size. "controls.in_band.humble" is written as its last known part says."""
     whole = float(value).is_integer()
-    return named_spec(column, value, whole) or ("" if whole and abs(value) >= 10 else _significant(value))
+    return named_spec(column, value, whole) or (
+        "" if whole and abs(value) >= 10 else _significant(value)
+    )
 
 
 def named_spec(column: str, largest: float, whole: bool) -> str | None:
-    """How a column or metric is written if its name says so. One decimal of a score is enough only on a wide scale:
-    where the `largest` is small, and not all are `whole`, its name says nothing."""
-    spec = next((spec for part in column.split(".")[::-1] for known, spec in _SPECS if known.fullmatch(part)), None)
+    """How a column or metric is written if its name says so. One decimal of a score is enough only
+    on a wide scale: where the `largest` is small, and not all are `whole`, its name says nothing.
+    """
+    spec = next(
+        (
+            spec
+            for part in column.split(".")[::-1]
+            for known, spec in _SPECS
+            if known.fullmatch(part)
+        ),
+        None,
+    )
     return None if spec == _OF_SCORES and not whole and abs(largest) < 10 else spec
 
 
-_POSITIONS = ("mean", "median", "judge_mean", "labels_only")  # metrics that are scores, not amounts of them
+_POSITIONS = (
+    "mean",
+    "median",
+    "judge_mean",
+    "labels_only",
+)  # metrics that are scores, not amounts of them
 _OF_SCORES = ".1f"
 _SPECS = tuple(
     (re.compile(pattern), spec)
     for pattern, spec in {
         r"p|p_.*|.*_p|.*_p_holm|p_?value": "bare_p",
-        r".*share.*|surface_increment.*|.*_rate|coverage(_interval)?|success.*|exact_match.*|in_band": ".0%",
+        r".*share.*|surface_increment.*|.*_rate|coverage(_interval)?": ".0%",
+        r"success.*|exact_match.*|in_band": ".0%",
         r"usd": ".4f",
         r"n|n_.*|judged|failed|calls|calls_cached|number|pairs": "d",
         r"score|raw_score|label|gold|mean|median|confidence|seconds": _OF_SCORES,
@@ -409,14 +483,16 @@ def _significant(value: float) -> str:
 
 
 def _inside(ends: Sequence[float], bound: float) -> str:
-    """A spec of two decimals, or of as many as show every end that lies within the bound as within it."""
+    """A spec of two decimals, or of as many as show every end that lies within the bound as within
+    it."""
     inside = [abs(end) for end in ends if abs(end) < abs(bound)]
     fit = (n for n in range(2, 10) if all(round(end, n) < abs(bound) for end in inside))
     return f".{next(fit, 9)}f"
 
 
 class _Formatter(string.Formatter):
-    """`str.format` with our specs. Values cannot be looked into (`{x.attr}`, `{x[0]}`): wordings name plain values."""
+    """`str.format` with our specs. Values cannot be looked into (`{x.attr}`, `{x[0]}`): wordings
+    name plain values."""
 
     def __init__(self, words: Words, section: str, values: Mapping[str, Any]) -> None:
         self.words, self.section, self.values = words, section, values
@@ -427,13 +503,21 @@ class _Formatter(string.Formatter):
         for literal, field, spec, conversion in super().parse(format_string):
             yield (self.words.singular(literal) if after_one else literal), field, spec, conversion
             count = None if field is None or spec not in ("", "d") else self.values.get(field)
-            after_one = isinstance(count, numbers.Real) and not isinstance(count, bool) and count == 1
+            after_one = (
+                isinstance(count, numbers.Real) and not isinstance(count, bool) and count == 1
+            )
 
-    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+    def get_field(
+        self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, str]:
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        said = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Finding)]
+        said = [
+            each
+            for each in (value if isinstance(value, list) else [value])
+            if isinstance(each, Finding)
+        ]
         if said:  # sentences within a sentence
             from undogmatic.datasets.roles import as_settings
 
@@ -443,19 +527,32 @@ class _Formatter(string.Formatter):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"
             shown = [
-                self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec) for v in names
+                self.words.name(v, self.section) if named else self.words.judge(str(v), format_spec)
+                for v in names
             ]
             return self.words.listed(shown)
         if format_spec == "title":
-            return ", ".join(self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value)
+            return ", ".join(
+                self.words.find(f"{v}.title") or self.words.name(v, self.section) for v in value
+            )
         if format_spec.startswith("within "):
             format_spec = _inside(list(value), self.values[format_spec.removeprefix("within ")])
         if format_spec.startswith("as "):
             ends = list(value) if isinstance(value, Iterable) else [value]
-            return self.words.number(value, self.words.metric_spec(str(self.values[format_spec[3:]]), *ends))
+            return self.words.number(
+                value, self.words.metric_spec(str(self.values[format_spec[3:]]), *ends)
+            )
         if format_spec.startswith("said "):
-            return self.words.figure(str(self.values["metric"]), value, self.values[format_spec[5:]])
+            return self.words.figure(
+                str(self.values["metric"]), value, self.values[format_spec[5:]]
+            )
         one, both, many = format_spec.partition("|")
-        if one.startswith("unless "):  # a part of a sentence that says nothing where two counts are the same
-            one, many, value = "", many.replace("#", self.words.number(value, "d")), value == self.values[one[7:]]
+        if one.startswith(
+            "unless "
+        ):  # a part of a sentence that says nothing where two counts are the same
+            one, many, value = (
+                "",
+                many.replace("#", self.words.number(value, "d")),
+                value == self.values[one[7:]],
+            )
         return self.words.number(value, format_spec) if not both else one if value == 1 else many

@@ -42,7 +42,8 @@ def export(
         out: Where to write, without suffix.
         budget: At most so many rows before the random ones; None: all that are flagged or failed.
         everything: Rank all items, not only flagged and failed ones.
-        random: So many further items drawn at random, so that labels can be weighted to speak of all items.
+        random: So many further items drawn at random, so that labels can be weighted to speak of
+            all items.
         seed: Of that draw.
         redact: Write hashes instead of texts.
         blind: Leave out what the judge said: labels by which it is tested must not lean on it.
@@ -62,7 +63,9 @@ def export(
         return words.text("review.nothing", run=str(folder.path))
     written = queue.write(rows, out)
     notes: list[tuple[Judgment, Note]] = []
-    for entry, row in zip(chosen.entries, queue.rows(chosen, by_id, folder.rubric, redact), strict=True):
+    for entry, row in zip(
+        chosen.entries, queue.rows(chosen, by_id, folder.rubric, redact), strict=True
+    ):
         # The probability in full: it comes back by `--from-mlflow`.
         about = {key: str(row[key]) for key in (QUEUE, "rank", "why", PROBABILITY)}
         flagged = queue.flagged(entry.judgment) or isinstance(entry.judgment.outcome, Failure)
@@ -82,17 +85,20 @@ def import_labels(
     columns: Mapping[str, str] | None = None,
     sheet: str | None = None,
 ) -> str:
-    """Check people's labels and add them to the run: from a filled queue, and then they are put on its MLflow traces
-    too; or those that people gave to these traces, and then nothing is written to MLflow.
+    """Check people's labels and add them to the run: from a filled queue, and then they are put on
+    its MLflow traces too; or those that people gave to these traces, and then nothing is written to
+    MLflow.
 
     Args:
         run: The run's folder.
-        filled: A table with `item_id` and `label`, optionally `labeller`, `comment`, `inclusion_probability`; None
-            reads MLflow.
-        scale: The scale of the labels that no import has seen yet, e.g. "0-10"; None is the rubric's own.
+        filled: A table with `item_id` and `label`, optionally `labeller`, `comment`,
+            `inclusion_probability`; None reads MLflow.
+        scale: The scale of the labels that no import has seen yet, e.g. "0-10"; None is the
+            rubric's own.
         labeller: Whose labels they are where the file, or MLflow, does not say.
         revise: Labels that differ from earlier ones of the same labeller replace them.
-        columns: What `item_id`, `label` and `labeller` are called in the table, where they are not recognised.
+        columns: What `item_id`, `label` and `labeller` are called in the table, where they are not
+            recognised.
         sheet: Of a workbook the sheet, a range or both.
     Raises:
         ConfigError: The run is not in MLflow, has no traces there, or the store cannot be read.
@@ -113,8 +119,13 @@ def import_labels(
         source, read = str(path), list(map(words.say, notes_read))
     rubric, before = folder.rubric, labels.read(folder.path)
     judged = {item_id for item_id, *_ in folder.judged()}
-    options: dict[str, Any] = {"scale": None if scale is None else labels.parse_scale(scale), "labeller": labeller}
-    checked = labels.check(source, rows, items=judged, rubric=rubric, before=before, revise=revise, **options)
+    options: dict[str, Any] = {
+        "scale": None if scale is None else labels.parse_scale(scale),
+        "labeller": labeller,
+    }
+    checked = labels.check(
+        source, rows, items=judged, rubric=rubric, before=before, revise=revise, **options
+    )
     labels.append(folder.path, checked.new)
     standing = labels.read(folder.path)
     items: Sequence[Item] = ()
@@ -124,14 +135,19 @@ def import_labels(
         lines += with_files
     if answers is not None:
         return "\n".join([*lines, *_remarks(answers, standing, words)])
-    written: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
-    said = [label for label in [*checked.new, *checked.known] if label.trace is None]  # else it was taken from there
+    written: Callable[[float], float | str] = (
+        float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
+    )
+    said = [
+        label for label in [*checked.new, *checked.known] if label.trace is None
+    ]  # else it was taken from there
     by_item = folder.by_item({label.item_id for label in said})
     notes: list[tuple[Judgment, Note]] = [
         (judgment, partial(of_human, label, written(label.label)))
         for label in said
         # A label of a judge that says nothing overall goes beside whatever was judged.
-        for judgment in [j for j in by_item[label.item_id] if j.criterion == OVERALL] or by_item[label.item_id]
+        for judgment in [j for j in by_item[label.item_id] if j.criterion == OVERALL]
+        or by_item[label.item_id]
     ]
     return "\n".join([*lines, *([words.say(_logged(folder, items, notes))] if notes else [])])
 
@@ -145,15 +161,20 @@ def _words(folder: RunFolder) -> Words:
     return Words(language, [TEXTS, OWN_TEXTS])
 
 
-def _as_dataset(folder: RunFolder, standing: Sequence[Label], words: Words) -> tuple[list[str], Sequence[Item]]:
-    """Write the run's items with these labels as dataset files; what to print, and the items ([] without them)."""
+def _as_dataset(
+    folder: RunFolder, standing: Sequence[Label], words: Words
+) -> tuple[list[str], Sequence[Item]]:
+    """Write the run's items with these labels as dataset files; what to print, and the items ([]
+    without them)."""
     rubric = folder.rubric
     try:
         items = folder.items()
         weighted = labels.write_datasets(folder.path, items, standing, rubric)
         odd = seem_rescaled([label.label for label in standing], rubric) is not None
     except UndogmaticError as error:
-        return [words.text("review.no_files", file=str(folder.path / labels.FILE), why=str(error))], []
+        return [
+            words.text("review.no_files", file=str(folder.path / labels.FILE), why=str(error))
+        ], []
     meant = f" dataset.label_scale=[{rubric.minimum:g},{rubric.maximum:g}]" if odd else ""
     whole = f"dataset.path={folder.path / labels.ALL}{meant}"
     lines = [words.text("review.analyse", data=whole, labelled=str(folder.path / labels.LABELLED))]
@@ -178,7 +199,8 @@ def _remarks(answers: Said, standing: Sequence[Label], words: Words) -> list[str
 
 
 def _tracking(folder: RunFolder) -> dict[str, Any]:
-    """The run's `tracking` section; {} if it cannot be resolved here (an environment variable is gone)."""
+    """The run's `tracking` section; {} if it cannot be resolved here (an environment variable is
+    gone)."""
     try:
         return folder.section("tracking")
     except ConfigError:
@@ -186,7 +208,10 @@ def _tracking(folder: RunFolder) -> dict[str, Any]:
 
 
 def _logged(
-    folder: RunFolder, items: Sequence[Item], notes: Sequence[tuple[Judgment, Note]], redact: bool = False
+    folder: RunFolder,
+    items: Sequence[Item],
+    notes: Sequence[tuple[Judgment, Note]],
+    redact: bool = False,
 ) -> Finding:
     """Put notes on the run's traces, if it keeps any."""
     tracking = _tracking(folder)
@@ -197,9 +222,17 @@ def _logged(
 
 
 def _exported(
-    folder: RunFolder, chosen: queue.Queue, items: int, judged: int, written: tuple[Path, Path], words: Words
+    folder: RunFolder,
+    chosen: queue.Queue,
+    items: int,
+    judged: int,
+    written: tuple[Path, Path],
+    words: Words,
 ) -> list[str]:
-    counts = {why: sum(e.why == why for e in chosen.entries) for why in ("failed", "flagged", "unflagged", "random")}
+    counts = {
+        why: sum(e.why == why for e in chosen.entries)
+        for why in ("failed", "flagged", "unflagged", "random")
+    }
     certain, rows = len(chosen.entries) - counts["random"], len(chosen.entries)
     listed = ", ".join(words.text(f"review.{why}", n=n) for why, n in counts.items() if n)
     names = {"csv": str(written[0]), "jsonl": written[1].name}
@@ -210,7 +243,9 @@ def _exported(
         left = chosen.candidates - certain
         lines.append(words.text("review.budget", left=left, candidates=chosen.candidates))
     if certain > counts["failed"]:
-        lines.append(words.text("review.ranked" if chosen.order else "review.unranked", order=chosen.order))
+        lines.append(
+            words.text("review.ranked" if chosen.order else "review.unranked", order=chosen.order)
+        )
     if counts["failed"]:
         lines.append(words.text("review.failed_first", several=int(len(chosen.names) > 1)))
     if counts["random"]:
@@ -219,17 +254,28 @@ def _exported(
     elif chosen.remaining:
         lines.append(words.text("review.no_random"))
     rubric, way = folder.rubric, f"undogmatic review import {folder.path} {written[0]}"
-    return [*lines, words.text("review.fill", scale=rubric.scale.span(), rubric=rubric.name, command=way)]
+    return [
+        *lines,
+        words.text("review.fill", scale=rubric.scale.span(), rubric=rubric.name, command=way),
+    ]
 
 
 def _imported(
     folder: RunFolder, checked: labels.Checked, standing: Sequence[Label], items: int, words: Words
 ) -> list[str]:
-    labelled, labellers = len({label.item_id for label in standing}), sorted({label.labeller for label in standing})
+    labelled, labellers = (
+        len({label.item_id for label in standing}),
+        sorted({label.labeller for label in standing}),
+    )
     known = words.text("review.known", n=len(checked.known)) if checked.known else ""
     blank = words.text("review.blank", n=checked.blank) if checked.blank else ""
     names = ", ".join(labellers) or words.text("review.nobody")
-    about: dict[str, Any] = {"n": labelled, "items": items, "run": str(folder.path), "labellers": len(labellers)}
+    about: dict[str, Any] = {
+        "n": labelled,
+        "items": items,
+        "run": str(folder.path),
+        "labellers": len(labellers),
+    }
     lines = [words.text("review.added", n=len(checked.new), known=known, blank=blank)]
     lines.append(words.text("review.labelled", **about, names=names))
     if any(label.labeller == labels.NAMELESS for label in checked.new):
@@ -237,5 +283,7 @@ def _imported(
     if checked.only_comment:
         lines.append(words.text("review.only_comment", n=checked.only_comment))
     if 0 < checked.random_labelled < checked.random:
-        lines.append(words.text("review.random_part", labelled=checked.random_labelled, n=checked.random))
+        lines.append(
+            words.text("review.random_part", labelled=checked.random_labelled, n=checked.random)
+        )
     return lines

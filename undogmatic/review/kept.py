@@ -60,7 +60,11 @@ class LabelFile:
             return
         rows, places = self._rows() if state is not None else ([], [])
         found = self.find(rows)
-        by_key = {(item, row["rater"]): row for item, row in zip(found, rows, strict=True) if item is not None}
+        by_key = {
+            (item, row["rater"]): row
+            for item, row in zip(found, rows, strict=True)
+            if item is not None
+        }
         self.kept = Kept(rows, by_key, places, sum(item is None for item in found))
         self._seen = state
 

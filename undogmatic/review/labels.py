@@ -1,6 +1,6 @@
-"""Reads the sheets that people fill in, checks their labels one by one, and keeps those of a run in `RUN/labels.jsonl`,
-which only ever grows; beside it lie the run's items with their labels as dataset files: `dataset=texts
-dataset.path=RUN/with_labels.jsonl`."""
+"""Reads the sheets that people fill in, checks their labels one by one, and keeps those of a run in
+`RUN/labels.jsonl`, which only ever grows; beside it lie the run's items with their labels as
+dataset files: `dataset=texts dataset.path=RUN/with_labels.jsonl`."""
 
 import contextlib
 import hashlib
@@ -34,7 +34,8 @@ NEEDED = ("item_id", "label")
 
 
 class Checked(NamedTuple):
-    """Rows without a problem: what is new, what was there already, and how many have no label (or only a comment)."""
+    """Rows without a problem: what is new, what was there already, and how many have no label (or
+    only a comment)."""
 
     new: list[Label]
     known: list[Label]
@@ -47,9 +48,9 @@ class Checked(NamedTuple):
 def read_sheet(
     path: str, columns: Mapping[str, str] | None = None, sheet: str | None = None
 ) -> tuple[Path, list[Filled], list[Finding]]:
-    """Read a filled table of any kind that dataset=my reads, and say how it was read. Columns that are not called
-    NEEDED are recognised, or named by `columns`. Raises ConfigError where there is no such file or it is not clear
-    which column is meant, DataError naming file and line."""
+    """Read a filled table of any kind that dataset=my reads, and say how it was read. Columns that
+    are not called NEEDED are recognised, or named by `columns`. Raises ConfigError where there is
+    no such file or it is not clear which column is meant, DataError naming file and line."""
     from undogmatic.datasets.frames import cells_of
     from undogmatic.datasets.roles import find_labels
 
@@ -57,26 +58,32 @@ def read_sheet(
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
     rows = table_rows(file, (), False, sheet, notes, option="--sheet ")
-    found = find_labels(cells_of([row for _, row in rows], flat=False), str(file), dict(columns or {}))
+    found = find_labels(
+        cells_of([row for _, row in rows], flat=False), str(file), dict(columns or {})
+    )
     renamed = {names[0]: role for role, names in found.columns.items() if names}
     loose, filled = file.suffix not in (".json", ".jsonl"), []
     for line, row in rows:
         cells = {renamed.get(name, name): cell for name, cell in row.items()}
         if missing := [column for column in NEEDED if column not in cells]:
             fields = listed(list(cells)) or "none"
-            raise DataError(f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}.")
+            raise DataError(
+                f"{file}:{line}: the field `{missing[0]}` is missing; fields: {fields}."
+            )
         filled.append(Filled(f"{file}:{line}", cells, about | {"line": line}, quoted=loose))
     return file, filled, [*notes, *found.notes]
 
 
 def item_of(row: Filled, known: Container[str]) -> str:
-    """The item id of a row: in CSV one that would run as a formula was written with an apostrophe before it, which a
-    spreadsheet keeps or removes."""
+    """The item id of a row: in CSV one that would run as a formula was written with an apostrophe
+    before it, which a spreadsheet keeps or removes."""
     cell = str(row.cells["item_id"])
     if not row.quoted:
         return cell
     written, bare = files.as_written(cell), cell.removeprefix("'")
-    meant = (written, cell, bare) if row.cells.get("queue") else (cell, written)  # a sheet of ours, or of their own
+    meant = (
+        (written, cell, bare) if row.cells.get("queue") else (cell, written)
+    )  # a sheet of ours, or of their own
     return next((one for one in meant if one in known), cell)
 
 
@@ -90,7 +97,9 @@ def number(value: Any) -> float | None:
 def parse_scale(text: str) -> tuple[float, float]:
     """The ends of the scale on which labels were given: "0-10" -> (0, 10). Raises ConfigError."""
     if (ends := typed_scale(text, "--scale")[0]) is None:
-        raise ConfigError(f"--scale is {brief(text)}; give the lowest and the highest label, e.g. --scale 0-10.")
+        raise ConfigError(
+            f"--scale is {brief(text)}; give the lowest and the highest label, e.g. --scale 0-10."
+        )
     return ends
 
 
@@ -109,14 +118,15 @@ def check(
 
     Args:
         source: The file or the store, for messages.
-        rows: Its rows; one without a label is skipped. A label that MLflow shows as an earlier import put it there, or
-            took it from there, is known; `scale` is not applied to it.
+        rows: Its rows; one without a label is skipped. A label that MLflow shows as an earlier
+            import put it there, or took it from there, is known; `scale` is not applied to it.
         items: The ids that the run judged.
         rubric: Gives the scale.
         before: The run's labels so far.
-        scale: The scale on which labels were given; None is the rubric's own, and labels that look as if they were on
-            another are then refused.
-        labeller: Whose labels they are where the row does not say (and no earlier import did); None is NAMELESS.
+        scale: The scale on which labels were given; None is the rubric's own, and labels that look
+            as if they were on another are then refused.
+        labeller: Whose labels they are where the row does not say (and no earlier import did); None
+            is NAMELESS.
         revise: A label that differs from an earlier one of the same labeller replaces it.
     Raises:
         DataError: Every problem with its place (the first SHOWN of them).
@@ -154,19 +164,25 @@ def check(
                 drawn[item] = True
         problems += [f"{row.place}: {problem[:LONGEST_PROBLEM]}" for problem in wrong]
     if scale is None and not problems and (odd := seem_rescaled(numbers, rubric)) is not None:
-        other = f"--scale 0-{(rubric.maximum - rubric.minimum) / 10:g} maps them (or --scale 1-5, ...)"
+        other = (
+            f"--scale 0-{(rubric.maximum - rubric.minimum) / 10:g} maps them (or --scale 1-5, ...)"
+        )
         same = f"If they are meant as they are: --scale {rubric.minimum:g}-{rubric.maximum:g}."
         problems.append(f"{source}: {odd} If they are on another scale: {other}. {same}")
     if problems:
         more = f"\n... and {len(problems) - SHOWN} more problems." if len(problems) > SHOWN else ""
         raise DataError("\n".join(problems[:SHOWN]) + more + "\nNothing was imported.")
     known = {key for key, one in here.items() if key in stand and stand[key].label == one.label}
-    again, new = [stand[key] for key in here if key in known], [one for key, one in here.items() if key not in known]
+    again, new = (
+        [stand[key] for key in here if key in known],
+        [one for key, one in here.items() if key not in known],
+    )
     return Checked(new, again, blank, only_comment, len(drawn), sum(drawn.values()))
 
 
 def read(folder: Path) -> list[Label]:
-    """The labels of a run, the last one per item and labeller. Raises DataError naming file and line."""
+    """The labels of a run, the last one per item and labeller. Raises DataError naming file and
+    line."""
     path = folder / FILE
     labels = read_records(path, Label) if path.is_file() else ()
     return list({(label.item_id, label.labeller): label for label in labels}.values())
@@ -181,7 +197,8 @@ def append(folder: Path, labels: Iterable[Label]) -> None:
 
 
 def _still_shown(row: Filled, earlier: Label, rubric: Rubric) -> bool:
-    """Whether a trace shows an earlier label unchanged: as an import put it there, or as it was when it was taken."""
+    """Whether a trace shows an earlier label unchanged: as an import put it there, or as it was
+    when it was taken."""
     if "trace" not in row.origin:
         return False
     there = _given(row, rubric)
@@ -209,22 +226,40 @@ def _label(
     wrong: list[str],
     **more: Any,
 ) -> Label | None:
-    """The label of a row, with `more` of its fields; None where something is `wrong` with it, which is added there."""
+    """The label of a row, with `more` of its fields; None where something is `wrong` with it, which
+    is added there."""
     cells, value, label, probability = row.cells, _given(row, rubric), 0.0, None
     if item not in items:
         wrong.append(f"the item {brief(item)} is not one of the {len(items)} that this run judged.")
     try:
         label = rubric.read(value, None if scale is None else LabelScale(ends=scale))
     except ValueError as error:
-        hint = "" if scale is not None else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
-        wrong.append(f"`label` {str(error)[:300]} of rubric={rubric.name}.{hint if isinstance(value, float) else ''}")
+        hint = (
+            ""
+            if scale is not None
+            else " If labels are on another scale, name it: --scale LOWEST-HIGHEST."
+        )
+        wrong.append(
+            f"`label` {str(error)[:300]} of"
+            f" rubric={rubric.name}.{hint if isinstance(value, float) else ''}"
+        )
     if not empty(cell := cells.get("inclusion_probability")):
         probability = number(cell)
         if probability is None or not 0 < probability <= 1:
-            wrong.append(f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as exported.")
-    texts = {name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")}
+            wrong.append(
+                f"`inclusion_probability` is {brief(cell)}; it must be above 0 and at most 1, as"
+                " exported."
+            )
+    texts = {
+        name: None if empty(cells.get(name)) else str(cells[name]) for name in ("comment", "queue")
+    }
     more["in_view"] = not empty(cells.get("score")) or "trace" in row.origin
-    more |= texts | {"item_id": item, "given": value, "scale": scale, "inclusion_probability": probability}
+    more |= texts | {
+        "item_id": item,
+        "given": value,
+        "scale": scale,
+        "inclusion_probability": probability,
+    }
     try:
         return None if wrong else Label(label=label, **more, **row.origin)
     except ValidationError as error:
@@ -233,10 +268,13 @@ def _label(
 
 
 def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> list[str]:
-    """What is wrong if the same labeller gave the item another label here or in an earlier import."""
+    """What is wrong if the same labeller gave the item another label here or in an earlier
+    import."""
     start = f"{label.labeller!r} labels the item {label.item_id!r} {label.as_given}, but"
     if here is not None and here.label != label.label:
-        way_out = "" if label.trace is None else " Delete one of them in MLflow, or correct it there."
+        way_out = (
+            "" if label.trace is None else " Delete one of them in MLflow, or correct it there."
+        )
         return [f"{start} {here.as_given} at {here.place}.{way_out}"]
     if earlier is None or earlier.label == label.label:
         return []
@@ -244,17 +282,22 @@ def _contradicts(label: Label, here: Label | None, earlier: Label | None) -> lis
     return [f"{start} {earlier.as_given} before ({where}). If the new label counts: --revise."]
 
 
-def write_datasets(folder: Path, items: Sequence[Item], labels: Sequence[Label], rubric: Rubric) -> bool:
-    """Write ALL (every item, `label` where there is one) and LABELLED (only those) into a run's folder.
+def write_datasets(
+    folder: Path, items: Sequence[Item], labels: Sequence[Label], rubric: Rubric
+) -> bool:
+    """Write ALL (every item, `label` where there is one) and LABELLED (only those) into a run's
+    folder.
 
-    `label` is the mean over labellers, or, where that is no value of the scale (it has steps or categories), `labels`
-    holds what each of them said; `label_count` and `label_spread` (largest minus smallest) say how many there are
-    and how far apart. A label that the item had before stays as `dataset_label`.
+    `label` is the mean over labellers, or, where that is no value of the scale (it has steps or
+    categories), `labels` holds what each of them said; `label_count` and `label_spread` (largest
+    minus smallest) say how many there are and how far apart. A label that the item had before stays
+    as `dataset_label`.
 
     Returns:
-        Whether estimates can be weighted: every labelled row has its `inclusion_probability`, or all items are labelled
-        and none needs one. Where the labels of an item come from several queues, and from none with certainty, there
-        is no single one, and the field is left out.
+        Whether estimates can be weighted: every labelled row has its `inclusion_probability`, or
+            all items are labelled
+        and none needs one. Where the labels of an item come from several queues, and from none with
+        certainty, there is no single one, and the field is left out.
     """
     by_item: dict[str, list[Label]] = {}
     for label in labels:
@@ -268,18 +311,29 @@ def write_datasets(folder: Path, items: Sequence[Item], labels: Sequence[Label],
             row.pop("inclusion_probability", None)
         known = True
     for name, kept in ((ALL, rows), (LABELLED, labelled)):
-        files.write(folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
+        files.write(
+            folder / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+        )
     return known
 
 
-def _dataset_row(item: Item, labels: Sequence[Label], rubric: Rubric, several_queues: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {"id": item.id, **item.inputs, "condition": item.condition, "pair": item.pair}
+def _dataset_row(
+    item: Item, labels: Sequence[Label], rubric: Rubric, several_queues: bool
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": item.id,
+        **item.inputs,
+        "condition": item.condition,
+        "pair": item.pair,
+    }
     row |= {"parent": item.parent, "maker": item.maker}
     row |= {k: v for k, v in item.metadata.items() if k not in {*row, "label", "labels"}}
     if item.label is not None:
         row["dataset_label"] = item.label
     if labels:
-        write: Callable[[float], float | str] = float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
+        write: Callable[[float], float | str] = (
+            float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
+        )
         values = [label.label for label in labels]
         if rubric.scale.contains(fmean(values)):
             row["label"] = write(fmean(values))

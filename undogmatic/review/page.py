@@ -156,7 +156,14 @@ class Sheet:
         what judges said."""
         entry = self.entries[place]
         row = self.file.kept.by_key.get((entry.id, self.rater))
-        known = {"place": place, "id": entry.id, "texts": dict(entry.texts), "label": None, "comment": "", "said": {}}
+        known = {
+            "place": place,
+            "id": entry.id,
+            "texts": dict(entry.texts),
+            "label": None,
+            "comment": "",
+            "said": {},
+        }
         if row is not None and row["label"]:
             known |= {"label": row["label"], "comment": row["comment"], "said": dict(entry.said)}
         return known
@@ -166,13 +173,25 @@ class Sheet:
         where to begin."""
         self._count()
         scale, marks = self.scale, [n in self._done for n in range(len(self.entries))]
-        facts: dict[str, Any] = {"question": self.question, "rater": self.rater, "language": self.language}
-        facts |= {"total": len(self.entries), "done": sum(marks), "out": self.out.name, "marks": marks}
+        facts: dict[str, Any] = {
+            "question": self.question,
+            "rater": self.rater,
+            "language": self.language,
+        }
+        facts |= {
+            "total": len(self.entries),
+            "done": sum(marks),
+            "out": self.out.name,
+            "marks": marks,
+        }
         facts |= {"next": self._next(-1), "reveals": any(entry.said for entry in self.entries)}
         options: Sequence[str] = ()
         if isinstance(scale, NumericScale):
             facts |= {"minimum": scale.minimum, "maximum": scale.maximum}
-            if scale.step is not None and (scale.maximum - scale.minimum) / scale.step < MOST_BUTTONS - 0.5:
+            if (
+                scale.step is not None
+                and (scale.maximum - scale.minimum) / scale.step < MOST_BUTTONS - 0.5
+            ):
                 options = [f"{value:g}" for value in scale.default_levels()]
         else:
             options = scale.categories
@@ -209,11 +228,18 @@ def scale_of(typed: str) -> Scale:
             return UnorderedScale(categories=tuple(word.strip() for word in typed.split(",")))
         low, dots, high = typed.partition(".." if ".." in typed else "-")
         if dots and low and high:
-            return NumericScale(minimum=float(low), maximum=float(high), step=None if dots == ".." else 1.0)
+            return NumericScale(
+                minimum=float(low), maximum=float(high), step=None if dots == ".." else 1.0
+            )
     except (ValidationError, ValueError):
         pass
-    ways = "1-5 (whole numbers), 0..100 (any number between), bad<ok<good (in order), pass,fail (without order)"
-    raise ConfigError(f"--scale is {brief(typed)}, which is no scale. Write it like one of these: {ways}.")
+    ways = (
+        "1-5 (whole numbers), 0..100 (any number between), bad<ok<good (in order), pass,fail"
+        " (without order)"
+    )
+    raise ConfigError(
+        f"--scale is {brief(typed)}, which is no scale. Write it like one of these: {ways}."
+    )
 
 
 def _number(text: str) -> float:
@@ -274,18 +300,33 @@ class _Handler(BaseHTTPRequestHandler):
         own = host in self.server.hosts and (origin is None or origin == f"http://{host}")
         if own and hmac.compare_digest(token.encode(), self.server.token.encode()):
             return True
-        self._answer(403, {"error": "Open the address that the command printed; it has a token that this one lacks."})
+        self._answer(
+            403,
+            {
+                "error": (
+                    "Open the address that the command printed; it has a token that this one lacks."
+                )
+            },
+        )
         return False
 
     def _answer(self, status: int, body: Mapping[str, Any] | str, nonce: str = "") -> None:
         page = isinstance(body, str)
         raw = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.send_response(status)
-        self.send_header("Content-Type", f"{'text/html' if page else 'application/json'}; charset=utf-8")
+        self.send_header(
+            "Content-Type", f"{'text/html' if page else 'application/json'}; charset=utf-8"
+        )
         self.send_header("Content-Length", str(len(raw)))
-        policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'"
+        policy = (
+            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}';"
+            " connect-src 'self'"
+        )
         closed = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        self.send_header("Content-Security-Policy", f"{policy}; {closed}" if page else f"default-src 'none'; {closed}")
+        self.send_header(
+            "Content-Security-Policy",
+            f"{policy}; {closed}" if page else f"default-src 'none'; {closed}",
+        )
         for name, value in {
             "Cache-Control": "no-store",
             "Referrer-Policy": "no-referrer",
@@ -311,7 +352,12 @@ class _Handler(BaseHTTPRequestHandler):
         sheet, place = self.server.sheet, asked.get("place", [""])[0]
         if address.path == "/about":
             self._answer(200, sheet.about())
-        elif address.path == "/item" and place.isascii() and place.isdigit() and int(place) < len(sheet.entries):
+        elif (
+            address.path == "/item"
+            and place.isascii()
+            and place.isdigit()
+            and int(place) < len(sheet.entries)
+        ):
             self._answer(200, sheet.shown(int(place)))
         else:
             self._answer(404, {"error": "There is nothing at this address."})
@@ -321,7 +367,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed(self.headers.get("X-Token", "") if self.headers.get("Origin") else ""):
             return
         length = self.headers.get("Content-Length", "")
-        if self.path != "/label" or not length.isascii() or not length.isdigit() or int(length) > LONGEST_BODY:
+        if (
+            self.path != "/label"
+            or not length.isascii()
+            or not length.isdigit()
+            or int(length) > LONGEST_BODY
+        ):
             self._answer(400, {"error": "This is no label."})
             return
         sheet = self.server.sheet
@@ -353,7 +404,11 @@ class Table(NamedTuple):
 
 
 def read_entries(
-    path: str, item: str | None, text: Sequence[str], hidden: Sequence[str], sheet: str | None = None
+    path: str,
+    item: str | None,
+    text: Sequence[str],
+    hidden: Sequence[str],
+    sheet: str | None = None,
 ) -> Table:
     """The items of a table, each once. `text` names the columns that are shown (default: those
     that are known to hold texts), `hidden` those that are told only once an item is labelled,
@@ -365,7 +420,9 @@ def read_entries(
     found = find_texts(frame.cells, path, text, item, every=True)
     if unknown := [name for name in hidden if name not in frame.cells]:
         listed = ", ".join(map(str, frame.cells.columns))
-        raise ConfigError(f"--reveal is {brief(unknown[0])}, which is no column of {path}. Columns: {listed}.")
+        raise ConfigError(
+            f"--reveal is {brief(unknown[0])}, which is no column of {path}. Columns: {listed}."
+        )
     ids, texts = found.columns["item"], found.columns["text"]
     marks = marks_of(frame.cells, texts)
     numbers = [None] * len(marks) if ids else row_ids(frame.cells, marks)
@@ -385,12 +442,19 @@ def read_entries(
         before = entries.setdefault(key, Entry(key, shown, said, mark or "", columns))
         if before.texts != shown:
             way = "Name the column that tells the items apart: --item COLUMN"
-            raise DataError(f"{place}: the item {brief(key)} stands there a second time with other texts. {way}.")
+            raise DataError(
+                f"{place}: the item {brief(key)} stands there a second time with other texts."
+                f" {way}."
+            )
     if not entries:
-        raise DataError(f"{path}: {', '.join(texts)} is empty in every row, so there is nothing to label.")
+        raise DataError(
+            f"{path}: {', '.join(texts)} is empty in every row, so there is nothing to label."
+        )
     notes = [*frame.notes, *found.notes, *frame.problems]
     if nameless:
-        notes.append(Finding("table.no_id", {"n": len(nameless), "column": ids[0], "place": nameless[0]}))
+        notes.append(
+            Finding("table.no_id", {"n": len(nameless), "column": ids[0], "place": nameless[0]})
+        )
     return Table(list(entries.values()), not ids, notes)
 
 
@@ -404,12 +468,20 @@ def read_rubric(path: str) -> tuple[Scale, dict[str, str]]:
     from undogmatic.safety.outside import read_yaml
 
     if not Path(path).is_file():
-        raise ConfigError(f"--rubric is {path!r}, which does not exist. Name the YAML file of a rubric.")
+        raise ConfigError(
+            f"--rubric is {path!r}, which does not exist. Name the YAML file of a rubric."
+        )
     plain = read_yaml(Path(path))
     if not isinstance(plain, dict):
-        raise DataError(f"{path} is no rubric: it must hold `name`, `scale`, `inputs` and `wordings`.")
+        raise DataError(
+            f"{path} is no rubric: it must hold `name`, `scale`, `inputs` and `wordings`."
+        )
     try:
-        rubric = Rubric.model_validate({key: value for key, value in plain.items() if key != "_target_"})
+        rubric = Rubric.model_validate(
+            {key: value for key, value in plain.items() if key != "_target_"}
+        )
     except ValidationError as error:
         raise DataError(f"{path} is no rubric that can be used ({first_problem(error)}).") from None
-    return rubric.scale, {language: wording.question for language, wording in rubric.wordings.items()}
+    return rubric.scale, {
+        language: wording.question for language, wording in rubric.wordings.items()
+    }

@@ -1,4 +1,5 @@
-"""Chooses the items that a human should look at, their order, and the probability with which each came in."""
+"""Chooses the items that a human should look at, their order, and the probability with which each
+came in."""
 
 import itertools
 import json
@@ -21,8 +22,9 @@ from undogmatic.safety.outside import brief
 
 Why = Literal["failed", "flagged", "unflagged", "random"]
 COLUMNS = (
-    "rank item_id pair condition text judge score low high confidence uncertainty uncertainty_value uncertainty_by "
-    "failure rationale issues rules repeat why inclusion_probability queue label labeller comment"
+    "rank item_id pair condition text judge score low high confidence uncertainty uncertainty_value"
+    " uncertainty_by failure rationale issues rules repeat why inclusion_probability queue label"
+    " labeller comment"
 ).split()
 
 OF_JUDGE = (
@@ -38,7 +40,9 @@ class Entry(NamedTuple):
     judgment: Judgment
     why: Why
     inclusion: float  # the probability with which it came in, 1 unless it was drawn at random
-    value: float | None = None  # by which it was ranked, by whichever judge (None: a failure, or nothing to rank by)
+    value: float | None = (
+        None  # by which it was ranked, by whichever judge (None: a failure, or nothing to rank by)
+    )
 
 
 class Queue(NamedTuple):
@@ -66,19 +70,21 @@ def select(
     random: int,
     rng: np.random.Generator,
 ) -> Queue:
-    """Choose the rows: failures, then the most uncertain within the budget, then `random` of all others.
+    """Choose the rows: failures, then the most uncertain within the budget, then `random` of all
+    others.
 
-    Judgments are ranked by the measure of `analysis=calibration`; ties are broken by the order of the dataset. Of
-    several judges or criteria, the first that tells items apart ranks them: numbers of two judges have no common scale.
-    A flag of any of them makes an item a candidate. Only what ranks them is held of all judgments; those that are
-    chosen are read again.
+    Judgments are ranked by the measure of `analysis=calibration`; ties are broken by the order of
+    the dataset. Of several judges or criteria, the first that tells items apart ranks them: numbers
+    of two judges have no common scale. A flag of any of them makes an item a candidate. Only what
+    ranks them is held of all judgments; those that are chosen are read again.
 
     Args:
         items: In the order of the dataset; those without a judgment are left out.
         judgments: By their keys, in the order in which they were made.
         budget: At most so many rows before the random ones; None takes all candidates.
         everything: Candidates are all items, not only the failed and flagged.
-        random: How many more to draw without replacement, each with probability `random` / remaining.
+        random: How many more to draw without replacement, each with probability `random` /
+            remaining.
         rng: For the draw.
     Raises:
         ConfigError: A negative number.
@@ -89,7 +95,9 @@ def select(
     facts, voices = _facts(items, judgments)
     rankings = [(voice, *ranked(facts[facts["voice"] == voice])) for voice in voices]
     # The first whose measure is not the same for all items, else the first with one.
-    best, measure, doubts = max(rankings, key=lambda found: (found[2].nunique() > 1, found[1] is not None))
+    best, measure, doubts = max(
+        rankings, key=lambda found: (found[2].nunique() > 1, found[1] is not None)
+    )
     asked, spoken = _spokesmen(facts[facts["voice"] == best]), _spokesmen(facts)
     by_item = pd.Series(doubts.reindex(asked.index).to_numpy(), asked["item"])
     spoken["doubt"] = by_item.reindex(spoken["item"]).to_numpy()
@@ -98,7 +106,9 @@ def select(
     candidates = pd.concat([spoken[spoken["failed"]], judged])
     chosen = candidates[:budget]
     rest = spoken.drop(chosen.index)
-    drawn = rest.iloc[rng.choice(len(rest), min(random, len(rest)), replace=False) if len(rest) else []]
+    drawn = rest.iloc[
+        rng.choice(len(rest), min(random, len(rest)), replace=False) if len(rest) else []
+    ]
     entries = list[Entry]()
     for row in [*chosen.itertuples(), *drawn.itertuples()]:
         why: Why = "failed" if row.failed else "flagged" if row.flagged else "unflagged"
@@ -106,10 +116,19 @@ def select(
         judgment = judgments[items[row.item].id, *voices[row.voice], row.repeat]
         value = None if np.isnan(row.doubt) else float(row.doubt)
         entries.append(
-            Entry(judgment, "random" if at_random else why, len(drawn) / len(rest) if at_random else 1.0, value)
+            Entry(
+                judgment,
+                "random" if at_random else why,
+                len(drawn) / len(rest) if at_random else 1.0,
+                value,
+            )
         )
     names = part_names(voices.values())
-    order = f"{measure} of {names[voices[best]]}" if measure is not None and names[voices[best]] else measure
+    order = (
+        f"{measure} of {names[voices[best]]}"
+        if measure is not None and names[voices[best]]
+        else measure
+    )
     return Queue(entries, len(candidates), len(rest), len(spoken), order, names)
 
 
@@ -117,15 +136,20 @@ def _voice(judgment: Judgment) -> tuple[str, str]:
     return judgment.judge, judgment.criterion
 
 
-def _facts(items: Sequence[Item], judgments: Mapping[Key, Judgment]) -> tuple[pd.DataFrame, dict[int, tuple[str, str]]]:
-    """Of each judgment of an item the item's place, the voice (judge and criterion) and what ranks it, repeats in
-    order; and the voices by their numbers, those of the first item first."""
+def _facts(
+    items: Sequence[Item], judgments: Mapping[Key, Judgment]
+) -> tuple[pd.DataFrame, dict[int, tuple[str, str]]]:
+    """Of each judgment of an item the item's place, the voice (judge and criterion) and what ranks
+    it, repeats in order; and the voices by their numbers, those of the first item first."""
     places, numbers = {item.id: n for n, item in enumerate(items)}, dict[tuple[str, str], int]()
 
     def facts() -> Iterator[tuple[Any, ...]]:
         for judgment in judgments.values():
             if (place := places.get(judgment.item_id)) is not None:
-                outcome, voice = judgment.outcome, numbers.setdefault(_voice(judgment), len(numbers))
+                outcome, voice = (
+                    judgment.outcome,
+                    numbers.setdefault(_voice(judgment), len(numbers)),
+                )
                 failed = isinstance(outcome, Failure)
                 said = NO_VERDICT if isinstance(outcome, Failure) else outcome.row()
                 told = [said[name] for name in MEASURED]
@@ -133,7 +157,9 @@ def _facts(items: Sequence[Item], judgments: Mapping[Key, Judgment]) -> tuple[pd
 
     names, rows = ["item", "voice", "repeat", "failed", "flagged", *MEASURED], facts()
     kinds: dict[str, Any] = dict.fromkeys(names[:3], "int64") | dict.fromkeys(names[3:5], "bool")
-    kinds |= dict.fromkeys(names[5:], "float64") | {"uncertainty": pd.CategoricalDtype(["low", "medium", "high"])}
+    kinds |= dict.fromkeys(names[5:], "float64") | {
+        "uncertainty": pd.CategoricalDtype(["low", "medium", "high"])
+    }
     parts = [pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(kinds)]
     while len(parts[-1]) == AT_ONCE:
         parts.append(pd.DataFrame([*itertools.islice(rows, AT_ONCE)], columns=names).astype(kinds))
@@ -150,26 +176,31 @@ MEASURED = ("doubt", "low", "high", "entropy", "confidence", "uncertainty")
 
 
 def _spokesmen(facts: pd.DataFrame) -> pd.DataFrame:
-    """The judgment that stands for each item with several, in the order of the items: a failed one, else a flagged one,
-    else the first."""
+    """The judgment that stands for each item with several, in the order of the items: a failed one,
+    else a flagged one, else the first."""
     order = np.lexsort((facts.index, ~facts["flagged"], ~facts["failed"], facts["item"]))
     return facts.iloc[order].drop_duplicates("item")
 
 
 def ranked(facts: pd.DataFrame) -> tuple[Measure | None, pd.Series]:
-    """Choose the measure that speaks for the judge as `analysis=calibration` does, on the verdicts of the first repeat.
-    Returns it, None if the judge gives no uncertainty, and its value by judgment."""
+    """Choose the measure that speaks for the judge as `analysis=calibration` does, on the verdicts
+    of the first repeat. Returns it, None if the judge gives no uncertainty, and its value by
+    judgment."""
     verdicts = facts[~facts["failed"]]
     first = verdicts[verdicts["repeat"] == 0]
     measure = None if first.empty else choose(uncertainties(first), "auto")
-    return measure, pd.Series(dtype=float) if measure is None else measured(verdicts)[measure].dropna()
+    return measure, (
+        pd.Series(dtype=float) if measure is None else measured(verdicts)[measure].dropna()
+    )
 
 
 def rows(
     queue: Queue, items: Mapping[str, Item], rubric: Rubric, hide: bool, blind: bool = False
 ) -> list[dict[str, Any]]:
-    """The queue as plain rows with COLUMNS, the last three empty; `judge`, whose judgment is shown, only of several.
-    `hide` leaves only the hashes of all texts; `blind` leaves out what the judge said (OF_JUDGE)."""
+    """The queue as plain rows with COLUMNS, the last three empty; `judge`, whose judgment is shown,
+    only of several. `hide` leaves only the hashes of all texts; `blind` leaves out what the judge
+    said (OF_JUDGE).
+    """
     shown = [
         _row(rank, entry, items[entry.judgment.item_id], rubric, hide)
         | {"uncertainty_by": None if entry.value is None else queue.order}
@@ -178,18 +209,26 @@ def rows(
     ]
     unfilled = {"queue": digest(shown)[:12], "label": None, "labeller": None, "comment": None}
     gone = OF_JUDGE if blind else ()
-    return [{key: value for key, value in row.items() if key not in gone} | unfilled for row in shown]
+    return [
+        {key: value for key, value in row.items() if key not in gone} | unfilled for row in shown
+    ]
 
 
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> tuple[Path, Path]:
-    """Write `out`.csv and `out`.jsonl. Raises ConfigError if one exists: it may hold somebody's labels."""
+    """Write `out`.csv and `out`.jsonl. Raises ConfigError if one exists: it may hold somebody's
+    labels."""
     stem = out.removesuffix(".csv").removesuffix(".jsonl")
     table, lines = Path(f"{stem}.csv"), Path(f"{stem}.jsonl")
     if not stem or stem.endswith("/"):
-        raise ConfigError(f"--out is {brief(out)}; give a file's name without suffix, e.g. --out queue.")
+        raise ConfigError(
+            f"--out is {brief(out)}; give a file's name without suffix, e.g. --out queue."
+        )
     for path in (table, lines):
         if os.path.lexists(path):
-            raise ConfigError(f"--out is {brief(out)}, and {path} exists: it may hold labels. Choose another name.")
+            raise ConfigError(
+                f"--out is {brief(out)}, and {path} exists: it may hold labels. Choose another"
+                " name."
+            )
     kept = list(rows)
     columns = [name for name in COLUMNS if any(name in row for row in kept)]
     cells = [[_cell(row[column]) for column in columns] for row in kept]
@@ -206,17 +245,24 @@ def _cell(value: Any) -> Any:
 
 
 def _row(rank: int, entry: Entry, item: Item, rubric: Rubric, hide: bool) -> dict[str, Any]:
-    judgment, item = (redact_judgment(entry.judgment), redact_item(item)) if hide else (entry.judgment, item)
+    judgment, item = (
+        (redact_judgment(entry.judgment), redact_item(item)) if hide else (entry.judgment, item)
+    )
     outcome = judgment.outcome
     verdict = outcome if isinstance(outcome, Verdict) else None
-    # The rules that called the expensive judge (`judge=selective`): their names are ours and quote nothing.
+    # The rules that called the expensive judge (`judge=selective`): their names are ours and quote
+    # nothing.
     rules = str(getattr(entry.judgment.outcome, "details", {}).get("rules_fired", ""))
 
     def shown(value: float | None) -> float | str | None:
         """A score with the precision of its scale; a category by its name."""
         if value is None:
             return None
-        return float(rubric.scale.write(value)) if isinstance(rubric.scale, NumericScale) else rubric.scale.write(value)
+        return (
+            float(rubric.scale.write(value))
+            if isinstance(rubric.scale, NumericScale)
+            else rubric.scale.write(value)
+        )
 
     low, high = getattr(verdict, "interval", None) or (None, None)
     return {

@@ -1,7 +1,9 @@
-"""Gives the score as a reward for training, as TRL calls reward functions, and an alarm for rewards that are hacked.
+"""Gives the score as a reward for training, as TRL calls reward functions, and an alarm for rewards
+that are hacked.
 
-`reward(rubric=..., model=...)` makes one; `from undogmatic.reward import NAME_reward` is that of the rubric NAME with
-the default model. `Alarm` says when a second judge does not follow a reward that rises. See docs/reward.md.
+`reward(rubric=..., model=...)` makes one; `from undogmatic.reward import NAME_reward` is that of
+the rubric NAME with the default model. `Alarm` says when a second judge does not follow a reward
+that rises. See docs/reward.md.
 """
 
 from typing import Any

@@ -1,7 +1,9 @@
-"""Watches a reward that something is trained on: a second judge scores samples, and must follow where the reward rises.
+"""Watches a reward that something is trained on: a second judge scores samples, and must follow
+where the reward rises.
 
-The hypothesis, held against the data at every look: the rise of the reward since the start is significant, and the rise
-of the second judge is shown to be smaller than a stated share of it (`stats.follow`).
+The hypothesis, held against the data at every look: the rise of the reward since the start is
+significant, and the rise of the second judge is shown to be smaller than a stated share of it
+(`stats.follow`).
 """
 
 from __future__ import annotations
@@ -38,14 +40,17 @@ class Alarm:
         second: A held-out judge as a reward function, by which nothing is trained.
         level: Probability of a false alarm, for all looks together.
         looks: How often it is looked at most; then no more.
-        every: Steps from one look to the next. A step is a call, or the trainer's own (`trainer_state`).
+        every: Steps from one look to the next. A step is a call, or the trainer's own
+            (`trainer_state`).
         sample: Completions that the second judge scores at the start and at each look.
-        share: Share of the reward's rise that the second judge's rise must reach, both as shares of their scales.
+        share: Share of the reward's rise that the second judge's rise must reach, both as shares of
+            their scales.
         language: Of the message: en or pt.
         seed: Of the drawing of samples.
 
     Attributes:
-        fired: Whether there was an alarm. step: At which step. since: From which step on the second judge lagged.
+        fired: Whether there was an alarm. step: At which step. since: From which step on the second
+            judge lagged.
         history: The looks so far.
     """
 
@@ -71,8 +76,16 @@ class Alarm:
         }
         for name, (value, right, what) in allowed.items():
             if not right:
-                raise ConfigError(f"`{name}` is {brief(value)}; it must be {what}. See docs/reward.md.")
-        self.second, self.level, self.looks, self.every, self.sample = second, level, looks, every, sample
+                raise ConfigError(
+                    f"`{name}` is {brief(value)}; it must be {what}. See docs/reward.md."
+                )
+        self.second, self.level, self.looks, self.every, self.sample = (
+            second,
+            level,
+            looks,
+            every,
+            sample,
+        )
         self.share, self.rng = share, np.random.default_rng(seed)
         self.words = Words(language, [Path(__file__).with_name("alarm.texts.yaml")])
         self.fired, self.step, self.since, self.begun = False, 0, 0, 0
@@ -86,7 +99,8 @@ class Alarm:
         return Watched(reward, self)
 
     def note(self, completions: Sequence[Any], rewards: Sequence[float], **kwargs: Any) -> bool:
-        """Take in the completions of a step and their rewards; look where it is time. Whether there was an alarm."""
+        """Take in the completions of a step and their rewards; look where it is time. Whether there
+        was an alarm."""
         self._calls += 1
         step = getattr(kwargs.get("trainer_state"), "global_step", None)
         now = step if isinstance(step, int) else self._calls
@@ -95,7 +109,9 @@ class Alarm:
         columns = {name: value for name, value in kwargs.items() if isinstance(value, list | tuple)}
         for place, (completion, given) in enumerate(zip(completions, rewards, strict=False)):
             if given is not None and math.isfinite(given):
-                of_it = {name: value[place] for name, value in columns.items() if place < len(value)}
+                of_it = {
+                    name: value[place] for name, value in columns.items() if place < len(value)
+                }
                 self._seen.append((completion, of_it, float(given)))
         if self._start is None and len(self._seen) >= self.sample:
             drawn = self._drawn()
@@ -107,8 +123,11 @@ class Alarm:
         return self.fired
 
     def _drawn(self) -> Sample:
-        """Reward and second score of a sample of what was seen since the last look, less what that judge failed on."""
-        drawn = [self._seen[place] for place in self.rng.permutation(len(self._seen))[: self.sample]]
+        """Reward and second score of a sample of what was seen since the last look, less what that
+        judge failed on."""
+        drawn = [
+            self._seen[place] for place in self.rng.permutation(len(self._seen))[: self.sample]
+        ]
         self._seen = []
         names = set(drawn[0][1]).intersection(*(of_it for _, of_it, _ in drawn))
         columns = {name: [of_it[name] for _, of_it, _ in drawn] for name in names}
@@ -117,25 +136,40 @@ class Alarm:
         groups = prompts if len(set(prompts)) >= FEWEST else list(range(len(drawn)))
         kept = [place for place, value in enumerate(said) if math.isfinite(value)]
         return Sample(
-            np.array([drawn[k][2] for k in kept]), np.array([said[k] for k in kept]), [groups[k] for k in kept]
+            np.array([drawn[k][2] for k in kept]),
+            np.array([said[k] for k in kept]),
+            [groups[k] for k in kept],
         )
 
     def _second(self, completions: Sequence[Any], columns: Mapping[str, Any]) -> list[float]:
         """What the second judge says; NaN where the failure is its own."""
         try:
             if not isinstance(self.second, Reward):
-                return [math.nan if value is None else float(value) for value in self.second(completions, **columns)]
+                return [
+                    math.nan if value is None else float(value)
+                    for value in self.second(completions, **columns)
+                ]
             said = self.second.found(completions, **columns)
         except Exception as error:  # a look that fails must not end a training
-            logger.warning(f"the second judge could not score a sample: {type(error).__name__}: {error}")
+            logger.warning(
+                f"the second judge could not score a sample: {type(error).__name__}: {error}"
+            )
             return [math.nan] * len(completions)
         failed = {True: self.second.ends[0], False: math.nan}
         return [failed[value in OF_THE_TEXT] if isinstance(value, str) else value for value in said]
 
     def _look(self, now: int, start: Sample, sample: Sample) -> None:
-        ends, given = getattr(self.second, "ends", None), [*np.asarray(start.first), *np.asarray(sample.first)]
+        ends, given = (
+            getattr(self.second, "ends", None),
+            [
+                *np.asarray(start.first),
+                *np.asarray(sample.first),
+            ],
+        )
         bounds = None if ends is None else (min(ends[0], *given), max(ends[1], *given))
-        self.history.append(Look(now, following(start, sample, self.share, self.level, bounds, self.looks)))
+        self.history.append(
+            Look(now, following(start, sample, self.share, self.level, bounds, self.looks))
+        )
         found = self.history[-1].found
         if found.alarm:
             self.fired, self.step, self.since = True, now, now
@@ -152,7 +186,13 @@ class Alarm:
             return self.words.text("alarm.no_look", every=self.every, sample=self.sample)
         step, found = self.history[-1]
         key = "fired" if self.fired else "few" if math.isnan(found.lag.value) else "quiet"
-        values = {"step": step, "since": self.since, "begun": self.begun, "looks": self.looks, "share": self.share}
+        values = {
+            "step": step,
+            "since": self.since,
+            "begun": self.begun,
+            "looks": self.looks,
+            "share": self.share,
+        }
         values |= {"number": len(self.history), "level": self.level, "fewest": FEWEST}
         for name in ("first", "second"):
             values |= getattr(found, name).values(name, f"{name}_")

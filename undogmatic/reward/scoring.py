@@ -1,4 +1,5 @@
-"""Makes reward functions of judges: completions in, one number per completion out, whatever the completions are."""
+"""Makes reward functions of judges: completions in, one number per completion out, whatever the
+completions are."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ REASONS = {
     "off_scale": "the judge's number is not on the rubric's scale",
     "stopped": "the judge could not go on",
 }
-"""Why completions get the lowest reward; what else is counted is a judge's reason for a failure (`FailureKind`)."""
+"""Why completions get the lowest reward; what else is counted is a judge's reason for a failure
+(`FailureKind`)."""
 OF_THE_TEXT = ("empty", "not_text", "too_long", "orders", "no_input")
 """Reasons that lie in the completion, whoever judges it."""
 
@@ -56,18 +58,25 @@ class Options(Record):
 
 
 class Reward:
-    """A reward function, made by `reward`: `f(completions, **kwargs)` gives a number per completion.
+    """A reward function, made by `reward`: `f(completions, **kwargs)` gives a number per
+    completion.
 
     Attributes:
-        one: The same for a single completion, `f.one(completion, **kwargs)`, as `verifiers` calls its functions.
+        one: The same for a single completion, `f.one(completion, **kwargs)`, as `verifiers` calls
+            its functions.
         ends: The lowest and the highest reward.
-        counts: How many completions were scored ("scored"), and how many got the lowest reward, by reason.
+        counts: How many completions were scored ("scored"), and how many got the lowest reward, by
+            reason.
     """
 
-    def __init__(self, judge: Callable[[Sequence[Row]], Sequence[Outcome]], rubric: Rubric, options: Options) -> None:
+    def __init__(
+        self, judge: Callable[[Sequence[Row]], Sequence[Outcome]], rubric: Rubric, options: Options
+    ) -> None:
         if rubric.direction is None:
             what = f"rubric={rubric.name} has categories without an order ({rubric.scale.span()})"
-            raise ConfigError(f"{what}, so no score of it is better than another. Choose one with a `direction`.")
+            raise ConfigError(
+                f"{what}, so no score of it is better than another. Choose one with a `direction`."
+            )
         self.judge, self.rubric, self.options = judge, rubric, options
         self.__name__ = re.sub(r"\W", "_", f"{rubric.name}_reward")
         self.one = One(self)
@@ -83,27 +92,50 @@ class Reward:
 
         Args:
             completions: Texts, or conversations, of which the assistant's last message counts.
-            kwargs: Columns with a value per completion, of which a rubric with several inputs reads its own.
+            kwargs: Columns with a value per completion, of which a rubric with several inputs reads
+                its own.
         """
         found = self.found(completions, **kwargs)
         for reason in (value if isinstance(value, str) else "scored" for value in found):
             if reason not in self.counts and reason != "scored":
-                why = REASONS.get(reason) or f"the judge gave none ({self._said.get(reason, reason)})"
-                logger.warning(f"{self.__name__}: completions get the lowest reward, {self.ends[0]:g}, because {why}.")
+                why = (
+                    REASONS.get(reason) or f"the judge gave none ({self._said.get(reason, reason)})"
+                )
+                logger.warning(
+                    f"{self.__name__}: completions get the lowest reward, {self.ends[0]:g}, because"
+                    f" {why}."
+                )
             self.counts[reason] += 1
         return [self.ends[0] if isinstance(value, str) else value for value in found]
 
     def found(self, completions: Sequence[Any], **kwargs: Any) -> list[float | str]:
-        """What a call gives, with the reason where it gives the lowest reward for one; nothing is counted."""
+        """What a call gives, with the reason where it gives the lowest reward for one; nothing is
+        counted."""
         if isinstance(completions, str | Mapping):
-            raise DataError(f"{self.__name__} takes a list of completions; for one alone: {self.__name__}.one(...).")
-        rows = [self._row(completion, place, kwargs) for place, completion in enumerate(completions)]
-        new = dict.fromkeys(row for row in rows if not isinstance(row, str) and row not in self._kept)
-        fresh: dict[Row, float | str] = {row: "orders" for row in new if speaks_to_its_judge(dict(row)[self._own])}
+            raise DataError(
+                f"{self.__name__} takes a list of completions; for one alone:"
+                f" {self.__name__}.one(...)."
+            )
+        rows = [
+            self._row(completion, place, kwargs) for place, completion in enumerate(completions)
+        ]
+        new = dict.fromkeys(
+            row for row in rows if not isinstance(row, str) and row not in self._kept
+        )
+        fresh: dict[Row, float | str] = {
+            row: "orders" for row in new if speaks_to_its_judge(dict(row)[self._own])
+        }
         asked = [row for row in new if row not in fresh]
         fresh |= zip(asked, map(self._value, self._judged(asked)), strict=True)
-        values = [row if isinstance(row, str) else fresh[row] if row in fresh else self._kept[row] for row in rows]
-        self._kept |= {row: value for row, value in fresh.items() if not isinstance(value, str) or value == "orders"}
+        values = [
+            row if isinstance(row, str) else fresh[row] if row in fresh else self._kept[row]
+            for row in rows
+        ]
+        self._kept |= {
+            row: value
+            for row, value in fresh.items()
+            if not isinstance(value, str) or value == "orders"
+        }
         if len(self._kept) > self.options.remember:
             self._kept.clear()
         return values
@@ -128,7 +160,9 @@ class Reward:
         return tuple(row)
 
     def _problem(self, text: str | None) -> str | None:
-        if text is None or any("\ud800" <= sign <= "\udfff" for sign in text):  # halves of a sign are no text
+        if text is None or any(
+            "\ud800" <= sign <= "\udfff" for sign in text
+        ):  # halves of a sign are no text
             return "not_text"
         if not text.strip():
             return "empty"
@@ -140,7 +174,9 @@ class Reward:
             if len(outcomes) == len(rows):
                 return outcomes
             problem = f"it gave {len(outcomes)} scores of {len(rows)} texts"
-        except Exception as error:  # a training of days must not end because a batch could not be judged
+        except (
+            Exception
+        ) as error:  # a training of days must not end because a batch could not be judged
             logger.debug("a batch could not be judged", exc_info=True)
             problem = f"{type(error).__name__}: {error}"[:500]
         return [Failure(reason="fault", message=problem)] * len(rows)
@@ -167,16 +203,25 @@ class Reward:
         return max(self.ends[0], (-share if self.worse else share) - penalty)
 
     def try_out(self) -> None:
-        """Have one sentence judged. Raises ConfigError where the judge does not give what the options need."""
+        """Have one sentence judged. Raises ConfigError where the judge does not give what the
+        options need."""
         [outcome] = self.judge([tuple((name, "Uma frase.") for name in self.rubric.inputs)])
         if not isinstance(outcome, Verdict):
             why = "it stopped" if outcome is None else f"{outcome.reason}: {outcome.message}"
-            raise ConfigError(f"the judge gave no score of a first sentence ({why}). Try the judge: undogmatic score")
-        needs = {"use": ("score", outcome.interval, "an interval"), "doubt_penalty": (0, doubt_of(outcome), "a doubt")}
+            raise ConfigError(
+                f"the judge gave no score of a first sentence ({why}). Try the judge: undogmatic"
+                " score"
+            )
+        needs = {
+            "use": ("score", outcome.interval, "an interval"),
+            "doubt_penalty": (0, doubt_of(outcome), "a doubt"),
+        }
         for key, (without, given, what) in needs.items():
             if (value := getattr(self.options, key)) != without and given is None:
                 way = f"Leave `{key}` out, or choose a judge that gives it, e.g. model=local."
-                raise ConfigError(f"`{key}` is {value!r}, which needs {what}, and this judge gives none. {way}")
+                raise ConfigError(
+                    f"`{key}` is {value!r}, which needs {what}, and this judge gives none. {way}"
+                )
 
 
 class One:
@@ -186,8 +231,11 @@ class One:
         self.many, self.__name__ = many, many.__name__
 
     def __call__(self, completion: Any, **kwargs: Any) -> float:
-        """Give the reward of one completion; `kwargs` have one value each (`prompt` also goes by `prompts`)."""
-        columns = {name: [value] for name, value in ({"prompts": kwargs.get("prompt")} | kwargs).items()}
+        """Give the reward of one completion; `kwargs` have one value each (`prompt` also goes by
+        `prompts`)."""
+        columns = {
+            name: [value] for name, value in ({"prompts": kwargs.get("prompt")} | kwargs).items()
+        }
         return self.many([completion], **columns)[0]
 
 
@@ -204,7 +252,9 @@ class Composed:
         wanted = [pair for pair in parts.expected() if pair[1] == OVERALL]
         if not wanted or parts.steps:
             key = "steps" if parts.steps else "judge"
-            raise ConfigError(f"`{key}`: a reward needs a judge that gives one score of a text as it is.")
+            raise ConfigError(
+                f"`{key}`: a reward needs a judge that gives one score of a text as it is."
+            )
         self.of = wanted[0]
 
     def __reduce__(self) -> tuple[type[Composed], tuple[Mapping[str, Any]]]:
@@ -222,12 +272,16 @@ class Composed:
         except UndogmaticError as error:  # what was judged before counts
             logger.warning(f"the judge stopped: {error}")
         done = journals.judgments.done
-        return [None if (one := done.get((item.id, *self.of, 0))) is None else one.outcome for item in items]
+        return [
+            None if (one := done.get((item.id, *self.of, 0))) is None else one.outcome
+            for item in items
+        ]
 
 
 def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]:
-    """A judge out of a function of texts (of mappings, where there are several inputs), or an object with a method
-    `score`, that gives numbers, None, or what has a `score` and an `interval`."""
+    """A judge out of a function of texts (of mappings, where there are several inputs), or an
+    object with a method `score`, that gives numbers, None, or what has a `score` and an `interval`.
+    """
     placed = getattr(model, "placed", None)  # a student says its scores with their intervals
     score = getattr(model, "score", model)
 
@@ -237,7 +291,9 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
         value, interval = getattr(said, "score", said), getattr(said, "interval", None)
         if value is None or not math.isfinite(value):
             return Failure(reason="unparseable", message=f"the judge gave {value}")
-        return Verdict(score=float(value), interval=interval and (float(interval[0]), float(interval[1])))
+        return Verdict(
+            score=float(value), interval=interval and (float(interval[0]), float(interval[1]))
+        )
 
     def judge(rows: Sequence[Row]) -> list[Outcome]:
         texts = [dict(row) if several else row[0][1] for row in rows]
@@ -247,7 +303,8 @@ def plain(model: Any, several: bool) -> Callable[[Sequence[Row]], list[Outcome]]
         found = [outcome(value) for value in scores]
         pairs = zip(found, zip(low, high, strict=True), strict=True)
         return [
-            one.replace(interval=(float(a), float(b))) if isinstance(one, Verdict) else one for one, (a, b) in pairs
+            one.replace(interval=(float(a), float(b))) if isinstance(one, Verdict) else one
+            for one, (a, b) in pairs
         ]
 
     return judge
@@ -266,18 +323,23 @@ def reward(
 ) -> Reward:
     """Make a reward function for TRL's GRPO and its like of a rubric and a judge.
 
-    The reward is (score - minimum) / (maximum - minimum) of the rubric's scale, and its negative where a high score is
-    worse: from 0 to 1, or from -1 to 0. What could not be scored gets the lowest reward, never a neutral one.
+    The reward is (score - minimum) / (maximum - minimum) of the rubric's scale, and its negative
+    where a high score is worse: from 0 to 1, or from -1 to 0. What could not be scored gets the
+    lowest reward, never a neutral one.
 
     Args:
-        rubric, model, judge, prompt, readout, overrides, config_dir: As in `undogmatic.judge`. `model` also takes a
-            function of texts, or an object with a method `score`, which needs no more than the light installation.
+        rubric, model, judge, prompt, readout, overrides, config_dir: As in `undogmatic.judge`.
+        `model` also takes a
+            function of texts, or an object with a method `score`, which needs no more than the
+            light installation.
         options: use: "score", or "lower" for the confidence limit on the side of the lower reward.
-            doubt_penalty: Is taken off times the doubt, 1 less the judge's confidence (or 0, 0.5, 1 by its level).
-            longest: Characters beyond which a text is not judged. remember: So many rewards are kept by text.
-            completion: Which of several inputs is the completion. columns: Input -> keyword that brings its values.
+            doubt_penalty: Is taken off times the doubt, 1 less the judge's confidence (or 0, 0.5, 1
+            by its level). longest: Characters beyond which a text is not judged. remember: So many
+            rewards are kept by text. completion: Which of several inputs is the completion.
+            columns: Input -> keyword that brings its values.
     Raises:
-        ConfigError: A name, an option or a value is wrong, or the judge does not give what the options need.
+        ConfigError: A name, an option or a value is wrong, or the judge does not give what the
+            options need.
     """
     try:
         chosen = Options(**options)
@@ -294,7 +356,13 @@ def reward(
             model.check(named)
         made = Reward(plain(model, len(named.inputs) > 1), named, chosen)
     else:
-        choices = {"judge": judge, "rubric": rubric, "model": model, "prompt": prompt, "readout": readout}
+        choices = {
+            "judge": judge,
+            "rubric": rubric,
+            "model": model,
+            "prompt": prompt,
+            "readout": readout,
+        }
         judged = _composed(choices, overrides, config_dir)
         made = Reward(judged, judged.rubric, chosen)
     if chosen.use == "lower" or chosen.doubt_penalty:
@@ -326,36 +394,57 @@ def _shipped(rubric: Any) -> Rubric:
     named = rubric if isinstance(rubric, str) else ""
     path = Path(named) if named.endswith((".yaml", ".yml")) else folder / f"{named}.yaml"
     if not path.is_file():
-        there = ", ".join(sorted(p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml")))
-        raise ConfigError(f"`rubric` is {brief(rubric)}; with a function as `model` it is a file or one of: {there}.")
+        there = ", ".join(
+            sorted(p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.yaml"))
+        )
+        raise ConfigError(
+            f"`rubric` is {brief(rubric)}; with a function as `model` it is a file or one of:"
+            f" {there}."
+        )
     fields: Any = read_yaml(path)
     try:
         return Rubric.model_validate(
             {key: value for key, value in fields.items() if key not in ("_target_", "defaults")}
         )
     except (ValidationError, AttributeError) as error:
-        raise ConfigError(f"{path} is no rubric: {brief(str(error))}. docs/add_your_own.md shows one.") from None
+        raise ConfigError(
+            f"{path} is no rubric: {brief(str(error))}. docs/add_your_own.md shows one."
+        ) from None
 
 
 def _own_input(rubric: Rubric, options: Options) -> str:
-    """The input of the rubric that a completion is. Raises ConfigError where that is open, or a name is unknown."""
+    """The input of the rubric that a completion is. Raises ConfigError where that is open, or a
+    name is unknown."""
     needed = [name for name in rubric.inputs if name not in rubric.optional] or list(rubric.inputs)
-    own, known = options.completion or (needed[0] if len(needed) == 1 else None), ", ".join(rubric.inputs)
+    own, known = (
+        options.completion or (needed[0] if len(needed) == 1 else None),
+        ", ".join(rubric.inputs),
+    )
     if own is None or own not in rubric.inputs:
         given = "is not given" if own is None else f"is {own!r}"
-        raise ConfigError(f"`completion` {given}; it says which input of rubric={rubric.name} is judged: {known}.")
+        raise ConfigError(
+            f"`completion` {given}; it says which input of rubric={rubric.name} is judged: {known}."
+        )
     if unknown := sorted(set(options.columns) - (set(rubric.inputs) - {own})):
-        raise ConfigError(f"`columns` names {unknown[0]!r}, which is no other input of rubric={rubric.name}: {known}.")
+        raise ConfigError(
+            f"`columns` names {unknown[0]!r}, which is no other input of rubric={rubric.name}:"
+            f" {known}."
+        )
     return own
 
 
 def text_of(completion: Any, role: str = "assistant") -> str | None:
-    """The text of a completion: itself, or what the last message of this role says; None where there is none."""
+    """The text of a completion: itself, or what the last message of this role says; None where
+    there is none."""
     if isinstance(completion, list | tuple):
-        completion = next((one for one in reversed(completion) if _field(one, "role") == role), None)
+        completion = next(
+            (one for one in reversed(completion) if _field(one, "role") == role), None
+        )
         completion = _field(completion, "content")
         if isinstance(completion, list | tuple):  # in parts, of which pictures have no text
-            completion = "".join(part for one in completion if isinstance(part := _field(one, "text"), str))
+            completion = "".join(
+                part for one in completion if isinstance(part := _field(one, "text"), str)
+            )
     return completion if isinstance(completion, str) else None
 
 
@@ -364,7 +453,8 @@ def _field(message: Any, name: str) -> Any:
 
 
 def doubt_of(verdict: Verdict) -> float | None:
-    """The doubt of a verdict from 0 to 1: by its confidence, else by its level of uncertainty; None without either."""
+    """The doubt of a verdict from 0 to 1: by its confidence, else by its level of uncertainty; None
+    without either."""
     if verdict.confidence is not None:
         return 1 - verdict.confidence / 100
     return None if verdict.uncertainty is None else LEVELS[verdict.uncertainty]

@@ -1,7 +1,9 @@
-"""Loads what a run needs after judging while it waits for a server's answers, in a thread of its own.
+"""Loads what a run needs after judging while it waits for a server's answers, in a thread of its
+own.
 
-Python runs one thread at a time, so what is loaded while answers come in faster than they are dealt with only delays
-them. The thread therefore watches how late it is woken, which says how much of the time another one runs.
+Python runs one thread at a time, so what is loaded while answers come in faster than they are dealt
+with only delays them. The thread therefore watches how late it is woken, which says how much of the
+time another one runs.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from importlib import import_module
 Step = Callable[[], object]
 
 LOOKS, BETWEEN, LATE = 20, 0.005, 0.0003
-"""How often it is looked whether the process is waiting, the seconds between two looks, and how many seconds late, on
-average, the thread is woken at most in a process that is."""
+"""How often it is looked whether the process is waiting, the seconds between two looks, and how
+many seconds late, on average, the thread is woken at most in a process that is."""
 
 
 def modules(*names: str) -> list[Step]:
@@ -27,7 +29,8 @@ def modules(*names: str) -> list[Step]:
 
 @contextlib.contextmanager
 def meanwhile(steps: Sequence[Step]) -> Iterator[None]:
-    """Take the steps, one after the other, whenever what stands inside `with` waits; when that ends, no other begins.
+    """Take the steps, one after the other, whenever what stands inside `with` waits; when that
+    ends, no other begins.
 
     What a step raises is of no consequence here: it is raised again by what needs the step.
     """

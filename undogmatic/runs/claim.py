@@ -1,8 +1,9 @@
-"""Locks a run's folder: one process claims it before anything in it is touched, and lets it go at the end.
+"""Locks a run's folder: one process claims it before anything in it is touched, and lets it go at
+the end.
 
-A folder of a command's own is made exclusively, so that commands of the same second never share one. A lock in it keeps
-other processes out, also from the jobs of a running sweep; it dies with its process. A folder in which nothing was
-judged is taken away again.
+A folder of a command's own is made exclusively, so that commands of the same second never share
+one. A lock in it keeps other processes out, also from the jobs of a running sweep; it dies with its
+process. A folder in which nothing was judged is taken away again.
 
 Imported by the Hydra entry point, so it stays light.
 """
@@ -29,7 +30,8 @@ _TRIES = 100
 
 @dataclass
 class _Claim:
-    """A folder of this process: its lock, and the folders that were made for it, the uppermost first."""
+    """A folder of this process: its lock, and the folders that were made for it, the uppermost
+    first."""
 
     folder: Path
     lock: FileLock
@@ -42,14 +44,19 @@ _held: dict[Path, _Claim] = {}
 def claim(folder: Path, fresh: bool = False) -> Path:
     """Make a folder this process's own until `let_go`; claiming it again changes nothing.
 
-    It is a run's or a sweep's, made if it is not there, and returned. Where it shall be `fresh` and another command has
-    taken it, it is `folder`-2, -3, ...
+    It is a run's or a sweep's, made if it is not there, and returned. Where it shall be `fresh` and
+    another command has taken it, it is `folder`-2, -3, ...
 
     Raises:
         ConfigError: Another process is at work in it, or it is a file.
         StorageError: It cannot be made or written.
     """
-    made, places = None, itertools.chain([folder], (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2)))
+    made, places = (
+        None,
+        itertools.chain(
+            [folder], (folder.with_name(f"{folder.name}-{n}") for n in itertools.count(2))
+        ),
+    )
     while made is None:
         chosen = next(places)
         if chosen.resolve() in _held and not fresh:
@@ -67,7 +74,8 @@ def claim(folder: Path, fresh: bool = False) -> Path:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Claim a folder for as long as the context lasts, or for longer if this process has claimed it already."""
+    """Claim a folder for as long as the context lasts, or for longer if this process has claimed it
+    already."""
     theirs = folder.resolve() in _held
     claim(folder)
     try:
@@ -83,7 +91,8 @@ def own() -> Path | None:
 
 
 def let_go(folder: Path) -> bool:
-    """Give up a claim, and take away what was made for it if nothing was judged. Returns whether the folder stays.
+    """Give up a claim, and take away what was made for it if nothing was judged. Returns whether
+    the folder stays.
 
     A job of a sweep leaves its folder in any case, as the sweep's report says why it has no result.
     """
@@ -91,7 +100,9 @@ def let_go(folder: Path) -> bool:
         return folder.is_dir()
     sweep = os.environ.get(SWEEP_FOLDER)
     job = sweep is not None and Path(sweep).resolve() == folder.resolve().parent
-    journals = (path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file())
+    journals = (
+        path for path in (folder / JOURNAL, *folder.glob("steps/*.jsonl")) if path.is_file()
+    )
     stays = not claimed.made or job or any(path.stat().st_size for path in journals)
     stays = stays or any(path.name.isdigit() for path in folder.iterdir())  # a job was begun
     if not stays:
@@ -108,7 +119,8 @@ def keep(folder: Path) -> None:
 
 
 def _make(folder: Path, fresh: bool) -> list[Path] | None:
-    """Make a folder and those above it. Returns those that were made; None if it shall be fresh and is not."""
+    """Make a folder and those above it. Returns those that were made; None if it shall be fresh and
+    is not."""
     made: list[Path] = []
     for attempt in range(_TRIES):
         for part in (*reversed(folder.parents), folder):
@@ -121,7 +133,9 @@ def _make(folder: Path, fresh: bool) -> list[Path] | None:
                 if not part.is_dir():
                     what = f"{as_typed(part)} is a file, so no run can be kept there"
                     raise ConfigError(f"{what}. Choose another hydra.run.dir.") from None
-            except FileNotFoundError as error:  # another command has just taken away the empty folder above
+            except (
+                FileNotFoundError
+            ) as error:  # another command has just taken away the empty folder above
                 if attempt == _TRIES - 1:
                     raise refused(folder, error) from None
                 break
@@ -144,10 +158,15 @@ def _remove(made: list[Path]) -> None:
 
 
 def _locked(folder: Path) -> FileLock:
-    """The folder's lock, acquired, while no sweep that it belongs to is running, nor a job of the sweep that it is."""
+    """The folder's lock, acquired, while no sweep that it belongs to is running, nor a job of the
+    sweep that it is."""
     above = folder.absolute().parent
     with contextlib.ExitStack() as stack:
-        if (above / SWEEP_MANIFEST).is_file() and SWEEP_FOLDER not in os.environ and above.resolve() not in _held:
+        if (
+            (above / SWEEP_MANIFEST).is_file()
+            and SWEEP_FOLDER not in os.environ
+            and above.resolve() not in _held
+        ):
             stack.callback(_acquired(above).release)
         lock = _acquired(folder)
         try:
@@ -167,7 +186,8 @@ def _locked(folder: Path) -> FileLock:
 
 
 def _acquired(folder: Path) -> FileLock:
-    # Readable by others, writable by the owner: for a file that others may write, filelock tries the folder out first.
+    # Readable by others, writable by the owner: for a file that others may write, filelock tries
+    # the folder out first.
     lock = FileLock(folder / LOCK, mode=0o644, thread_local=False)
     try:
         lock.acquire(timeout=0)

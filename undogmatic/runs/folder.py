@@ -1,6 +1,8 @@
-"""A run's folder read back, for all who read one: review, analyses, panels, sweeps, and a run that follows another.
+"""A run's folder read back, for all who read one: review, analyses, panels, sweeps, and a run that
+follows another.
 
-Imported by the Hydra entry point (the names of files), so heavy libraries are imported inside functions.
+Imported by the Hydra entry point (the names of files), so heavy libraries are imported inside
+functions.
 """
 
 from __future__ import annotations
@@ -37,18 +39,27 @@ COMPOSED, OVERRIDES, HYDRA = ".hydra/config.yaml", ".hydra/overrides.yaml", ".hy
 WHOLE = (MANIFEST, JOURNAL, COMPOSED)  # every run leaves them, also one that was stopped
 
 _TEXTS = ("item_id", "judge", "criterion", "pair_id", "group", "condition", "unit", "text_mark")
-_NUMBERS = tuple("score revised_score label confidence calls seconds truth right inside width interval_score".split())
+_NUMBERS = tuple(
+    "score revised_score label confidence calls seconds truth right inside width"
+    " interval_score".split()
+)
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
-TABLE_BYTES, HELD_BYTES = 1_000_000_000, 10_000_000  # a larger table is read without holding its text
+TABLE_BYTES, HELD_BYTES = (
+    1_000_000_000,
+    10_000_000,
+)  # a larger table is read without holding its text
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
 _KINDS: dict[str, Any] = {
-    **dict.fromkeys(("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str),
+    **dict.fromkeys(
+        ("name", "status", "identity", "config_hash", "dataset_digest", "model", "headline"), str
+    ),
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
     **dict.fromkeys(("started", "ended"), (int, float)),
     **dict.fromkeys(("steps", "texts", "overrides"), list),
     **dict.fromkeys(("choices", "standing"), dict),
 }
-"""What run.json, sweep.json and mlflow.json hold under these keys, if anything; within lists and mappings are texts."""
+"""What run.json, sweep.json and mlflow.json hold under these keys, if anything; within lists and
+mappings are texts."""
 
 
 def _plain(override: str) -> str:
@@ -59,8 +70,9 @@ def _plain(override: str) -> str:
 class RunFolder:
     """The folder of a run, read as it is asked.
 
-    What is wrong with it is said in one way: a ConfigError for a folder that is no run's, a DataError for a file in it
-    that cannot be read. Both begin as it was `named`, e.g. "`judge.history[0]` is 'outputs/x'".
+    What is wrong with it is said in one way: a ConfigError for a folder that is no run's, a
+    DataError for a file in it that cannot be read. Both begin as it was `named`, e.g.
+    "`judge.history[0]` is 'outputs/x'".
     """
 
     def __init__(self, path: Path, named: str | None = None) -> None:
@@ -68,17 +80,24 @@ class RunFolder:
 
     @classmethod
     def open(cls, typed: str, key: str, needs: Iterable[str] = WHOLE) -> RunFolder:
-        """The run's folder that a user `typed` for a `key`, as messages show it, e.g. "`analysis.against[0]`" or "RUN".
-        Raises ConfigError where it is no folder, a sweep's, or lacks one of the files that it `needs`."""
+        """The run's folder that a user `typed` for a `key`, as messages show it, e.g.
+        "`analysis.against[0]`" or "RUN". Raises ConfigError where it is no folder, a sweep's, or
+        lacks one of the files that it `needs`.
+        """
         path = Path(typed).expanduser()
         folder = cls(path, f"{key} is {typed!r}")
         if not path.is_dir():
             way = "Name the folder of a run, e.g. outputs/2026-01-31/12-00-00."
             raise ConfigError(f"{folder.named}, which is not a folder.{_beside(path)} {way}")
         if folder.has(SWEEP_MANIFEST):
-            jobs = sorted((p.parent.name for p in path.glob(f"*/{MANIFEST}")), key=lambda name: (len(name), name))
+            jobs = sorted(
+                (p.parent.name for p in path.glob(f"*/{MANIFEST}")),
+                key=lambda name: (len(name), name),
+            )
             listed = ", ".join(str(path / job) for job in jobs[:6] or ["0"])
-            raise ConfigError(f"{folder.named}, the folder of a sweep. Name one of its jobs: {listed}.")
+            raise ConfigError(
+                f"{folder.named}, the folder of a sweep. Name one of its jobs: {listed}."
+            )
         if missing := [name for name in needs if not folder.has(name)]:
             lacks = f"it lacks {', '.join(missing)}.{_beside(path)}"
             way = "Name the folder of a run, and copy it with its hidden files."
@@ -104,7 +123,9 @@ class RunFolder:
     def sweep(self) -> Mapping[str, Any] | None:
         """Its `sweep.json`; None if it is no sweep's."""
         found = self.json(SWEEP_MANIFEST)
-        if lacking := [key for key in ("overrides", "started", "mlflow_run") if found and key not in found]:
+        if lacking := [
+            key for key in ("overrides", "started", "mlflow_run") if found and key not in found
+        ]:
             raise self._damaged(SWEEP_MANIFEST, f"it lacks {', '.join(lacking)}")
         return found if self.has(SWEEP_MANIFEST) else None
 
@@ -117,7 +138,8 @@ class RunFolder:
         return found
 
     def json(self, name: str) -> dict[str, Any]:
-        """The object in a JSON file, {} without the file; of the keys that runs note, each of its kind."""
+        """The object in a JSON file, {} without the file; of the keys that runs note, each of its
+        kind."""
         if not self.has(name):
             return {}
         try:
@@ -128,26 +150,39 @@ class RunFolder:
             raise self._damaged(name, "it holds no object")
         for key in content.keys() & _KINDS.keys() if name != METRICS else ():
             value, kind = content[key], _KINDS[key]
-            inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-            fits = isinstance(value, kind) and not isinstance(value, bool) and all(isinstance(v, str) for v in inside)
+            inside = (
+                value.values()
+                if isinstance(value, dict)
+                else value
+                if isinstance(value, list)
+                else ()
+            )
+            fits = (
+                isinstance(value, kind)
+                and not isinstance(value, bool)
+                and all(isinstance(v, str) for v in inside)
+            )
             if value is not None and not fits:
                 raise self._damaged(name, f"`{key}` is {value!r:.60}")
         return content
 
     def mapping(self, name: str, kind: type = dict) -> Any:
-        """The mapping in a YAML file (or what of another `kind` is there), interpolations as they were typed; an empty
-        one without the file, or where it says nothing."""
+        """The mapping in a YAML file (or what of another `kind` is there), interpolations as they
+        were typed; an empty one without the file, or where it says nothing."""
         try:
             value = read_yaml(self.path / name) if self.has(name) else None
         except DataError as error:
             raise self._damaged(name, error) from None
-        fits = isinstance(value, kind) and not (isinstance(value, dict) and any(type(key) is not str for key in value))
+        fits = isinstance(value, kind) and not (
+            isinstance(value, dict) and any(type(key) is not str for key in value)
+        )
         if value is not None and not fits:
             raise self._damaged(name, f"it holds no {'list' if kind is list else 'mapping'}")
         return value or kind()
 
     def mentions(self, name: str, *signs: str) -> bool:
-        """Whether one of the signs stands anywhere in a file; True also where it cannot be read, which says `noted`."""
+        """Whether one of the signs stands anywhere in a file; True also where it cannot be read,
+        which says `noted`."""
         try:
             text = read_text(self.path / name) if self.has(name) else ""
         except DataError:
@@ -156,23 +191,33 @@ class RunFolder:
 
     def noted(self, name: str, *keys: str) -> Any:
         """What stands at the end of these keys in a YAML file; None if nothing does."""
-        return reduce(lambda node, key: node.get(key) if isinstance(node, dict) else None, keys, self.mapping(name))
+        return reduce(
+            lambda node, key: node.get(key) if isinstance(node, dict) else None,
+            keys,
+            self.mapping(name),
+        )
 
     @property
     def overrides(self) -> list[str]:
         """What was set on the command line, without `run.resume`."""
-        return [str(word) for word in self.mapping(OVERRIDES, list) if not str(word).startswith("run.resume=")]
+        return [
+            str(word)
+            for word in self.mapping(OVERRIDES, list)
+            if not str(word).startswith("run.resume=")
+        ]
 
     @property
     def varied(self) -> list[str]:
-        """What was set for this job of a sweep and not for all of its jobs; empty for a run that is none."""
+        """What was set for this job of a sweep and not for all of its jobs; empty for a run that is
+        none."""
         return self.apart_from(RunFolder(self.path.parent))
 
     def apart_from(self, sweep: RunFolder) -> list[str]:
-        """What was set for this job and not for all jobs of `sweep`; empty where that is no sweep's folder.
+        """What was set for this job and not for all jobs of `sweep`; empty where that is no sweep's
+        folder.
 
-        Hydra writes a job's overrides anew: `http://x` becomes `http\\://x`, and quotation marks may go. So
-        overrides are compared without either.
+        Hydra writes a job's overrides anew: `http://x` becomes `http\\://x`, and quotation marks
+        may go. So overrides are compared without either.
         """
         if sweep.sweep is None:
             return []
@@ -186,8 +231,8 @@ class RunFolder:
         return found
 
     def value(self, key: str) -> Any:
-        """What the composed config says under a key, resolved; None if nothing. Raises ConfigError where it refers to
-        something that is not here, such as a variable of the environment."""
+        """What the composed config says under a key, resolved; None if nothing. Raises ConfigError
+        where it refers to something that is not here, such as a variable of the environment."""
         raw = self.composed.get(key)
         if not any(sign in repr(raw) for sign in ("${", "???")):
             return copy.deepcopy(raw)
@@ -199,10 +244,13 @@ class RunFolder:
             return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
         except OmegaConfBaseException as error:
             why = str(error).splitlines()[0]
-            raise ConfigError(f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why}).") from None
+            raise ConfigError(
+                f"{self.named}: `{key}` of its {COMPOSED} cannot be resolved here ({why})."
+            ) from None
 
     def section(self, key: str) -> dict[str, Any]:
-        """A section of the composed config, resolved. Raises as `value` does, and DataError where there is none."""
+        """A section of the composed config, resolved. Raises as `value` does, and DataError where
+        there is none."""
         plain = self.value(key)
         if not isinstance(plain, dict):
             raise self._damaged(COMPOSED, f"it has no section `{key}`")
@@ -221,25 +269,31 @@ class RunFolder:
         from undogmatic.records.records import Judgment
         from undogmatic.runs.index import Records
 
-        with opened(self.path / JOURNAL):  # one that is not there holds no judgments elsewhere, and is a fault here
+        with opened(
+            self.path / JOURNAL
+        ):  # one that is not there holds no judgments elsewhere, and is a fault here
             return Records(self.path / JOURNAL, Judgment)
 
     @cached_property
     def judgments(self) -> Sequence[Judgment]:
-        """The judgments that count, in the journal's order; many are read when they are asked for. Raises DataError if
-        there are none."""
+        """The judgments that count, in the journal's order; many are read when they are asked for.
+        Raises DataError if there are none."""
         return self.judged().in_order()
 
     def judged(self) -> Records[Judgment]:
         """The judgments that count, by their keys. Raises DataError if there are none."""
         if not self.journal:
-            raise DataError(f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged.")
+            raise DataError(
+                f"{self.named}: its {JOURNAL} is empty, the run ended before anything was judged."
+            )
         return self.journal
 
     def by_item(self, ids: Collection[str]) -> dict[str, list[Judgment]]:
         """The judgments of each of these items, repeats in order."""
         judgments: dict[str, list[Judgment]] = {}
-        for judgment in sorted((j for j in self.judgments if j.item_id in ids), key=lambda j: j.repeat):
+        for judgment in sorted(
+            (j for j in self.judgments if j.item_id in ids), key=lambda j: j.repeat
+        ):
             judgments.setdefault(judgment.item_id, []).append(judgment)
         return judgments
 
@@ -255,67 +309,94 @@ class RunFolder:
         return first
 
     def first_scores(self, judge: str, criterion: str) -> pd.Series:
-        """Score by item id in the first repeat, NaN where the judge failed: of this judge; if the run has another, and
-        only one, of that. Raises DataError where it has no such score, or several and none of this judge."""
+        """Score by item id in the first repeat, NaN where the judge failed: of this judge; if the
+        run has another, and only one, of that. Raises DataError where it has no such score, or
+        several and none of this judge.
+        """
         import pandas as pd
 
         voices = [voice for voice in self.voices() if voice[1] == criterion]
         if not voices:
             there = ", ".join(dict.fromkeys(voice[1] for voice in self.voices()))
-            raise DataError(f"{self.named}, a run that judged {there}, not {criterion}. Name one with that criterion.")
+            raise DataError(
+                f"{self.named}, a run that judged {there}, not {criterion}. Name one with that"
+                " criterion."
+            )
         if (judge, criterion) not in voices:
             self._check_one(voices)
             ((judge, _),) = voices
-        own = (j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion))
+        own = (
+            j for j in self.judgments if (j.repeat, j.judge, j.criterion) == (0, judge, criterion)
+        )
         return pd.Series({j.item_id: j.score for j in own}, dtype="float64")
 
     def table(self, name: str, needs: Iterable[str] = ()) -> pd.DataFrame:
-        """A CSV file with item_id and the columns it `needs`. "NA" is an id like any; only an empty cell is missing."""
+        """A CSV file with item_id and the columns it `needs`. "NA" is an id like any; only an empty
+        cell is missing."""
         return next(self.tables(name, None, needs))
 
-    def tables(self, name: str, rows: int | None, needs: Iterable[str] = ()) -> Iterator[pd.DataFrame]:
+    def tables(
+        self, name: str, rows: int | None, needs: Iterable[str] = ()
+    ) -> Iterator[pd.DataFrame]:
         """A `table` so many rows at a time; None: all at once."""
         import numpy as np
 
         numbers = (*_NUMBERS, *(() if name in _NEEDED else _WORDS_OF_SCORES))
         kinds = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(numbers, "float64")
         for frame in self._frames(name, rows, kinds):
-            if lacking := [column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in frame]:
+            if lacking := [
+                column for column in ("item_id", *_NEEDED.get(name, needs)) if column not in frame
+            ]:
                 raise self._damaged(name, f"no column {lacking[0]}")
             if frame["item_id"].isna().any():
                 raise self._damaged(name, "a row without item_id")
-            if infinite := [each for each in frame.columns.intersection(numbers) if np.isinf(frame[each]).any()]:
+            if infinite := [
+                each for each in frame.columns.intersection(numbers) if np.isinf(frame[each]).any()
+            ]:
                 raise self._damaged(name, f"`{infinite[0]}` is infinite")
             for column in frame.columns.intersection(_TEXTS):
                 frame[column] = frame[column].map(as_written, na_action="ignore")
             yield frame
 
-    def _frames(self, name: str, rows: int | None, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+    def _frames(
+        self, name: str, rows: int | None, kinds: Mapping[str, str]
+    ) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
-        read: dict[str, Any] = {"dtype": kinds, "keep_default_na": False, "na_values": [""], "index_col": False}
+        read: dict[str, Any] = {
+            "dtype": kinds,
+            "keep_default_na": False,
+            "na_values": [""],
+            "index_col": False,
+        }
         large = self.has(name) and HELD_BYTES < os.path.getsize(self.path / name) <= TABLE_BYTES
         try:
             if rows is None and not large:
                 yield pd.read_csv(StringIO(read_text(self.path / name, TABLE_BYTES)), **read)
                 return
             with opened(self.path / name) as file:
-                yield from [pd.read_csv(file, **read)] if rows is None else pd.read_csv(file, chunksize=rows, **read)
+                yield from (
+                    [pd.read_csv(file, **read)]
+                    if rows is None
+                    else pd.read_csv(file, chunksize=rows, **read)
+                )
         except (DataError, ValueError, OverflowError) as error:
             raise self._damaged(name, error) from None
 
     def scores(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame:
-        """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises DataError where it cannot
-        be read, or holds several and none was chosen."""
+        """Its scores.csv by item id: the first repeat, of one judge and one criterion. Raises
+        DataError where it cannot be read, or holds several and none was chosen."""
         return self.by_id(SCORES, judge=judge, criterion=criterion)
 
     def labels(self, judge: str | None = None, criterion: str | None = None) -> pd.DataFrame | None:
-        """Its labels.csv by item id, or None for a run over texts without labels; otherwise as `scores`."""
+        """Its labels.csv by item id, or None for a run over texts without labels; otherwise as
+        `scores`."""
         return self.by_id(LABELS, judge=judge, criterion=criterion) if self.has(LABELS) else None
 
     def items(self) -> Sequence[Item]:
-        """The items as the run judged them: loaded again from where it was started, and what its steps made of them.
-        Raises ConfigError or DataError where the dataset is gone, or no longer what was judged."""
+        """The items as the run judged them: loaded again from where it was started, and what its
+        steps made of them. Raises ConfigError or DataError where the dataset is gone, or no longer
+        what was judged."""
         from undogmatic.config.build import build
         from undogmatic.datasets.labels import on_scale
         from undogmatic.records.kept import gathered
@@ -323,19 +404,29 @@ class RunFolder:
         from undogmatic.runs.index import Records
 
         node, limit = self.section("dataset"), self.section("run").get("limit")
-        # The folder from which the run was started, to which its relative paths refer; here, if that one is gone.
+        # The folder from which the run was started, to which its relative paths refer; here, if
+        # that one is gone.
         start = self.noted(HYDRA, "hydra", "runtime", "cwd")
-        with contextlib.chdir(start if isinstance(start, str) and start and os.path.isdir(start) else "."):
+        with contextlib.chdir(
+            start if isinstance(start, str) and start and os.path.isdir(start) else "."
+        ):
             loaded = on_scale(build(node, "dataset").load(), self.rubric)
         items, judged_as = loaded[:limit], self.facts.get("dataset_digest")
-        if items_digest(items) != judged_as:  # an optimisation judges its test split, and examples are kept back
+        if (
+            items_digest(items) != judged_as
+        ):  # an optimisation judges its test split, and examples are kept back
             judged = {judgment.item_id for judgment in self.judgments}
             items = [item for item in loaded if item.id in judged]
         if items_digest(items) != judged_as:
-            what = f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has changed"
+            what = (
+                f"the dataset of {self.path} ({node.get('path') or node.get('_target_')}) has"
+                " changed"
+            )
             why = "since it was judged, so its texts may not be what the judge saw"
             raise DataError(f"{what} {why}. Put the earlier file back, or judge it again.")
-        stopped: set[str] = set()  # an item at which a step failed, or never came, stands for itself
+        stopped: set[str] = (
+            set()
+        )  # an item at which a step failed, or never came, stands for itself
         for name in self.facts.get("steps", ()):
             made = Records(self.path / "steps" / f"{name}.jsonl", Made)
 
@@ -358,7 +449,8 @@ class RunFolder:
         return OmegaConf.create(self.composed)
 
     def by_id(self, name: str, needs: Iterable[str] = (), **wanted: str | None) -> pd.DataFrame:
-        """A `table` by item id, each item once: of one judge and one criterion, the `wanted` ones of several."""
+        """A `table` by item id, each item once: of one judge and one criterion, the `wanted` ones
+        of several."""
         return self.of_voice(name, self.table(name, needs), **wanted)
 
     def of_voice(self, name: str, frame: pd.DataFrame, **wanted: str | None) -> pd.DataFrame:
@@ -385,5 +477,9 @@ class RunFolder:
 
 def _beside(path: Path) -> str:
     """The runs that lie where this one was looked for."""
-    found = sorted(p.parent.name for p in path.parent.glob(f"*/{JOURNAL}")) if path.parent.is_dir() else []
+    found = (
+        sorted(p.parent.name for p in path.parent.glob(f"*/{JOURNAL}"))
+        if path.parent.is_dir()
+        else []
+    )
     return f" Runs beside it: {', '.join(found[-8:])}." if found else ""

@@ -1,9 +1,10 @@
-"""Finds the records of a journal by their keys: few are held in memory, of many only an index is kept, on disk.
+"""Finds the records of a journal by their keys: few are held in memory, of many only an index is
+kept, on disk.
 
-The journal is the truth. The index is a database without a name (SQLite), gone with the process; a run that ends leaves
-a copy of it beside its journal, so that the journal of a million records need not be read again to go on. The copy
-counts only for the very file it was made of: by its size and the moment at which it was last written to. Where there is
-no such copy, the journal is read.
+The journal is the truth. The index is a database without a name (SQLite), gone with the process; a
+run that ends leaves a copy of it beside its journal, so that the journal of a million records need
+not be read again to go on. The copy counts only for the very file it was made of: by its size and
+the moment at which it was last written to. Where there is no such copy, the journal is read.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from pydantic import ValidationError
 
 from undogmatic.errors import DataError, StorageError
 from undogmatic.records.labels import Label
-from undogmatic.records.records import RETRIED_ON_RESUME, Failure, Judgment, Key, Made, first_problem
+from undogmatic.records.records import (
+    RETRIED_ON_RESUME,
+    Failure,
+    Judgment,
+    Key,
+    Made,
+    first_problem,
+)
 from undogmatic.safety import spool
 from undogmatic.safety.files import refused
 from undogmatic.safety.outside import Unreadable, json_value, placed_lines
@@ -31,7 +39,10 @@ from undogmatic.safety.outside import Unreadable, json_value, placed_lines
 R = TypeVar("R", Judgment, Made)
 L = TypeVar("L", Judgment, Made, Label)
 PARSED = 9  # times its length a line takes when it is parsed
-MOST_NAMES, LONGEST_NAME = 20, 200  # that are kept of what servers call one model; characters of each
+MOST_NAMES, LONGEST_NAME = (
+    20,
+    200,
+)  # that are kept of what servers call one model; characters of each
 LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory
 _RECORDS = {
     "Judgment": ("a judgment", "to have its item judged again"),
@@ -39,7 +50,10 @@ _RECORDS = {
     "Label": ("a label", "and import the label again"),
 }
 _CACHE = 8_000  # kilobytes of the index that SQLite may keep in memory
-_TABLE = "CREATE TABLE places (key BLOB PRIMARY KEY, start INTEGER, length INTEGER, open INTEGER) WITHOUT ROWID"
+_TABLE = (
+    "CREATE TABLE places (key BLOB PRIMARY KEY, start INTEGER, length INTEGER, open INTEGER)"
+    " WITHOUT ROWID"
+)
 
 
 def unanswered(record: Judgment | Made) -> bool:
@@ -55,7 +69,9 @@ def without_exchange(
     if length <= most:
         return record
     left = {"request": {}, "reply": f"left out, because {why}"}
-    return record.model_copy(update={"calls": tuple(call.model_copy(update=left) for call in record.calls)})
+    return record.model_copy(
+        update={"calls": tuple(call.model_copy(update=left) for call in record.calls)}
+    )
 
 
 class Place(NamedTuple):
@@ -67,13 +83,16 @@ class Place(NamedTuple):
 
 
 class Records(Mapping[Key, R], Generic[R]):
-    """The records that count of a journal: of several with one key the last. Without a path all are held in memory."""
+    """The records that count of a journal: of several with one key the last. Without a path all are
+    held in memory."""
 
     def __init__(self, path: Path | None, record: type[R]) -> None:
         self.path = path
         self._record: type[R] = record
         self.models: set[str] = set()  # names of those that have answered
-        self.served: dict[str, set[str]] = {}  # what servers call the model that answered, by what was asked for
+        self.served: dict[
+            str, set[str]
+        ] = {}  # what servers call the model that answered, by what was asked for
         self._held: dict[Key, R] = {}
         self._places: dict[Key, Place] = {}  # of those that are held
         self._characters = 0  # of all lines so far
@@ -109,14 +128,18 @@ class Records(Mapping[Key, R], Generic[R]):
 
     def _serve(self, record: R) -> None:
         for call in record.calls:
-            asked, named = call.request.get("model"), call.reply.get("model") if isinstance(call.reply, dict) else None
+            asked, named = (
+                call.request.get("model"),
+                (call.reply.get("model") if isinstance(call.reply, dict) else None),
+            )
             if isinstance(asked, str) and isinstance(named, str) and named:
                 names = self.served.setdefault(asked, set())
                 if len(names) < MOST_NAMES:
                     names.add(named[:LONGEST_NAME])
 
     def place(self, key: Key) -> Place | None:
-        """Where the record of a key stands in the journal; None if there is none, or it was never written."""
+        """Where the record of a key stands in the journal; None if there is none, or it was never
+        written."""
         return self._places.get(key) if self._index is None else self._index.get(key)
 
     def settled(self, key: Key) -> bool:
@@ -131,9 +154,13 @@ class Records(Mapping[Key, R], Generic[R]):
         if self._lines is None:
             self._lines = spool.Lines(self.path)
         try:
-            return without_exchange(self._record.model_validate_json(self._lines.at(start, length)), length)
+            return without_exchange(
+                self._record.model_validate_json(self._lines.at(start, length)), length
+            )
         except ValueError:
-            raise DataError(f"{self.path}: was changed while it was in use. Run the same command again.") from None
+            raise DataError(
+                f"{self.path}: was changed while it was in use. Run the same command again."
+            ) from None
 
     def __getitem__(self, key: Key) -> R:
         if self._index is None:
@@ -167,8 +194,8 @@ class Records(Mapping[Key, R], Generic[R]):
         return placed
 
     def of(self, keys: Iterable[Key | R]) -> Sequence[R]:
-        """The records of these keys that there are, in their order, and with them those that are given themselves; many
-        are read when they are asked for."""
+        """The records of these keys that there are, in their order, and with them those that are
+        given themselves; many are read when they are asked for."""
         held, placed = list[R](), spool.Placed(self.at) if self.many else None
         for key in keys:
             if not isinstance(key, tuple):
@@ -180,7 +207,8 @@ class Records(Mapping[Key, R], Generic[R]):
         return held if placed is None else placed
 
     def keep(self) -> None:
-        """Leave a copy of the index beside the journal, where there is one; without room for it there is none."""
+        """Leave a copy of the index beside the journal, where there is one; without room for it
+        there is none."""
         if self._index is not None and self._index.whole and self.path is not None:
             with contextlib.suppress(OSError, sqlite3.Error):
                 self._index.keep(beside(self.path), self._about(self.path))
@@ -190,7 +218,9 @@ class Records(Mapping[Key, R], Generic[R]):
         return {"of": _stamp(path), "models": sorted(self.models), "served": served}
 
     def _load(self, path: Path) -> bool:
-        found = _Index.kept(beside(path), _stamp(path)) if path.stat().st_size > spool.HELD else None
+        found = (
+            _Index.kept(beside(path), _stamp(path)) if path.stat().st_size > spool.HELD else None
+        )
         if found is not None:
             self._index, self.models, self.served = found
         return found is not None
@@ -213,28 +243,45 @@ class _Index:
         self.whole = True
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._database.close)
-        for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_CACHE}", "temp_store = FILE"):
+        for setting in (
+            "journal_mode = OFF",
+            "synchronous = OFF",
+            f"cache_size = -{_CACHE}",
+            "temp_store = FILE",
+        ):
             self._database.execute(f"PRAGMA {setting}")
         self._execute(_TABLE)
 
     @classmethod
-    def kept(cls, file: Path, stamp: list[int]) -> tuple[_Index, set[str], dict[str, set[str]]] | None:
-        """The index in a file, with the models that had answered and what servers call them; None without one that was
-        made of this journal."""
+    def kept(
+        cls, file: Path, stamp: list[int]
+    ) -> tuple[_Index, set[str], dict[str, set[str]]] | None:
+        """The index in a file, with the models that had answered and what servers call them; None
+        without one that was made of this journal."""
         if not file.is_file():
             return None
         index = cls.__new__(cls)
         try:
-            with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as copy:
+            with contextlib.closing(
+                sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+            ) as copy:
                 about: Any = json_value(copy.execute("SELECT about FROM journal").fetchone()[0])
                 if about["of"] != stamp:
                     return None
                 cls.__init__(index)
                 copy.backup(index._database)
                 index._execute("DROP TABLE journal")
-            served = {asked: set(map(str, names)) for asked, names in about.get("served", {}).items()}
+            served = {
+                asked: set(map(str, names)) for asked, names in about.get("served", {}).items()
+            }
             return index, set(map(str, about["models"])), served
-        except (sqlite3.Error, Unreadable, LookupError, TypeError, AttributeError):  # damaged, or another program's
+        except (
+            sqlite3.Error,
+            Unreadable,
+            LookupError,
+            TypeError,
+            AttributeError,
+        ):  # damaged, or another program's
             return None
 
     def keep(self, file: Path, about: Mapping[str, Any]) -> None:
@@ -255,13 +302,17 @@ class _Index:
         rows = [(_mark(key), *place) for key, place in places]
         try:
             with self._database:
-                self._database.executemany("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", rows)
+                self._database.executemany(
+                    "INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?)", rows
+                )
         except sqlite3.Error as error:
             self.whole = False  # it lacks what the journal has, and is not to be kept
             raise _refused(error) from None
 
     def get(self, key: object) -> Place | None:
-        row = self._execute("SELECT start, length, open FROM places WHERE key = ?", _mark(key)).fetchone()
+        row = self._execute(
+            "SELECT start, length, open FROM places WHERE key = ?", _mark(key)
+        ).fetchone()
         return None if row is None else Place(row[0], row[1], bool(row[2]))
 
     def in_order(self) -> Iterator[tuple[int, int]]:
@@ -287,15 +338,19 @@ def _refused(error: Exception) -> StorageError:
 
 
 def read_records(path: Path, record: type[L]) -> Iterator[L]:
-    """The records of a file that only grows, in its order. Raises DataError naming file and line."""
+    """The records of a file that only grows, in its order. Raises DataError naming file and
+    line."""
     return (each for _, _, each in placed_records(path, record))
 
 
 def placed_records(path: Path, record: type[L]) -> Iterator[tuple[int, int, L]]:
-    """The records of `read_records`, each with the byte at which its line begins and the length of the line."""
+    """The records of `read_records`, each with the byte at which its line begins and the length of
+    the line."""
     what, hint = _RECORDS[record.__name__]
     for number, start, line in placed_lines(path):
         try:
             yield start, len(line), record.model_validate_json(line)
         except ValidationError as error:
-            raise DataError(f"{path}:{number}: not {what} ({first_problem(error)}). Delete the line {hint}.") from None
+            raise DataError(
+                f"{path}:{number}: not {what} ({first_problem(error)}). Delete the line {hint}."
+            ) from None

@@ -1,8 +1,10 @@
-"""Notes in a run's folder what the run is, so that it can be continued and compared; finds the folder of `run.resume`.
+"""Notes in a run's folder what the run is, so that it can be continued and compared; finds the
+folder of `run.resume`.
 
-`.hydra/*.yaml` say how it was composed, without secrets. Hydra would write them itself before anything is known of the
-folder, so it is told to leave them out (`hydra.output_subdir: null`). Where a folder holds a run already, they are held
-back until it is known that this command goes on with that run.
+`.hydra/*.yaml` say how it was composed, without secrets. Hydra would write them itself before
+anything is known of the folder, so it is told to leave them out (`hydra.output_subdir: null`).
+Where a folder holds a run already, they are held back until it is known that this command goes on
+with that run.
 
 Imported by the Hydra entry point, so it stays light: heavy libraries are imported inside functions.
 """
@@ -25,7 +27,16 @@ from omegaconf._utils import get_omega_conf_dumper
 
 from undogmatic.errors import ConfigError, DataError, StorageError, UndogmaticError
 from undogmatic.runs.claim import claim
-from undogmatic.runs.folder import COMPOSED, HYDRA, JOURNAL, MANIFEST, OVERRIDES, SCORES, SWEEP_MANIFEST, RunFolder
+from undogmatic.runs.folder import (
+    COMPOSED,
+    HYDRA,
+    JOURNAL,
+    MANIFEST,
+    OVERRIDES,
+    SCORES,
+    SWEEP_MANIFEST,
+    RunFolder,
+)
 from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
 from undogmatic.safety.secrets import without_secrets
@@ -40,10 +51,11 @@ _held_back: dict[Path, dict[Path, str]] = {}
 
 
 def output_folder(resume: str | None, fresh: str) -> str:
-    """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/), else `fresh`.
+    """The folder of `run.resume` (a path, or "last" for the newest unfinished run under outputs/),
+    else `fresh`.
 
-    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished sweep, and the jobs of
-    the one that is running get its folder.
+    Where `fresh` is the folder of a sweep (it ends in "-sweep"), "last" is the newest unfinished
+    sweep, and the jobs of the one that is running get its folder.
     """
     sweep = fresh.endswith("-sweep")
     if sweep and SWEEP_FOLDER in os.environ:
@@ -59,9 +71,14 @@ def output_folder(resume: str | None, fresh: str) -> str:
                     unfinished.append(str(folder))
         if not unfinished:
             what = "sweep" if sweep else "run"
-            raise ConfigError(f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it out.")
+            raise ConfigError(
+                f"`run.resume` is 'last', but there is no unfinished {what} under {root}/. Leave it"
+                " out."
+            )
         return max(unfinished, key=Path)
-    if not resume.strip() or not any((Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")):
+    if not resume.strip() or not any(
+        (Path(resume) / each).exists() for each in (MANIFEST, SWEEP_MANIFEST, ".hydra")
+    ):
         way = "Give a run's folder, `last`, or leave it out."
         raise ConfigError(f"`run.resume` is {resume!r}, which holds no run (no {name}). {way}")
     return resume
@@ -71,23 +88,29 @@ OmegaConf.register_new_resolver("output_folder", output_folder, replace=True)
 
 
 def claimed(config: DictConfig, mode: str) -> Path:
-    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which one it is. Raises as
-    `claim` does, and ConfigError for a `run.resume` that cannot be continued."""
+    """Claim the folder to which Hydra's `mode` ("run" or "sweep") will write, and tell Hydra which
+    one it is. Raises as `claim` does, and ConfigError for a `run.resume` that cannot be continued.
+    """
     folder = Path(str(OmegaConf.select(config, f"hydra.{mode}.dir")))
     typed = str(OmegaConf.to_container(config.hydra[mode], resolve=False)["dir"])  # type: ignore[call-overload,index]
-    folder = claim(folder, typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None)
+    folder = claim(
+        folder,
+        typed.startswith("${output_folder:") and OmegaConf.select(config, "run.resume") is None,
+    )
     with read_write(config.hydra), open_dict(config.hydra):
         config.hydra[mode].dir = str(folder)
     return folder
 
 
 def _folders_with(name: str, root: Path, depth: str) -> list[Path]:
-    """Folders that hold this file. One that another command takes away meanwhile, or nobody may read, is left out."""
+    """Folders that hold this file. One that another command takes away meanwhile, or nobody may
+    read, is left out."""
     return [Path(found).parent for found in glob.glob(f"{glob.escape(str(root))}/{depth}/{name}")]
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes as OmegaConf does, in a fifth of the time: the C library's writer with OmegaConf's quotes."""
+    """Writes as OmegaConf does, in a fifth of the time: the C library's writer with OmegaConf's
+    quotes."""
 
 
 _Dumper.add_representer(str, get_omega_conf_dumper().yaml_representers[str])
@@ -102,10 +125,14 @@ def _written(plain: Any) -> str:
 
 
 def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
-    """Write a job's `config`, Hydra's own section (`hydras`) and the overrides as Hydra does, but without secrets; or
-    hold them back. Raises StorageError."""
+    """Write a job's `config`, Hydra's own section (`hydras`) and the overrides as Hydra does, but
+    without secrets; or hold them back. Raises StorageError."""
     held = _held_back[folder.resolve()] = {}
-    for name, section in {COMPOSED: config, HYDRA: hydras, OVERRIDES: hydras.hydra.overrides.task}.items():
+    for name, section in {
+        COMPOSED: config,
+        HYDRA: hydras,
+        OVERRIDES: hydras.hydra.overrides.task,
+    }.items():
         plain = without_secrets(OmegaConf.to_container(section, resolve=False, enum_to_str=True))
         held[folder / name] = _written(plain)
     if not (folder / MANIFEST).is_file():
@@ -113,12 +140,14 @@ def write_hydra(folder: Path, config: DictConfig, hydras: DictConfig) -> None:
 
 
 def held_back(folder: Path) -> bool:
-    """Whether the folder holds a run of which it is not known yet that this command goes on with it."""
+    """Whether the folder holds a run of which it is not known yet that this command goes on with
+    it."""
     return folder.resolve() in _held_back
 
 
 def accept(folder: Path) -> None:
-    """This command goes on with the run in the folder: its config takes the place of the earlier one."""
+    """This command goes on with the run in the folder: its config takes the place of the earlier
+    one."""
     for path, text in _held_back.pop(folder.resolve(), {}).items():
         files.write(path, text)
 
@@ -128,7 +157,11 @@ class Manifest:
 
     def __init__(self, folder: Path, data: dict[str, Any]) -> None:
         self.folder, self.data = folder, data
-        self.name, self.identity, self.dataset_digest = data["name"], data["identity"], data["dataset_digest"]
+        self.name, self.identity, self.dataset_digest = (
+            data["name"],
+            data["identity"],
+            data["dataset_digest"],
+        )
 
     @classmethod
     def open(
@@ -138,15 +171,19 @@ class Manifest:
         dataset_digest: str,  # the items
         name: str,
         plan: str | None = None,  # hash of the plan that is locked with it
-        redact: bool = False,  # whether the folder is kept free of judged texts (`tracking.redact`), throughout
+        # whether the folder is kept free of judged texts (`tracking.redact`), throughout
+        redact: bool = False,
     ) -> Manifest:
-        """Start a run in `folder`, or continue the one there if it is the same run. Raises ConfigError where the folder
-        holds another run, or journal and manifest do not belong together."""
+        """Start a run in `folder`, or continue the one there if it is the same run. Raises
+        ConfigError where the folder holds another run, or journal and manifest do not belong
+        together."""
         identity = hashlib.sha256(f"{config_hash}{dataset_digest}".encode()).hexdigest()
         if (folder / MANIFEST).is_file():
             there = RunFolder(folder)
             if (made := there.facts.get("format")) != FORMAT:
-                what = f"which holds a run of format {made}, and runs of format {FORMAT} are continued"
+                what = (
+                    f"which holds a run of format {made}, and runs of format {FORMAT} are continued"
+                )
                 way = "Leave run.resume out to start anew: what a model answered is in the cache"
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             differs = "items" if there.facts.get("dataset_digest") != dataset_digest else ""
@@ -154,26 +191,46 @@ class Manifest:
                 differs = "rubric, model, prompt, judge or seed"
             if differs:
                 what = f"which holds another run ({there.facts.get('name')}): the {differs} differ"
-                way = "Repeat that run's command with run.resume, or leave run.resume out to start anew: what a model "
+                way = (
+                    "Repeat that run's command with run.resume, or leave run.resume out to start"
+                    " anew: what a model "
+                )
                 way += "was asked in the same words is answered from the cache"
                 raise ConfigError(f"`run.resume` is {str(folder)!r}, {what}. {way}.")
             locked = there.facts.get("plan")
             if locked is None and plan is not None:
-                what = f"`plan` is given, and {folder} was judged without one: a plan is no plan after the fact"
+                what = (
+                    f"`plan` is given, and {folder} was judged without one: a plan is no plan after"
+                    " the fact"
+                )
                 raise ConfigError(f"{what}. Continue without it, or start anew.")
             if locked != plan:
                 now = "there is none" if plan is None else f"its hash is {plan[:12]}"
                 what = f"`plan` is locked in {folder} (hash {str(locked)[:12]}), and now {now}"
                 raise ConfigError(f"{what}. Continue with the plan as it was, or start anew.")
             if bool(there.facts.get("redact")) != redact:
-                was = ("with it, so its files hold hashes of", "without it, so its files may quote judged")[redact]
-                what = f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was} texts"
-                way = f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start anew"
+                was = (
+                    "with it, so its files hold hashes of",
+                    "without it, so its files may quote judged",
+                )[redact]
+                what = (
+                    f"`tracking.redact` is {str(redact).lower()}, and {folder} was begun {was}"
+                    " texts"
+                )
+                way = (
+                    f"tracking.redact={str(not redact).lower()}, or leave run.resume out to start"
+                    " anew"
+                )
                 raise ConfigError(f"{what}. Continue with {way}.")
         elif (folder / JOURNAL).exists():
             way = "choose another folder or leave run.resume out"
             raise ConfigError(f"{folder} holds judgments but no {MANIFEST}; {way}.")
-        data: dict[str, Any] = {"format": FORMAT, "name": name, "identity": identity, "config_hash": config_hash}
+        data: dict[str, Any] = {
+            "format": FORMAT,
+            "name": name,
+            "identity": identity,
+            "config_hash": config_hash,
+        }
         data |= {"dataset_digest": dataset_digest, "started": time.time(), "status": "running"}
         data |= ({} if plan is None else {"plan": plan}) | ({"redact": True} if redact else {})
         manifest = cls(folder, data)
@@ -191,22 +248,31 @@ class Manifest:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """A run that ended with a message was stopped; one that was killed says to be running still."""
+        """A run that ended with a message was stopped; one that was killed says to be running
+        still."""
         if isinstance(error, UndogmaticError) and self.data["status"] == "running":
             with suppress(StorageError):  # it may be why the run ended
                 self.close("stopped", error=str(error))
 
-    def compare(self, frame: Any, judgments: Sequence[Judgment], deterministic: bool) -> Repeatability:
-        """How the scores compare with the newest finished run of the same identity beside this one."""
+    def compare(
+        self, frame: Any, judgments: Sequence[Judgment], deterministic: bool
+    ) -> Repeatability:
+        """How the scores compare with the newest finished run of the same identity beside this
+        one."""
         from undogmatic.runs.outcome import Repeatability
 
         calls = cached = 0
         for judgment in judgments:
             calls, cached = calls + judgment.cost.calls, cached + judgment.cost.cached
         share = cached / (calls + cached) if calls + cached else 0.0
-        root = next((p for p in self.folder.resolve().parents if p.name == "outputs"), self.folder.resolve().parent)
+        root = next(
+            (p for p in self.folder.resolve().parents if p.name == "outputs"),
+            self.folder.resolve().parent,
+        )
         finished = []
-        for path in (p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)):
+        for path in (
+            p for depth in ("*", "*/*", "*/*/*") for p in _folders_with(MANIFEST, root, depth)
+        ):
             with suppress(DataError):  # another program's run.json
                 facts = RunFolder(path).facts
                 same = facts.get("identity") == self.identity and facts.get("status") == "finished"
@@ -223,8 +289,9 @@ class Manifest:
 
 
 def _differences(frame: Any, earlier: RunFolder) -> tuple[bool, float] | None:
-    """Whether an earlier run has the same scores in the first repeat, and the largest difference; None where its rows
-    cannot be told apart. Of a row only a hash of its names and the score are held."""
+    """Whether an earlier run has the same scores in the first repeat, and the largest difference;
+    None where its rows cannot be told apart. Of a row only a hash of its names and the score are
+    held."""
     import numpy as np
     import pandas as pd
 

@@ -1,5 +1,5 @@
-"""A finished run: what report and tracking read, and the tables it leaves in its folder. Nothing here computes a
-statistic."""
+"""A finished run: what report and tracking read, and the tables it leaves in its folder. Nothing
+here computes a statistic."""
 
 from array import array
 from collections import Counter
@@ -19,7 +19,10 @@ from undogmatic.records.stored import in_parts, voices
 from undogmatic.records.wordings import Licence
 from undogmatic.safety import files
 
-_SCORES = "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds error".split()
+_SCORES = (
+    "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds"
+    " error".split()
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Repeatability:
     earlier: Path | None  # that run's folder
     identical: bool | None
     max_difference: float | None  # in score units
-    cached: float  # the share of calls that the cache answered, without which "identical" would mean little
+    # the share of calls that the cache answered, without which "identical" would mean little
+    cached: float
     deterministic: bool
 
 
@@ -43,7 +47,9 @@ class Asked:
     uses_prompt: bool  # whether the prompt variant reaches the model this way
     text: str  # what the model is shown besides the judged text, demonstrations included
     judge: str = ""  # where the run has several
-    without: tuple[str, ...] = ()  # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
+    without: tuple[
+        str, ...
+    ] = ()  # the parts of the prompt variant that `text` lacks: "instructions", "demonstrations"
 
 
 SETTINGS = ("seed", "run", "dataset", "readout", "tracking", "plan")
@@ -71,7 +77,9 @@ class FinishedRun:
     folder: Path  # judgments.jsonl is there already
     language: str
     config: Mapping[str, Any]  # as composed, without secrets (none enter it)
-    choices: Mapping[str, str]  # the option chosen per config group, e.g. {"model": "local"}; `readout` is resolved
+    choices: Mapping[
+        str, str
+    ]  # the option chosen per config group, e.g. {"model": "local"}; `readout` is resolved
     identity: str  # hash of all that determines the scores
     rubric: Rubric
     items: Sequence[Item]  # what was judged, as loaded or made by steps
@@ -91,14 +99,22 @@ class FinishedRun:
     repeatability: Repeatability
     assumed: Sequence[Finding] = ()  # of the dataset's file: what was recognised and assumed
     fitted_on: int = 0  # how many texts something in a judge was fitted on
-    label_scale: LabelScale | None = None  # on which people gave the labels, where it is not the rubric's
+    label_scale: LabelScale | None = (
+        None  # on which people gave the labels, where it is not the rubric's
+    )
     texts: Sequence[Path] = ()  # files with the words of its dataset and analyses
-    model_licences: Sequence[Licence | None] = (None,)  # of its models, each once; None for one that says nothing
+    model_licences: Sequence[Licence | None] = (
+        None,
+    )  # of its models, each once; None for one that says nothing
     data_licence: Licence | None = None
-    examples: int = 0  # rows of its dataset that are not judged, as the prompt shows them, or kin of these, as examples
+    # rows of its dataset that are not judged, as the prompt shows them, or kin of these, as
+    # examples
+    examples: int = 0
     elsewhere: bool = False  # the judgments were made elsewhere, and nobody was asked
     unread: Sequence[str] = ()  # groups of the config that nothing in the run reads, e.g. "nli"
-    programs: Sequence[Mapping[str, Any]] = ()  # of an optimisation: what it began with, and what it came to
+    programs: Sequence[
+        Mapping[str, Any]
+    ] = ()  # of an optimisation: what it began with, and what it came to
 
     @cached_property
     def parts(self) -> dict[tuple[str, str], str]:
@@ -108,11 +124,14 @@ class FinishedRun:
     @cached_property
     def repeats(self) -> list[int]:
         """The repeats of which the table has judgments."""
-        return sorted({int(n) for rows in in_parts(self.frame, ["repeat"]) for n in rows["repeat"].unique()})
+        return sorted(
+            {int(n) for rows in in_parts(self.frame, ["repeat"]) for n in rows["repeat"].unique()}
+        )
 
     @cached_property
     def settings(self) -> RunSettings:
-        """What the report and the tracker say of the config, so that neither has to know its keys."""
+        """What the report and the tracker say of the config, so that neither has to know its
+        keys."""
         run, group = self.config.get("run") or {}, lambda name: self.config.get(name) or {}
         return RunSettings(
             seed=self.config.get("seed"),
@@ -132,24 +151,30 @@ class FinishedRun:
 
     @property
     def prompt_text(self) -> str:
-        """What models were shown besides the judged text, in all ways in which a prompt reaches them."""
+        """What models were shown besides the judged text, in all ways in which a prompt reaches
+        them."""
         return "\n\n".join(way.text for way in self.asked if way.uses_prompt)
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep yielded over its jobs; `report.sweep.write` and `report.terminal.show_sweep` read it.
+    """What a sweep yielded over its jobs; `report.sweep.write` and `report.terminal.show_sweep`
+    read it.
 
     Attributes:
-        jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`, `status` ("finished",
-            "stopped" or "failed"), one column per config key that varies (and `judge`, `criterion`), `standing` (the
-            worst of its own verdicts, None where none was noted), then `headline` with `low` and `high` (NaN where
-            there is none), then further metrics under their own names.
+        jobs: One row per job, or per judge and criterion of it, best first: `number`, `name`,
+            `status` ("finished", "stopped" or "failed"), one column per config key that varies (and
+            `judge`, `criterion`), `standing` (the worst of its own verdicts, None where none was
+            noted), then `headline` with `low` and `high` (NaN where there is none), then further
+            metrics under their own names.
         choices: The columns of `jobs` that are varying config keys, e.g. ("model", "prompt").
-        headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no job yielded one.
-        comparisons: What was tested between jobs, all measures with one correction: `left`, `right`, `measure`,
-            `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed` (see `stats.compare`).
-        agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per coefficient.
+        headline: Name of the metric in column `headline`, e.g. "ab.share_expected", or None if no
+            job yielded one.
+        comparisons: What was tested between jobs, all measures with one correction: `left`,
+            `right`, `measure`, `difference`, `low`, `high`, `n`, `p`, `p_holm`, `shown`, `needed`
+            (see `stats.compare`).
+        agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per
+            coefficient.
     """
 
     name: str
@@ -163,16 +188,22 @@ class SweepResult:
     findings: Sequence[Finding] = ()  # the first `verdicts` of them are verdicts, one per criterion
     figures: Sequence[FigureData] = ()
     failed: Sequence[tuple[str, str]] = ()  # job and message, of those without a result
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # e.g. the worth of the jobs' uncertainty
+    tables: Mapping[str, pd.DataFrame] = field(
+        default_factory=dict
+    )  # e.g. the worth of the jobs' uncertainty
     rubric: Rubric | None = None  # of the first job with a result
     texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
     verdicts: int = 1
-    scores: pd.DataFrame = field(default_factory=pd.DataFrame)  # of each item (row) by each job (its name), best first
+    scores: pd.DataFrame = field(
+        default_factory=pd.DataFrame
+    )  # of each item (row) by each job (its name), best first
     numbers: Mapping[str, int] = field(default_factory=dict)  # of the jobs by name
     items: Sequence[Item] = ()  # what the jobs judged, where it could be read again
     unread: str = ""  # why it could not
     redacted: bool = False  # the jobs' folders hold no judged text
-    margin: float | None = None  # from which difference on scores matter, where all jobs have the same
+    margin: float | None = (
+        None  # from which difference on scores matter, where all jobs have the same
+    )
 
     @property
     def count(self) -> int:
@@ -181,9 +212,9 @@ class SweepResult:
 
 
 def keep_scores(folder: Path, frame: Any) -> None:
-    """Write scores.csv: one row per item, judge and criterion (the first repeat), in input order; labels.csv beside it
-    where there are labels, with the `text_mark` that tells of which texts they are, for what is later fitted on them.
-    Judge and criterion are named where there are several."""
+    """Write scores.csv: one row per item, judge and criterion (the first repeat), in input order;
+    labels.csv beside it where there are labels, with the `text_mark` that tells of which texts they
+    are, for what is later fitted on them. Judge and criterion are named where there are several."""
     parts = ["judge", "criterion"]
     keys = ["item_id", *(parts if len(voices(frame)) > 1 else [])]
     digits = {"score": 6, "revised_score": 6, "confidence": 4, "seconds": 4}
@@ -193,11 +224,14 @@ def keep_scores(folder: Path, frame: Any) -> None:
             yield files.csv(change(rows.loc[rows["repeat"] == 0, names]), header=n == 0)
 
     def marked(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.drop(columns="text").assign(text_mark=[text_mark(text) for text in rows["text"]])
+        return rows.drop(columns="text").assign(
+            text_mark=[text_mark(text) for text in rows["text"]]
+        )
 
     columns = [*keys, *_SCORES]
     if any(rows["category"].notna().any() for rows in in_parts(frame, ["category"])):
-        # Where the scale has categories, the category is the verdict; a score may stand for it, or none.
+        # Where the scale has categories, the category is the verdict; a score may stand for it, or
+        # none.
         columns.insert(columns.index("score"), "category")
     files.write(folder / "scores.csv", kept(columns, lambda rows: rows.round(digits)))
     if any(rows["label"].notna().any() for rows in in_parts(frame, ["label"])):
@@ -205,20 +239,32 @@ def keep_scores(folder: Path, frame: Any) -> None:
 
 
 def metrics(
-    frame: pd.DataFrame, costs: Iterable[Cost], made: int, seconds: float, results: Sequence[AnalysisResult]
+    frame: pd.DataFrame,
+    costs: Iterable[Cost],
+    made: int,
+    seconds: float,
+    results: Sequence[AnalysisResult],
 ) -> dict[str, float]:
-    """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its steps made, and the
-    results of its analyses. `made` and `seconds` are the judgments made now and the time they took: a continued run is
-    as fast as these, and one with nothing left has no rate."""
+    """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its
+    steps made, and the results of its analyses. `made` and `seconds` are the judgments made now and
+    the time they took: a continued run is as fast as these, and one with nothing left has no rate.
+    """
     failed = sum(int(rows["error"].notna().sum()) for rows in in_parts(frame, ["error"]))
     totals, prices = Counter[str](), array("d")
     for cost in costs:
-        totals.update({name: getattr(cost, name) for name in ("calls", "cached", "input_tokens", "output_tokens")})
+        totals.update(
+            {
+                name: getattr(cost, name)
+                for name in ("calls", "cached", "input_tokens", "output_tokens")
+            }
+        )
         prices.append(np.nan if cost.usd is None else cost.usd)
     numbers = {"judged": float(len(frame) - failed), "failed": float(failed)}
     for name in ("calls", "cached", "input_tokens", "output_tokens"):
         numbers["calls_cached" if name == "cached" else name] = float(totals[name])
-    numbers |= {"judging_seconds": seconds} | ({"judgments_per_second": made / seconds} if made else {})
+    numbers |= {"judging_seconds": seconds} | (
+        {"judgments_per_second": made / seconds} if made else {}
+    )
     usd = pd.Series(np.array(prices), dtype=float)
     numbers |= {"usd": float(usd.sum())} if usd.notna().all() else {}
     for result in results:

@@ -1,4 +1,5 @@
-"""Tells which versions of the program and its libraries are at work. Light: commands that run nothing tell it, too."""
+"""Tells which versions of the program and its libraries are at work. Light: commands that run
+nothing tell it, too."""
 
 import functools
 import importlib.metadata
@@ -12,12 +13,22 @@ _PACKAGES = "undogmatic dspy hydra-core mlflow numpy pandas scipy scikit-learn x
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if the checkout is
-    dirty) besides. As they were when this process first asked: what is installed later is not what it runs."""
-    root, known = Path(__file__).resolve().parents[2], {"python": platform.python_version(), "git": "no checkout"}
+    """What produced the numbers: package -> version; "python" and "git" (commit, with "+changes" if
+    the checkout is dirty) besides. As they were when this process first asked: what is installed
+    later is not what it runs.
+    """
+    root, known = (
+        Path(__file__).resolve().parents[2],
+        {
+            "python": platform.python_version(),
+            "git": "no checkout",
+        },
+    )
 
     def git(*words: str) -> str:
-        done = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10)
+        done = subprocess.run(
+            ["git", "-C", root, *words], capture_output=True, text=True, check=True, timeout=10
+        )
         return done.stdout.strip()
 
     if (root / ".git").exists():

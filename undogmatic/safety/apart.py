@@ -31,7 +31,9 @@ class Named(NamedTuple):
     typed: Path | None = None
 
 
-def named(option: str, paths: Iterable[str | Path] | str | Path | None, typed: Path | None = None) -> list[Named]:
+def named(
+    option: str, paths: Iterable[str | Path] | str | Path | None, typed: Path | None = None
+) -> list[Named]:
     """What an option names; nothing where it was not typed."""
     several = [paths] if isinstance(paths, str | Path) else paths or ()
     return [Named(option, Path(path), typed) for path in several if str(path)]
@@ -66,16 +68,26 @@ def keep_apart(read: Sequence[Named], written: Sequence[Named]) -> None:
                 _refuse(target, other, "which is written too")
     for other in read:
         if _is_printed_to(other.path):
-            what = f"what is printed goes into {other.path}, and {other.option} is the same, which is read"
-            way = "The shell empties a file behind `>` before the command begins: look whether yours is still whole"
-            raise ConfigError(f"{what}. {way}. Then send the output elsewhere: > {free(other.path)}")
+            what = (
+                f"what is printed goes into {other.path}, and {other.option} is the same, which is"
+                " read"
+            )
+            way = (
+                "The shell empties a file behind `>` before the command begins: look whether yours"
+                " is still whole"
+            )
+            raise ConfigError(
+                f"{what}. {way}. Then send the output elsewhere: > {free(other.path)}"
+            )
 
 
 def report_files(folder: Path, read: Sequence[Named], option: str) -> list[Named]:
     """What a report in a folder may write over: its pages, and whatever is read from its other
     folders. A folder that is read itself, such as that of a run, has a report of its own."""
     pages = [folder / name for name in PAGES]
-    inside = [each.path for each in read if any(_within(each.path, folder / part) for part in FOLDERS)]
+    inside = [
+        each.path for each in read if any(_within(each.path, folder / part) for part in FOLDERS)
+    ]
     itself = [folder for each in read if each.path.is_dir() and same(folder, each.path)]
     return named(option, [*itself, *pages, *inside], folder)
 
@@ -118,11 +130,16 @@ def _matters(path: Path) -> bool:
 def _refuse(target: Named, other: Named, why: str) -> None:
     """Raise ConfigError that names both options and a file that is free."""
     alike = os.path.normpath(target.path) == os.path.normpath(other.path)
-    what = f"{target.option} is {target.path}, and {other.option} is {'the same' if alike else other.path}, {why}"
+    what = (
+        f"{target.option} is {target.path}, and {other.option} is"
+        f" {'the same' if alike else other.path}, {why}"
+    )
     way = f"Name another: {target.option} {free(target.typed or target.path)}"
     if not target.option.startswith("-"):  # where it is written is not for the user to choose
         mark = "=" if "." in other.option else " "
-        way = f"Copy that file, and name the copy: {other.option}{mark}{free(Path(other.path.name))}"
+        way = (
+            f"Copy that file, and name the copy: {other.option}{mark}{free(Path(other.path.name))}"
+        )
     raise ConfigError(f"{what}. One would be written over the other. {way}")
 
 

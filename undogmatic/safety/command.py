@@ -1,8 +1,8 @@
-"""Holds what one command shares between its modules and processes: the exit status, how it ends, how a sweep speaks to
-its jobs, and the streams and logs, which show no secret and may be cut off.
+"""Holds what one command shares between its modules and processes: the exit status, how it ends,
+how a sweep speaks to its jobs, and the streams and logs, which show no secret and may be cut off.
 
-It lives apart from `run.py`, because `python -m undogmatic.run` is the module `__main__`: whoever imports
-`undogmatic.run` from elsewhere, such as Hydra's callbacks, meets a second copy of it.
+It lives apart from `run.py`, because `python -m undogmatic.run` is the module `__main__`: whoever
+imports `undogmatic.run` from elsewhere, such as Hydra's callbacks, meets a second copy of it.
 """
 
 import atexit
@@ -25,16 +25,25 @@ from undogmatic.safety.extras import lacking
 from undogmatic.safety.outside import visible
 from undogmatic.safety.secrets import know_environment, scrub
 
-SWEEP_FOLDER = "UNDOGMATIC_SWEEP_FOLDER"  # environment variable: set while a sweep runs, in its workers too
-SWEEP_RUN = "UNDOGMATIC_SWEEP_RUN"  # environment variable: the MLflow run that the jobs' runs belong to
-WORKERS = "UNDOGMATIC_WORKERS"  # environment variable: how many jobs of the sweep run at once on this machine
-IN_FULL = "UNDOGMATIC_FULL_ERROR"  # environment variable: set where the user has set HYDRA_FULL_ERROR=1
+SWEEP_FOLDER = (  # environment variable: set while a sweep runs, in its workers too
+    "UNDOGMATIC_SWEEP_FOLDER"
+)
+SWEEP_RUN = (  # environment variable: the MLflow run that the jobs' runs belong to
+    "UNDOGMATIC_SWEEP_RUN"
+)
+WORKERS = (  # environment variable: how many jobs of the sweep run at once on this machine
+    "UNDOGMATIC_WORKERS"
+)
+IN_FULL = (  # environment variable: set where the user has set HYDRA_FULL_ERROR=1
+    "UNDOGMATIC_FULL_ERROR"
+)
 ERROR_FILE = "error.txt"  # in a run's folder: why it has no result
 
 FAULT = 70
 YOUNG = 10_000
-"""How many new objects Python lets a command make before it looks for garbage among them. By its own count, 700, a
-tenth of the seconds of a start go into looking through modules that are being loaded and hold no garbage."""
+"""How many new objects Python lets a command make before it looks for garbage among them. By its
+own count, 700, a tenth of the seconds of a start go into looking through modules that are being
+loaded and hold no garbage."""
 
 _noted: list[int] = []
 _signals: list[int] = []
@@ -51,28 +60,42 @@ def exit_status() -> int:
 
 
 def as_typed(path: Path) -> Path:
-    """The path as one would type it here: relative to the working directory if it lies below, else absolute."""
+    """The path as one would type it here: relative to the working directory if it lies below, else
+    absolute."""
     whole = path.absolute()
     return whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole
 
 
-def tell(error: BaseException, door: str = "undogmatic run", extra: str | None = None) -> tuple[str, int]:
-    """What to say of an error, and the exit status: of ours, of the system, of an extra that the command `door` needs
-    (`extra`, if it names one) and that is not installed, or of a fault of the program itself."""
+def tell(
+    error: BaseException, door: str = "undogmatic run", extra: str | None = None
+) -> tuple[str, int]:
+    """What to say of an error, and the exit status: of ours, of the system, of an extra that the
+    command `door` needs (`extra`, if it names one) and that is not installed, or of a fault of the
+    program itself."""
     if isinstance(error, UndogmaticError):
         return str(error), error.exit_status
     if (sentence := lacking(error, door, extra)) is not None:
         return sentence, ConfigError.exit_status
-    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error  # which a library has reworded
+    cause = (
+        error.__cause__ if isinstance(error.__cause__, OSError) else error
+    )  # which a library has reworded
     if isinstance(cause, OSError):
         message = (f"{cause.filename}: " if cause.filename else "") + (cause.strerror or str(cause))
-        of_the_disk = cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
+        of_the_disk = cause.errno in (
+            errno.ENOSPC,
+            errno.EDQUOT,
+            errno.EROFS,
+            errno.EIO,
+            errno.EFBIG,
+        )
         return message, StorageError.exit_status if of_the_disk else 2
     kind_and_text = ": ".join(filter(None, (type(error).__name__, str(error).partition("\n")[0])))
     # The last line on the way to it that is ours or an extension's, no library's.
     frames = traceback.extract_tb(error.__traceback__)
     libraries = (os.path.dirname(os.__file__), "site-packages", "<frozen")
-    code = [frame for frame in frames if not any(each in frame.filename for each in libraries)] or frames
+    code = [
+        frame for frame in frames if not any(each in frame.filename for each in libraries)
+    ] or frames
     place = f"{as_typed(Path(code[-1].filename))}:{code[-1].lineno}" if code else "no place known"
     return f"a fault in the code, not in what it was given: {kind_and_text} ({place}).", FAULT
 
@@ -90,8 +113,8 @@ def say(message: str) -> None:
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """Around a whole command: what is printed may be cut off, SIGTERM ends it as Ctrl-C does, with status 143, and
-    garbage is looked for less often, at the end of the process no more."""
+    """Around a whole command: what is printed may be cut off, SIGTERM ends it as Ctrl-C does, with
+    status 143, and garbage is looked for less often, at the end of the process no more."""
     if os.environ.get("HYDRA_FULL_ERROR") == "1":
         os.environ[IN_FULL] = "1"
     patient_streams()
@@ -101,12 +124,14 @@ def ending() -> Iterator[None]:
             if signal.getsignal(sent) is signal.SIG_DFL:
                 signal.signal(sent, _interrupt)
                 handled.append(sent)
-    # The memory of a process that ends is given back anyway; to look for garbage in all modules once more takes up to a
-    # second.
+    # The memory of a process that ends is given back anyway; to look for garbage in all modules
+    # once more takes up to a second.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
     counts = gc.get_threshold()
-    gc.set_threshold(max(YOUNG, counts[0]) if counts[0] else 0, *counts[1:])  # 0: somebody has switched it off
+    gc.set_threshold(
+        max(YOUNG, counts[0]) if counts[0] else 0, *counts[1:]
+    )  # 0: somebody has switched it off
     try:
         with guarded():
             yield
@@ -123,12 +148,16 @@ def ending() -> Iterator[None]:
                 lost.append(name)
         if lost:
             with contextlib.suppress(OSError):
-                say(f"error: {' and '.join(lost)} cannot be written, so not all that was said is there.")
+                say(
+                    f"error: {' and '.join(lost)} cannot be written, so not all that was said is"
+                    " there."
+                )
             raise SystemExit(StorageError.exit_status)
 
 
 def patient_streams() -> None:
-    """From now on stdout and stderr take what is printed though nobody reads it, in whichever characters."""
+    """From now on stdout and stderr take what is printed though nobody reads it, in whichever
+    characters."""
     for name, number in (("stdout", 1), ("stderr", 2)):
         stream = getattr(sys, name)
         if stream is None:  # closed by whoever started the command
@@ -136,7 +165,10 @@ def patient_streams() -> None:
         elif stream is getattr(sys, f"__{name}__"):
             stream.flush()
             pipe = io.BufferedWriter(_Pipe(number, "wb", closefd=False))
-            kept = {option: getattr(stream, option) for option in ("encoding", "line_buffering", "write_through")}
+            kept = {
+                option: getattr(stream, option)
+                for option in ("encoding", "line_buffering", "write_through")
+            }
             setattr(sys, name, io.TextIOWrapper(pipe, errors="backslashreplace", **kept))
 
 
@@ -155,7 +187,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 class _Pipe(io.FileIO):
-    """A file that takes what nobody reads any more (`| head`), because what was judged shall still be kept."""
+    """A file that takes what nobody reads any more (`| head`), because what was judged shall still
+    be kept."""
 
     def write(self, content: Any) -> int:
         try:
@@ -173,7 +206,8 @@ def _deafen(number: int) -> None:
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Nothing that is printed or logged inside holds a known secret; nor does the traceback that ends it."""
+    """Nothing that is printed or logged inside holds a known secret; nor does the traceback that
+    ends it."""
     know_environment()
     before = sys.stdout, sys.stderr, logging.getLogRecordFactory()
     guard_worker()
@@ -195,11 +229,16 @@ def guard_worker() -> None:
     def clean_record(*arguments: Any, **more: Any) -> logging.LogRecord:
         """A record for the logs whose message and traceback hold no secret, whoever formats it."""
         record = logging.LogRecord(*arguments, **more)
-        with contextlib.suppress(Exception):  # a message that does not fit its arguments: logging says so itself
+        with contextlib.suppress(
+            Exception
+        ):  # a message that does not fit its arguments: logging says so itself
             record.msg, record.args = visible(scrub(record.getMessage())), None
-        # Some libraries pass `exc_info=False`, which logging hands on as it is: then there is no traceback to clean.
+        # Some libraries pass `exc_info=False`, which logging hands on as it is: then there is no
+        # traceback to clean.
         if record.exc_info and record.exc_info[0] is not None:
-            record.exc_text = visible(scrub("".join(traceback.format_exception(*record.exc_info)).rstrip()))
+            record.exc_text = visible(
+                scrub("".join(traceback.format_exception(*record.exc_info)).rstrip())
+            )
         return record
 
     for name in ("stdout", "stderr"):

@@ -1,26 +1,34 @@
-"""Says which extra of the installation brings a package that is not installed. Without extras a light part is there."""
+"""Says which extra of the installation brings a package that is not installed. Without extras a
+light part is there."""
 
 import importlib.util
 from contextlib import suppress
 
 EXTRAS = {
-    **dict.fromkeys("aiohttp dspy hydra mlflow omegaconf optuna safetensors xllamacpp".split(), "run"),
+    **dict.fromkeys(
+        "aiohttp dspy hydra mlflow omegaconf optuna safetensors xllamacpp".split(), "run"
+    ),
     **dict.fromkeys(("matplotlib", "PIL"), "figures"),
     "pyarrow": "parquet",
     "ray": "scale",
     **dict.fromkeys(("openpyxl", "python_calamine"), "sheets"),
 }
-"""What is imported -> the extra of pyproject.toml that brings it; each of the others has a message of its own."""
+"""What is imported -> the extra of pyproject.toml that brings it; each of the others has a message
+of its own."""
 
 
 def lacking(error: BaseException, door: str, extra: str | None = None) -> str | None:
-    """The sentence for what the user called (`door`), if the error is that an extra is not installed; else None. Where
-    the door names an `extra` of its own, which brings more, that is the one to install."""
+    """The sentence for what the user called (`door`), if the error is that an extra is not
+    installed; else None. Where the door names an `extra` of its own, which brings more, that is the
+    one to install."""
     missing = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if missing not in EXTRAS:
         return None
     extra = EXTRAS[missing] if extra is None else extra
-    return f'`{door}` needs what `pip install "undogmatic[{extra}]"` brings ({missing} is not installed).'
+    return (
+        f'`{door}` needs what `pip install "undogmatic[{extra}]"` brings ({missing} is not'
+        " installed)."
+    )
 
 
 def installed(package: str) -> bool:

@@ -1,8 +1,9 @@
 """Reads what comes from outside: bytes as text, JSON, YAML, whoever wrote them.
 
-A server, a disk, a colleague or a download may hand over anything. Each reader returns plain data or raises one
-exception with a sentence, whatever it is given: `Unreadable` for a text in hand, DataError with file and line for a
-file. None of them runs code, and what would take long or fill the memory is refused by its size.
+A server, a disk, a colleague or a download may hand over anything. Each reader returns plain data
+or raises one exception with a sentence, whatever it is given: `Unreadable` for a text in hand,
+DataError with file and line for a file. None of them runs code, and what would take long or fill
+the memory is refused by its size.
 """
 
 import functools
@@ -25,11 +26,17 @@ from yaml.constructor import ConstructorError
 from undogmatic.errors import DataError
 
 YAML_BYTES = 1_000_000
-YAML_NODES = 100_000  # with every alias written out: a file of some lines can stand for more than a memory holds.
+# with every alias written out: a file of some lines can stand for more than a memory holds.
+YAML_NODES = 100_000
 JSON_BYTES = 50_000_000
-LINE_BYTES = 20_000_000  # the longest line of a journal, and the largest file that is read as one JSON value
-ROW_BYTES = 10_000_000  # the longest row of a data file (JSON Lines, CSV), the longest text: more than a model reads
-JSON_PARTS = 200_000  # lists and objects in one JSON value: a small file of empty ones fills a memory.
+LINE_BYTES = (
+    20_000_000  # the longest line of a journal, and the largest file that is read as one JSON value
+)
+# the longest row of a data file (JSON Lines, CSV), the longest text: more than a model reads
+ROW_BYTES = 10_000_000
+JSON_PARTS = (
+    200_000  # lists and objects in one JSON value: a small file of empty ones fills a memory.
+)
 ENV_BYTES = 64_000  # of a `.env` file, whose lines take time that grows with their square
 DEEPEST = 100
 LONGEST_INTEGER = 1024  # bits: as much as a float can hold.
@@ -42,25 +49,36 @@ _FLOAT = re.compile(
 _DEEP = "it is nested too deeply"
 _SAID_BY_THE_PARSER = {
     "exceeded maximum nesting depth": _DEEP,
-    "found character that cannot start any token": "a tab or another character with which no value begins; indent with "
-    "spaces, and put quotes around a text",
+    "found character that cannot start any token": (
+        "a tab or another character with which no value begins; indent with "
+        "spaces, and put quotes around a text"
+    ),
     "found unexpected end of stream": "a quote is left open",
     "did not find expected ',' or ']'": "a bracket is left open, or a comma is missing",
     "did not find expected ',' or '}'": "a brace is left open, or a comma is missing",
 }
 _LONG = "it holds an endless number"
 _HALF = "it holds half of a character (a lone surrogate)"
-_JSON = {"recursion limit": _DEEP, "number out of range": _LONG, "hex escape": _HALF, "surrogate": _HALF}
+_JSON = {
+    "recursion limit": _DEEP,
+    "number out of range": _LONG,
+    "hex escape": _HALF,
+    "surrogate": _HALF,
+}
 _QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _BRACKET = re.compile(r"[\[{]")
 _BETWEEN = re.compile(r"[\s,]*+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Control characters and the marks that reverse the direction of writing: a text may use them to disguise itself.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# Control characters and the marks that reverse the direction of writing: a text may use them to
+# disguise itself.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+)
 
 
 class Unreadable(ValueError):
-    """A text that is not what it should be, and the line where that shows, from 1; None if it is the whole."""
+    """A text that is not what it should be, and the line where that shows, from 1; None if it is
+    the whole."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -87,17 +105,25 @@ def decoded(raw: bytes) -> str:
 
 
 def json_value(
-    text: str | bytes, deepest: int = DEEPEST, infinite: bool = False, partial: bool = False, most: int = JSON_PARTS
+    text: str | bytes,
+    deepest: int = DEEPEST,
+    infinite: bool = False,
+    partial: bool = False,
+    most: int = JSON_PARTS,
 ) -> Any:
-    """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON (`infinite`: that may be in
-    what we wrote), nor half of a character, an endless number, nesting beyond the `deepest`, more parts than the
-    `most`. Raises Unreadable."""
+    """The value of a JSON text, `partial` if it may break off. NaN and infinity are no JSON
+    (`infinite`: that may be in what we wrote), nor half of a character, an endless number, nesting
+    beyond the `deepest`, more parts than the `most`. Raises Unreadable."""
     if isinstance(text, bytes):
         text = decoded(text)
     countable(text, most)
     try:
         value = from_json(text, allow_inf_nan=infinite, allow_partial=partial)
-    except (RecursionError, TypeError, ValueError) as error:  # TypeError: a text that cannot be encoded
+    except (
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:  # TypeError: a text that cannot be encoded
         what, _, place = (str(error) or type(error).__name__).partition(" at line ")
         column = re.search(r"column (\d+)", place)
         known = (words for sign, words in _JSON.items() if sign in what)
@@ -110,7 +136,8 @@ def json_value(
 
 
 class Doubled(dict[str, Any]):
-    """An object of JSON in which a key stands twice, so that nobody knows which of its values is meant."""
+    """An object of JSON in which a key stands twice, so that nobody knows which of its values is
+    meant."""
 
     key: str
 
@@ -126,13 +153,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_with_doubled(text: str) -> Any:
-    """The value of a text that `json_value` has read, in which an object whose keys are not all different is `Doubled`:
-    by itself the reader keeps the last of the values, without a word."""
+    """The value of a text that `json_value` has read, in which an object whose keys are not all
+    different is `Doubled`: by itself the reader keeps the last of the values, without a word."""
     return json.loads(text, object_pairs_hook=_object)
 
 
 def whole_entries(text: str) -> list[Any]:
-    """The entries of a list in JSON that breaks off, as far as they are whole; objects as in `json_with_doubled`."""
+    """The entries of a list in JSON that breaks off, as far as they are whole; objects as in
+    `json_with_doubled`."""
     decoder, found = json.JSONDecoder(object_pairs_hook=_object), list[Any]()
     place = text.index("[") + 1
     while True:
@@ -148,14 +176,19 @@ def whole_entries(text: str) -> list[Any]:
 
 
 def doubled_key(value: Any) -> str | None:
-    """A key that stands twice in an object, anywhere in a value of `json_with_doubled`; None if there is none."""
+    """A key that stands twice in an object, anywhere in a value of `json_with_doubled`; None if
+    there is none."""
     level = [value]
     while level:
         for part in level:
             if isinstance(part, Doubled):
                 return part.key
         holders = [part for part in level if isinstance(part, dict | list)]
-        level = [part for holder in holders for part in (holder.values() if isinstance(holder, dict) else holder)]
+        level = [
+            part
+            for holder in holders
+            for part in (holder.values() if isinstance(holder, dict) else holder)
+        ]
     return None
 
 
@@ -164,19 +197,31 @@ def _check_parts(value: Any, deepest: int, infinite: bool) -> None:
     level, depth = [value], 0
     while level:
         numbers = () if infinite else (part for part in level if type(part) in (int, float))
-        if any(math.isinf(n) if isinstance(n, float) else n.bit_length() > LONGEST_INTEGER for n in numbers):
+        if any(
+            math.isinf(n) if isinstance(n, float) else n.bit_length() > LONGEST_INTEGER
+            for n in numbers
+        ):
             raise Unreadable(f"not JSON ({_LONG})")
         holders = [part for part in level if type(part) in (dict, list)]
         if holders and depth == deepest:
             raise Unreadable(f"not JSON ({_DEEP})")
-        level = [part for holder in holders for part in (holder.values() if isinstance(holder, dict) else holder)]
+        level = [
+            part
+            for holder in holders
+            for part in (holder.values() if isinstance(holder, dict) else holder)
+        ]
         depth += 1
 
 
 def countable(text: str, most: int = JSON_PARTS) -> None:
     """Raise Unreadable for a JSON text that would take much more memory than its length says."""
-    if text.count("[") + text.count("{") > most and len(_BRACKET.findall(_QUOTED.sub("", text))) > most:
-        raise Unreadable(f"not JSON that can be used (it holds more than {most:,} lists and objects)")
+    if (
+        text.count("[") + text.count("{") > most
+        and len(_BRACKET.findall(_QUOTED.sub("", text))) > most
+    ):
+        raise Unreadable(
+            f"not JSON that can be used (it holds more than {most:,} lists and objects)"
+        )
 
 
 def brief(value: Any, most: int = 120) -> str:
@@ -188,7 +233,8 @@ def brief(value: Any, most: int = 120) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with control and direction characters replaced by a visible mark; line breaks and tabs stay."""
+    """The text with control and direction characters replaced by a visible mark; line breaks and
+    tabs stay."""
     if text.isprintable():  # as nearly all are, which is seen much sooner
         return text
     return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
@@ -206,10 +252,13 @@ def has_halves(text: str) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BufferedReader]:
-    """A file open for reading. Raises DataError where it cannot be read, or is a folder, a pipe or a device."""
+    """A file open for reading. Raises DataError where it cannot be read, or is a folder, a pipe or
+    a device."""
     try:
         # Opening a pipe would otherwise last until somebody writes to it.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise DataError(f"{path}: not a file but a pipe or a device.")
             yield file
@@ -220,15 +269,20 @@ def opened(path: Path) -> Iterator[BufferedReader]:
     except ValueError as error:
         if isinstance(error, Unreadable):
             raise
-        raise DataError(f"{brief(str(path))}: not the name of a file ({error}).") from None  # a NUL in it
+        raise DataError(
+            f"{brief(str(path))}: not the name of a file ({error})."
+        ) from None  # a NUL in it
 
 
 def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:
-    """The content of a file. Raises DataError where it cannot be read, or is larger than `most` bytes."""
+    """The content of a file. Raises DataError where it cannot be read, or is larger than `most`
+    bytes."""
     with opened(path) as file:
         raw = file.read(most + 1)
     if len(raw) > most:
-        raise DataError(f"{path}: larger than {most:,} bytes, the most that is read of such a file.")
+        raise DataError(
+            f"{path}: larger than {most:,} bytes, the most that is read of such a file."
+        )
     return raw
 
 
@@ -245,9 +299,15 @@ def read_input() -> str:
     if sys.stdin is None:
         raise DataError("standard input is closed; nothing can be read from it.")
     try:
-        raw = sys.stdin.buffer.read(ROW_BYTES + 1) if hasattr(sys.stdin, "buffer") else sys.stdin.read().encode()
+        raw = (
+            sys.stdin.buffer.read(ROW_BYTES + 1)
+            if hasattr(sys.stdin, "buffer")
+            else sys.stdin.read().encode()
+        )
         if len(raw) > ROW_BYTES:
-            raise DataError(f"standard input: more than {ROW_BYTES:,} bytes, the most that one text may have.")
+            raise DataError(
+                f"standard input: more than {ROW_BYTES:,} bytes, the most that one text may have."
+            )
         return decoded(raw)
     except Unreadable as error:
         raise DataError(error.at("standard input").replace("Save the file", "Send it")) from None
@@ -261,14 +321,15 @@ def read_json(path: Path) -> Any:
 
 
 def read_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers from 1, blank ones left out, without their ends. Raises DataError."""
+    """The lines of a file with their numbers from 1, blank ones left out, without their ends.
+    Raises DataError."""
     for number, _, line in placed_lines(path, most):
         yield number, line.rstrip(b"\r\n")
 
 
 def placed_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, int, bytes]]:
-    """The lines of a file with their numbers from 1 and the byte at which each begins, blank ones left out. Raises
-    DataError."""
+    """The lines of a file with their numbers from 1 and the byte at which each begins, blank ones
+    left out. Raises DataError."""
     with opened(path) as file:
         start = 0
         for number, line in whole_lines(path, file, most):
@@ -278,7 +339,8 @@ def placed_lines(path: Path, most: int = LINE_BYTES) -> Iterator[tuple[int, int,
 
 
 def whole_lines(path: Path, file: IO[bytes], most: int) -> Iterator[tuple[int, bytes]]:
-    """Every line of an open file with its number and its end. Raises DataError for one of more than `most` bytes."""
+    """Every line of an open file with its number and its end. Raises DataError for one of more than
+    `most` bytes."""
     for number, line in enumerate(iter(lambda: file.readline(most + 1), b""), 1):
         if len(line) > most:
             raise DataError(f"{path}:{number}: a line of more than {most:,} bytes.")
@@ -286,12 +348,14 @@ def whole_lines(path: Path, file: IO[bytes], most: int) -> Iterator[tuple[int, b
 
 
 def read_yaml(path: Path) -> Any:
-    """A YAML file, read as Hydra reads it (1e-3 is a number). Raises DataError with file and line."""
+    """A YAML file, read as Hydra reads it (1e-3 is a number). Raises DataError with file and
+    line."""
     return read_text(path, YAML_BYTES, yaml_value)
 
 
 def yaml_value(text: str) -> Any:
-    """The value of a YAML text. Raises Unreadable with the line, also for Python objects and repeated keys."""
+    """The value of a YAML text. Raises Unreadable with the line, also for Python objects and
+    repeated keys."""
     try:
         _measure(text)
         return yaml.load(text, Loader=_loader())
@@ -304,20 +368,34 @@ def yaml_value(text: str) -> Any:
         raise Unreadable(f"not YAML: {what}.", None if mark is None else mark.line + 1) from None
     except Unreadable:
         raise
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise Unreadable(f"not YAML: {str(error).splitlines()[0] if str(error) else type(error).__name__}.") from None
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise Unreadable(
+            f"not YAML: {str(error).splitlines()[0] if str(error) else type(error).__name__}."
+        ) from None
 
 
 def _measure(text: str) -> None:
-    """Raise Unreadable for what is nested too deeply, or is too large with its aliases written out."""
+    """Raise Unreadable for what is nested too deeply, or is too large with its aliases written
+    out."""
     sizes: dict[str | None, int | None] = {}  # None while a node is open
-    above: list[tuple[str | None, int]] = []  # of the nodes that are open: anchor, and the size of what lies before
+    above: list[
+        tuple[str | None, int]
+    ] = []  # of the nodes that are open: anchor, and the size of what lies before
     inside = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = event.start_mark.line + 1  # type: ignore[union-attr]
         if isinstance(event, yaml.AliasEvent):
             if (size := sizes.get(event.anchor, 0)) is None:
-                raise Unreadable(f"not YAML: the alias *{event.anchor} stands for what it lies in.", line)
+                raise Unreadable(
+                    f"not YAML: the alias *{event.anchor} stands for what it lies in.", line
+                )
             inside += size
         elif isinstance(event, yaml.ScalarEvent):
             inside += 1
@@ -331,12 +409,15 @@ def _measure(text: str) -> None:
             anchor, before = above.pop()
             sizes[anchor], inside = inside, inside + before
         if inside > YAML_NODES:
-            raise Unreadable(f"not YAML that can be used: it holds more than {YAML_NODES:,} values.", line)
+            raise Unreadable(
+                f"not YAML that can be used: it holds more than {YAML_NODES:,} values.", line
+            )
 
 
 @functools.cache
 def _loader() -> Any:
-    """OmegaConf's reading of scalars without its Python objects; a key may stand once in a mapping."""
+    """OmegaConf's reading of scalars without its Python objects; a key may stand once in a
+    mapping."""
 
     class Plain(yaml.CSafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -361,23 +442,34 @@ def _loader() -> Any:
         first: [(tag, form) for tag, form in forms if tag != "tag:yaml.org,2002:timestamp"]
         for first, forms in Plain.yaml_implicit_resolvers.items()
     }
-    tags = [f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")]
-    Plain.yaml_constructors = {tag: yaml.CSafeLoader.yaml_constructors[tag] for tag in (None, *tags)}
+    tags = [
+        f"tag:yaml.org,2002:{kind}"
+        for kind in ("null", "bool", "int", "float", "str", "seq", "map")
+    ]
+    Plain.yaml_constructors = {
+        tag: yaml.CSafeLoader.yaml_constructors[tag] for tag in (None, *tags)
+    }
     Plain.add_constructor("tag:yaml.org,2002:int", Plain.construct_yaml_int)
     return Plain
 
 
 def read_env(path: Path, wanted: str | None = None) -> dict[str, str]:
-    """The variables of a `.env` file, {} without the file. A line that is not NAME=VALUE is another program's matter,
-    unless it may be that of the variable that is `wanted`. Raises DataError with file and line, where the file cannot
-    be read, or has a damaged line and not the wanted variable."""
+    """The variables of a `.env` file, {} without the file. A line that is not NAME=VALUE is another
+    program's matter, unless it may be that of the variable that is `wanted`. Raises DataError with
+    file and line, where the file cannot be read, or has a damaged line and not the wanted variable.
+    """
     if not path.is_file():
         return {}
     from dotenv.parser import parse_stream
 
     lines = list(parse_stream(StringIO(read_text(path, ENV_BYTES))))
-    variables = {line.key: line.value for line in lines if line.key is not None and line.value is not None}
+    variables = {
+        line.key: line.value for line in lines if line.key is not None and line.value is not None
+    }
     damaged = [line.original.line for line in lines if line.error]
     if damaged and wanted is not None and wanted not in variables:
-        raise DataError(f"{path}:{damaged[0]}: not NAME=VALUE; is a quote left open? Correct the line, or delete it.")
+        raise DataError(
+            f"{path}:{damaged[0]}: not NAME=VALUE; is a quote left open? Correct the line, or"
+            " delete it."
+        )
     return variables

@@ -5,7 +5,8 @@ from pathlib import Path
 
 
 def conf_folder() -> Path:
-    """The Hydra config folder: beside the package in a checkout, inside it in an installed wheel."""
+    """The Hydra config folder: beside the package in a checkout, inside it in an installed
+    wheel."""
     return _shipped("conf")
 
 
@@ -15,7 +16,8 @@ def data_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where downloads, assembled models and finished calls are kept: $UNDOGMATIC_CACHE, or the user's cache folder."""
+    """Where downloads, assembled models and finished calls are kept: $UNDOGMATIC_CACHE, or the
+    user's cache folder."""
     if configured := os.environ.get("UNDOGMATIC_CACHE"):
         return Path(configured).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "undogmatic"

@@ -1,8 +1,8 @@
 """Keeps what is too much for memory in files without a name, which end with the process.
 
-Up to HELD records stay in memory, as a list, and no more than take about HELD_BYTES. More of them lie in a file: a
-record is written when it comes and read when it is asked for, and only the places where records begin are held (eight
-bytes each).
+Up to HELD records stay in memory, as a list, and no more than take about HELD_BYTES. More of them
+lie in a file: a record is written when it comes and read when it is asked for, and only the places
+where records begin are held (eight bytes each).
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from undogmatic.errors import DataError
 from undogmatic.safety.files import refused
 
 T = TypeVar("T")
-HELD, HELD_BYTES = 10_000, 64_000_000  # records that may stay in memory, and what these may take there
+HELD, HELD_BYTES = (
+    10_000,
+    64_000_000,
+)  # records that may stay in memory, and what these may take there
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
 
 
@@ -53,7 +56,8 @@ class _Stored(Sequence[T]):
 
 
 class View(_Stored[T]):
-    """Some records of a sequence that reads them when they are asked for, in an order of its own."""
+    """Some records of a sequence that reads them when they are asked for, in an order of its
+    own."""
 
     def __init__(self, whole: Sequence[T], places: Sequence[int]) -> None:
         self._whole, self._places = whole, places
@@ -71,7 +75,8 @@ def many(records: object) -> bool:
 
 
 def nameless() -> tuple[Any, Path]:
-    """A file that ends with the process (whoever uses it closes it), and how messages call it. Raises StorageError."""
+    """A file that ends with the process (whoever uses it closes it), and how messages call it.
+    Raises StorageError."""
     try:
         file: Any = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
         return file, Path(tempfile.gettempdir()) / "(a file of this run)"
@@ -80,8 +85,8 @@ def nameless() -> tuple[Any, Path]:
 
 
 class Spool(_Stored[T]):
-    """Records in a file without a name; `write` and `read` turn one into a value of JSON and back. Raises
-    StorageError."""
+    """Records in a file without a name; `write` and `read` turn one into a value of JSON and back.
+    Raises StorageError."""
 
     def __init__(self, write: Callable[[T], Any], read: Callable[[Any], T]) -> None:
         self._write, self._decode = write, read
@@ -135,7 +140,9 @@ class Spool(_Stored[T]):
             behind = max(first + 1, min(n, bisect_right(self._ends, start + _BUFFER) - 1))
             content = self.raw(start, self._ends[behind] - start)
             for place in range(first, behind):
-                yield self._decode(from_json(content[self._ends[place] - start : self._ends[place + 1] - start]))
+                yield self._decode(
+                    from_json(content[self._ends[place] - start : self._ends[place + 1] - start])
+                )
             first = behind
 
 
@@ -154,7 +161,8 @@ class _Again(_Stored[T]):
 
 
 def again(source: Callable[[], Iterable[T]]) -> Sequence[T]:
-    """What a source yields: a list where it is little (HELD), else read anew whenever it is gone through."""
+    """What a source yields: a list where it is little (HELD), else read anew whenever it is gone
+    through."""
     coming = iter(source())
     first = list(islice(coming, HELD + 1))
     if len(first) <= HELD:
@@ -204,7 +212,8 @@ class Lines:
 
 
 class Placed(_Stored[T], Generic[T]):
-    """Records of which only the places in a file are held: `read` gets start and length. Some are held themselves."""
+    """Records of which only the places in a file are held: `read` gets start and length. Some are
+    held themselves."""
 
     def __init__(self, read: Callable[[int, int], T]) -> None:
         self._at = read
@@ -236,12 +245,21 @@ def _weight(value: Any, seen: set[int]) -> int:
         known = id(value) in seen
         seen.add(id(value))
         return 0 if known else len(value)
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    parts = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    )
     return sum(_weight(part, seen) for part in parts)
 
 
-def gathered(records: Iterable[T], write: Callable[[T], Any], read: Callable[[Any], T]) -> Sequence[T]:
-    """The records, in memory where they are few (HELD) and short (HELD_BYTES), else in a file, read when asked for."""
+def gathered(
+    records: Iterable[T], write: Callable[[T], Any], read: Callable[[Any], T]
+) -> Sequence[T]:
+    """The records, in memory where they are few (HELD) and short (HELD_BYTES), else in a file, read
+    when asked for."""
     if isinstance(records, list) or many(records):
         return records  # type: ignore[return-value]
     source, first, size, seen = iter(records), list[T](), 0, set[int]()

@@ -1,11 +1,13 @@
-"""Do two judges, or a judge and people, say the same: association, chance-corrected agreement, bias, drift, intervals.
+"""Do two judges, or a judge and people, say the same: association, chance-corrected agreement,
+bias, drift, intervals.
 
-Where a coefficient does not exist (a judge gave every item the same score) it is None, never NaN. Too few values, or
-NaN, raise ValueError.
+Where a coefficient does not exist (a judge gave every item the same score) it is None, never NaN.
+Too few values, or NaN, raise ValueError.
 
-Alpha is a ratio of means: that it is `a` says that the mean over items of (1 - a) times their share of all spread, less
-their disagreement, is zero. Its interval is what `means` does not rule out, so skewed scores, scores at the floor and
-groups are treated as in every mean (Fieller's theorem with another interval in place of Student's).
+Alpha is a ratio of means: that it is `a` says that the mean over items of (1 - a) times their share
+of all spread, less their disagreement, is zero. Its interval is what `means` does not rule out, so
+skewed scores, scores at the floor and groups are treated as in every mean (Fieller's theorem with
+another interval in place of Student's).
 """
 
 import math
@@ -23,13 +25,18 @@ from undogmatic.stats.jackknife import FEWEST
 from undogmatic.stats.proportion import proportion
 
 Kind = Literal["pearson", "spearman", "kendall"]
-_COEFFICIENTS: dict[str, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
+_COEFFICIENTS: dict[str, str] = {
+    "pearson": "pearsonr",
+    "spearman": "spearmanr",
+    "kendall": "kendalltau",
+}
 
 
 class Coefficient(NamedTuple):
     """What `n` items (or units with at least two ratings) say.
 
-    `estimate` is None where nothing varies. `p_value` is that of no association (two-sided), of correlations alone.
+    `estimate` is None where nothing varies. `p_value` is that of no association (two-sided), of
+    correlations alone.
     """
 
     estimate: float | None
@@ -38,8 +45,8 @@ class Coefficient(NamedTuple):
 
 
 class BlandAltman(NamedTuple):
-    """Differences are a - b; `lower` and `upper` are the limits of agreement, `drift` the slope on the pair mean, None
-    where every pair has the same."""
+    """Differences are a - b; `lower` and `upper` are the limits of agreement, `drift` the slope on
+    the pair mean, None where every pair has the same."""
 
     bias: Estimate
     lower: Estimate
@@ -52,9 +59,9 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
     """How the scores of two judges go together.
 
     Args:
-        kind: `pearson`, linear association, blind to a constant shift or a factor between the two; `spearman`, monotone
-            association, ties get mean ranks; `kendall`, tau-b: concordant minus discordant pairs of items, corrected
-            for ties.
+        kind: `pearson`, linear association, blind to a constant shift or a factor between the two;
+            `spearman`, monotone association, ties get mean ranks; `kendall`, tau-b: concordant
+            minus discordant pairs of items, corrected for ties.
         a, b: Scores of the same items, shape (n,), n >= 3, any unit.
     References:
         Pearson (1895), doi:10.1098/rspl.1895.0041. Spearman (1904), doi:10.2307/1412159.
@@ -69,22 +76,28 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
 
 
 def nearest_level(scores: ArrayLike, levels: ArrayLike) -> Array:
-    """The level of the scale nearest to each score, for coefficients on categories; a tie goes to the lower level.
+    """The level of the scale nearest to each score, for coefficients on categories; a tie goes to
+    the lower level.
 
     Args:
-        scores, levels: Shape (n,), and (k,), strictly increasing (else a ValueError); in score units.
+        scores, levels: Shape (n,), and (k,), strictly increasing (else a ValueError); in score
+            units.
     """
     s, values = checks.vector(scores, "scores"), checks.increasing(levels)
     return np.asarray(values[np.argmin(np.abs(values - s[:, None]), axis=1)])
 
 
 def weighted_kappa(
-    a: ArrayLike, b: ArrayLike, categories: ArrayLike, weights: Literal["quadratic", "linear", "none"] = "quadratic"
+    a: ArrayLike,
+    b: ArrayLike,
+    categories: ArrayLike,
+    weights: Literal["quadratic", "linear", "none"] = "quadratic",
 ) -> Coefficient:
-    """Cohen's kappa on ordered categories, disagreement weighted by the squared distance in categories.
+    """Cohen's kappa on ordered categories, disagreement weighted by the squared distance in
+    categories.
 
-    The distance counts steps along `categories`, so 0, 25, 100 are one step apart; give every level of the scale,
-    used or not, for equal steps to be equal.
+    The distance counts steps along `categories`, so 0, 25, 100 are one step apart; give every level
+    of the scale, used or not, for equal steps to be equal.
 
     Args:
         a, b: Category of each item by two judges, shape (n,), values taken from `categories`.
@@ -104,20 +117,25 @@ def weighted_kappa(
         raise ValueError("`categories` repeats a category.")
     for name, values in (("a", first), ("b", second)):
         if (unknown := values[~np.isin(values, order)]).size:
-            raise ValueError(f"`{name}` holds {unknown[0]:g}, which is not one of `categories` {order.tolist()}.")
+            raise ValueError(
+                f"`{name}` holds {unknown[0]:g}, which is not one of `categories` {order.tolist()}."
+            )
     x, y = (np.argmax(values[:, None] == order, axis=1) for values in (first, second))
     if np.all(x == x[0]) and np.all(y == x[0]):
         return Coefficient(None, x.size)  # agreement by chance is certain
-    value = cohen_kappa_score(x, y, labels=np.arange(order.size), weights=None if weights == "none" else weights)
+    value = cohen_kappa_score(
+        x, y, labels=np.arange(order.size), weights=None if weights == "none" else weights
+    )
     return Coefficient(float(value), x.size)
 
 
 def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
-    """Krippendorff's alpha of numbers: agreement of any number of raters, with ratings missing at will.
+    """Krippendorff's alpha of numbers: agreement of any number of raters, with ratings missing at
+    will.
 
-    A unit rated once is left out. Computed from sums of squares in time and memory linear in the ratings. The package
-    `krippendorff` builds matrices of units by distinct values and of values by values, 3 GB each for 20,000 texts on a
-    fine scale; the two differ by rounding (1e-15).
+    A unit rated once is left out. Computed from sums of squares in time and memory linear in the
+    ratings. The package `krippendorff` builds matrices of units by distinct values and of values by
+    values, 3 GB each for 20,000 texts on a fine scale; the two differ by rounding (1e-15).
 
     Args:
         ratings: Shape (n_raters, n_units), n_raters >= 2, NaN where a rater gave none.
@@ -128,7 +146,9 @@ def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
     """
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or len(table) < 2:
-        raise ValueError(f"`ratings` must have shape (n_raters >= 2, n_units); its shape is {table.shape}.")
+        raise ValueError(
+            f"`ratings` must have shape (n_raters >= 2, n_units); its shape is {table.shape}."
+        )
     if np.isinf(table).any():
         raise ValueError("`ratings` holds an infinite value.")
     pairable = table[:, np.sum(~np.isnan(table), axis=0) >= 2]
@@ -142,7 +162,8 @@ def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
     places = pairable.T[~np.isnan(pairable.T)]
 
     def disagreement(unit: Index) -> Array:
-        """Mean squared difference over all pairs of a unit's ratings (both ways), times half its size."""
+        """Mean squared difference over all pairs of a unit's ratings (both ways), times half its
+        size."""
         size = np.bincount(unit)
         centred = places - (np.bincount(unit, places) / size)[unit]
         return np.asarray(np.bincount(unit, centred**2) * size / (size - 1))
@@ -154,15 +175,16 @@ def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
 def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman:
     """Bias, limits of agreement and drift of the differences a - b.
 
-    The limits are bias -+ z(level) sd, so `level` is both the share of differences they span (1.96 sd for 95 %) and
-    the confidence level of every interval. The interval of a limit is the usual approximation with variance
-    sd^2 (1/n + z^2 / (2(n - 1))). Drift is the least-squares slope of difference on mean; a and b of different spread
-    give a slope even when neither is at fault.
+    The limits are bias -+ z(level) sd, so `level` is both the share of differences they span (1.96
+    sd for 95 %) and the confidence level of every interval. The interval of a limit is the usual
+    approximation with variance sd^2 (1/n + z^2 / (2(n - 1))). Drift is the least-squares slope of
+    difference on mean; a and b of different spread give a slope even when neither is at fault.
 
     Args:
         a, b: Scores of the same items, shape (n,), n >= 3, in the same units.
     References:
-        Bland and Altman (1986), doi:10.1016/S0140-6736(86)90837-8; (1999), doi:10.1177/096228029900800204
+        Bland and Altman (1986), doi:10.1016/S0140-6736(86)90837-8; (1999),
+        doi:10.1177/096228029900800204
     """
     first, second = checks.paired_vectors(a, b, minimum=3)
     checks.share(level, "level")
@@ -172,16 +194,25 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     limit_reach = t * sd * np.sqrt(1 / n + z**2 / (2 * (n - 1)))
     drift = None
     if not checks.is_constant(mean):
-        drift = float(scipy.stats.linregress(mean, d).slope) if sd > 1e-10 * np.max(np.abs(mean)) else 0.0
+        drift = (
+            float(scipy.stats.linregress(mean, d).slope)
+            if sd > 1e-10 * np.max(np.abs(mean))
+            else 0.0
+        )
     ends, lower, upper = (
         Estimate(middle, middle - reach, middle + reach, level, n, n)
-        for middle, reach in ((bias, t * sd / np.sqrt(n)), (bias - z * sd, limit_reach), (bias + z * sd, limit_reach))
+        for middle, reach in (
+            (bias, t * sd / np.sqrt(n)),
+            (bias - z * sd, limit_reach),
+            (bias + z * sd, limit_reach),
+        )
     )
     return BlandAltman(ends, lower, upper, sd, drift)
 
 
 class BackToBack(NamedTuple):
-    """Differences are second run minus first, in score units; correlations are typed None where a run is constant."""
+    """Differences are second run minus first, in score units; correlations are typed None where a
+    run is constant."""
 
     n: int
     pearson: Coefficient
@@ -194,18 +225,25 @@ class BackToBack(NamedTuple):
 
 
 def back_to_back(
-    first: ArrayLike, second: ArrayLike, tolerance: float = 0.0, level: float = 0.95, *, groups: Groups = None
+    first: ArrayLike,
+    second: ArrayLike,
+    tolerance: float = 0.0,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
 ) -> BackToBack:
     """Reliability of two runs over the same items, in the same order.
 
-    `sd_within`, the typical error of a single score, is sqrt(mean squared difference / 2): two scores of one item by
-    the same judge differ by less than 2.77 times it in 95 % of repeats. Items that failed in either run must be left
-    out and counted by the caller; a correlation near 1 may only say that the items are far apart.
+    `sd_within`, the typical error of a single score, is sqrt(mean squared difference / 2): two
+    scores of one item by the same judge differ by less than 2.77 times it in 95 % of repeats. Items
+    that failed in either run must be left out and counted by the caller; a correlation near 1 may
+    only say that the items are far apart.
 
     Args:
         first, second: Scores of the two runs, shape (n,), n >= 3, in score units.
-        tolerance: Largest difference that counts as an exact match, 0 or more, in score units. An expectation over
-            probabilities seldom repeats to the last bit where the hardware differs.
+        tolerance: Largest difference that counts as an exact match, 0 or more, in score units. An
+            expectation over probabilities seldom repeats to the last bit where the hardware
+            differs.
     References:
         Bland and Altman (1996), Measurement error. doi:10.1136/bmj.313.7059.744
     """
@@ -228,10 +266,11 @@ def back_to_back(
 def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
     """Interval of `krippendorff_alpha` (interval), over items or groups of them.
 
-    If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`, or most units have
-    the same spread, the limits are those of the units with one more (`means.bounded_limits`): for the lower one it is
-    rated by chance, for the upper one all rate it alike and as far out as any. Ten texts on which all agree do not show
-    that no other would part them.
+    If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`,
+    or most units have the same spread, the limits are those of the units with one more
+    (`means.bounded_limits`): for the lower one it is rated by chance, for the upper one all rate it
+    alike and as far out as any. Ten texts on which all agree do not show that no other would part
+    them.
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater gave none.
@@ -260,7 +299,9 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     if n_units < FEWEST:
         return Estimate(estimate, -1.0, 1.0, level, n_units)
     tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
-    scarce = any(means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread))
+    scarce = any(
+        means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread)
+    )
 
     def limits(a: float) -> tuple[float, float]:
         """Limits of a mean that is above 0 below the estimate."""
@@ -284,13 +325,15 @@ def correlation_interval(
 ) -> Estimate | None:
     """Interval of `correlation`, over items or groups of them; None where a vector is constant.
 
-    If at least half of the units have the same value on one side and fewer than `means.FEW` another, that of Pearson's
-    holds for every distribution between the lowest and the highest values seen.
+    If at least half of the units have the same value on one side and fewer than `means.FEW`
+    another, that of Pearson's holds for every distribution between the lowest and the highest
+    values seen.
 
     Args:
         kind, a, b: As in `correlation`. With fewer than `FEWEST` units the limits are -1 and 1.
     References:
-        Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of Kendall's.
+        Fieller, Hartley and Pearson (1957), doi:10.1093/biomet/44.3-4.470, for the variance of
+        Kendall's.
     """
     checks.option(kind, "kind", get_args(Kind))
     checks.share(level, "level")
@@ -301,13 +344,17 @@ def correlation_interval(
     if kind == "spearman":
         return ranking.spearman_interval(first, second, rng, level, groups=groups)
     if kind == "pearson":
-        return rated.pearson(rated.Rated(first, second, np.ones(n), checks.groups(groups, n), level))
+        return rated.pearson(
+            rated.Rated(first, second, np.ones(n), checks.groups(groups, n), level)
+        )
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
 
     def tau(rows: Array) -> float:
         return float(scipy.stats.kendalltau(*rows.T).statistic)
 
-    return jackknife.LeftOut(columns, tau, rng, groups).coefficient(level, spread=0.437, missing=4.0)
+    return jackknife.LeftOut(columns, tau, rng, groups).coefficient(
+        level, spread=0.437, missing=4.0
+    )
 
 
 def kappa_interval(
@@ -319,7 +366,8 @@ def kappa_interval(
     *,
     groups: Groups = None,
 ) -> Estimate | None:
-    """Interval of `weighted_kappa` (`rated.Rated.coefficient`); None where both gave every item one category.
+    """Interval of `weighted_kappa` (`rated.Rated.coefficient`); None where both gave every item one
+    category.
 
     Args:
         a, b, categories, weights: As in `weighted_kappa`, with its errors.
@@ -327,7 +375,10 @@ def kappa_interval(
     if weighted_kappa(a, b, categories, weights).estimate is None:
         return None
     order = np.asarray(categories, dtype=np.float64)
-    x, y = (np.argmax(np.asarray(values)[:, None] == order, axis=1).astype(np.float64) for values in (a, b))
+    x, y = (
+        np.argmax(np.asarray(values)[:, None] == order, axis=1).astype(np.float64)
+        for values in (a, b)
+    )
     pairs = rated.Rated(x, y, np.ones(x.size), checks.groups(groups, x.size), level)
     return pairs.coefficient(order.size, rated.kappa(rated.costs(order.size, weights)))
 
@@ -339,17 +390,26 @@ def pearson(columns: Array) -> jackknife.OfDraws:
 
     def of_draws(drawn: Index) -> Array:
         one, other = x.take(drawn), y.take(drawn)
-        one, other = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
+        one, other = (
+            one - one.mean(axis=1, keepdims=True),
+            other - other.mean(axis=1, keepdims=True),
+        )
         scale = np.sqrt(np.einsum("ij,ij->i", one, one) * np.einsum("ij,ij->i", other, other))
         least = checks.SAME**2 * float(x @ x) ** 0.5 * float(y @ y) ** 0.5
-        return np.divide(np.einsum("ij,ij->i", one, other), scale, out=np.full(len(drawn), np.nan), where=scale > least)
+        return np.divide(
+            np.einsum("ij,ij->i", one, other),
+            scale,
+            out=np.full(len(drawn), np.nan),
+            where=scale > least,
+        )
 
     return of_draws
 
 
 def steps(values: ArrayLike) -> float:
-    """How many different values there are, counted as if all were as frequent: the inverse of the chance that two of
-    them, drawn with replacement, are the same. A hundred grades of which 98 are a 5 have hardly more than one.
+    """How many different values there are, counted as if all were as frequent: the inverse of the
+    chance that two of them, drawn with replacement, are the same. A hundred grades of which 98 are
+    a 5 have hardly more than one.
 
     References:
         Hill (1973), Diversity and evenness. doi:10.2307/1934352
@@ -359,6 +419,7 @@ def steps(values: ArrayLike) -> float:
 
 
 def fewest_equal(rate: float, chance: float = 0.05) -> int:
-    """How many items two who agree on this share of items say the same of all with a probability below `chance`."""
+    """How many items two who agree on this share of items say the same of all with a probability
+    below `chance`."""
     checks.share(rate, "rate")
     return math.ceil(math.log(chance) / math.log(rate))

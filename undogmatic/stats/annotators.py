@@ -1,16 +1,19 @@
-"""Compares a judge with people who labelled the same items: their agreement beside its own, and the alternative
-annotator test.
+"""Compares a judge with people who labelled the same items: their agreement beside its own, and the
+alternative annotator test.
 
-Agreement is one minus the disagreement seen over the disagreement that chance would give, summed over pairs of raters
-before the two are divided (de Vries and others 2008). With disagreement counted as different or not that is Cohen's
-kappa, with squared differences of places on the scale his weighted kappa, of numbers Lin's concordance correlation.
-The judge's agreement is taken over the same pairs: with the one rater and with the other, half each.
+Agreement is one minus the disagreement seen over the disagreement that chance would give, summed
+over pairs of raters before the two are divided (de Vries and others 2008). With disagreement
+counted as different or not that is Cohen's kappa, with squared differences of places on the scale
+his weighted kappa, of numbers Lin's concordance correlation. The judge's agreement is taken over
+the same pairs: with the one rater and with the other, half each.
 
 References:
-    de Vries, Elliott, Kanouse and Teleki (2008), Using pooled kappa to summarize interrater agreement across many
+    de Vries, Elliott, Kanouse and Teleki (2008), Using pooled kappa to summarize interrater
+    agreement across many
         items. doi:10.1177/1525822X08317166
-    Lin (1989), A concordance correlation coefficient to evaluate reproducibility. doi:10.2307/2532051
-    Calderon, Reichart and Dror (2025), The alternative annotator test for LLM-as-a-judge. arXiv:2501.10970
+    Lin (1989), A concordance correlation coefficient to evaluate reproducibility.
+    doi:10.2307/2532051 Calderon, Reichart and Dror (2025), The alternative annotator test for
+    LLM-as-a-judge. arXiv:2501.10970
 """
 
 from collections.abc import Callable
@@ -25,20 +28,24 @@ from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 EPSILON = 0.1
-"""What the judge is given in advance in the alternative annotator test where nobody says otherwise: the least value
-that its authors propose, that for raters who are no experts."""
+"""What the judge is given in advance in the alternative annotator test where nobody says otherwise:
+the least value that its authors propose, that for raters who are no experts."""
 FEWEST_ITEMS, FEWEST_RATERS = 30, 3
-"""Of the alternative annotator test: items that a rater shares with others, and raters with so many."""
+"""Of the alternative annotator test: items that a rater shares with others, and raters with so
+many."""
 ROUNDING = 1e-12
-"""Distances that differ by no more than this share of the largest number of the unit are the same distance."""
+"""Distances that differ by no more than this share of the largest number of the unit are the same
+distance."""
 OWN_MARGINALS = 10
-"""Two raters with fewer shared items do not show how often each gives a label; such pairs are taken together."""
+"""Two raters with fewer shared items do not show how often each gives a label; such pairs are taken
+together."""
 MOST_PAIRS = 400_000
 
 
 class RaterPairs(NamedTuple):
-    """Rows of labels that two raters gave to the same unit, shape (n_pairs,) each, and the pair of raters of each; the
-    pairs of raters with few shared units are one, in which every two labels stand both ways."""
+    """Rows of labels that two raters gave to the same unit, shape (n_pairs,) each, and the pair of
+    raters of each; the pairs of raters with few shared units are one, in which every two labels
+    stand both ways."""
 
     first: Index
     second: Index
@@ -46,7 +53,8 @@ class RaterPairs(NamedTuple):
 
 
 def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
-    """Every two labels of a unit by different raters; of very many, those of a few raters per unit, drawn at random.
+    """Every two labels of a unit by different raters; of very many, those of a few raters per unit,
+    drawn at random.
 
     Args:
         unit, rater: Of each label, as codes from 0, shape (n_labels,).
@@ -78,7 +86,8 @@ def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
 
 
 class Ceiling(NamedTuple):
-    """Agreement of people among themselves, of the judge with them on the same units, and the judge's less theirs."""
+    """Agreement of people among themselves, of the judge with them on the same units, and the
+    judge's less theirs."""
 
     people: Estimate
     judge: Estimate
@@ -86,17 +95,27 @@ class Ceiling(NamedTuple):
 
 
 def ceiling(
-    first: Array, second: Array, judge: Array, pair: Index, groups: Index, *, nominal: bool, level: float = 0.95
+    first: Array,
+    second: Array,
+    judge: Array,
+    pair: Index,
+    groups: Index,
+    *,
+    nominal: bool,
+    level: float = 0.95,
 ) -> Ceiling | None:
-    """Agreement between two raters, and of the judge with both, pooled over pairs of raters; None where all labels, or
-    all verdicts too, are the same, so that chance alone would give complete agreement.
+    """Agreement between two raters, and of the judge with both, pooled over pairs of raters; None
+    where all labels, or all verdicts too, are the same, so that chance alone would give complete
+    agreement.
 
-    Intervals are those of the jackknife over groups. Pairs that share units, and units that have many pairs, are no
-    more than parts of their group.
+    Intervals are those of the jackknife over groups. Pairs that share units, and units that have
+    many pairs, are no more than parts of their group.
 
     Args:
-        first, second, judge: Labels and verdict, shape (n_pairs,); with `nominal` any codes of categories.
-        pair, groups: Pair of raters, and independent unit, of each row, as codes from 0, shape (n_pairs,).
+        first, second, judge: Labels and verdict, shape (n_pairs,); with `nominal` any codes of
+            categories.
+        pair, groups: Pair of raters, and independent unit, of each row, as codes from 0, shape
+            (n_pairs,).
         nominal: Count labels as the same or not; else by their squared difference.
     """
     values = np.stack([first, second, judge]).astype(np.float64)
@@ -117,7 +136,9 @@ def ceiling(
         estimates, left = 1 - seen.sum(axis=0) / chance, 1 - left_seen / left_chance
     ends = [(float(e), column, (-1.0, 1.0)) for e, column in zip(estimates, left.T, strict=True)]
     ends.append((float(estimates[1] - estimates[0]), left[:, 1] - left[:, 0], (-2.0, 2.0)))
-    return Ceiling(*(jackknife.of_left_out(e, column, groups, level, bounds) for e, column, bounds in ends))
+    return Ceiling(
+        *(jackknife.of_left_out(e, column, groups, level, bounds) for e, column, bounds in ends)
+    )
 
 
 def _totals(codes: Index, columns: Array, n: int) -> Array:
@@ -127,14 +148,17 @@ def _totals(codes: Index, columns: Array, n: int) -> Array:
 
 
 _Prepared = tuple[Array, Array, Callable[[Array], Array]]
-"""Disagreement seen per row, of the two raters and of the judge with them, shape (n, 2); what is summed per pair, shape
-(n, k); and the disagreement that chance would give from such sums, shape (n_pairs, k) to (n_pairs, 2)."""
+"""Disagreement seen per row, of the two raters and of the judge with them, shape (n, 2); what is
+summed per pair, shape (n, k); and the disagreement that chance would give from such sums, shape
+(n_pairs, k) to (n_pairs, 2)."""
 
 
 def _nominal(values: Array) -> _Prepared:
     codes = np.unique(values, return_inverse=True)[1].reshape(values.shape)
     a, b, judge = codes
-    seen = np.stack([a != b, ((judge != a).astype(float) + (judge != b)) / 2], axis=1).astype(np.float64)
+    seen = np.stack([a != b, ((judge != a).astype(float) + (judge != b)) / 2], axis=1).astype(
+        np.float64
+    )
     hot = (codes[:, :, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
     sums = np.concatenate([*hot, np.ones((len(a), 1))], axis=1)
 
@@ -142,7 +166,10 @@ def _nominal(values: Array) -> _Prepared:
         n = totals[:, -1]
         one, other, own = np.split(totals[:, :-1], 3, axis=1)
         with np.errstate(all="ignore"):
-            same = [np.where(n > 0, np.sum(x * y, axis=1) / n, 0) for x, y in ((one, other), (own, (one + other) / 2))]
+            same = [
+                np.where(n > 0, np.sum(x * y, axis=1) / n, 0)
+                for x, y in ((one, other), (own, (one + other) / 2))
+            ]
         return np.stack([n - part for part in same], axis=1)
 
     return seen, sums, expected
@@ -160,15 +187,18 @@ def _squared(values: Array) -> _Prepared:
         (x, y, own), (xx, yy, square) = totals[:, :3].T, totals[:, 3:6].T
         with np.errstate(all="ignore"):
             products = [np.where(n > 0, part / n, 0) for part in (x * y, own * (x + y) / 2)]
-        return np.stack([xx + yy - 2 * products[0], square + (xx + yy) / 2 - 2 * products[1]], axis=1)
+        return np.stack(
+            [xx + yy - 2 * products[0], square + (xx + yy) / 2 - 2 * products[1]], axis=1
+        )
 
     return seen, sums, expected
 
 
 class RaterTest(NamedTuple):
-    """One rater beside the judge: `advantage` is the share of items on which the judge is at least as close to the
-    other raters as this one is, `behind` by how much the rater's own share exceeds it; `p_adjusted` is of the test that
-    this is less than epsilon, and `won` says that it was passed."""
+    """One rater beside the judge: `advantage` is the share of items on which the judge is at least
+    as close to the other raters as this one is, `behind` by how much the rater's own share exceeds
+    it; `p_adjusted` is of the test that this is less than epsilon, and `won` says that it was
+    passed."""
 
     rater: int
     n: int
@@ -179,9 +209,11 @@ class RaterTest(NamedTuple):
 
 
 class AlternativeAnnotator(NamedTuple):
-    """`winning_rate` is the share of raters that the judge may stand in for; from half of them on it passes the test.
-    `advantage` is its mean advantage over them. On `ties` of their `n_labels` labels rater and judge were equally
-    close, which counts for both; `won_without` raters would be won if it counted for the rater alone."""
+    """`winning_rate` is the share of raters that the judge may stand in for; from half of them on
+    it passes the test. `advantage` is its mean advantage over them. On `ties` of their `n_labels`
+    labels rater and judge were equally close, which counts for both; `won_without` raters would be
+    won if it counted for the rater alone.
+    """
 
     raters: list[RaterTest]
     winning_rate: float
@@ -207,15 +239,18 @@ def alternative_annotator(
     epsilon: float = EPSILON,
     level: float = 0.95,
 ) -> AlternativeAnnotator | None:
-    """Test for each rater in turn whether the judge is as close to the other raters as that rater is.
+    """Test for each rater in turn whether the judge is as close to the other raters as that rater
+    is.
 
-    Closeness is the share of the others with the same category, or the root mean squared distance to them. Per rater, a
-    t-test over groups asks whether the rater is closer more often than the judge by less than epsilon, and the raters'
-    p-values are corrected by Benjamini and Yekutieli's procedure.
+    Closeness is the share of the others with the same category, or the root mean squared distance
+    to them. Per rater, a t-test over groups asks whether the rater is closer more often than the
+    judge by less than epsilon, and the raters' p-values are corrected by Benjamini and Yekutieli's
+    procedure.
 
     Args:
-        unit, rater, label, verdict, groups: One row per label, shape (n_labels,): its item, its rater (codes from 0),
-            the label, the judge's verdict on the item, and the item's independent unit.
+        unit, rater, label, verdict, groups: One row per label, shape (n_labels,): its item, its
+            rater (codes from 0), the label, the judge's verdict on the item, and the item's
+            independent unit.
         epsilon: What the judge is given in advance, as it costs less: a share of items.
     Returns:
         None with fewer than FEWEST_RATERS raters who share FEWEST_ITEMS items with another.
@@ -249,31 +284,44 @@ def alternative_annotator(
     mine = np.isin(rater, enough)
     weight = 1 / np.bincount(rater)[rater[mine]]
     codes = np.unique(groups[mine], return_inverse=True)[1]
-    weighted = _totals(codes.astype(np.intp), np.stack([weight * judge_wins[mine], weight], axis=1), codes.max() + 1)
+    weighted = _totals(
+        codes.astype(np.intp),
+        np.stack([weight * judge_wins[mine], weight], axis=1),
+        codes.max() + 1,
+    )
     advantage = means.of_sums(means.Sums(*weighted.T), level, (0.0, 1.0)).replace(n=int(mine.sum()))
     won_without = int(np.sum(_yekutieli(np.array(p_without)) <= 1 - level))
     rate = sum(test.won for test in raters) / len(raters)
-    return AlternativeAnnotator(raters, rate, advantage, int(tied[mine].sum()), int(mine.sum()), won_without)
+    return AlternativeAnnotator(
+        raters, rate, advantage, int(tied[mine].sum()), int(mine.sum()), won_without
+    )
 
 
 def _behind(behind: Array, groups: Index, epsilon: float, level: float) -> tuple[Estimate, float]:
-    """How much more often the rater is closer than the judge, and the p-value of "by epsilon or more"."""
+    """How much more often the rater is closer than the judge, and the p-value of "by epsilon or
+    more"."""
     estimate = means.of_sums(means.sums(behind, groups), level, (-1.0, 1.0)).replace(n=behind.size)
     if estimate.se > 0:
         return estimate, float(special.stdtr(estimate.df, (estimate.value - epsilon) / estimate.se))
     return estimate, float(not estimate.value < epsilon)
 
 
-def _nearer(unit: Index, label: Array, verdict: Array, nominal: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether the judge is at least as close as the row's rater to the labels that the other rows of the unit give,
-    and whether the rater is at least as close as the judge; both where they are equally close.
+def _nearer(
+    unit: Index, label: Array, verdict: Array, nominal: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether the judge is at least as close as the row's rater to the labels that the other rows
+    of the unit give, and whether the rater is at least as close as the judge; both where they are
+    equally close.
 
-    The two distances are never made apart and compared then: what they share would be rounded twice. Of categories the
-    same labels are counted, which are whole numbers. The mean squared distance to the others is the distance to their
-    mean, squared, plus what does not depend on who is asked; so the distances to that mean decide.
+    The two distances are never made apart and compared then: what they share would be rounded
+    twice. Of categories the same labels are counted, which are whole numbers. The mean squared
+    distance to the others is the distance to their mean, squared, plus what does not depend on who
+    is asked; so the distances to that mean decide.
     """
     if nominal:
-        same_as_judge, same_as_rater = (_same_others(unit, label, said) for said in (verdict, label))
+        same_as_judge, same_as_rater = (
+            _same_others(unit, label, said) for said in (verdict, label)
+        )
         return same_as_judge >= same_as_rater, same_as_rater >= same_as_judge
     others = np.bincount(unit)[unit] - 1
     # From a label of the unit on, so that what all labels of a unit have in common costs no digits.
@@ -284,7 +332,8 @@ def _nearer(unit: Index, label: Array, verdict: Array, nominal: bool) -> tuple[N
     ahead = np.abs(own - middle) - np.abs(said - middle)
     largest = np.zeros(origin.size)
     np.maximum.at(largest, unit, np.maximum(np.abs(label), np.abs(verdict)))
-    # What differs by less is one distance: a decimal fraction as read, and sums of them, err by some 1e-16 of it.
+    # What differs by less is one distance: a decimal fraction as read, and sums of them, err by
+    # some 1e-16 of it.
     rounding = ROUNDING * largest[unit]
     return ahead >= -rounding, ahead <= rounding
 
@@ -298,7 +347,8 @@ def _same_others(unit: Index, label: Array, said: Array) -> Index:
 
 
 def _yekutieli(p: Array) -> Array:
-    """Adjusted p-values under any dependence (Benjamini and Yekutieli 2001, doi:10.1214/aos/1013699998)."""
+    """Adjusted p-values under any dependence (Benjamini and Yekutieli 2001,
+    doi:10.1214/aos/1013699998)."""
     order, places = np.argsort(p), np.arange(1, p.size + 1)
     stepped = p[order] * p.size * np.sum(1 / places) / places
     adjusted = np.empty(p.size)

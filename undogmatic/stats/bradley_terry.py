@@ -1,18 +1,20 @@
-"""Ranks systems from choices between two of them: strengths, differences and ranks, with intervals over groups.
+"""Ranks systems from choices between two of them: strengths, differences and ranks, with intervals
+over groups.
 
-The chance that one system is chosen over another depends on the difference of their strengths alone (in log odds), and,
-where it is known which output was shown first, on that place too, so that a taste for the first place is not taken for
-merit. Choices that belong together (both orders of an item, several items of one text) are drawn together.
+The chance that one system is chosen over another depends on the difference of their strengths alone
+(in log odds), and, where it is known which output was shown first, on that place too, so that a
+taste for the first place is not taken for merit. Choices that belong together (both orders of an
+item, several items of one text) are drawn together.
 
-Every compared pair gets a small number of made-up choices in both directions (PRIOR in all per system), so that a
-system that won or lost throughout has a strength that is large, not infinite. Each resample draws their weights anew,
-so that twenty wins out of twenty are not told as certain.
+Every compared pair gets a small number of made-up choices in both directions (PRIOR in all per
+system), so that a system that won or lost throughout has a strength that is large, not infinite.
+Each resample draws their weights anew, so that twenty wins out of twenty are not told as certain.
 
 References:
-    Bradley and Terry (1952), Rank analysis of incomplete block designs. doi:10.1093/biomet/39.3-4.324
-    Maystre and Grossglauser (2015), Fast and accurate inference of Plackett-Luce models (the library choix)
-    Davidson and Beaver (1977), doi:10.2307/2529467, for the term of the order
-    Rubin (1981), The Bayesian bootstrap. doi:10.1214/aos/1176345338
+    Bradley and Terry (1952), Rank analysis of incomplete block designs.
+    doi:10.1093/biomet/39.3-4.324 Maystre and Grossglauser (2015), Fast and accurate inference of
+    Plackett-Luce models (the library choix) Davidson and Beaver (1977), doi:10.2307/2529467, for
+    the term of the order Rubin (1981), The Bayesian bootstrap. doi:10.1214/aos/1176345338
 """
 
 from collections.abc import Mapping
@@ -29,7 +31,8 @@ from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 PRIOR = 0.5
-"""Made-up wins, and as many defeats, of each system, shared among those that it was compared with."""
+"""Made-up wins, and as many defeats, of each system, shared among those that it was compared with.
+"""
 RESAMPLES = 400
 MOST_GROUPS = 2000
 """More groups than these are drawn as so many random sets of them."""
@@ -41,9 +44,10 @@ _CONVERGED = 1e-8
 class BradleyTerry(NamedTuple):
     """Everything about systems 0 to n - 1, in log odds.
 
-    `strengths` are against the average of these systems. `differences` are of every two (i, j), i < j, i minus j, with
-    limits that hold for all pairs together. `ranks` are the best and worst place, 1 the strongest, that those leave
-    open. `first` is what being shown first adds; None where the order was not given.
+    `strengths` are against the average of these systems. `differences` are of every two (i, j), i <
+    j, i minus j, with limits that hold for all pairs together. `ranks` are the best and worst
+    place, 1 the strongest, that those leave open. `first` is what being shown first adds; None
+    where the order was not given.
     """
 
     strengths: tuple[Estimate, ...]
@@ -58,7 +62,8 @@ class BradleyTerry(NamedTuple):
 
 
 def components(winner: ArrayLike, loser: ArrayLike, n: int) -> list[list[int]]:
-    """Systems that are linked by choices, directly or over others; a ranking across two such sets says nothing."""
+    """Systems that are linked by choices, directly or over others; a ranking across two such sets
+    says nothing."""
     a, b = _systems(winner, loser, n)
     links = sparse.coo_array((np.ones(a.size), (a, b)), shape=(n, n))
     count, of = connected_components(links, directed=False)
@@ -79,8 +84,9 @@ def fit(
 ) -> BradleyTerry:
     """Fit strengths of `n` systems to choices without ties; ties are for the caller to count.
 
-    Limits lie a multiple of the standard deviation over resamples, taken below and above apart, from the strength: the
-    quantile of t for the number of groups; for differences, more as far as the largest deviation of all pairs is wider.
+    Limits lie a multiple of the standard deviation over resamples, taken below and above apart,
+    from the strength: the quantile of t for the number of groups; for differences, more as far as
+    the largest deviation of all pairs is wider.
 
     Args:
         winner, loser: Chosen and other system of each choice, 0 to n - 1, shape (n_choices,).
@@ -105,7 +111,9 @@ def fit(
     n_groups = int(codes.max()) + 1
     n_sets = min(n_groups, MOST_GROUPS)
     set_of = rng.permutation(n_groups) % n_sets
-    by_group = sparse.coo_array((w, (set_of[codes], cell_of[: a.size])), shape=(n_sets, cells.shape[1])).tocsr()
+    by_group = sparse.coo_array(
+        (w, (set_of[codes], cell_of[: a.size])), shape=(n_sets, cells.shape[1])
+    ).tocsr()
     by_prior = sparse.coo_array(
         (np.ones(made_up.keys.shape[1]), (np.arange(made_up.keys.shape[1]), cell_of[a.size :])),
         shape=(made_up.keys.shape[1], cells.shape[1]),
@@ -124,7 +132,8 @@ def fit(
 
 
 def ranks(differences: Mapping[tuple[int, int], Estimate], n: int) -> tuple[tuple[int, int], ...]:
-    """Best and worst place of each of `n` systems that the differences of every two leave open; 1 is the strongest.
+    """Best and worst place of each of `n` systems that the differences of every two leave open; 1
+    is the strongest.
 
     They hold together as far as the limits of the differences do.
     """
@@ -152,19 +161,27 @@ def _told(
     i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     apart = deviations[:, i] - deviations[:, j]
     sides = _sides(apart)
-    # The largest deviation of all pairs, each in units of its side; Student's quantile keeps few groups honest.
-    largest = float(np.quantile(np.max(apart / np.where(apart < 0, *sides), axis=1, initial=0), level))
+    # The largest deviation of all pairs, each in units of its side; Student's quantile keeps few
+    # groups honest.
+    largest = float(
+        np.quantile(np.max(apart / np.where(apart < 0, *sides), axis=1, initial=0), level)
+    )
     times = reach * max(1.0, largest / float(special.ndtri((1 + level) / 2))) if n > 2 else reach
     differences = {
-        (one, other): estimate(theta[one] - theta[other], sides[:, k], times) for k, (one, other) in enumerate(pairs)
+        (one, other): estimate(theta[one] - theta[other], sides[:, k], times)
+        for k, (one, other) in enumerate(pairs)
     }
     return BradleyTerry(
-        strengths, differences, ranks(differences, n), estimate(theta[n], own[:, n], reach) if ordered else None
+        strengths,
+        differences,
+        ranks(differences, n),
+        estimate(theta[n], own[:, n], reach) if ordered else None,
     )
 
 
 def _sides(deviations: Array) -> Array:
-    """Spread below and above, as signed standard deviations of the two halves of a split normal, shape (2, n)."""
+    """Spread below and above, as signed standard deviations of the two halves of a split normal,
+    shape (2, n)."""
     tiny = np.finfo(np.float64).tiny
     below, above = (np.mean(np.maximum(side * deviations, 0) ** 2, axis=0) for side in (-1, 1))
     return np.stack([-np.sqrt(2 * below + tiny), np.sqrt(2 * above + tiny)])
@@ -176,7 +193,8 @@ class _MadeUp(NamedTuple):
 
 
 def _made_up(a: Index, b: Index, n: int) -> _MadeUp:
-    """Made-up choices in both directions (and without an order) of all pairs that were compared, and their weight."""
+    """Made-up choices in both directions (and without an order) of all pairs that were compared,
+    and their weight."""
     flat = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
     pairs = np.stack([flat // n, flat % n])
     both = np.concatenate([pairs, pairs[::-1]], axis=1)
@@ -185,7 +203,8 @@ def _made_up(a: Index, b: Index, n: int) -> _MadeUp:
 
 
 def _design(cells: Index, n: int, ordered: bool) -> Array:
-    """What each kind of choice adds to the log odds of having been made: winner 1, loser -1, winner shown first 1."""
+    """What each kind of choice adds to the log odds of having been made: winner 1, loser -1, winner
+    shown first 1."""
     rows = np.zeros((cells.shape[1], n + ordered))
     rows[np.arange(len(rows)), cells[0]] = 1
     rows[np.arange(len(rows)), cells[1]] = -1
@@ -204,21 +223,27 @@ def _start(cells: Index, counts: Array, n: int) -> Array:
 
 
 def _crossed(design: Array) -> sparse.csr_array:
-    """The outer product of each row of the design with itself, of which nearly all is 0, shape (n_cells, p * p)."""
+    """The outer product of each row of the design with itself, of which nearly all is 0, shape
+    (n_cells, p * p)."""
     p = design.shape[1]
     rows, columns = np.nonzero(design)
     at, data = [], []
-    for shift in range(-2, 3):  # a row has at most three values, so partners stand at most two places apart
+    for shift in range(
+        -2, 3
+    ):  # a row has at most three values, so partners stand at most two places apart
         here = np.arange(max(0, -shift), rows.size - max(0, shift))
         here = here[rows[here] == rows[here + shift]]
         other = here + shift
         at.append(np.stack([rows[here], columns[here] * p + columns[other]]))
         data.append(design[rows[here], columns[here]] * design[rows[here], columns[other]])
-    return sparse.coo_array((np.concatenate(data), np.concatenate(at, axis=1)), shape=(len(design), p * p)).tocsr()
+    return sparse.coo_array(
+        (np.concatenate(data), np.concatenate(at, axis=1)), shape=(len(design), p * p)
+    ).tocsr()
 
 
 def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
-    """The strengths of highest likelihood for each row of `counts`, shape (n_draws, n_parameters); their mean is 0."""
+    """The strengths of highest likelihood for each row of `counts`, shape (n_draws, n_parameters);
+    their mean is 0."""
     p = design.shape[1]
     crossed = _crossed(design)
     fixed = np.zeros((p, p))

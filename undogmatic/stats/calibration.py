@@ -1,7 +1,9 @@
-"""Map raw scores onto the scale so that the anchors mean what they say, and measure whether probabilities are honest.
+"""Map raw scores onto the scale so that the anchors mean what they say, and measure whether
+probabilities are honest.
 
-A calibration is plain data (a dict of numbers and lists of numbers, JSON as it stands); `apply` reads it. Fit it on
-development labels only: `split_check` raises when a fitted item is also evaluated.
+A calibration is plain data (a dict of numbers and lists of numbers, JSON as it stands); `apply`
+reads it. Fit it on development labels only: `split_check` raises when a fitted item is also
+evaluated.
 """
 
 from collections.abc import Hashable, Iterable
@@ -27,23 +29,28 @@ def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> No
     """Raise if anything fitted on is also evaluated on.
 
     Args:
-        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are reported on; pair ids where
-            two texts of one pair must not be split.
+        fit_ids, eval_ids: Of what was fitted on or chosen with, and of what the numbers are
+            reported on; pair ids where two texts of one pair must not be split.
     Raises:
         ValueError: Naming the overlapping ids, the first ten in sorted order.
     """
     if overlap := sorted({str(i) for i in fit_ids} & {str(i) for i in eval_ids}):
         more = f" and {len(overlap) - 10} more" if len(overlap) > 10 else ""
-        raise ValueError(f"`fit_ids` and `eval_ids` share {len(overlap)} ids: {', '.join(overlap[:10])}{more}.")
+        raise ValueError(
+            f"`fit_ids` and `eval_ids` share {len(overlap)} ids: {', '.join(overlap[:10])}{more}."
+        )
 
 
 def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
-    """Contextual calibration: learn from content-free texts ("N/A", "") which levels the prompt itself favours.
+    """Contextual calibration: learn from content-free texts ("N/A", "") which levels the prompt
+    itself favours.
 
-    Needs no labels. Probabilities below 0.0001 are raised to it, since each level is divided by its own.
+    Needs no labels. Probabilities below 0.0001 are raised to it, since each level is divided by its
+    own.
 
     Args:
-        content_free_probs: Level probabilities on content-free texts, shape (k,) or (n_texts, k); rows are averaged.
+        content_free_probs: Level probabilities on content-free texts, shape (k,) or (n_texts, k);
+            rows are averaged.
     Returns:
         A calibration of kind `content_free`, applied to level probabilities of shape (n, k).
     Raises:
@@ -52,7 +59,8 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
         Zhao et al. (2021), Calibrate before use. https://proceedings.mlr.press/v139/zhao21c.html
     """
     p = np.atleast_2d(_level_probabilities(content_free_probs, "content_free_probs"))
-    # A level the model never names there would divide by zero; Zhao et al. met none over whole words.
+    # A level the model never names there would divide by zero; Zhao et al. met none over whole
+    # words.
     baseline = np.maximum(p.mean(axis=0), 1e-4)
     return {"kind": "content_free", "weights": (1.0 / baseline).tolist(), "n": len(p)}
 
@@ -60,11 +68,12 @@ def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
 def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibration:
     """Learn a curve from raw scores to labels: "platt", "isotonic" or "linear".
 
-    Platt's is logistic, and its labels may be classes (the two ends of the scale) or anything between. They are drawn
-    in by Platt's (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the shares' sums as N+ and N-, so that groups which
-    separate perfectly still give a finite slope. The isotonic one is the rising step curve nearest to the labels,
-    linear between its knots; it bends to any rising shape and so needs more labels (hundreds rather than dozens), and
-    beyond the fitted raw scores it stays at the end values. The linear one is the least-squares line.
+    Platt's is logistic, and its labels may be classes (the two ends of the scale) or anything
+    between. They are drawn in by Platt's (N+ + 1) / (N+ + 2) and 1 / (N- + 2), with the shares'
+    sums as N+ and N-, so that groups which separate perfectly still give a finite slope. The
+    isotonic one is the rising step curve nearest to the labels, linear between its knots; it bends
+    to any rising shape and so needs more labels (hundreds rather than dozens), and beyond the
+    fitted raw scores it stays at the end values. The linear one is the least-squares line.
 
     Args:
         raw, label: Scores, any unit, and labels, in units of `scale`; shape (n,).
@@ -73,7 +82,8 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         ValueError: If `raw` is constant; for Platt's, if a label is off the scale or all are one.
     References:
         Platt (1999), Probabilistic outputs for support vector machines. Lin, Lin and Weng (2007),
-        doi:10.1007/s10994-007-5018-6. Zadrozny and Elkan (2002), doi:10.1145/775047.775151, for isotonic regression.
+        doi:10.1007/s10994-007-5018-6. Zadrozny and Elkan (2002), doi:10.1145/775047.775151, for
+        isotonic regression.
     """
     checks.option(kind, "kind", _CURVES)
     low, high = scale
@@ -81,7 +91,9 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
     if checks.is_constant(x):
         raise ValueError("`raw` is constant; it cannot be mapped to different labels.")
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
+        raise ValueError(
+            f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum."
+        )
     if kind == "isotonic":
         from sklearn.isotonic import IsotonicRegression
 
@@ -101,12 +113,16 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         target = share * (positives + 1) / (positives + 2) + (1 - share) / (negatives + 2)
         centre, spread = float(x.mean()), float(x.std())
         constant, slope = _logistic((x - centre) / spread, target)
-        curve = {"slope": float(slope / spread), "intercept": float(constant - slope * centre / spread)}
+        curve = {
+            "slope": float(slope / spread),
+            "intercept": float(constant - slope * centre / spread),
+        }
     return {"kind": kind, **curve, "minimum": float(low), "maximum": float(high), "n": x.size}
 
 
 def _logistic(x: Array, share: Array) -> tuple[float, float]:
-    """Constant and slope of a logistic regression of shares strictly between 0 and 1, by reweighted least squares."""
+    """Constant and slope of a logistic regression of shares strictly between 0 and 1, by reweighted
+    least squares."""
     design = np.column_stack([np.ones(x.size), x])
     fitted = (share + 0.5) / 2
     deviance = np.inf
@@ -124,12 +140,13 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
 
 
 def apply(calibration: Calibration, raw: ArrayLike) -> Array:
-    """Calibrated scores, clipped to the scale; for kind `content_free`, calibrated level probabilities.
+    """Calibrated scores, clipped to the scale; for kind `content_free`, calibrated level
+    probabilities.
 
     Args:
         calibration: What `fit` or `fit_content_free` returned, or the same read back from JSON.
-        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n, k). The results have
-            its shape.
+        raw: Raw scores, shape (n,); for `content_free`, level probabilities of shape (k,) or (n,
+            k). The results have its shape.
     """
     kind = calibration.get("kind")
     try:
@@ -140,20 +157,28 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
             else:
                 y = calibration["slope"] * x + calibration["intercept"]
             low, high = calibration["minimum"], calibration["maximum"]
-            return np.asarray(special.expit(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high))
+            return np.asarray(
+                special.expit(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high)
+            )
         if kind != "content_free":
-            raise ValueError(f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free.")
+            raise ValueError(
+                f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free."
+            )
         p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])
     except KeyError as missing:
         raise ValueError(f"`calibration` of kind {kind!r} lacks the key {missing}.") from None
     if p.shape[-1] != weights.size:
-        raise ValueError(f"`levels_probs` has {p.shape[-1]} levels; the calibration was fitted on {weights.size}.")
+        raise ValueError(
+            f"`levels_probs` has {p.shape[-1]} levels; the calibration was fitted on"
+            f" {weights.size}."
+        )
     weighted = p * weights
     return np.asarray(weighted / weighted.sum(axis=-1, keepdims=True))
 
 
 def _level_probabilities(values: ArrayLike, name: str) -> Array:
-    """Non-negative rows with some mass, scaled to sum to 1: a readout may leave mass on tokens that are no level."""
+    """Non-negative rows with some mass, scaled to sum to 1: a readout may leave mass on tokens that
+    are no level."""
     p = checks.rows(values, name)
     sums = p.sum(axis=-1, keepdims=True)
     if p.size == 0 or np.any(p < 0) or np.any(sums <= 0):
@@ -162,10 +187,11 @@ def _level_probabilities(values: ArrayLike, name: str) -> Array:
 
 
 class CalibrationError(NamedTuple):
-    """Expected calibration error in [0, 1], and the limits of what it would be of infinitely many items.
+    """Expected calibration error in [0, 1], and the limits of what it would be of infinitely many
+    items.
 
-    `if_perfect` is its mean for items that are right exactly as often as stated; these hardly ever show more than
-    `beyond`.
+    `if_perfect` is its mean for items that are right exactly as often as stated; these hardly ever
+    show more than `beyond`.
     """
 
     estimate: Estimate
@@ -174,15 +200,21 @@ class CalibrationError(NamedTuple):
 
 
 def reliability_table(
-    confidence: ArrayLike, correct: ArrayLike, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    n_bins: int = 10,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
 ) -> pd.DataFrame:
     """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
 
-    Columns: low and high (the edges), n, mean_confidence, accuracy, accuracy_low, accuracy_high, and gap, which is
-    accuracy minus mean confidence (negative: overconfident).
+    Columns: low and high (the edges), n, mean_confidence, accuracy, accuracy_low, accuracy_high,
+    and gap, which is accuracy minus mean confidence (negative: overconfident).
 
     Args:
-        confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided by 100).
+        confidence: Stated probability of being right, shape (n,), in [0, 1] (a percentage divided
+            by 100).
         correct: 1 or True where it was right, else 0, shape (n,).
         n_bins: Number of bins, of equal width over [0, 1].
     References:
@@ -204,16 +236,23 @@ def reliability_table(
 
 
 def error_interval(
-    confidence: ArrayLike, correct: ArrayLike, rng: Rng, n_bins: int = 10, level: float = 0.95, *, groups: Groups = None
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    rng: Rng,
+    n_bins: int = 10,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
 ) -> CalibrationError:
     """`calibration_error` with an interval for its value in infinitely many items.
 
-    What is observed is larger than that on average, for noise is added without its sign. No calibration error below
-    the observed one minus what noise alone gives in 97.5 % of draws (at level 95 %) could have led to it, as a sum of
-    absolute values grows by at most that of the noise: there the lower limit lies. The noise is the larger of that
-    of a perfectly calibrated judge and that of the gaps seen between units. The upper limit needs no such thing; it is
-    the larger of the one by leaving out units (`LeftOut.nearly_mean`) and, where hardly an item is wrong or right,
-    of the observed error plus how much the accuracy may be off (`proportion`).
+    What is observed is larger than that on average, for noise is added without its sign. No
+    calibration error below the observed one minus what noise alone gives in 97.5 % of draws (at
+    level 95 %) could have led to it, as a sum of absolute values grows by at most that of the
+    noise: there the lower limit lies. The noise is the larger of that of a perfectly calibrated
+    judge and that of the gaps seen between units. The upper limit needs no such thing; it is the
+    larger of the one by leaving out units (`LeftOut.nearly_mean`) and, where hardly an item is
+    wrong or right, of the observed error plus how much the accuracy may be off (`proportion`).
 
     Args:
         confidence, correct, n_bins: As in `reliability_table`.
@@ -227,8 +266,9 @@ def error_interval(
 class NoisyError:
     """A calibration error, and those that chance alone gives, shape (n_draws,).
 
-    `perfect` is of draws in which each item is right with exactly its stated probability, members of a group together;
-    `seen` is of gaps per bin drawn around 0, with the covariance that units show and the tails of t.
+    `perfect` is of draws in which each item is right with exactly its stated probability, members
+    of a group together; `seen` is of gaps per bin drawn around 0, with the covariance that units
+    show and the tails of t.
 
     Args:
         found, n_bins: The error of items, and without each unit; of so many bins.
@@ -236,14 +276,18 @@ class NoisyError:
         Brocker and Smith (2007), doi:10.1175/WAF993.1, for items that are right as often as stated.
     """
 
-    def __init__(self, left_out: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000) -> None:
+    def __init__(
+        self, left_out: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000
+    ) -> None:
         self.found = left_out
         c, right = left_out.data.T
         codes = _bins(c, n_bins)[1]
         member, batch = np.eye(n_bins)[codes], max(1, 2_000_000 // c.size)
         perfect = []
         for first in range(0, n_draws, batch):
-            drawn = rng.random((min(batch, n_draws - first), left_out.n_units))[:, left_out.codes] < c
+            drawn = (
+                rng.random((min(batch, n_draws - first), left_out.n_units))[:, left_out.codes] < c
+            )
             perfect.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
         self.perfect = np.concatenate(perfect)
         gaps = np.zeros((left_out.n_units, n_bins))
@@ -251,15 +295,22 @@ class NoisyError:
         off, freedom = gaps - gaps.mean(axis=0), left_out.n_units - 1
         values, vectors = np.linalg.eigh(off.T @ off * left_out.n_units / freedom)
         drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
-        self.seen = np.abs(drawn).sum(axis=1) * np.sqrt(freedom / rng.chisquare(freedom, n_draws)) / c.size
+        self.seen = (
+            np.abs(drawn).sum(axis=1) * np.sqrt(freedom / rng.chisquare(freedom, n_draws)) / c.size
+        )
 
     def limits(self, level: float) -> CalibrationError:
         """What `error_interval` says of it."""
         left_out = self.found.nearly_mean(level, (0.0, 1.0))
-        beyond = max(float(np.quantile(drawn, (1 + level) / 2)) for drawn in (self.perfect, self.seen))
+        beyond = max(
+            float(np.quantile(drawn, (1 + level) / 2)) for drawn in (self.perfect, self.seen)
+        )
         accuracy = proportion(self.found.data[:, 1], level, groups=self.found.codes)
         off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
-        low, high = max(0.0, left_out.value - beyond), min(1.0, max(left_out.high, left_out.value + off))
+        low, high = (
+            max(0.0, left_out.value - beyond),
+            min(1.0, max(left_out.high, left_out.value + off)),
+        )
         estimate = Estimate(left_out.value, low, high, level, self.found.n_units)
         return CalibrationError(estimate, float(self.perfect.mean()), beyond)
 
@@ -267,18 +318,20 @@ class NoisyError:
 def error_difference(one: NoisyError, other: NoisyError, level: float) -> means.Bounds:
     """Limits of one calibration error minus another of the same units, from those of both.
 
-    What is observed of each is too large by another amount: a bootstrap held their difference in as few as 75 % of
-    samples of its 95 %. That both move together does not narrow the limits, as what noise adds to each has no sign.
+    What is observed of each is too large by another amount: a bootstrap held their difference in as
+    few as 75 % of samples of its 95 %. That both move together does not narrow the limits, as what
+    noise adds to each has no sign.
     """
     first, second = (error.limits(level).estimate for error in (one, other))
     return jackknife.apart(first, second, min(0.0, jackknife.together(one.found, other.found)), 1.0)
 
 
 def calibration_error(n_bins: int) -> jackknife.Prepared:
-    """ECE of two columns, confidence and 1 or 0, shape (n, 2): mean absolute gap between confidence and accuracy.
+    """ECE of two columns, confidence and 1 or 0, shape (n, 2): mean absolute gap between confidence
+    and accuracy.
 
-    Bins of equal width over [0, 1] are weighted by their items. Biased upward with few items per bin: compare only
-    values with the same n and `n_bins`, or see `error_interval`.
+    Bins of equal width over [0, 1] are weighted by their items. Biased upward with few items per
+    bin: compare only values with the same n and `n_bins`, or see `error_interval`.
 
     References:
         Naeini, Cooper and Hauskrecht (2015), doi:10.1609/aaai.v29i1.9602
@@ -291,7 +344,8 @@ def calibration_error(n_bins: int) -> jackknife.Prepared:
 
         def of_draws(drawn: Index) -> Array:
             gaps = np.abs(jackknife.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))
-            # Empty bins at the end are left out: with them the sum would be another in its last digit.
+            # Empty bins at the end are left out: with them the sum would be another in its last
+            # digit.
             used = codes.take(drawn).max(axis=1) + 1
             sums = np.empty(len(drawn))
             for n_used in np.unique(used):

@@ -11,25 +11,28 @@ Index = NDArray[np.intp]
 Rng = np.random.Generator
 Labels = Sequence[object] | ArrayLike
 Groups = Labels | None
-"""What belongs together, one label per item: whole groups are the independent units. None: each item is one."""
+"""What belongs together, one label per item: whole groups are the independent units. None: each
+item is one."""
 
 SAME = 1e-10
 """Values whose range is no more than this share of the largest of them differ by rounding alone."""
 MOST_UNITS = 10**6
 """More than these are as good as no number of units."""
 FEW_ENOUGH, MOST_TIMES, MOST_MORE = 200, 10, 2000
-"""How many units anybody gathers to settle one question: so many in any case; else at most so many times as there
-were, and at most so many more, or twice as many where there are many already."""
+"""How many units anybody gathers to settle one question: so many in any case; else at most so many
+times as there were, and at most so many more, or twice as many where there are many already."""
 
 
 def worth_naming(needed: float, there: int) -> int | None:
-    """A number of units that would settle something, where `there` were so many; None where nobody gathers so many."""
+    """A number of units that would settle something, where `there` were so many; None where nobody
+    gathers so many."""
     most = max(FEW_ENOUGH, min(MOST_TIMES * there, there + max(MOST_MORE, there)))
     return max(there + 1, math.ceil(needed)) if needed <= most else None
 
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
-    """`minimum` or more finite numbers, shape (n,); a ValueError names the argument that is something else."""
+    """`minimum` or more finite numbers, shape (n,); a ValueError names the argument that is
+    something else."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional; its shape is {array.shape}.")
@@ -45,7 +48,8 @@ def paired_vectors(
     first, second = vector(a, names[0], minimum), vector(b, names[1], minimum)
     if first.size != second.size:
         raise ValueError(
-            f"`{names[0]}` holds {first.size} values and `{names[1]}` {second.size}; they are matched one to one."
+            f"`{names[0]}` holds {first.size} values and `{names[1]}` {second.size}; they are"
+            " matched one to one."
         )
     return first, second
 
@@ -71,7 +75,10 @@ def rows(values: ArrayLike, name: str) -> Array:
     if array.ndim not in (1, 2):
         raise ValueError(f"`{name}` must have shape (n,) or (n, k); its shape is {array.shape}.")
     if np.isnan(array).any():
-        raise ValueError(f"`{name}` holds NaN in {int(np.isnan(array).sum())} places; drop or count failures first.")
+        raise ValueError(
+            f"`{name}` holds NaN in {int(np.isnan(array).sum())} places; drop or count failures"
+            " first."
+        )
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` holds an infinite value.")
     return array
@@ -94,7 +101,8 @@ def labels(values: Labels, name: str, length: int) -> Index:
 
 
 def groups(given: Groups, length: int, least: int = 0) -> Index:
-    """`labels` of the argument `groups`, at least so many; None makes each of `length` items a group of its own."""
+    """`labels` of the argument `groups`, at least so many; None makes each of `length` items a
+    group of its own."""
     codes = np.arange(length) if given is None else labels(given, "groups", length)
     if (n_units := int(codes.max(initial=-1)) + 1) < least:
         raise ValueError(f"`groups` gives {n_units} units; at least {least} are needed.")
@@ -102,7 +110,8 @@ def groups(given: Groups, length: int, least: int = 0) -> Index:
 
 
 def grouped(values: ArrayLike, name: str, level: float, members: Groups) -> tuple[Array, Index]:
-    """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a `share`."""
+    """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a
+    `share`."""
     share(level, "level")
     array = vector(values, name)
     return array, groups(members, array.size)
@@ -116,13 +125,17 @@ def share(value: float, name: str) -> float:
 
 
 def option(value: object, name: str, options: tuple[object, ...]) -> None:
-    """Refuse a word that is none of `options`, naming them; an `else` branch would otherwise take it silently."""
+    """Refuse a word that is none of `options`, naming them; an `else` branch would otherwise take
+    it silently."""
     if value not in options:
-        raise ValueError(f"`{name}` is {value!r}; it must be one of {', '.join(map(repr, options))}.")
+        raise ValueError(
+            f"`{name}` is {value!r}; it must be one of {', '.join(map(repr, options))}."
+        )
 
 
 def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNITS) -> int | None:
-    """The smallest number from `at_least` on that is enough, where every larger one is, too; None beyond `most`."""
+    """The smallest number from `at_least` on that is enough, where every larger one is, too; None
+    beyond `most`."""
     high = at_least
     while not enough(high):
         high *= 2
@@ -136,16 +149,18 @@ def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNIT
 
 
 def farthest(margin: Callable[[float], float], inside: float, end: float) -> float:
-    """How far from `inside` towards `end` nothing is ruled out: the end, or the first place that is.
+    """How far from `inside` towards `end` nothing is ruled out: the end, or the first place that
+    is.
 
-    The place is known to a sixteen-millionth of the way. It is looked for where a line through both sides has its
-    zero, a little nearer to the middle, and never takes more steps than halving and one (ITP); mostly it takes a third.
+    The place is known to a sixteen-millionth of the way. It is looked for where a line through both
+    sides has its zero, a little nearer to the middle, and never takes more steps than halving and
+    one (ITP); mostly it takes a third.
 
     Args:
         margin: By how much a place is ruled out: above 0 where it is; may be infinite.
     References:
-        Oliveira and Takahashi (2020), An enhancement of the bisection method average performance preserving minmax
-        optimality. doi:10.1145/3423597
+        Oliveira and Takahashi (2020), An enhancement of the bisection method average performance
+        preserving minmax optimality. doi:10.1145/3423597
     """
     if not (beyond := margin(end)) > 0:
         return end
@@ -160,7 +175,8 @@ def farthest(margin: Callable[[float], float], inside: float, end: float) -> flo
             line = (beyond * near - within * far) / (beyond - within)
             towards = math.copysign(1.0, middle - line)
             at = line + towards * min(0.2 * width**2, abs(middle - line))
-            # Farther from the middle than this, halving could not make up for a step that gains little.
+            # Farther from the middle than this, halving could not make up for a step that gains
+            # little.
             most = max(precision * 2.0 ** (most_steps - step) - width / 2, 0.0)
             if abs(at - middle) > most:
                 at = middle - towards * most
@@ -173,7 +189,8 @@ def farthest(margin: Callable[[float], float], inside: float, end: float) -> flo
 
 
 def ranks(values: ArrayLike, axis: int | None = None) -> Array:
-    """Ranks from 1, ties at their mean rank: of all values, shape (n,), or along an axis, in the shape of the values.
+    """Ranks from 1, ties at their mean rank: of all values, shape (n,), or along an axis, in the
+    shape of the values.
 
     As `scipy.stats.rankdata`; importing `scipy.stats` takes longer than a whole check of verdicts.
     """
@@ -199,7 +216,8 @@ def is_constant(array: Array) -> bool:
 
 
 def tied(array: Array) -> Array:
-    """Values to twelve digits of the largest, so that those which differ by rounding alone are tied, or zero.
+    """Values to twelve digits of the largest, so that those which differ by rounding alone are
+    tied, or zero.
 
     (2/5 + 4/5) / 2 is not 3/5 in floating point, and whatever ranks values would see a difference.
     """

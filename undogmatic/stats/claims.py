@@ -15,16 +15,18 @@ from undogmatic.stats.estimate import Estimate, Outcome
 
 FEW_UNITS = 20
 CAUTION = 0.4
-"""Of fewer than FEW_UNITS units, alpha is multiplied by CAUTION. One end of their interval errs more often than half of
-alpha where values are skewed away from it: with exponential tails in 4.8 % of samples of six and 3.1 % of ten instead
-of 2.5 %, and with this in 3.4 and 2.0 %. Asking the exact signed-rank test as well would not mend it (4.2 and 2.8 %):
-of skewed values it tests the middle, not the mean."""
+"""Of fewer than FEW_UNITS units, alpha is multiplied by CAUTION. One end of their interval errs
+more often than half of alpha where values are skewed away from it: with exponential tails in 4.8 %
+of samples of six and 3.1 % of ten instead of 2.5 %, and with this in 3.4 and 2.0 %. Asking the
+exact signed-rank test as well would not mend it (4.2 and 2.8 %): of skewed values it tests the
+middle, not the mean."""
 WILCOXON_EFFICIENCY = 3 / math.pi
 _LARGEST_DZ = 50.0
 
 
 def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
-    """Probability of a significant result when the true mean difference is `dz` standard deviations of the differences.
+    """Probability of a significant result when the true mean difference is `dz` standard deviations
+    of the differences.
 
     Too few pairs for any result to be significant in an exact signed-rank test give a power of 0.
 
@@ -32,7 +34,8 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
         n_pairs: Number of pairs, at least 2.
     References:
         Cohen (1988), Statistical power analysis, ISBN 9780805802832.
-        Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the signed-rank test.
+        Hodges and Lehmann (1956), doi:10.1214/aoms/1177728261, for the efficiency of the
+        signed-rank test.
     """
     if n_pairs < 2:
         raise ValueError(f"`n_pairs` is {n_pairs}; at least 2 are needed.")
@@ -41,9 +44,12 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
     pairs = n_pairs * WILCOXON_EFFICIENCY
     critical, distance = float(-special.stdtrit(pairs - 1, alpha / 2)), abs(dz) * math.sqrt(pairs)
     power = 1 - float(special.nctdtr(pairs - 1, distance, critical))
-    if math.isnan(power):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
+    if math.isnan(
+        power
+    ):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
         power = float(scipy.stats.nct.sf(critical, pairs - 1, distance))
-    # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may come out as NaN.
+    # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may
+    # come out as NaN.
     if distance < 5:
         power += float(special.nctdtr(pairs - 1, distance, special.stdtrit(pairs - 1, alpha / 2)))
     return min(power, 1.0)
@@ -52,13 +58,15 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
 def minimum_detectable_effect(
     n_pairs: int, sd_differences: float = 1.0, power: float = 0.8, alpha: float = 0.05
 ) -> float:
-    """Smallest true mean difference that `n_pairs` pairs would find significant with probability `power`.
+    """Smallest true mean difference that `n_pairs` pairs would find significant with probability
+    `power`.
 
-    Choose `sd_differences` before looking at the result being judged; "observed power" only restates the p-value.
+    Choose `sd_differences` before looking at the result being judged; "observed power" only
+    restates the p-value.
 
     Args:
-        n_pairs, sd_differences: Number of pairs, and the standard deviation of their differences, above 0, in score
-            units; with a deviation of 1 the answer is in it.
+        n_pairs, sd_differences: Number of pairs, and the standard deviation of their differences,
+            above 0, in score units; with a deviation of 1 the answer is in it.
     Raises:
         ValueError: If an argument is out of range, or no result of so few pairs can be significant.
     References:
@@ -68,9 +76,14 @@ def minimum_detectable_effect(
     if not 0 < sd_differences < math.inf:
         raise ValueError(f"`sd_differences` is {sd_differences}; it must be positive.")
     if checks.share(power, "power") <= alpha:
-        raise ValueError(f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do.")
+        raise ValueError(
+            f"`power` is {power}, not above `alpha` = {alpha}: no effect at all would do."
+        )
     if n_pairs < fewest_pairs(alpha):
-        raise ValueError(f"`n_pairs` is {n_pairs}: too few for any signed-rank result to reach `alpha` = {alpha}.")
+        raise ValueError(
+            f"`n_pairs` is {n_pairs}: too few for any signed-rank result to reach `alpha` ="
+            f" {alpha}."
+        )
 
     def shortfall(dz: float) -> float:
         return power_at(dz, n_pairs, alpha) - power
@@ -79,13 +92,16 @@ def minimum_detectable_effect(
     while shortfall(largest) < 0:
         largest *= 2
         if largest > _LARGEST_DZ:
-            raise ValueError(f"`n_pairs` is {n_pairs}: no effect below {_LARGEST_DZ} sd reaches `power` = {power}.")
+            raise ValueError(
+                f"`n_pairs` is {n_pairs}: no effect below {_LARGEST_DZ} sd reaches `power` ="
+                f" {power}."
+            )
     return float(scipy.optimize.brentq(shortfall, 0.0, largest, xtol=1e-10)) * sd_differences
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:
-    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point the same way, so
-    that its p-value is 2**-n_pairs on each side."""
+    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point
+    the same way, so that its p-value is 2**-n_pairs on each side."""
     checks.share(alpha, "alpha")
     return next(n_pairs for n_pairs in itertools.count(1) if 2 * 0.5**n_pairs <= alpha)
 
@@ -93,10 +109,11 @@ def fewest_pairs(alpha: float = 0.05) -> int:
 class Claim(NamedTuple):
     """A mean against a margin.
 
-    `estimate` has level 1 - alpha unless units are few (see FEW_UNITS), `inner` level 1 - 2 alpha, by which two
-    one-sided tests decide whether the mean lies within the margin. `n_needed` units would settle the question with the
-    wanted power if the estimate and the spread were the truth, None where no number would. `sd` is the standard
-    deviation over units that `n_needed` takes for the truth.
+    `estimate` has level 1 - alpha unless units are few (see FEW_UNITS), `inner` level 1 - 2 alpha,
+    by which two one-sided tests decide whether the mean lies within the margin. `n_needed` units
+    would settle the question with the wanted power if the estimate and the spread were the truth,
+    None where no number would. `sd` is the standard deviation over units that `n_needed` takes for
+    the truth.
     """
 
     outcome: Outcome
@@ -125,8 +142,8 @@ def claim(
 ) -> Claim:
     """Hold the mean of `values` against a margin.
 
-    The outcomes are those of `Estimate.against`: "within" means that both one-sided tests of level alpha put the mean
-    within the margin. Too few units leave everything "open".
+    The outcomes are those of `Estimate.against`: "within" means that both one-sided tests of level
+    alpha put the mean within the margin. Too few units leave everything "open".
 
     Args:
         values: Shape (n,), in score units.
@@ -141,18 +158,28 @@ def claim(
     checks.share(power, "power")
     fewest = fewest_pairs(alpha)
     level = 1 - _cautious(alpha, int(checks.groups(groups, v.size).max()) + 1)
-    outer, inner = (means.interval(v, wanted, groups=groups, bounds=bounds) for wanted in (level, 1 - 2 * (1 - level)))
-    outcome: Outcome = "open" if outer.n_groups < fewest else outer.against(margin, sign, inner=inner)
+    outer, inner = (
+        means.interval(v, wanted, groups=groups, bounds=bounds)
+        for wanted in (level, 1 - 2 * (1 - level))
+    )
+    outcome: Outcome = (
+        "open" if outer.n_groups < fewest else outer.against(margin, sign, inner=inner)
+    )
     needed = _needed(outer, inner, margin, power, fewest)
-    return Claim(outcome, outer, inner.interval, margin, needed, outer.se * outer.n_groups**0.5, fewest)
+    return Claim(
+        outcome, outer, inner.interval, margin, needed, outer.se * outer.n_groups**0.5, fewest
+    )
 
 
 def _cautious(alpha: float, n_units: int) -> float:
     return alpha * (CAUTION if n_units < FEW_UNITS else 1.0)
 
 
-def _needed(outer: Estimate, inner: Estimate, margin: float, power: float, fewest: int) -> int | None:
-    """Units with which the claim is settled with probability `power`, if the estimate and the spread are the truth."""
+def _needed(
+    outer: Estimate, inner: Estimate, margin: float, power: float, fewest: int
+) -> int | None:
+    """Units with which the claim is settled with probability `power`, if the estimate and the
+    spread are the truth."""
     size = abs(outer.value)
     if size > margin:
         near = outer.low if outer.value > 0 else -outer.high
@@ -171,8 +198,8 @@ def _needed(outer: Estimate, inner: Estimate, margin: float, power: float, fewes
 def _missed(n: int, room: float, reach: float, estimate: Estimate) -> float:
     """Probability that the end of the interval of n units is further than `room` from the truth.
 
-    The reach seen shrinks with the root of the units, and with the quantile of t; where all units agree, and it comes
-    from the bounds alone, with the units.
+    The reach seen shrinks with the root of the units, and with the quantile of t; where all units
+    agree, and it comes from the bounds alone, with the units.
     """
     if estimate.se == 0:
         return float(reach * estimate.n_groups / n >= room)

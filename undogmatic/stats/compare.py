@@ -1,8 +1,9 @@
-"""Compares several things on the same texts: the test and the interval of each difference, one correction for all.
+"""Compares several things on the same texts: the test and the interval of each difference, one
+correction for all.
 
-Sweeps compare jobs with it, the composite compares systems, and an optimisation its program with the one before. It
-also corrects for choosing the best of many: flattery, what is best by two measures at once, how sure a ranking is, and
-letters for what was not shown to differ.
+Sweeps compare jobs with it, the composite compares systems, and an optimisation its program with
+the one before. It also corrects for choosing the best of many: flattery, what is best by two
+measures at once, how sure a ranking is, and letters for what was not shown to differ.
 """
 
 import math
@@ -23,17 +24,32 @@ from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Bounds, Estimate, Outcome
 
 _SHOWN = {1: ("better", "worse"), -1: ("worse", "better"), 0: ("higher", "lower")}
-"""What an interval beyond the margin, and one against it, says of the left thing; by `better` of the measure."""
+"""What an interval beyond the margin, and one against it, says of the left thing; by `better` of
+the measure."""
 
 NOISE = 9
-"""Decimals beyond which two numbers are one. Scores are kept with six, so nothing real lies beyond nine; and sums of a
-thousand scores of 100 in another order differ in the twelfth, so that twelve would take some of that for a difference.
+"""Decimals beyond which two numbers are one. Scores are kept with six, so nothing real lies beyond
+nine; and sums of a thousand scores of 100 in another order differ in the twelfth, so that twelve
+would take some of that for a difference.
 """
-COLUMNS = ["left", "right", "measure", "difference", "low", "high", "n", "p", "p_holm", "shown", "needed"]
+COLUMNS = [
+    "left",
+    "right",
+    "measure",
+    "difference",
+    "low",
+    "high",
+    "n",
+    "p",
+    "p_holm",
+    "shown",
+    "needed",
+]
 
 
 class Differences:
-    """Values of one thing less those of another on the same texts, shape (n,), and the independent unit of each."""
+    """Values of one thing less those of another on the same texts, shape (n,), and the independent
+    unit of each."""
 
     def __init__(self, values: ArrayLike, groups: Labels) -> None:
         self.values = np.asarray(values, dtype=np.float64)
@@ -49,7 +65,9 @@ class Differences:
     @cached_property
     def by_unit(self) -> Array:
         """The mean difference of each unit, shape (n_units,)."""
-        return np.asarray((np.bincount(self.codes, self.values) / np.bincount(self.codes)).round(NOISE))
+        return np.asarray(
+            (np.bincount(self.codes, self.values) / np.bincount(self.codes)).round(NOISE)
+        )
 
     @property
     def p(self) -> float | None:
@@ -57,12 +75,15 @@ class Differences:
         return None if self.none else paired.wilcoxon(self.by_unit).p_value
 
     def p_beyond(self, margin: float) -> float:
-        """Test that the difference lies within the margin, over units, on the side that speaks more against it."""
+        """Test that the difference lies within the margin, over units, on the side that speaks more
+        against it."""
         above = paired.wilcoxon(self.by_unit - margin, alternative="greater").p_value
         below = paired.wilcoxon(self.by_unit + margin, alternative="less").p_value
         return min(1.0, 2 * min(above, below))
 
-    def claim(self, margin: float, alpha: float, reach: float | None = None, power: float = 0.8) -> Claim | None:
+    def claim(
+        self, margin: float, alpha: float, reach: float | None = None, power: float = 0.8
+    ) -> Claim | None:
         """Hold the mean difference against a margin; None of fewer than two units.
 
         Args:
@@ -72,12 +93,14 @@ class Differences:
         if self.n_units < 2:
             return None
         bounds = None if reach is None or np.abs(self.values).max() > reach else (-reach, reach)
-        return claim(self.values, margin, alpha=alpha, power=power, groups=self.codes, bounds=bounds)
+        return claim(
+            self.values, margin, alpha=alpha, power=power, groups=self.codes, bounds=bounds
+        )
 
 
 class Apart(NamedTuple):
-    """How far two things lie apart: the interval of the difference, and what it shows against the margin; `needed`
-    units would settle it."""
+    """How far two things lie apart: the interval of the difference, and what it shows against the
+    margin; `needed` units would settle it."""
 
     interval: means.Bounds
     outcome: Outcome | Literal["identical"]
@@ -91,8 +114,9 @@ UNKNOWN = Apart((np.nan, np.nan), "open")
 class Comparison:
     """Two things by one measure: left minus right over `n` independent units.
 
-    `p` is that of no difference, None where both have the same values, so that there is nothing to test. `limits`
-    gives the interval for the share of errors that is allowed to it, which is known once all comparisons are.
+    `p` is that of no difference, None where both have the same values, so that there is nothing to
+    test. `limits` gives the interval for the share of errors that is allowed to it, which is known
+    once all comparisons are.
     """
 
     left: str
@@ -106,12 +130,14 @@ class Comparison:
 
 def identical(left: str, right: str, measure: str, n: int) -> Comparison:
     """The comparison of two that have the same values."""
-    return Comparison(left, right, measure, 0.0, n, None, lambda _: UNKNOWN._replace(outcome="identical"))
+    return Comparison(
+        left, right, measure, 0.0, n, None, lambda _: UNKNOWN._replace(outcome="identical")
+    )
 
 
 class Family(NamedTuple):
-    """`table` has COLUMNS, a row per comparison; `size` hypotheses were corrected for; `alpha` is left to each
-    interval."""
+    """`table` has COLUMNS, a row per comparison; `size` hypotheses were corrected for; `alpha` is
+    left to each interval."""
 
     table: pd.DataFrame
     size: int
@@ -128,54 +154,93 @@ def corrected(
 ) -> Family:
     """All comparisons with one correction, Holm's, over the hypotheses of all measures and pairs.
 
-    A difference in a measure of `by_interval` is shown by its interval alone, which must lie beyond the margin; in any
-    other, by its corrected p-value below `level` and an interval without 0.
+    A difference in a measure of `by_interval` is shown by its interval alone, which must lie beyond
+    the margin; in any other, by its corrected p-value below `level` and an interval without 0.
 
     Args:
         better: Per measure +1 where more is better, -1 where less is, 0 where neither is.
         by_interval: Measures in score units, which have a margin.
-        twins: Per measure the first thing with the same values as each. Comparisons of the same values are one
-            hypothesis: it counts once, with the largest p-value, and every row of it shows the corrected one.
+        twins: Per measure the first thing with the same values as each. Comparisons of the same
+            values are one hypothesis: it counts once, with the largest p-value, and every row of it
+            shows the corrected one.
         level: Probability that anything at all is shown where nothing differs.
         alpha: Left to each interval; None: an equal share of `level` for every hypothesis.
     References:
-        Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
+        Holm (1979), A simple sequentially rejective multiple test procedure.
+        https://www.jstor.org/stable/4615733
     """
     hypotheses: dict[tuple[str, frozenset[str]], float] = {}
     keys = []
     for one in comparisons:
         first = (twins or {}).get(one.measure, {})
-        keys.append((one.measure, frozenset(first.get(name, name) for name in (one.left, one.right))))
+        keys.append(
+            (one.measure, frozenset(first.get(name, name) for name in (one.left, one.right)))
+        )
         if one.p is not None:
             hypotheses[keys[-1]] = max(one.p, hypotheses.get(keys[-1], 0.0))
     size = len(hypotheses)
-    adjusted = dict(zip(hypotheses, paired.holm(list(hypotheses.values())), strict=True)) if size else {}
+    adjusted = (
+        dict(zip(hypotheses, paired.holm(list(hypotheses.values())), strict=True)) if size else {}
+    )
     alpha = level / max(1, size) if alpha is None else alpha
     rows = []
     for one, key in zip(comparisons, keys, strict=True):
         (low, high), outcome, needed = one.limits(alpha)
-        if outcome in ("beyond", "against") and one.measure not in by_interval and not adjusted[key] < level:
+        if (
+            outcome in ("beyond", "against")
+            and one.measure not in by_interval
+            and not adjusted[key] < level
+        ):
             outcome = "open"
         above, below = _SHOWN[better[one.measure]]
-        shown = {"beyond": above, "against": below, "within": "equal", "identical": "identical"}.get(outcome, "open")
+        shown = {
+            "beyond": above,
+            "against": below,
+            "within": "equal",
+            "identical": "identical",
+        }.get(outcome, "open")
         tested = (np.nan, np.nan) if one.p is None else (one.p, float(adjusted[key]))
-        rows.append((one.left, one.right, one.measure, one.difference, low, high, one.n, *tested, shown, needed))
+        rows.append(
+            (
+                one.left,
+                one.right,
+                one.measure,
+                one.difference,
+                low,
+                high,
+                one.n,
+                *tested,
+                shown,
+                needed,
+            )
+        )
     return Family(pd.DataFrame(rows, columns=COLUMNS), size, alpha)
 
 
 def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, str]:
-    """Each thing's first twin: the first one with the same values of the same texts, itself where there is none."""
+    """Each thing's first twin: the first one with the same values of the same texts, itself where
+    there is none."""
     known = {name: own.round(NOISE) for name, own in values.items() if own is not None}
-    return {name: next(other for other in known if own.equals(known[other])) for name, own in known.items()}
+    return {
+        name: next(other for other in known if own.equals(known[other]))
+        for name, own in known.items()
+    }
 
 
 def exchange_p(
-    statistic: jackknife.Prepared, one: Array, other: Array, codes: Index, estimate: float, draws: int
+    statistic: jackknife.Prepared,
+    one: Array,
+    other: Array,
+    codes: Index,
+    estimate: float,
+    draws: int,
 ) -> float | None:
-    """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is mostly undefined.
+    """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is
+    mostly undefined.
 
-    Where fewer than 20 of the draws are as far from 0, it is that of a normal distribution with their spread: a
-    correction for many comparisons asks for p-values that no number of draws can show.
+    Where fewer than 20 of the draws are as far from 0, it is that of a normal distribution with
+    their spread: a correction for many comparisons asks for p-values that no number of draws can
+    show.
 
     References:
         Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.
@@ -185,7 +250,10 @@ def exchange_p(
     parts = []
     for part in np.array_split(swapped, 1 + draws * len(one) // jackknife.AT_ONCE):
         rows, there = np.arange(len(one)), part[:, codes]
-        mine, theirs = np.where(there, rows + len(one), rows), np.where(there, rows, rows + len(one))
+        mine, theirs = (
+            np.where(there, rows + len(one), rows),
+            np.where(there, rows, rows + len(one)),
+        )
         with np.errstate(all="ignore"):
             parts.append(of_draws(mine) - of_draws(theirs))
     drawn = np.concatenate(parts)
@@ -200,7 +268,8 @@ def exchange_p(
 
 
 def p_of_interval(limits: Callable[[float], means.Bounds]) -> float:
-    """The smallest share of errors at which an interval leaves 0 out: the wider it is, the smaller is that share."""
+    """The smallest share of errors at which an interval leaves 0 out: the wider it is, the smaller
+    is that share."""
     low, high = 0.0, 1.0
     for _ in range(30):  # then it is known to a billionth
         middle = (low + high) / 2
@@ -210,11 +279,13 @@ def p_of_interval(limits: Callable[[float], means.Bounds]) -> float:
 
 
 def flattery(values: Array, groups: Index, rng: Rng, resamples: int = 2000) -> float:
-    """By how much the mean of the candidate that is chosen for its mean exceeds what it is, on average.
+    """By how much the mean of the candidate that is chosen for its mean exceeds what it is, on
+    average.
 
-    Groups of texts are drawn anew; in each draw the best is chosen by its mean there, and what it shows there beyond
-    its mean over all texts is the flattery. What is seen stands for the truth, so where all candidates are alike but
-    for chance it says somewhat less than the truth (their seen means differ already).
+    Groups of texts are drawn anew; in each draw the best is chosen by its mean there, and what it
+    shows there beyond its mean over all texts is the flattery. What is seen stands for the truth,
+    so where all candidates are alike but for chance it says somewhat less than the truth (their
+    seen means differ already).
 
     Args:
         values: More is better, shape (n_candidates, n_texts), one at least, without NaN.
@@ -222,7 +293,8 @@ def flattery(values: Array, groups: Index, rng: Rng, resamples: int = 2000) -> f
     Returns:
         In units of the values; 0 for a single candidate, but for the draws' own chance.
     References:
-        Efron (1983), Estimating the error rate of a prediction rule. doi:10.1080/01621459.1983.10477973
+        Efron (1983), Estimating the error rate of a prediction rule.
+        doi:10.1080/01621459.1983.10477973
     """
     if values.ndim != 2 or not values.size or np.isnan(values).any():
         raise ValueError("values must be candidates x texts without NaN")
@@ -237,10 +309,12 @@ def flattery(values: Array, groups: Index, rng: Rng, resamples: int = 2000) -> f
 
 
 def apart(one: Estimate, other: Estimate) -> Estimate:
-    """The difference of two independent estimates from their intervals, finite and of the same level as these.
+    """The difference of two independent estimates from their intervals, finite and of the same
+    level as these.
 
     References:
-        Zou and Donner (2008), Construction of confidence limits about effect measures. doi:10.1002/sim.3095
+        Zou and Donner (2008), Construction of confidence limits about effect measures.
+        doi:10.1002/sim.3095
     """
     if not np.isfinite([(found.value, *found.interval) for found in (one, other)]).all():
         raise ValueError("estimates and limits must be numbers")
@@ -248,7 +322,8 @@ def apart(one: Estimate, other: Estimate) -> Estimate:
 
 
 def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
-    """Which candidates no other beats: none is at least as good (high `quality`) and as cheap, and better in one."""
+    """Which candidates no other beats: none is at least as good (high `quality`) and as cheap, and
+    better in one."""
     good = quality[:, None] <= quality[None, :]
     cheap = cost[:, None] >= cost[None, :]
     better = (quality[:, None] < quality[None, :]) | (cost[:, None] > cost[None, :])
@@ -264,8 +339,8 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
     Returns:
         Name -> its letters, e.g. "ab"; {} where more letters would be needed than there are (52).
     References:
-        Piepho (2004), An algorithm for a letter-based representation of all-pairwise comparisons, insert and absorb.
-        doi:10.1198/1061860043515
+        Piepho (2004), An algorithm for a letter-based representation of all-pairwise comparisons,
+        insert and absorb. doi:10.1198/1061860043515
     """
     if unknown := {name for pair in different for name in pair} - set(names):
         raise ValueError(f"pairs name {sorted(unknown)}, which are not among the names")
@@ -274,7 +349,11 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
         split = []
         for group in groups:
             split += [group - {one}, group - {other}] if {one, other} <= group else [group]
-        groups = [g for n, g in enumerate(split) if not any(g < h or (g == h and m < n) for m, h in enumerate(split))]
+        groups = [
+            g
+            for n, g in enumerate(split)
+            if not any(g < h or (g == h and m < n) for m, h in enumerate(split))
+        ]
     order = {name: n for n, name in enumerate(names)}
     groups.sort(key=lambda group: sorted(order[name] for name in group))
     if len(groups) > len(string.ascii_letters):
@@ -284,8 +363,10 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
 
 
 class Ranks(NamedTuple):
-    """Per system, shape (n_systems,) each: its place by the mean (1 is the highest, ties share the mean place), the
-    `ends` of the interval of its place, and the share of resamples in which it comes first (ties split it)."""
+    """Per system, shape (n_systems,) each: its place by the mean (1 is the highest, ties share the
+    mean place), the `ends` of the interval of its place, and the share of resamples in which it
+    comes first (ties split it).
+    """
 
     place: Array
     ends: Bounds
@@ -293,11 +374,20 @@ class Ranks(NamedTuple):
     n_units: int
 
 
-def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2000, *, groups: Groups = None) -> Ranks:
-    """Places of systems by their means over cases, with percentile intervals of a bootstrap over cases.
+def ranks(
+    values: ArrayLike,
+    rng: Rng,
+    level: float = 0.95,
+    n_resamples: int = 2000,
+    *,
+    groups: Groups = None,
+) -> Ranks:
+    """Places of systems by their means over cases, with percentile intervals of a bootstrap over
+    cases.
 
-    Whole cases are drawn, so that systems stay compared on the same ones. With few cases the bootstrap sees too little
-    of what other cases would do, and its intervals are too narrow: they describe, and tests between systems decide.
+    Whole cases are drawn, so that systems stay compared on the same ones. With few cases the
+    bootstrap sees too little of what other cases would do, and its intervals are too narrow: they
+    describe, and tests between systems decide.
 
     Args:
         values: Shape (n_cases, n_systems), two or more, high is good.
@@ -307,14 +397,20 @@ def ranks(values: ArrayLike, rng: Rng, level: float = 0.95, n_resamples: int = 2
     table = checks.rows(values, "values")
     checks.share(level, "level")
     if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError(f"`values` has shape {table.shape}; a ranking needs (n_cases, at least 2 systems).")
+        raise ValueError(
+            f"`values` has shape {table.shape}; a ranking needs (n_cases, at least 2 systems)."
+        )
     codes = checks.groups(groups, len(table))
     units = jackknife.Units(codes)
-    means = np.concatenate([table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)])
+    means = np.concatenate(
+        [table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)]
+    )
     means = means.round(12)  # equal means differ in the last digits by the order of their sums
     places = checks.ranks(-means, axis=1)
     ahead = means == means.max(axis=1, keepdims=True)
-    low, high = np.quantile(places, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    low, high = np.quantile(
+        places, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf"
+    )
     own = checks.ranks(-table.mean(axis=0).round(12))
     first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
     return Ranks(own, Bounds(np.minimum(low, own), np.maximum(high, own)), first, units.n)

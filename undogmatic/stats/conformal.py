@@ -1,14 +1,17 @@
-"""Promises fitted on labelled items: intervals with a stated coverage guarantee, and what a judge may decide alone.
+"""Promises fitted on labelled items: intervals with a stated coverage guarantee, and what a judge
+may decide alone.
 
-Split conformal prediction: of the fitted items' misses, the one at rank ceil((n + 1) level) is how far a new interval
-must reach. If fitted and new items are exchangeable, the new label lies inside with probability at least `level`,
-whatever the judge is worth; a poor judge pays in width. With `groups` (register, condition) each group has its
-own reach and the guarantee holds within it (Mondrian). A fit is plain data and keeps the ids it was fitted on, so
-that `coverage` can refuse to verify on them.
+Split conformal prediction: of the fitted items' misses, the one at rank ceil((n + 1) level) is how
+far a new interval must reach. If fitted and new items are exchangeable, the new label lies inside
+with probability at least `level`, whatever the judge is worth; a poor judge pays in width. With
+`groups` (register, condition) each group has its own reach and the guarantee holds within it
+(Mondrian). A fit is plain data and keeps the ids it was fitted on, so that `coverage` can refuse to
+verify on them.
 
 References:
     Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world. doi:10.1007/b106715
-    Lei et al. (2018), Distribution-free predictive inference for regression. doi:10.1080/01621459.2017.1307116
+    Lei et al. (2018), Distribution-free predictive inference for regression.
+    doi:10.1080/01621459.2017.1307116
 """
 
 import math
@@ -32,10 +35,11 @@ Kind = Literal["score", "range"]
 Ids = Sequence[Hashable]
 
 STEPS = 20
-"""Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence, since the sequence
-stops at the first that fails, but neighbours differ by chance alone."""
+"""Candidate thresholds: shares of the units, evenly spaced. More of them would cost no confidence,
+since the sequence stops at the first that fails, but neighbours differ by chance alone."""
 STRICTEST = 1 / 6
-"""Share of the units that the strictest candidate keeps, if so many can pass: of fewer, one miss ends the sequence."""
+"""Share of the units that the strictest candidate keeps, if so many can pass: of fewer, one miss
+ends the sequence."""
 # (9 + 1) x 0.9 and 0.9 / (1 - 0.9) miss 9 by a rounding error.
 _ROUNDING = 1e-9
 _EVERYTHING = "all items"
@@ -44,7 +48,8 @@ _EVERYTHING = "all items"
 class Conformal(NamedTuple):
     """A fit; `reach` and the number of fitted items `n` are per group, "all items" without groups.
 
-    `reach` is in score units; `scale` holds the two ends. `n_units` is the effective number of different ids among `n`.
+    `reach` is in score units; `scale` holds the two ends. `n_units` is the effective number of
+    different ids among `n`.
     """
 
     kind: Kind
@@ -60,10 +65,10 @@ class Conformal(NamedTuple):
 class Coverage(NamedTuple):
     """One slice: share of labels inside with Wilson's interval, against the nominal level.
 
-    `band` is where the share of a valid fit of this size lies in 95 % of cases (beta-binomial); a share below it speaks
-    against exchangeability. It is None for a slice that mixes groups fitted apart. Items with one id are one unit in
-    all of these. `promise` says whether at least the nominal share, but for the margin, is shown
-    to lie inside.
+    `band` is where the share of a valid fit of this size lies in 95 % of cases (beta-binomial); a
+    share below it speaks against exchangeability. It is None for a slice that mixes groups fitted
+    apart. Items with one id are one unit in all of these. `promise` says whether at least the
+    nominal share, but for the margin, is shown to lie inside.
     """
 
     group: str
@@ -75,70 +80,103 @@ class Coverage(NamedTuple):
 
 
 def items_needed(level: float) -> int:
-    """Fewest labelled items (per group) for which an interval of this level exists: ceil(level / (1 - level)).
+    """Fewest labelled items (per group) for which an interval of this level exists: ceil(level / (1
+    - level)).
 
-    This many make the widest miss the reach. For intervals of a useful, stable width take ten times as many.
+    This many make the widest miss the reach. For intervals of a useful, stable width take ten times
+    as many.
     """
     checks.share(level, "level")
     return math.ceil(level / (1 - level) - _ROUNDING)
 
 
 def fit(
-    predicted: ArrayLike, truth: ArrayLike, ids: Ids, level: float = 0.9, *, scale: Scale, groups: Groups = None
+    predicted: ArrayLike,
+    truth: ArrayLike,
+    ids: Ids,
+    level: float = 0.9,
+    *,
+    scale: Scale,
+    groups: Groups = None,
 ) -> Conformal:
-    """Fit intervals around scores, or widen (or narrow) the ranges a judge gave until they keep their word.
+    """Fit intervals around scores, or widen (or narrow) the ranges a judge gave until they keep
+    their word.
 
-    For scores the miss is |truth - score|; for ranges, the distance of the truth to the nearer end, negative inside.
+    For scores the miss is |truth - score|; for ranges, the distance of the truth to the nearer end,
+    negative inside.
 
     Args:
         predicted: Scores, shape (n,), or ranges (low, high), shape (n, 2), in score units.
         truth: Human labels, shape (n,), in score units.
-        ids: What the items are split by (pair ids where two texts of a pair must not be parted), shape (n,).
-        level, scale: Wanted coverage; the ends of the scale, which hold the labels; intervals are clipped to it.
+        ids: What the items are split by (pair ids where two texts of a pair must not be parted),
+            shape (n,).
+        level, scale: Wanted coverage; the ends of the scale, which hold the labels; intervals are
+            clipped to it.
         groups: Group per item, shape (n,), known before the label is; None fits all items together.
     Raises:
         ValueError: If there are too few items in all or in a group, naming the number needed.
     References:
-        Romano, Patterson and Candes (2019), Conformalized quantile regression. arXiv:1905.03222 (for ranges)
+        Romano, Patterson and Candes (2019), Conformalized quantile regression. arXiv:1905.03222
+        (for ranges)
     """
     low, high = _ends(predicted)
     _, y = checks.paired_vectors(low, truth, ("predicted", "truth"))
     if not scale[0] < scale[1]:
-        raise ValueError(f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum.")
+        raise ValueError(
+            f"`scale` is {scale}; it must be (minimum, maximum) with minimum below maximum."
+        )
     if np.any((y < scale[0]) | (y > scale[1])):
         raise ValueError(f"`truth` leaves the scale from {scale[0]:g} to {scale[1]:g}.")
     checks.labels(ids, "ids", y.size)
-    misses, names, needed = np.maximum(low - y, y - high), _names(groups, y.size), items_needed(level)
+    misses, names, needed = (
+        np.maximum(low - y, y - high),
+        _names(groups, y.size),
+        items_needed(level),
+    )
     members = {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
     small = [f"{name!r} has {rows.size}" for name, rows in members.items() if rows.size < needed]
     if small:
         have = f"there are {y.size}" if groups is None else f"group {', '.join(small)}"
         raise ValueError(
-            f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are needed."
+            f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are"
+            " needed."
         )
     return Conformal(
         kind="score" if np.ndim(predicted) == 1 else "range",
         level=level,
         scale=(float(scale[0]), float(scale[1])),
-        reach={name: float(np.sort(misses[rows])[_rank(rows.size, level) - 1]) for name, rows in members.items()},
+        reach={
+            name: float(np.sort(misses[rows])[_rank(rows.size, level) - 1])
+            for name, rows in members.items()
+        },
         n={name: rows.size for name, rows in members.items()},
-        n_units={name: _effective([ids[place] for place in rows.tolist()]) for name, rows in members.items()},
+        n_units={
+            name: _effective([ids[place] for place in rows.tolist()])
+            for name, rows in members.items()
+        },
         grouped=groups is not None,
         fit_ids=tuple(map(str, ids)),
     )
 
 
 def intervals(
-    fitted: Conformal, predicted: ArrayLike, *, groups: Groups = None, levels: ArrayLike | None = None
+    fitted: Conformal,
+    predicted: ArrayLike,
+    *,
+    groups: Groups = None,
+    levels: ArrayLike | None = None,
 ) -> Bounds:
     """Intervals for new items, clipped to the scale; both ends belong to them.
 
-    With `levels`, labels can only be levels, and each end moves inwards to the next one, which loses no coverage; an
-    interval without a level becomes the level nearest to its middle. A range narrowed past itself becomes its middle.
+    With `levels`, labels can only be levels, and each end moves inwards to the next one, which
+    loses no coverage; an interval without a level becomes the level nearest to its middle. A range
+    narrowed past itself becomes its middle.
 
     Args:
-        fitted, predicted: What `fit` returned; scores, shape (n,), or ranges, shape (n, 2), as fitted.
-        groups: Group per item, one of those fitted, shape (n,); given if and only if they were when fitting.
+        fitted, predicted: What `fit` returned; scores, shape (n,), or ranges, shape (n, 2), as
+            fitted.
+        groups: Group per item, one of those fitted, shape (n,); given if and only if they were when
+            fitting.
         levels: The levels a label can take, ascending, shape (k,).
     """
     kind: Kind = "score" if np.ndim(predicted) == 1 else "range"
@@ -146,10 +184,14 @@ def intervals(
         raise ValueError(f"`predicted` holds {kind}s; this fit is for {fitted.kind}s.")
     low, high = _ends(predicted)
     if (groups is not None) != fitted.grouped:
-        raise ValueError("`groups` must be given when applying a fit if and only if they were when fitting.")
+        raise ValueError(
+            "`groups` must be given when applying a fit if and only if they were when fitting."
+        )
     names = _names(groups, low.size).tolist()
     if unknown := sorted(set(names) - set(fitted.reach)):
-        raise ValueError(f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}.")
+        raise ValueError(
+            f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}."
+        )
     reach = np.array([fitted.reach[name] for name in names])
     ends, middle = (low - reach, high + reach), (low + high) / 2
     bottom, top = (np.clip(np.where(ends[0] > ends[1], middle, end), *fitted.scale) for end in ends)
@@ -172,15 +214,18 @@ def coverage(
     margin: float = 0.05,
     level: float = 0.95,
 ) -> list[Coverage]:
-    """Empirical coverage on items the fit has not seen: all of them first, then each group in order of appearance.
+    """Empirical coverage on items the fit has not seen: all of them first, then each group in order
+    of appearance.
 
-    Groups may be other slices than those fitted, which shows where a guarantee over all items fails locally.
+    Groups may be other slices than those fitted, which shows where a guarantee over all items fails
+    locally.
 
     Args:
         fitted, given: The fit, and the intervals of new items from it.
         truth, ids: As in `fit`, of the same items.
         groups: Slice per item, shape (n,).
-        margin: How far below the nominal level a share may lie and still keep the promise, in (0, 1).
+        margin: How far below the nominal level a share may lie and still keep the promise, in (0,
+            1).
     Raises:
         ValueError: If an id was fitted on (`calibration.split_check`).
     """
@@ -198,22 +243,29 @@ def coverage(
         ids_inside = list(compress(ids, members))
         n_fit = fitted.n.get(name, sum(fitted.n.values()))
         band = None
-        if name in fitted.n:  # only what was fitted together is promised a share: all items, or a fitted group
+        if (
+            name in fitted.n
+        ):  # only what was fitted together is promised a share: all items, or a fitted group
             n_units, n = fitted.n_units[name], _effective(ids_inside)
-            # So few units that no rank of theirs reaches the level: the band of a rank between two of them.
+            # So few units that no rank of theirs reaches the level: the band of a rank between two
+            # of them.
             few = n_units < items_needed(fitted.level)
             rank = (n_units + 1) * fitted.level if few else _rank(n_units, fitted.level)
-            # The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673.
+            # The covered count of a valid fit without ties is beta-binomial: Vovk (2012),
+            # arXiv:1209.2673.
             count = scipy.stats.betabinom(n, rank, n_units + 1 - rank)
             band = float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
-        promise = kept(inside[members], fitted.level, margin, level, at_least=True, groups=ids_inside)
+        promise = kept(
+            inside[members], fitted.level, margin, level, at_least=True, groups=ids_inside
+        )
         width = float((high - low)[members].mean())
         table.append(Coverage(name, promise.share, promise, width, n_fit, band))
     return table
 
 
 def _effective(ids: Ids) -> int:
-    """Kish's effective number of units: items with one id may be covered or missed together, so they count once."""
+    """Kish's effective number of units: items with one id may be covered or missed together, so
+    they count once."""
     sizes = np.array(list(Counter(ids).values()), dtype=np.float64)
     return max(1, int(sizes.sum() ** 2 / np.sum(sizes**2) + _ROUNDING))
 
@@ -236,15 +288,22 @@ def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
     if array.ndim == 1:
         return array, array
     if array.shape[1] != 2:
-        raise ValueError(f"`predicted` must hold scores (n,) or ranges (n, 2); its shape is {array.shape}.")
+        raise ValueError(
+            f"`predicted` must hold scores (n,) or ranges (n, 2); its shape is {array.shape}."
+        )
     if np.any(array[:, 0] > array[:, 1]):
-        raise ValueError(f"`predicted` holds {int(np.sum(array[:, 0] > array[:, 1]))} ranges with the ends swapped.")
+        raise ValueError(
+            f"`predicted` holds {int(np.sum(array[:, 0] > array[:, 1]))} ranges with the ends"
+            " swapped."
+        )
     return array[:, 0], array[:, 1]
 
 
 class Candidate(NamedTuple):
-    """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree throughout; `least` is the
-    one-sided lower limit of their items' rate of agreement, `passed` whether it reaches the stated rate."""
+    """One candidate: `n` units whose doubt is at most `threshold`, of which `n_right` agree
+    throughout; `least` is the one-sided lower limit of their items' rate of agreement, `passed`
+    whether it reaches the stated rate.
+    """
 
     threshold: float
     n: int
@@ -254,11 +313,13 @@ class Candidate(NamedTuple):
 
 
 class Escalation(NamedTuple):
-    """`threshold` is the largest doubt with which the judge decides alone, None where no threshold can be promised.
+    """`threshold` is the largest doubt with which the judge decides alone, None where no threshold
+    can be promised.
 
-    `share` is the share of items that it then decides. `steps` are the candidates tried, the strictest first, up to and
-    including the first that failed: below `units_needed(of_units, ...)` none, where `of_units` is the rate at which
-    units must agree so that their items do at the stated one.
+    `share` is the share of items that it then decides. `steps` are the candidates tried, the
+    strictest first, up to and including the first that failed: below `units_needed(of_units, ...)`
+    none, where `of_units` is the rate at which units must agree so that their items do at the
+    stated one.
     """
 
     threshold: float | None
@@ -269,8 +330,8 @@ class Escalation(NamedTuple):
 
 
 def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
-    """Fewest units, `n_wrong` of which disagree, that show a rate of agreement above `rate`: the lower limit of
-    Clopper and Pearson then reaches it.
+    """Fewest units, `n_wrong` of which disagree, that show a rate of agreement above `rate`: the
+    lower limit of Clopper and Pearson then reaches it.
 
     Args:
         rate, confidence: As in `find_threshold`.
@@ -280,7 +341,9 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
     if n_wrong < 0:
         raise ValueError(f"`n_wrong` is {n_wrong}; it must be 0 or more.")
     least = max(n_wrong + 1, math.ceil(math.log(1 - confidence) / math.log(rate)))
-    units = checks.fewest(lambda n: lower_limit(n - n_wrong, n, confidence) >= rate, least, math.inf)
+    units = checks.fewest(
+        lambda n: lower_limit(n - n_wrong, n, confidence) >= rate, least, math.inf
+    )
     assert units is not None, "enough units show any rate below 1"
     return units
 
@@ -295,23 +358,34 @@ def lower_limit(n_true: int, n: int, confidence: float) -> float:
 
 
 def find_threshold(
-    doubt: ArrayLike, right: ArrayLike, rate: float = 0.9, confidence: float = 0.95, *, groups: Groups = None
+    doubt: ArrayLike,
+    right: ArrayLike,
+    rate: float = 0.9,
+    confidence: float = 0.95,
+    *,
+    groups: Groups = None,
 ) -> Escalation:
-    """The largest doubt below which the judge agrees with the truth at `rate`, with probability `confidence`.
+    """The largest doubt below which the judge agrees with the truth at `rate`, with probability
+    `confidence`.
 
-    Fixed-sequence testing: candidates depend on the doubts alone, not on who was right; from the strictest on, each is
-    tested at the full level 1 - confidence by the exact binomial test, and the first failure ends the sequence. So the
-    probability that the threshold promises more than the truth is at most 1 - confidence, for items drawn like these.
-    With `groups`, a group agrees if all of its items below the threshold do. Where groups that disagree hold more wrong
-    items than groups hold items on average, as copies of a text that the judge gets wrong do, groups must disagree that
-    many times less often. This holds of groups exactly, of items as far as the sample shows how large such groups are.
+    Fixed-sequence testing: candidates depend on the doubts alone, not on who was right; from the
+    strictest on, each is tested at the full level 1 - confidence by the exact binomial test, and
+    the first failure ends the sequence. So the probability that the threshold promises more than
+    the truth is at most 1 - confidence, for items drawn like these. With `groups`, a group agrees
+    if all of its items below the threshold do. Where groups that disagree hold more wrong items
+    than groups hold items on average, as copies of a text that the judge gets wrong do, groups must
+    disagree that many times less often. This holds of groups exactly, of items as far as the sample
+    shows how large such groups are.
 
     Args:
-        doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the truth, else 0.
-        rate, confidence: The promised rate of agreement, and the probability with which that holds, in (0, 1).
+        doubt, right: Larger is less sure, any unit; 1 or True where the judge agrees with the
+            truth, else 0.
+        rate, confidence: The promised rate of agreement, and the probability with which that holds,
+            in (0, 1).
     References:
         Jung, Brahman and Choi (2024), Trust or escalate. arXiv:2407.18370
-        Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed sequences.
+        Bauer (1991), Multiple testing in clinical trials. doi:10.1002/sim.4780100609, for fixed
+        sequences.
     """
     u, agrees = checks.paired_vectors(doubt, right, ("doubt", "right"))
     checks.flags(agrees, "right")
@@ -325,7 +399,8 @@ def find_threshold(
     np.minimum.at(surest, codes, u)  # a unit is kept in part as soon as its surest item is
     thresholds: list[float] = []
     if n_units >= needed:
-        # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than could ever pass.
+        # Distinct doubts at evenly spaced shares of the units, none that keeps fewer units than
+        # could ever pass.
         fewest = max(needed, math.ceil(STRICTEST * n_units))
         places = np.unique(np.round(np.linspace(fewest, n_units, STEPS)).astype(int))
         thresholds = np.unique([*np.sort(surest)[places - 1], u.max()]).tolist()
@@ -335,7 +410,9 @@ def find_threshold(
         n = np.unique(codes[kept]).size
         n_right = n - np.unique(codes[kept & (agrees == 0)]).size
         low = lower_limit(n_right, n, confidence)
-        steps.append(Candidate(threshold, n, n_right, max(0.0, 1 - (1 - low) * heavier), low >= of_units))
+        steps.append(
+            Candidate(threshold, n, n_right, max(0.0, 1 - (1 - low) * heavier), low >= of_units)
+        )
         if low < of_units:
             break
     best = max((step.threshold for step in steps if step.passed), default=None)

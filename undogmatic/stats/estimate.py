@@ -1,11 +1,13 @@
-"""Holds a number with its interval: the one noun for whatever is estimated, and how it is told and decided.
+"""Holds a number with its interval: the one noun for whatever is estimated, and how it is told and
+decided.
 
 An analysis tells an estimate once, so that metric, sentence and table row cannot disagree:
 
-    metrics |= share.metrics("ab.share_expected")           # ab.share_expected, ab.share_expected_low, ..._high
-    findings.append(Finding("ab.share", share.values("share")))   # share=0.8, interval=(0.7, 0.9)
-    rows.append({"judge": judge} | share.row("share"))      # share, low, high; with `row("share", "share_")` share_low
-    if share.against(margin, sign) == "beyond": ...
+    metrics |= share.metrics("ab.share_expected")           # ab.share_expected,
+    ab.share_expected_low, ..._high findings.append(Finding("ab.share", share.values("share")))   #
+    share=0.8, interval=(0.7, 0.9) rows.append({"judge": judge} | share.row("share"))      # share,
+    low, high; with `row("share", "share_")` share_low if share.against(margin, sign) == "beyond":
+    ...
 
 What has more to say than this holds an `Estimate` in a field (`Claim.estimate`).
 """
@@ -31,13 +33,15 @@ class Bounds(NamedTuple):
 class Estimate:
     """A number with its interval of confidence `level`; an end that nothing limits is infinite.
 
-    `n` items (or labels) were there, in `n_groups` independent units. `worst` and `best` are the lower limit with
-    failed judgments set against the claim and the upper one with them set for it; None where none could be set.
+    `n` items (or labels) were there, in `n_groups` independent units. `worst` and `best` are the
+    lower limit with failed judgments set against the claim and the upper one with them set for it;
+    None where none could be set.
 
-    `method` says how the limits were found: "studentised" from the spread and skewness of the units, "bounded" from the
-    bounds of the scale alone, as nearly all units agree, "unlimited" where nearly all agree and no bounds are known;
-    "delong" and "newcombe" for areas. `se` and `df` are the standard error over units and its degrees of freedom, 0
-    where all units agree, NaN where the limits do not come from them.
+    `method` says how the limits were found: "studentised" from the spread and skewness of the
+    units, "bounded" from the bounds of the scale alone, as nearly all units agree, "unlimited"
+    where nearly all agree and no bounds are known; "delong" and "newcombe" for areas. `se` and `df`
+    are the standard error over units and its degrees of freedom, 0 where all units agree, NaN where
+    the limits do not come from them.
     """
 
     value: float
@@ -75,18 +79,22 @@ class Estimate:
     def __neg__(self) -> Self:
         """The estimate of the opposite: of B minus A for A minus B."""
         worst, best = (None if end is None else -end for end in (self.best, self.worst))
-        return self.replace(value=-self.value, low=-self.high, high=-self.low, worst=worst, best=best)
+        return self.replace(
+            value=-self.value, low=-self.high, high=-self.low, worst=worst, best=best
+        )
 
     def replace(self, **changes: Any) -> Self:
         """A copy with other values of some fields."""
         return replace(self, **changes)
 
-    def against(self, margin: float, sign: int = 1, *, about: float = 0.0, inner: Self | None = None) -> Outcome:
+    def against(
+        self, margin: float, sign: int = 1, *, about: float = 0.0, inner: Self | None = None
+    ) -> Outcome:
         """Say what the interval shows of the difference to `about`, against a margin.
 
-        "beyond": all of it lies beyond the margin on the expected side. "against": beyond the margin on the other side.
-        "within": `inner` lies within the margin on both sides. "missing": it would be beyond or against, but failed
-        judgments could turn it. "open": none of these.
+        "beyond": all of it lies beyond the margin on the expected side. "against": beyond the
+        margin on the other side. "within": `inner` lies within the margin on both sides. "missing":
+        it would be beyond or against, but failed judgments could turn it. "open": none of these.
 
         Args:
             margin: 0 or more, in the unit of the value; with 0 nothing is "within".

@@ -1,4 +1,5 @@
-"""Tests whether one measure follows another: whether a second judge's score rises with a reward that is trained on."""
+"""Tests whether one measure follows another: whether a second judge's score rises with a reward
+that is trained on."""
 
 from typing import NamedTuple
 
@@ -14,7 +15,8 @@ FEWEST = 8
 
 
 class Sample(NamedTuple):
-    """What two measures say of the same texts at one time, shape (n,) each; `groups` are the independent units."""
+    """What two measures say of the same texts at one time, shape (n,) each; `groups` are the
+    independent units."""
 
     first: ArrayLike
     second: ArrayLike
@@ -22,7 +24,8 @@ class Sample(NamedTuple):
 
 
 class Following(NamedTuple):
-    """How far two measures have risen, and `lag`: the rise of the second less `share` of the rise of the first.
+    """How far two measures have risen, and `lag`: the rise of the second less `share` of the rise
+    of the first.
 
     `alarm` is true where the first has risen and the second is shown not to have followed.
     """
@@ -34,27 +37,37 @@ class Following(NamedTuple):
 
 
 def following(
-    start: Sample, now: Sample, share: float, alpha: float, bounds: means.Bounds | None = None, looks: int = 1
+    start: Sample,
+    now: Sample,
+    share: float,
+    alpha: float,
+    bounds: means.Bounds | None = None,
+    looks: int = 1,
 ) -> Following:
     """Test whether the second measure has risen by less than `share` of the rise of the first.
 
-    The alarm needs two one-sided tests of level alpha / looks each: that the first measure has risen since the start,
-    and that the lag is below 0. If either does not hold in truth, one look gives an alarm with a probability of
-    alpha / looks at most (an intersection-union test), and all looks together with alpha at most (Bonferroni's
-    inequality), although all of them are compared with the same start. The texts of the two times are others; the
-    limits are those of `means.interval`, put together by `compare.apart`.
+    The alarm needs two one-sided tests of level alpha / looks each: that the first measure has
+    risen since the start, and that the lag is below 0. If either does not hold in truth, one look
+    gives an alarm with a probability of alpha / looks at most (an intersection-union test), and all
+    looks together with alpha at most (Bonferroni's inequality), although all of them are compared
+    with the same start. The texts of the two times are others; the limits are those of
+    `means.interval`, put together by `compare.apart`.
 
     Args:
         share: Share of the first measure's rise that the second must reach, in the units of both.
         alpha: Probability of a false alarm in all `looks` together.
-        bounds: Lowest and highest value of both measures; without them values that all agree show nothing.
+        bounds: Lowest and highest value of both measures; without them values that all agree show
+            nothing.
     Raises:
         ValueError: If a share is out of range, or values are not finite or not matched.
     References:
-        Berger (1982), Multiparameter hypothesis testing and acceptance sampling. doi:10.2307/1267823
+        Berger (1982), Multiparameter hypothesis testing and acceptance sampling.
+        doi:10.2307/1267823
     """
     if not 0 <= share <= 1 or looks < 1:
-        raise ValueError(f"`share` is {share} and `looks` {looks}; they must lie in [0, 1] and be 1 or more.")
+        raise ValueError(
+            f"`share` is {share} and `looks` {looks}; they must lie in [0, 1] and be 1 or more."
+        )
     level = 1 - 2 * checks.share(alpha, "alpha") / looks
     lowest, highest = bounds or (-np.inf, np.inf)
     of_lag = (lowest - share * highest, highest - share * lowest) if bounds is not None else None
@@ -68,7 +81,9 @@ def following(
         empty = unknown(level, n_groups)
         return Following(empty, empty, empty, False)
     rises = []
-    for before, after, ends in zip(values[0][:3], values[1][:3], (bounds, bounds, of_lag), strict=True):
+    for before, after, ends in zip(
+        values[0][:3], values[1][:3], (bounds, bounds, of_lag), strict=True
+    ):
         both = [
             means.interval(part, level, groups=codes, bounds=ends)
             for part, codes in ((after, values[1][3]), (before, values[0][3]))

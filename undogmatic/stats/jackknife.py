@@ -1,8 +1,10 @@
-"""Leaves units out and draws them again: intervals of coefficients from -1 to 1, and of what is nearly a mean.
+"""Leaves units out and draws them again: intervals of coefficients from -1 to 1, and of what is
+nearly a mean.
 
-Draws are made and evaluated batch by batch in linear memory: no more than AT_ONCE drawn rows, few enough for a core's
-cache, are held at once (more only where a single draw has more), whatever the number of resamples; time grows with
-resamples times rows. A batch takes from `rng` exactly what single draws would.
+Draws are made and evaluated batch by batch in linear memory: no more than AT_ONCE drawn rows, few
+enough for a core's cache, are held at once (more only where a single draw has more), whatever the
+number of resamples; time grows with resamples times rows. A batch takes from `rng` exactly what
+single draws would.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,27 +20,29 @@ from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
 OfDraws = Callable[[Index], Array]
-"""Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape (n_draws,)."""
+"""Positions of drawn rows, shape (n_draws, n_rows), to the statistic of each draw, shape
+(n_draws,)."""
 
 FEWEST = 5
 """With fewer units the limits of a coefficient are -1 and 1."""
 SURE = 0.95
-"""The level at which the members of a group go together no more than is thought, where most rows are alike."""
+"""The level at which the members of a group go together no more than is thought, where most rows
+are alike."""
 _NEARLY_ONE = 1 - 1e-6
 AT_ONCE = 2**15
 
 MOST_LEFT_OUT = 2000
 LEFT_OUT_GROUPS = 500
-"""The jackknife leaves out one unit at a time up to MOST_LEFT_OUT units, beyond that one of so many random groups of
-units at a time: its time would else grow with the square of the units."""
+"""The jackknife leaves out one unit at a time up to MOST_LEFT_OUT units, beyond that one of so many
+random groups of units at a time: its time would else grow with the square of the units."""
 
 
 class Prepared(NamedTuple):
-    """A statistic that is made ready for all rows once (`on`), and then takes many draws of them at a time; used as a
-    decorator of what makes it ready.
+    """A statistic that is made ready for all rows once (`on`), and then takes many draws of them at
+    a time; used as a decorator of what makes it ready.
 
-    It must give what its definition gives on the drawn rows, to the last digit. Sorting once instead of once per draw
-    makes the difference between seconds and minutes.
+    It must give what its definition gives on the drawn rows, to the last digit. Sorting once
+    instead of once per draw makes the difference between seconds and minutes.
     """
 
     on: Callable[[Array], OfDraws]
@@ -66,7 +70,8 @@ class Units:
         self._alike = self.n > 0 and self._sizes.min() == self._sizes.max()
 
     def draws(self, rng: Rng, n_draws: int) -> Iterator[Index]:
-        """Rows of as many units as there are, drawn with replacement `n_draws` times: batches (n_draws, n_rows).
+        """Rows of as many units as there are, drawn with replacement `n_draws` times: batches
+        (n_draws, n_rows).
 
         Draws of unequal groups differ in their number of rows, and come one by one.
         """
@@ -74,8 +79,9 @@ class Units:
             yield self._rows_of(rng.integers(self.n, size=(end - start, self.n), dtype=np.intp))
 
     def left_out(self) -> Iterator[tuple[Index, Index]]:
-        """Units, and the rows of all units but this one: batches (n_some,) and (n_some, n_kept_rows), each of units of
-        one size, so that those of unequal size are not evaluated one by one."""
+        """Units, and the rows of all units but this one: batches (n_some,) and (n_some,
+        n_kept_rows), each of units of one size, so that those of unequal size are not evaluated one
+        by one."""
         at_once = max(1, AT_ONCE // self.rows.size)
         for size in np.unique(self._sizes):
             of_size = np.flatnonzero(self._sizes == size)
@@ -122,15 +128,21 @@ class Tally:
 
     def counts(self) -> Index:
         """Number of drawn rows per draw and code, shape (n_draws, n_codes)."""
-        return np.bincount(self._cells.ravel(), minlength=self._shape[0] * self._shape[1]).reshape(self._shape)
+        return np.bincount(self._cells.ravel(), minlength=self._shape[0] * self._shape[1]).reshape(
+            self._shape
+        )
 
     def sums(self, weights: Array) -> Array:
-        """Sums of `weights` (of the drawn rows, shape (n_draws, n_drawn)), added in the order drawn; as `counts`."""
+        """Sums of `weights` (of the drawn rows, shape (n_draws, n_drawn)), added in the order
+        drawn; as `counts`."""
         cells = self._shape[0] * self._shape[1]
-        return np.asarray(np.bincount(self._cells.ravel(), weights.ravel(), cells), np.float64).reshape(self._shape)
+        return np.asarray(
+            np.bincount(self._cells.ravel(), weights.ravel(), cells), np.float64
+        ).reshape(self._shape)
 
     def of_rows(self, numbers: Array) -> Array:
-        """What `numbers` (shape (n_draws, n_codes)) says of each drawn row's code, shape (n_draws, n_drawn)."""
+        """What `numbers` (shape (n_draws, n_codes)) says of each drawn row's code, shape (n_draws,
+        n_drawn)."""
         return np.asarray(numbers.take(self._cells))
 
 
@@ -144,17 +156,23 @@ class LeftOut:
     Args:
         rows: Shape (n, k), one row per item; NaN only where the statistic allows it.
         statistic: Maps any number of such rows to a number; NaN where it is undefined.
-        rng: Deals units to groups where more than MOST_LEFT_OUT (LEFT_OUT_GROUPS if not `Prepared`) are left out.
+        rng: Deals units to groups where more than MOST_LEFT_OUT (LEFT_OUT_GROUPS if not `Prepared`)
+            are left out.
     Attributes:
         estimate: Of all rows.
         codes: Unit of each row, shape (n,), of `n_units`.
-        left: What is left out at a time: the unit of each row, or one of LEFT_OUT_GROUPS random groups of units.
+        left: What is left out at a time: the unit of each row, or one of LEFT_OUT_GROUPS random
+            groups of units.
     Raises:
         Undefined: If the statistic of all rows is not finite.
     """
 
     def __init__(
-        self, rows: ArrayLike, statistic: Callable[[Array], float] | Prepared, rng: Rng, groups: Groups = None
+        self,
+        rows: ArrayLike,
+        statistic: Callable[[Array], float] | Prepared,
+        rng: Rng,
+        groups: Groups = None,
     ) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
         self.codes = self.left = checks.groups(groups, len(self.data))
@@ -164,7 +182,9 @@ class LeftOut:
         if prepared := isinstance(statistic, Prepared):
             self._of_draws = statistic.on(self.data)
         else:
-            self._of_draws = lambda drawn: np.array([float(statistic(self.data[rows])) for rows in drawn])
+            self._of_draws = lambda drawn: np.array(
+                [float(statistic(self.data[rows])) for rows in drawn]
+            )
         (self.estimate,) = self._of_draws(units.rows[None, :]).tolist()
         if not np.isfinite(self.estimate):
             raise Undefined("`statistic` of `rows` is not finite.")
@@ -182,27 +202,34 @@ class LeftOut:
         return values
 
     def coefficient(
-        self, level: float = 0.95, *, spread: float = 1.0, missing: float = 3.0, adds: Array | None = None
+        self,
+        level: float = 0.95,
+        *,
+        spread: float = 1.0,
+        missing: float = 3.0,
+        adds: Array | None = None,
     ) -> Estimate:
-        """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the number of groups.
+        """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the
+        number of groups.
 
-        Where at least half of the rows of a column share one value, the few others say too little of the spread; the
-        interval is then at least that of the coefficient's known variance on z, `spread` / (units - `missing`), with
-        as many units as the rows of the groups are surely worth (`means.worth`).
-        If leaving out any unit changes nothing (perfect agreement), the limit is the
-        largest share of units that could be at odds and yet be missed with probability (1 - level) / 2, as in Clopper
-        and Pearson's interval. Where agreement is perfect without one of the units, Fisher's z has no end there: the
-        limits are those of `nearly_mean`, and no closer than those of perfect agreement. A coefficient that does not
-        exist without one of the units hangs on it: its limits are -1 and 1.
+        Where at least half of the rows of a column share one value, the few others say too little
+        of the spread; the interval is then at least that of the coefficient's known variance on z,
+        `spread` / (units - `missing`), with as many units as the rows of the groups are surely
+        worth (`means.worth`). If leaving out any unit changes nothing (perfect agreement), the
+        limit is the largest share of units that could be at odds and yet be missed with probability
+        (1 - level) / 2, as in Clopper and Pearson's interval. Where agreement is perfect without
+        one of the units, Fisher's z has no end there: the limits are those of `nearly_mean`, and no
+        closer than those of perfect agreement. A coefficient that does not exist without one of the
+        units hangs on it: its limits are -1 and 1.
 
         Args:
-            adds: What each row adds to the coefficient, nearly, which tells how far the rows of a group go together;
-                None: as if they said the same.
+            adds: What each row adds to the coefficient, nearly, which tells how far the rows of a
+                group go together; None: as if they said the same.
         References:
             Fisher (1921), On the probable error of a coefficient of correlation. Metron 1, 3-32.
             Arvesen (1969), Jackknifing U-statistics. doi:10.1214/aoms/1177697287
-            Bonett and Wright (2000), Sample size requirements for estimating Pearson, Kendall and Spearman
-            correlations. doi:10.1007/BF02294183, for the known variances.
+            Bonett and Wright (2000), Sample size requirements for estimating Pearson, Kendall and
+            Spearman correlations. doi:10.1007/BF02294183, for the known variances.
         """
         checks.share(level, "level")
         nothing = Estimate(self.estimate, -1.0, 1.0, level, self.n_units)
@@ -215,7 +242,11 @@ class LeftOut:
             return nothing.replace(low=least) if self.estimate > 0 else nothing.replace(high=-least)
         if np.abs(self.values).max() >= _NEARLY_ONE:
             near = self.nearly_mean(level, (-1.0, 1.0))
-            low, high = (near.low, max(near.high, -least)) if self.estimate < 0 else (min(near.low, least), near.high)
+            low, high = (
+                (near.low, max(near.high, -least))
+                if self.estimate < 0
+                else (min(near.low, least), near.high)
+            )
             return nothing.replace(low=low, high=high)
         size = np.bincount(self.codes).astype(np.float64)
         share, varies, worth = size / size.sum(), None, float(size.sum() ** 2 / (size @ size))
@@ -226,9 +257,15 @@ class LeftOut:
         # Weighted so that larger units count no more than in the variance of a mean (CR2).
         rest = 1 - np.bincount(self.left) / self.left.size
         variance = float(rest @ (z - rest @ z / rest.sum()) ** 2)
-        reach = float(special.stdtrit(means.degrees_of_freedom(share, varies), (1 + level) / 2)) * variance**0.5
+        reach = (
+            float(special.stdtrit(means.degrees_of_freedom(share, varies), (1 + level) / 2))
+            * variance**0.5
+        )
         columns = (column[~np.isnan(column)] for column in self.data.T)
-        if any(known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size for known in columns):
+        if any(
+            known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size
+            for known in columns
+        ):
             room = max(worth - missing, 1.0)
             reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
         centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
@@ -236,21 +273,27 @@ class LeftOut:
         return nothing.replace(low=min(low, self.estimate), high=max(high, self.estimate))
 
     def nearly_mean(
-        self, level: float = 0.95, bounds: means.Bounds = (-np.inf, np.inf), *, less: Self | None = None
+        self,
+        level: float = 0.95,
+        bounds: means.Bounds = (-np.inf, np.inf),
+        *,
+        less: Self | None = None,
     ) -> Estimate:
-        """Interval of a statistic that is nearly a mean of independent contributions, or of its difference to `less`:
-        that of the mean of its pseudo-values.
+        """Interval of a statistic that is nearly a mean of independent contributions, or of its
+        difference to `less`: that of the mean of its pseudo-values.
 
-        A unit's pseudo-value is what its own mean would have to be for the statistic, were it a mean, to change as it
-        does when the unit is left out; of a mean this is `means.interval` itself, whose rule for units that mostly
-        agree holds here too, with the bounds for those of a unit. Where the statistic does not exist without one of
-        the units, the limits are the bounds. A bootstrap held the difference of two jobs' review gains in as few as
-        88 % of samples of its 95 %.
+        A unit's pseudo-value is what its own mean would have to be for the statistic, were it a
+        mean, to change as it does when the unit is left out; of a mean this is `means.interval`
+        itself, whose rule for units that mostly agree holds here too, with the bounds for those of
+        a unit. Where the statistic does not exist without one of the units, the limits are the
+        bounds. A bootstrap held the difference of two jobs' review gains in as few as 88 % of
+        samples of its 95 %.
 
         Args:
             less: Made with the same groups and random numbers.
         References:
-            Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969), doi:10.1214/aoms/1177697287
+            Tukey (1958), Bias and confidence in not-quite large samples. Arvesen (1969),
+            doi:10.1214/aoms/1177697287
         """
         checks.share(level, "level")
         if self.n_units < 2:
@@ -258,7 +301,9 @@ class LeftOut:
         estimate, values = self.estimate, self.values
         if less is not None:
             estimate, values = estimate - less.estimate, values - less.values
-        return of_left_out(estimate, values, self.left, level, bounds).replace(n_groups=self.n_units)
+        return of_left_out(estimate, values, self.left, level, bounds).replace(
+            n_groups=self.n_units
+        )
 
 
 def difference(
@@ -266,24 +311,29 @@ def difference(
 ) -> Estimate:
     """One coefficient minus another of the same units, with an interval within [-2, 2].
 
-    Each limit lies as far from the difference as the limits of the two coefficients that it concerns lie from theirs,
-    added as standard errors are; how far the two move together is seen on Fisher's z by leaving out units. A bootstrap
-    held the difference of two correlations of thirty floored scores in as few as 87 % of samples of its 95 %.
+    Each limit lies as far from the difference as the limits of the two coefficients that it
+    concerns lie from theirs, added as standard errors are; how far the two move together is seen on
+    Fisher's z by leaving out units. A bootstrap held the difference of two correlations of thirty
+    floored scores in as few as 87 % of samples of its 95 %.
 
     Args:
         one, other: Estimates from -1 to 1, made with the same groups and random numbers.
         spreads: `LeftOut.coefficient`'s `spread` of each.
     References:
-        Zou (2007), Toward using confidence intervals to compare correlations. doi:10.1037/1082-989X.12.4.399
+        Zou (2007), Toward using confidence intervals to compare correlations.
+        doi:10.1037/1082-989X.12.4.399
     """
-    first, second = (found.coefficient(level, spread=own) for found, own in zip((one, other), spreads, strict=True))
+    first, second = (
+        found.coefficient(level, spread=own)
+        for found, own in zip((one, other), spreads, strict=True)
+    )
     low, high = apart(first, second, together(one, other), 2.0)
     return Estimate(one.estimate - other.estimate, low, high, level, one.n_units)
 
 
 def together(one: LeftOut, other: LeftOut) -> float:
-    """How far two statistics from -1 to 1 of the same units move together on Fisher's z as units are left out; 0 where
-    one does not move."""
+    """How far two statistics from -1 to 1 of the same units move together on Fisher's z as units
+    are left out; 0 where one does not move."""
     z = [np.arctanh(np.clip(found.values, -_NEARLY_ONE, _NEARLY_ONE)) for found in (one, other)]
     if all(np.isfinite(own).all() and np.ptp(own) > checks.SAME for own in z):
         return float(np.corrcoef(z[0], z[1])[0, 1])
@@ -291,7 +341,8 @@ def together(one: LeftOut, other: LeftOut) -> float:
 
 
 def apart(one: Estimate, other: Estimate, together: float, most: float) -> means.Bounds:
-    """Limits of the difference of two numbers from the limits of both, as `difference` says; at most `most` from 0."""
+    """Limits of the difference of two numbers from the limits of both, as `difference` says; at
+    most `most` from 0."""
 
     def reach(a: float, b: float) -> float:
         return max(0.0, a * a + b * b - 2 * together * a * b) ** 0.5
@@ -302,16 +353,21 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
     return max(low, -most), min(high, most)
 
 
-def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds) -> Estimate:
+def of_left_out(
+    estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds
+) -> Estimate:
     """`LeftOut.nearly_mean` of an estimate from its values without each unit.
 
     Args:
-        estimate, left_out, left: Of all rows, without each unit, shape (n_units,), and the unit of each row, shape
-            (n,).
-        bounds: Lowest and highest value that the estimate can have; its limits where a unit's value is not finite.
+        estimate, left_out, left: Of all rows, without each unit, shape (n_units,), and the unit of
+            each row, shape (n,).
+        bounds: Lowest and highest value that the estimate can have; its limits where a unit's value
+            is not finite.
     """
     if not np.isfinite(left_out).all():
-        return Estimate(estimate, *bounds, level, left_out.size, left.size, method="unlimited", se=0.0, df=0.0)
+        return Estimate(
+            estimate, *bounds, level, left_out.size, left.size, method="unlimited", se=0.0, df=0.0
+        )
     values = pseudo_values(estimate, left_out, left)
     widened = min(bounds[0], float(values.min())), max(bounds[1], float(values.max()))
     mean = means.interval(values, level, groups=left, bounds=widened)
@@ -320,7 +376,8 @@ def of_left_out(estimate: float, left_out: Array, left: Index, level: float, bou
 
 
 def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:
-    """Per row, shape (n,), what the mean of its unit would have to be; arguments as of `of_left_out`."""
+    """Per row, shape (n,), what the mean of its unit would have to be; arguments as of
+    `of_left_out`."""
     share = np.bincount(left) / left.size
     own = (estimate - left_out) * (1 - share) / share
     return np.asarray((estimate + own - share @ own)[left])

@@ -1,7 +1,8 @@
-"""Limits that decide: a share, an area or a correlation counts only with its lower or its upper limit.
+"""Limits that decide: a share, an area or a correlation counts only with its lower or its upper
+limit.
 
-Each quantity comes with what failed judgments could make of it: `worst_low` and `best_high` are its limits with all of
-them set against the claim, and for it. What these do not bear out is withheld.
+Each quantity comes with what failed judgments could make of it: `worst_low` and `best_high` are its
+limits with all of them set against the claim, and for it. What these do not bear out is withheld.
 """
 
 import math
@@ -24,9 +25,10 @@ _OUTCOMES: dict[str, Outcome] = {"beyond": "above", "against": "below", "missing
 class Held(NamedTuple):
     """Limits against a bound.
 
-    "above", "below": shown, failures notwithstanding. "missing": shown by the judged items, but failed judgments could
-    turn it. "open": neither. `n_needed` (only of "open") is the rough number of units that would decide with
-    probability 0.8 if the estimate were the truth and the interval shrank with their root; None where no number would.
+    "above", "below": shown, failures notwithstanding. "missing": shown by the judged items, but
+    failed judgments could turn it. "open": neither. `n_needed` (only of "open") is the rough number
+    of units that would decide with probability 0.8 if the estimate were the truth and the interval
+    shrank with their root; None where no number would.
     """
 
     outcome: Outcome
@@ -48,8 +50,10 @@ def hold(limits: Estimate, bound: float) -> Held:
 
 
 def units_needed(limits: Estimate, bound: float) -> float:
-    """The rough number of units that would put the interval on one side of the bound with probability 0.8, if the
-    estimate were the truth and the interval shrank with their root; infinite where the estimate is the bound."""
+    """The rough number of units that would put the interval on one side of the bound with
+    probability 0.8, if the estimate were the truth and the interval shrank with their root;
+    infinite where the estimate is the bound.
+    """
     room = limits.value - bound
     if room == 0:
         return math.inf
@@ -59,16 +63,18 @@ def units_needed(limits: Estimate, bound: float) -> float:
 
 
 def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
-    """Share of true flags with exact limits (Clopper and Pearson), which never err more often than they say.
+    """Share of true flags with exact limits (Clopper and Pearson), which never err more often than
+    they say.
 
-    Where groups hold several items, a group counts as one item: right where the flags of a group agree, and else on
-    the safe side.
+    Where groups hold several items, a group counts as one item: right where the flags of a group
+    agree, and else on the safe side.
 
     Args:
         flags: 1 or 0 per item, NaN where it was not judged; shape (n,), one at least judged.
     References:
-        Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404. Korn and Graubard (1998), Confidence intervals for
-        proportions with small expected number of positive counts, Survey Methodology 24(2), for samples in groups.
+        Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404. Korn and Graubard (1998),
+        Confidence intervals for proportions with small expected number of positive counts, Survey
+        Methodology 24(2), for samples in groups.
     """
     checks.share(level, "level")
     f = np.asarray(flags, dtype=np.float64)
@@ -89,13 +95,21 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
 
 
 def area(
-    positive: ArrayLike, negative: ArrayLike, groups_a: Labels, groups_b: Labels, scale: Bounds, level: float = 0.95
+    positive: ArrayLike,
+    negative: ArrayLike,
+    groups_a: Labels,
+    groups_b: Labels,
+    scale: Bounds,
+    level: float = 0.95,
 ) -> Estimate:
-    """How often a positive item scores above a negative one, ties counting half: the area under the ROC curve.
+    """How often a positive item scores above a negative one, ties counting half: the area under the
+    ROC curve.
 
     Args:
-        positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least is judged.
-        groups_a, groups_b, scale: What of each belongs together, shape (n,) each; the ends of the scale.
+        positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least
+            is judged.
+        groups_a, groups_b, scale: What of each belongs together, shape (n,) each; the ends of the
+            scale.
     """
     p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
     a, b = list(groups_a), list(groups_b)  # type: ignore[arg-type]
@@ -104,14 +118,19 @@ def area(
     def of(p: Array, q: Array, a: list[object], b: list[object]) -> Estimate:
         m, n = len(set(a)), len(set(b))
         alone = m == p.size and n == q.size and not set(a) & set(b)
-        result = ranking.auc(p, q, level, groups_a=None if alone else a, groups_b=None if alone else b)
+        result = ranking.auc(
+            p, q, level, groups_a=None if alone else a, groups_b=None if alone else b
+        )
         if 1 / math.comb(m + n, m) > (1 - level) / 2:
             # So few that even a perfect order is not rare enough by chance.
             result = result.replace(low=min(result.low, 0.5), high=max(result.high, 0.5))
         return result.replace(n_groups=min(m, n))
 
     result = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
-    worst, best = (of(np.where(up, p, own), np.where(down, q, other), a, b) for own, other in (scale, scale[::-1]))
+    worst, best = (
+        of(np.where(up, p, own), np.where(down, q, other), a, b)
+        for own, other in (scale, scale[::-1])
+    )
     return result.replace(worst=worst.low, best=best.high)
 
 
@@ -124,11 +143,13 @@ def order(
     level: float = 0.95,
     weights: ArrayLike | None = None,
 ) -> Estimate | None:
-    """Spearman's rank correlation of scores with labels, with the limits of the jackknife over groups.
+    """Spearman's rank correlation of scores with labels, with the limits of the jackknife over
+    groups.
 
-    Where judgments failed, a limit is as far from a correlation that the failures would make as that of the judged
-    items is from theirs, or as Bonett and Wright's variance says if that is farther, for as many items as the groups
-    are worth. To take the wider of both where none failed would hold the truth in 98 % of samples instead of 95.
+    Where judgments failed, a limit is as far from a correlation that the failures would make as
+    that of the judged items is from theirs, or as Bonett and Wright's variance says if that is
+    farther, for as many items as the groups are worth. To take the wider of both where none failed
+    would hold the truth in 98 % of samples instead of 95.
 
     Args:
         scores, labels: Shape (n,) each; NaN where not judged.
@@ -141,7 +162,11 @@ def order(
     s, y = np.asarray(scores, dtype=np.float64), checks.vector(labels, "labels", minimum=4)
     codes = checks.labels(groups, "groups", s.size)
     judged = ~np.isnan(s)
-    w = None if weights is None or checks.is_constant(np.asarray(weights)) else checks.vector(weights, "weights")
+    w = (
+        None
+        if weights is None or checks.is_constant(np.asarray(weights))
+        else checks.vector(weights, "weights")
+    )
     n_units = int(np.unique(codes[judged]).size)
     if n_units < 4:
         return None
@@ -171,28 +196,43 @@ def order(
     for pick, limit, side in ((min, correlation.low, -1), (max, correlation.high, 1)):
         beyond.append(limit)
         if not judged.all():
-            # As far from a correlation that failures would make, on Fisher's scale, as the limit of the judged texts or
-            # as Bonett and Wright's. What is put in for a failure was not drawn; no resampling speaks of it.
+            # As far from a correlation that failures would make, on Fisher's scale, as the limit of
+            # the judged texts or as Bonett and Wright's. What is put in for a failure was not
+            # drawn; no resampling speaks of it.
             moved = _spearman(imputed(s, y, against=side < 0), y, w)
             far = max(reach(moved, n), abs(fisher(limit, n) - fisher(r, n)))
             beyond[-1] = pick(limit, math.tanh(fisher(moved, n) + side * far))
     worst, best = beyond
-    return Estimate(r, correlation.low, correlation.high, level, n_units, int(judged.sum()), worst=worst, best=best)
+    return Estimate(
+        r,
+        correlation.low,
+        correlation.high,
+        level,
+        n_units,
+        int(judged.sum()),
+        worst=worst,
+        best=best,
+    )
 
 
-def alpha(ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0.95) -> Estimate | None:
+def alpha(
+    ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0.95
+) -> Estimate | None:
     """Krippendorff's alpha (interval) of several raters, over groups of items (`agreement.alpha`).
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater failed.
-        scale: Its ends; a failed rating is thought at the one farthest from the others, or at their mean.
+        scale: Its ends; a failed rating is thought at the one farthest from the others, or at their
+            mean.
     Returns:
         None where all ratings are (nearly) equal, or fewer than two groups have two ratings.
     """
     table = np.asarray(ratings, dtype=np.float64)
     codes = checks.labels(groups, "groups", table.shape[1])
     pairable = (~np.isnan(table)).sum(axis=0) >= 2
-    if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[:, pairable][~np.isnan(table[:, pairable])]):
+    if np.unique(codes[pairable]).size < 2 or checks.is_constant(
+        table[:, pairable][~np.isnan(table[:, pairable])]
+    ):
         return None
 
     coefficient = agreement.alpha(table, level, groups=codes)
@@ -214,11 +254,13 @@ def alpha(ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0
 
 
 def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
-    """Scores with the failed ones set so that the rank correlation with the labels is (nearly) the lowest, or highest.
+    """Scores with the failed ones set so that the rank correlation with the labels is (nearly) the
+    lowest, or highest.
 
-    Those of low labels go beyond one end of the judged scores and those of high labels beyond the other, each part in
-    the order that serves; where to part them is tried at up to 21 places, and for the highest also scores among the
-    judged ones at the place of the label. Beyond the ends of the scale is allowed, as only ranks count.
+    Those of low labels go beyond one end of the judged scores and those of high labels beyond the
+    other, each part in the order that serves; where to part them is tried at up to 21 places, and
+    for the highest also scores among the judged ones at the place of the label. Beyond the ends of
+    the scale is allowed, as only ranks count.
 
     Args:
         scores, labels, against: As in `order`; whether the lowest is asked for.
@@ -234,7 +276,8 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     tried: list[Array] = []
     for cut in np.unique(np.linspace(0, n, min(n, 20) + 1).round().astype(int)):
         filled = s.copy()
-        # High above all that are judged, or low below them: the other way round for the highest correlation.
+        # High above all that are judged, or low below them: the other way round for the highest
+        # correlation.
         up, down = (ranked[:cut], ranked[cut:]) if against else (ranked[cut:], ranked[:cut])
         filled[up] = top + (step[: up.size][::-1] if against else step[: up.size])
         filled[down] = bottom - (step[: down.size] if against else step[: down.size][::-1])
@@ -249,8 +292,10 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
 
 
 def _worth(scores: Array, labels: Array, codes: Index) -> float:
-    """How many independent items those of these groups are worth for a rank correlation, at least one per group: their
-    number over the design effect (Kish), with the intraclass correlation of what each adds to the coefficient."""
+    """How many independent items those of these groups are worth for a rank correlation, at least
+    one per group: their number over the design effect (Kish), with the intraclass correlation of
+    what each adds to the coefficient.
+    """
     units = np.unique(codes, return_inverse=True)[1]
     return max(float(units.max() + 1), means.worth(ranking.adds(scores, labels), units))
 
@@ -261,10 +306,11 @@ def _spearman(x: Array, y: Array, weights: Array | None = None) -> float:
 
 
 def most_order(n_units: int, level: float = 0.95) -> float:
-    """The highest rank correlation that a judge may have that gave `n_units` items one and the same score.
+    """The highest rank correlation that a judge may have that gave `n_units` items one and the same
+    score.
 
-    The share of other scores is below 1 - ((1 - level) / 2) ** (1 / n) then; if all others were in perfect order at one
-    end, the correlation would be sqrt(1 - (1 - share)**3).
+    The share of other scores is below 1 - ((1 - level) / 2) ** (1 / n) then; if all others were in
+    perfect order at one end, the correlation would be sqrt(1 - (1 - share)**3).
 
     Args:
         n_units: Independent items, 1 or more.

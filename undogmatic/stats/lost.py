@@ -16,7 +16,9 @@ MOST = 20
 """Of more lost rows for each that was read, nothing else could follow."""
 
 
-def mixed(found: Estimate, known: float, lost: float, ends: tuple[float, float] = (0.0, 1.0)) -> Estimate:
+def mixed(
+    found: Estimate, known: float, lost: float, ends: tuple[float, float] = (0.0, 1.0)
+) -> Estimate:
     """A mean of `known` values with its limits if `lost` more were all at one of the ends."""
     if not lost:
         return found

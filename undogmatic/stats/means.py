@@ -1,9 +1,11 @@
-"""The interval of a mean, of independent values or of values in groups: one rule for every mean that is stated.
+"""The interval of a mean, of independent values or of values in groups: one rule for every mean
+that is stated.
 
-The bootstrap's BCa interval of ten values covers 92 % of normal and 87 % of exponential means where it says 95 %; that
-of Student covers 89 % of the latter. The one here (`interval`) covered 95 to 98 % of the means of ten and of thirty
-normal, t, exponential, lognormal, uniform and rounded values (6,000 samples each). `benchmarks/coverage` has more
-shapes, groups, and values at the floor of the scale.
+The bootstrap's BCa interval of ten values covers 92 % of normal and 87 % of exponential means where
+it says 95 %; that of Student covers 89 % of the latter. The one here (`interval`) covered 95 to 98
+% of the means of ten and of thirty normal, t, exponential, lognormal, uniform and rounded values
+(6,000 samples each). `benchmarks/coverage` has more shapes, groups, and values at the floor of the
+scale.
 """
 
 from collections import Counter
@@ -21,22 +23,25 @@ from undogmatic.stats.estimate import Estimate, Method
 Bounds = tuple[float, float]
 
 GRID = 1001
-"""Means that `mean_so_far` tries, over the whole scale; an end of the interval is the last that is refused, so that
-rounding widens it, by at most a thousandth of the scale."""
+"""Means that `mean_so_far` tries, over the whole scale; an end of the interval is the last that is
+refused, so that rounding widens it, by at most a thousandth of the scale."""
 FEW = 30
 """Of values that mostly agree, so many others are enough to learn from how they spread."""
 ENOUGH = 10
-"""Of values that mostly agree, so many others are enough for the studentised interval of their mean; with 30, the
-differences of a judge that answers in five steps got limits from the ends of the scale (`benchmarks/coverage`)."""
+"""Of values that mostly agree, so many others are enough for the studentised interval of their
+mean; with 30, the differences of a judge that answers in five steps got limits from the ends of the
+scale (`benchmarks/coverage`)."""
 SAME_SHARE = 0.01
-"""Values of units closer than this share of the bounds are one value, where it is asked whether most agree."""
+"""Values of units closer than this share of the bounds are one value, where it is asked whether
+most agree."""
 
 
 class Sums(NamedTuple):
     """Sum and number of values per independent unit, shape (n_units,) each.
 
-    `varies` says how the variances of the sums are to each other, which follows from the sizes and from how far the
-    members of a unit go together (`varies`); None: as if they said the same, as the squares of the sizes.
+    `varies` says how the variances of the sums are to each other, which follows from the sizes and
+    from how far the members of a unit go together (`varies`); None: as if they said the same, as
+    the squares of the sizes.
     """
 
     total: Array
@@ -54,33 +59,42 @@ def interval(
 ) -> Estimate:
     """Confidence interval of the mean of values, all weighted alike, over independent units.
 
-    Studentised: the wider, on each side, of Student's interval and Hall's, which undoes the skewness of t by a monotone
-    cubic. The skewness of few values is too small on average, so it is multiplied by 1 + 10 / n. Groups: the standard
-    error is that of their sums (CR2, so that it is exact where the groups have one size), degrees of freedom those of
-    Satterthwaite: groups - 1 if all have one size, fewer if some are larger, by how far their members go together.
+    Studentised: the wider, on each side, of Student's interval and Hall's, which undoes the
+    skewness of t by a monotone cubic. The skewness of few values is too small on average, so it is
+    multiplied by 1 + 10 / n. Groups: the standard error is that of their sums (CR2, so that it is
+    exact where the groups have one size), degrees of freedom those of Satterthwaite: groups - 1 if
+    all have one size, fewer if some are larger, by how far their members go together.
 
-    If at least half of the units have the same value and fewer than ENOUGH another, the spread says too little: nine
-    texts at 0 do not show that the tenth is near it. With `bounds` the interval then holds for every distribution
-    within them (`bounded_limits`). An end without a bound is the studentised one if enough others are there, that is,
-    (1 - others / units) ** units is at most (1 - level) / 2 (four at 95 %), and else infinite, unless all others lie
-    on the opposite side.
+    If at least half of the units have the same value and fewer than ENOUGH another, the spread says
+    too little: nine texts at 0 do not show that the tenth is near it. With `bounds` the interval
+    then holds for every distribution within them (`bounded_limits`). An end without a bound is the
+    studentised one if enough others are there, that is, (1 - others / units) ** units is at most (1
+    - level) / 2 (four at 95 %), and else infinite, unless all others lie on the opposite side.
 
     Linear in the values; no randomness. Values outside the bounds are a ValueError.
 
     References:
-        Hall (1992), On the removal of skewness by transformation. doi:10.1111/j.2517-6161.1992.tb01875.x
-        Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples.
-        Pustejovsky and Tipton (2018), doi:10.1080/07350015.2016.1247004, for CR2 and its degrees of freedom.
+        Hall (1992), On the removal of skewness by transformation.
+        doi:10.1111/j.2517-6161.1992.tb01875.x Bell and McCaffrey (2002), Bias reduction in standard
+        errors for linear regression with multi-stage samples. Pustejovsky and Tipton (2018),
+        doi:10.1080/07350015.2016.1247004, for CR2 and its degrees of freedom.
     """
     v = checks.vector(values, "values")
     checks.share(level, "level")
     if bounds is not None and not (bounds[0] <= v.min() and v.max() <= bounds[1]):
-        raise ValueError(f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}.")
-    return of_sums(sums(v, groups), level, bounds, "values" if groups is None else "groups").replace(n=v.size)
+        raise ValueError(
+            f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}."
+        )
+    return of_sums(
+        sums(v, groups), level, bounds, "values" if groups is None else "groups"
+    ).replace(n=v.size)
 
 
-def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str = "units") -> Estimate:
-    """`interval` of values that are summed by unit already, and may be weighted: `size` is then the sum of weights."""
+def of_sums(
+    units: Sums, level: float, bounds: Bounds | None = None, name: str = "units"
+) -> Estimate:
+    """`interval` of values that are summed by unit already, and may be weighted: `size` is then the
+    sum of weights."""
     n = units.total.size
     if n < 2:
         raise ValueError(f"`{name}` gives {n} units; at least 2 are needed.")
@@ -99,7 +113,10 @@ def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str =
             high = high if others.size and others.max() < middle else np.inf
         if np.isfinite((bottom, top)).any():
             method, ends = "bounded", bounded_limits(units, (bottom, top), level)
-            low, high = (ends[0] if np.isfinite(bottom) else low), (ends[1] if np.isfinite(top) else high)
+            low, high = (
+                (ends[0] if np.isfinite(bottom) else low),
+                (ends[1] if np.isfinite(top) else high),
+            )
         if not np.isfinite((low, high)).all():
             method = "unlimited"
     low, high = max(low, bottom), min(high, top)
@@ -107,7 +124,8 @@ def of_sums(units: Sums, level: float, bounds: Bounds | None = None, name: str =
 
 
 def same_within(own: Array, bounds: Bounds | None) -> float:
-    """How close values of units, shape (n_units,), are to be taken for one: a share of the bounds, else rounding."""
+    """How close values of units, shape (n_units,), are to be taken for one: a share of the bounds,
+    else rounding."""
     tolerance = checks.SAME * float(np.max(np.abs(own)))
     if bounds is not None and np.isfinite(bounds).all():
         tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
@@ -115,8 +133,8 @@ def same_within(own: Array, bounds: Bounds | None) -> float:
 
 
 def mostly_same(unit_means: Array, tolerance: float, few: int = FEW) -> bool:
-    """Whether at least half of the values of units, shape (n_units,), are one and fewer than `few` another, so that
-    their spread says too little."""
+    """Whether at least half of the values of units, shape (n_units,), are one and fewer than `few`
+    another, so that their spread says too little."""
     others = _others(unit_means, tolerance).size
     return 2 * others <= unit_means.size and others < few
 
@@ -125,13 +143,15 @@ def _others(own: Array, tolerance: float) -> Array:
     return np.asarray(own[np.abs(own - np.median(own)) > tolerance])
 
 
-def studentised_limits(estimate: float, se: float, df: float, skewness: float, level: float) -> tuple[float, float]:
+def studentised_limits(
+    estimate: float, se: float, df: float, skewness: float, level: float
+) -> tuple[float, float]:
     """The wider of Student's and Hall's limits on each side.
 
     Args:
-        estimate, se, df, skewness: Of anything that is a mean of independent contributions, or nearly: standard error,
-            its degrees of freedom, and third central moment over the cube of the standard deviation (Hall, equation
-            2.3).
+        estimate, se, df, skewness: Of anything that is a mean of independent contributions, or
+            nearly: standard error, its degrees of freedom, and third central moment over the cube
+            of the standard deviation (Hall, equation 2.3).
     """
     if se == 0:
         return estimate, estimate
@@ -141,40 +161,50 @@ def studentised_limits(estimate: float, se: float, df: float, skewness: float, l
     return estimate - se * max(reach, float(low)), estimate - se * min(-reach, float(high))
 
 
-def bounded_limits(units: Sums, bounds: Bounds, level: float, worth: float | None = None) -> tuple[float, float]:
+def bounded_limits(
+    units: Sums, bounds: Bounds, level: float, worth: float | None = None
+) -> tuple[float, float]:
     """Limits of a mean from the bounds of its values: Gaffke's, by a saddlepoint.
 
-    The upper one is the quantile of the mean under random weights (exponential, one per unit) with one unit more that
-    lies at the upper bound; of values at the two bounds only it is that of Clopper and Pearson. That it errs with at
-    most (1 - level) / 2 for every distribution within the bounds is proven for these, and a conjecture for others to
-    which no exception was found. Groups of unequal size count as Kish's effective number of groups.
+    The upper one is the quantile of the mean under random weights (exponential, one per unit) with
+    one unit more that lies at the upper bound; of values at the two bounds only it is that of
+    Clopper and Pearson. That it errs with at most (1 - level) / 2 for every distribution within the
+    bounds is proven for these, and a conjecture for others to which no exception was found. Groups
+    of unequal size count as Kish's effective number of groups.
 
     Args:
-        units, bounds: Their sums; lowest and highest value, of which an infinite one makes that end infinite.
+        units, bounds: Their sums; lowest and highest value, of which an infinite one makes that end
+            infinite.
         worth: How many independent ones the units are worth; None: Kish's effective number.
     References:
-        Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
-        variable. Mathematical Methods of Statistics 14(4), 451-467.
-        Learned-Miller and Thomas (2020), A new confidence interval for the mean of a bounded random variable.
-        arXiv:1905.06208. Barndorff-Nielsen (1990), doi:10.1111/j.2517-6161.1990.tb01793.x, for the saddlepoint.
+        Gaffke (2005), Three test statistics for a nonparametric one-sided hypothesis on the mean of
+        a nonnegative variable. Mathematical Methods of Statistics 14(4), 451-467.
+        Learned-Miller and Thomas (2020), A new confidence interval for the mean of a bounded random
+        variable. arXiv:1905.06208. Barndorff-Nielsen (1990),
+        doi:10.1111/j.2517-6161.1990.tb01793.x, for the saddlepoint.
     """
     share = units.size / units.size.sum()
     shapes = share / np.sum(share**2) if worth is None else share * worth
     own = units.means
     quantile = float(special.ndtri((1 + level) / 2))
-    return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(own, shapes, bounds[1], quantile)
+    return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(
+        own, shapes, bounds[1], quantile
+    )
 
 
 def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> float:
-    """Where the mean under gamma weights of these shapes, with one unit of shape 1 at the bound, has its quantile.
+    """Where the mean under gamma weights of these shapes, with one unit of shape 1 at the bound,
+    has its quantile.
 
-    P(mean < t) = P(sum of (x_i - t) G_i < 0), of which the saddlepoint s and t are both known once u = t + 1 / s is:
-    one equation in u, which lies above the bound.
+    P(mean < t) = P(sum of (x_i - t) G_i < 0), of which the saddlepoint s and t are both known once
+    u = t + 1 / s is: one equation in u, which lies above the bound.
     """
     width = bound - float(unit_means @ shapes / shapes.sum())
     if not np.isfinite(bound) or width <= checks.SAME * abs(bound):
         return float(bound)
-    below = np.append(np.maximum(bound - unit_means, 0.0), 0.0) / width  # rounding may put a value beyond the bound
+    below = (
+        np.append(np.maximum(bound - unit_means, 0.0), 0.0) / width
+    )  # rounding may put a value beyond the bound
     weights = np.append(shapes, 1.0)
 
     def at(y: float) -> tuple[float, float]:
@@ -200,22 +230,30 @@ def sums(values: Array, groups: Groups) -> Sums:
         return Sums(values, np.ones(values.size))
     codes = checks.labels(groups, "groups", values.size)
     size = np.bincount(codes).astype(np.float64)
-    return Sums(np.bincount(codes, values).astype(np.float64), size, varies(values, np.ones(values.size), codes))
+    return Sums(
+        np.bincount(codes, values).astype(np.float64),
+        size,
+        varies(values, np.ones(values.size), codes),
+    )
 
 
 def varies(values: Array, weights: Array, codes: Index) -> Array | None:
-    """How the variances of the weighted sums of groups are to each other, shape (n_groups,): with the intraclass
-    correlation r of the values, as 1 - r times the sum of the squares of the weights plus r times their square. None
-    where all groups are of one size, so that they are alike."""
+    """How the variances of the weighted sums of groups are to each other, shape (n_groups,): with
+    the intraclass correlation r of the values, as 1 - r times the sum of the squares of the weights
+    plus r times their square. None where all groups are of one size, so that they are alike."""
     size = np.bincount(codes)
     if size.min() == size.max() and checks.is_constant(weights):
         return None
     together = intraclass(values, codes)
-    return np.asarray((1 - together) * np.bincount(codes, weights**2) + together * np.bincount(codes, weights) ** 2)
+    return np.asarray(
+        (1 - together) * np.bincount(codes, weights**2)
+        + together * np.bincount(codes, weights) ** 2
+    )
 
 
 def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
-    """Standard error of a ratio of sums over units, its degrees of freedom, and the skewness of the estimate."""
+    """Standard error of a ratio of sums over units, its degrees of freedom, and the skewness of the
+    estimate."""
     share = units.size / units.size.sum()
     rest = (units.total - estimate * units.size) / units.size.sum()
     square = float(np.sum(rest**2))
@@ -233,16 +271,17 @@ def caution(n: float) -> float:
 
 
 def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
-    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups: n_groups - 1 where all are of one
-    size, fewer otherwise. Source as of `interval`.
+    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups: n_groups - 1
+    where all are of one size, fewer otherwise. Source as of `interval`.
 
     Args:
         share: Of each group in all values, shape (n_groups,), summing to 1.
-        varies: As of `Sums`. A group that is five times as large weighs 25 times as much in the variance where its
-            members say the same, and five times where they have nothing in common.
+        varies: As of `Sums`. A group that is five times as large weighs 25 times as much in the
+            variance where its members say the same, and five times where they have nothing in
+            common.
     """
-    # The variance estimate is y'Ay for y = the groups' sums, with A_ij = d_i [i = j] - p_i - p_j + c.
-    # All traces are sums over groups: no matrix is made.
+    # The variance estimate is y'Ay for y = the groups' sums, with A_ij = d_i [i = j] - p_i - p_j +
+    # c. All traces are sums over groups: no matrix is made.
     d = 1 / (1 - share)
     p = d * share
     c = float(np.sum(d * share**2))
@@ -259,17 +298,19 @@ def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
 def intraclass(
     values: ArrayLike, codes: Index, others: ArrayLike | None = None, *, level: float | None = None
 ) -> float:
-    """How far the members of a group go together, from 0 to 1: the intraclass correlation by analysis of variance.
+    """How far the members of a group go together, from 0 to 1: the intraclass correlation by
+    analysis of variance.
 
-    With `others` it is the share of the covariance of the two that lies between groups. It is 0 where no group has two
-    members, and where nothing varies. With `level` it is its upper limit at this level, one-sided, 1 where nothing
-    varies.
+    With `others` it is the share of the covariance of the two that lies between groups. It is 0
+    where no group has two members, and where nothing varies. With `level` it is its upper limit at
+    this level, one-sided, 1 where nothing varies.
 
     Args:
-        values, codes, others: Shape (n,) each; the group of each value, 0 to n_groups - 1, each of which has a member.
+        values, codes, others: Shape (n,) each; the group of each value, 0 to n_groups - 1, each of
+            which has a member.
     References:
-        Donner (1986), A review of inference procedures for the intraclass correlation coefficient in the one-way random
-        effects model. doi:10.2307/1403259
+        Donner (1986), A review of inference procedures for the intraclass correlation coefficient
+        in the one-way random effects model. doi:10.2307/1403259
     """
     size = np.bincount(codes)
     n, n_groups = int(codes.size), int(size.size)
@@ -292,14 +333,16 @@ def intraclass(
     return float(np.clip((between - within) / spread, 0.0, 1.0)) if spread > scale else 0.0
 
 
-def worth(values: ArrayLike, codes: Index, weights: Array | None = None, *, level: float | None = None) -> float:
-    """How many independent values those of groups are worth (Kish), by the intraclass correlation of the values: all of
-    them where it is 0, the groups where it is 1.
+def worth(
+    values: ArrayLike, codes: Index, weights: Array | None = None, *, level: float | None = None
+) -> float:
+    """How many independent values those of groups are worth (Kish), by the intraclass correlation
+    of the values: all of them where it is 0, the groups where it is 1.
 
     Args:
         values, codes, weights: Shape (n,) each; as in `intraclass`.
-        level: Of the upper limit of the intraclass correlation, where too few are asked for rather than too many; None
-            takes the estimate.
+        level: Of the upper limit of the intraclass correlation, where too few are asked for rather
+            than too many; None takes the estimate.
     References:
         Kish (1965), Survey Sampling, section 5.4.
     """
@@ -310,23 +353,33 @@ def worth(values: ArrayLike, codes: Index, weights: Array | None = None, *, leve
 
 
 class Anytime(NamedTuple):
-    """Mean of `n_total` values, `estimate.n` of which are known; its interval held at every look."""
+    """Mean of `n_total` values, `estimate.n` of which are known; its interval held at every
+    look."""
 
     estimate: Estimate
     n_total: int
 
 
 def mean_so_far(
-    values: ArrayLike, groups: Labels, of_all: Labels, minimum: float, maximum: float, *, level: float = 0.95
+    values: ArrayLike,
+    groups: Labels,
+    of_all: Labels,
+    minimum: float,
+    maximum: float,
+    *,
+    level: float = 0.95,
 ) -> Anytime | None:
-    """Mean of a finite number of values from the groups that came first, in an order that has nothing to do with them.
+    """Mean of a finite number of values from the groups that came first, in an order that has
+    nothing to do with them.
 
-    A bet is laid against every possible mean, group by group; a mean against which the money would once have grown
-    1 / (1 - level)-fold is refused for good. The interval shrinks to the mean itself when all groups are known. A group
-    counts when all its values are known, in the order in which groups became whole; a larger one counts for more.
+    A bet is laid against every possible mean, group by group; a mean against which the money would
+    once have grown 1 / (1 - level)-fold is refused for good. The interval shrinks to the mean
+    itself when all groups are known. A group counts when all its values are known, in the order in
+    which groups became whole; a larger one counts for more.
 
     Args:
-        values, groups: In the order in which they came, shape (n,), each value between the ends of the scale.
+        values, groups: In the order in which they came, shape (n,), each value between the ends of
+            the scale.
         of_all: Group of every value that there is to be, known or not, shape (n_total,).
         level: Confidence level, for all looks together.
     Returns:
@@ -335,7 +388,9 @@ def mean_so_far(
     checks.share(level, "level")
     v = checks.vector(values, "values")
     if not maximum > minimum:
-        raise ValueError(f"`minimum` is {minimum} and `maximum` {maximum}; the scale must be wider than nothing.")
+        raise ValueError(
+            f"`minimum` is {minimum} and `maximum` {maximum}; the scale must be wider than nothing."
+        )
     if v.min() < minimum or v.max() > maximum:
         raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
     sizes = Counter(list(of_all))  # type: ignore[arg-type]
@@ -354,11 +409,16 @@ def mean_so_far(
     possible = np.linspace(0, 1, GRID)
     kept = np.flatnonzero(_survives(y, n_groups, possible, level))
     total, mean = float(y.sum()), float(y.mean())
-    # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong answer.
+    # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong
+    # answer.
     first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
     low = min(max(float(possible[max(first - 1, 0)]), total / n_groups), mean)
-    high = max(min(float(possible[min(last + 1, GRID - 1)]), (total + n_groups - y.size) / n_groups), mean)
-    mean, low, high = (min(minimum + most * end * n_groups / n_total, maximum) for end in (mean, low, high))
+    high = max(
+        min(float(possible[min(last + 1, GRID - 1)]), (total + n_groups - y.size) / n_groups), mean
+    )
+    mean, low, high = (
+        min(minimum + most * end * n_groups / n_total, maximum) for end in (mean, low, high)
+    )
     return Anytime(Estimate(mean, low, high, level, y.size, n), n_total)
 
 
@@ -367,7 +427,8 @@ def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.
     limit = np.log(2 / (1 - level))
     n = np.arange(1, y.size + 1)
     before = np.cumsum(y) - y
-    # Bets follow the spread of earlier values about their running mean (PrPl in the paper, section 4).
+    # Bets follow the spread of earlier values about their running mean (PrPl in the paper, section
+    # 4).
     running = (0.5 + np.cumsum(y)) / (n + 1)
     spread = (0.25 + np.cumsum((y - running) ** 2)) / (n + 1)
     spread = np.concatenate([[0.25], spread[:-1]])

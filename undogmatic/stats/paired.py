@@ -1,7 +1,8 @@
-"""Differences of matched pairs: tests, shares, effect sizes, their middle, and what failed judgments of one side do.
+"""Differences of matched pairs: tests, shares, effect sizes, their middle, and what failed
+judgments of one side do.
 
-A difference is score A minus score B of the same item, so the sign has one meaning throughout: positive means A is
-higher.
+A difference is score A minus score B of the same item, so the sign has one meaning throughout:
+positive means A is higher.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ Alternative = Literal["two-sided", "greater", "less"]
 
 
 class WilcoxonResult(NamedTuple):
-    """`statistic` is min(R+, R-) when two-sided, else R+; `method` says which null distribution gave `p_value`."""
+    """`statistic` is min(R+, R-) when two-sided, else R+; `method` says which null distribution
+    gave `p_value`."""
 
     statistic: float
     p_value: float
@@ -54,15 +56,16 @@ class Summary(NamedTuple):
 
 
 def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, float, float, float]:
-    """Sums of positive and of negative ranks (R+, R-), and P(R+ <= what was seen) and P(R+ >= it) if every sign is as
-    likely as its opposite.
+    """Sums of positive and of negative ranks (R+, R-), and P(R+ <= what was seen) and P(R+ >= it)
+    if every sign is as likely as its opposite.
 
-    The distribution of R+ is built by adding one rank after the other to it (a convolution): doubled mean ranks are
-    whole numbers, so that n differences take n^2 (n + 1) additions instead of 2^n sign patterns.
+    The distribution of R+ is built by adding one rank after the other to it (a convolution):
+    doubled mean ranks are whole numbers, so that n differences take n^2 (n + 1) additions instead
+    of 2^n sign patterns.
 
     References:
-        Streitberg and Roehmel (1986), Exact distributions for permutation and rank tests. Statistical Software
-        Newsletter 12(1), 10-17.
+        Streitberg and Roehmel (1986), Exact distributions for permutation and rank tests.
+        Statistical Software Newsletter 12(1), 10-17.
     """
     d = differences[differences != 0] if zero_method == "wilcox" else differences
     doubled = np.round(2 * checks.ranks(np.abs(d))).astype(np.intp)
@@ -80,17 +83,21 @@ def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, f
 
 
 def wilcoxon(
-    differences: ArrayLike, zero_method: ZeroMethod = "pratt", alternative: Alternative = "two-sided"
+    differences: ArrayLike,
+    zero_method: ZeroMethod = "pratt",
+    alternative: Alternative = "two-sided",
 ) -> WilcoxonResult:
     """Wilcoxon signed-rank test that the differences are symmetric about zero.
 
-    Zeros: `pratt` ranks them and then drops their ranks, `wilcox` drops them first, `zsplit` gives half their ranks
-    to each side. The null distribution is exact up to 50 pairs, with or without ties and zeros; beyond, the normal
-    approximation with tie correction and without continuity correction. Differences that agree to twelve digits are
-    tied. All differences zero is no evidence at all: p = 1.
+    Zeros: `pratt` ranks them and then drops their ranks, `wilcox` drops them first, `zsplit` gives
+    half their ranks to each side. The null distribution is exact up to 50 pairs, with or without
+    ties and zeros; beyond, the normal approximation with tie correction and without continuity
+    correction. Differences that agree to twelve digits are tied. All differences zero is no
+    evidence at all: p = 1.
 
-    Whether differences exceed a margin is asked of `differences - margin`, with `greater`. The test is of the centre of
-    symmetry: of skewed differences, whose mean is not their middle, it does not test the mean.
+    Whether differences exceed a margin is asked of `differences - margin`, with `greater`. The test
+    is of the centre of symmetry: of skewed differences, whose mean is not their middle, it does not
+    test the mean.
 
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
@@ -105,10 +112,16 @@ def wilcoxon(
     if n_zero == n_pairs:
         return WilcoxonResult(0.0, 1.0, n_pairs, n_zero, zero_method, "exact")
     if n_pairs - (n_zero if zero_method == "wilcox" else 0) > 50:
-        result = scipy.stats.wilcoxon(d, zero_method=zero_method, alternative=alternative, method="asymptotic")
-        return WilcoxonResult(float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx")
+        result = scipy.stats.wilcoxon(
+            d, zero_method=zero_method, alternative=alternative, method="asymptotic"
+        )
+        return WilcoxonResult(
+            float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx"
+        )
     positive, negative, below, above = _signed_ranks(d, zero_method)
-    p_value = {"two-sided": min(1.0, 2 * min(below, above)), "greater": above, "less": below}[alternative]
+    p_value = {"two-sided": min(1.0, 2 * min(below, above)), "greater": above, "less": below}[
+        alternative
+    ]
     statistic = min(positive, negative) if alternative == "two-sided" else positive
     return WilcoxonResult(statistic, p_value, n_pairs, n_zero, zero_method, "exact")
 
@@ -116,7 +129,8 @@ def wilcoxon(
 def rank_biserial(differences: ArrayLike) -> float:
     """Matched-pairs rank-biserial correlation of paired differences.
 
-    Zero differences are dropped before ranking (Wilcoxon's treatment), whatever the test did with them.
+    Zero differences are dropped before ranking (Wilcoxon's treatment), whatever the test did with
+    them.
 
     Args:
         differences: Shape (n_pairs,), in score units; not all of them zero.
@@ -133,10 +147,13 @@ def rank_biserial(differences: ArrayLike) -> float:
     return float(np.sum(np.sign(d) * ranks) / np.sum(ranks))
 
 
-def share_in_direction(differences: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> ShareInDirection:
+def share_in_direction(
+    differences: ArrayLike, level: float = 0.95, *, groups: Groups = None
+) -> ShareInDirection:
     """Share of pairs whose difference is positive, with Wilson's score interval (`proportion`).
 
-    Ties count as not in the direction: a judge that cannot tell the texts apart has not found the direction.
+    Ties count as not in the direction: a judge that cannot tell the texts apart has not found the
+    direction.
 
     Args:
         differences: Shape (n_pairs,); turned round where B is expected to be higher.
@@ -150,7 +167,9 @@ def summary(values: ArrayLike) -> Summary:
     v = checks.vector(values, "values")
     q1, median, q3 = (float(q) for q in np.percentile(v, [25, 50, 75]))
     sd = float(np.std(v, ddof=1)) if v.size > 1 else None
-    return Summary(v.size, float(v.mean()), median, q1, q3, q3 - q1, sd, float(v.min()), float(v.max()))
+    return Summary(
+        v.size, float(v.mean()), median, q1, q3, q3 - q1, sd, float(v.min()), float(v.max())
+    )
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -159,7 +178,8 @@ def holm(p_values: ArrayLike) -> Array:
     Args:
         p_values: Shape (n_tests,), each in [0, 1].
     References:
-        Holm (1979), A simple sequentially rejective multiple test procedure. https://www.jstor.org/stable/4615733
+        Holm (1979), A simple sequentially rejective multiple test procedure.
+        https://www.jstor.org/stable/4615733
     """
     p = checks.vector(p_values, "p_values")
     if np.any((p < 0) | (p > 1)):
@@ -171,11 +191,13 @@ def holm(p_values: ArrayLike) -> Array:
 
 
 FEWEST_FAILED, FEWEST_JUDGED, FEWEST_UNITS = 5, 10, 20
-"""For the doubly robust estimate: failures (of both sides together), judged texts of each side, independent units."""
+"""For the doubly robust estimate: failures (of both sides together), judged texts of each side,
+independent units."""
 
 
 class FailureTest(NamedTuple):
-    """Failed texts of both sides; `p_value` of "as many on a as on b", None where no unit has more on one side."""
+    """Failed texts of both sides; `p_value` of "as many on a as on b", None where no unit has more
+    on one side."""
 
     n_a: int
     n_b: int
@@ -185,17 +207,20 @@ class FailureTest(NamedTuple):
 def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTest:
     """Exact test whether the judge fails more often on one side: McNemar's, over independent units.
 
-    A unit counts for the side on which it has more failures; with pairs as units that is McNemar's exact test.
+    A unit counts for the side on which it has more failures; with pairs as units that is McNemar's
+    exact test.
 
     Args:
         a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
     References:
-        McNemar (1947), doi:10.1007/BF02295996. Datta and Satten (2008), doi:10.1111/j.1541-0420.2007.00923.x, for signs
-        of groups.
+        McNemar (1947), doi:10.1007/BF02295996. Datta and Satten (2008),
+        doi:10.1111/j.1541-0420.2007.00923.x, for signs of groups.
     """
     failed = [np.isnan(side) for side in _sides(a, b)]
     codes = checks.groups(groups, failed[0].size)
-    excess = np.bincount(codes, failed[0].astype(np.float64) - failed[1], minlength=int(codes.max(initial=-1)) + 1)
+    excess = np.bincount(
+        codes, failed[0].astype(np.float64) - failed[1], minlength=int(codes.max(initial=-1)) + 1
+    )
     more_a, more_b = int(np.sum(excess > 0)), int(np.sum(excess < 0))
     n = more_a + more_b
     p_value = sign_p(more_a, n) if n else None
@@ -203,19 +228,28 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
 
 
 def robust_difference(
-    a: ArrayLike, b: ArrayLike, covariates: Sequence[ArrayLike], rng: Rng, *, groups: Groups = None, level: float = 0.95
+    a: ArrayLike,
+    b: ArrayLike,
+    covariates: Sequence[ArrayLike],
+    rng: Rng,
+    *,
+    groups: Groups = None,
+    level: float = 0.95,
 ) -> Estimate | None:
     """Doubly robust (AIPW) mean difference over all pairs, cross-fitted over groups.
 
-    Holds if failures are missing at random given the texts' covariates and the other side's score: if either the model
-    of the scores (ridge regression) or that of the failures (logistic regression) is right. Both are fitted without the
-    group that they are used on. A failure that depends on the score itself is beyond it: only worst cases hold then.
+    Holds if failures are missing at random given the texts' covariates and the other side's score:
+    if either the model of the scores (ridge regression) or that of the failures (logistic
+    regression) is right. Both are fitted without the group that they are used on. A failure that
+    depends on the score itself is beyond it: only worst cases hold then.
 
     Args:
         a, b: Scores of the sides of the same pairs, shape (n_pairs,), NaN where the judge failed.
-        covariates: What is known of the texts of each side, judged or not, each of shape (n_pairs, k).
+        covariates: What is known of the texts of each side, judged or not, each of shape (n_pairs,
+            k).
     Returns:
-        None where there is too little to fit with: fewer than FEWEST_FAILED failures, FEWEST_JUDGED judged texts of a
+        None where there is too little to fit with: fewer than FEWEST_FAILED failures, FEWEST_JUDGED
+            judged texts of a
         side, or FEWEST_UNITS units.
     References:
         Robins, Rotnitzky and Zhao (1994), doi:10.1080/01621459.1994.10476818
@@ -227,16 +261,25 @@ def robust_difference(
     n_units = int(codes.max(initial=-1)) + 1
     failed = [np.isnan(first), np.isnan(second)]
     few_judged = min(int(np.sum(~part)) for part in failed) < FEWEST_JUDGED
-    if sum(int(part.sum()) for part in failed) < FEWEST_FAILED or few_judged or n_units < FEWEST_UNITS:
+    if (
+        sum(int(part.sum()) for part in failed) < FEWEST_FAILED
+        or few_judged
+        or n_units < FEWEST_UNITS
+    ):
         return None
-    surface = np.column_stack([np.asarray(part, dtype=np.float64).reshape(first.size, -1) for part in covariates])
+    surface = np.column_stack(
+        [np.asarray(part, dtype=np.float64).reshape(first.size, -1) for part in covariates]
+    )
     fold = rng.permutation(np.arange(n_units) % 5)[codes]
-    of_a, of_b = (_pseudo_values(*part, surface, fold) for part in ((first, second), (second, first)))
+    of_a, of_b = (
+        _pseudo_values(*part, surface, fold) for part in ((first, second), (second, first))
+    )
     return means.interval(of_a - of_b, level, groups=codes)
 
 
 def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> Array:
-    """Per pair: the expected score, and for judged ones the rest of theirs over their chance of being judged.
+    """Per pair: the expected score, and for judged ones the rest of theirs over their chance of
+    being judged.
 
     The other side's score tells whether there is one, and how far it lies from the mean of them.
     """
@@ -244,7 +287,9 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
     if judged.all():
         return scores
     middle = float(other[there].mean()) if there.any() else 0.0
-    known = np.column_stack([surface, there.astype(np.float64), np.where(there, np.nan_to_num(other) - middle, 0.0)])
+    known = np.column_stack(
+        [surface, there.astype(np.float64), np.where(there, np.nan_to_num(other) - middle, 0.0)]
+    )
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -256,28 +301,35 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
         expected = np.full(int(here.sum()), scores[seen].mean() if seen.any() else 0.0)
         if seen.sum() >= 2:
             ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=(1.0, 10.0, 100.0)))
-            expected = np.asarray(ridge.fit(known[seen], scores[seen]).predict(known[here]), dtype=np.float64)
+            expected = np.asarray(
+                ridge.fit(known[seen], scores[seen]).predict(known[here]), dtype=np.float64
+            )
         chance = np.full(int(here.sum()), judged[others].mean())
         if min(int(judged[others].sum()), int((~judged[others]).sum())) >= FEWEST_FAILED - 1:
             logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0))
             chance = logistic.fit(known[others], judged[others]).predict_proba(known[here])[:, 1]
         rest = np.where(judged[here], np.nan_to_num(scores[here]) - expected, 0.0)
-        values[here] = expected + rest / np.maximum(chance, 0.05)  # one pair must not outweigh the rest
+        values[here] = expected + rest / np.maximum(
+            chance, 0.05
+        )  # one pair must not outweigh the rest
     return values
 
 
 def _sides(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(f"`a` has shape {first.shape} and `b` {second.shape}; they are matched one to one.")
+        raise ValueError(
+            f"`a` has shape {first.shape} and `b` {second.shape}; they are matched one to one."
+        )
     return first, second
 
 
 def hodges_lehmann(differences: ArrayLike) -> float:
-    """Hodges-Lehmann estimate of the typical difference: the median of (x[i] + x[j]) / 2 over all i <= j.
+    """Hodges-Lehmann estimate of the typical difference: the median of (x[i] + x[j]) / 2 over all i
+    <= j.
 
-    In linear memory and time n log(n)^2: of the averages still in question, the weighted median of the rows' medians
-    cuts away at least a quarter each time; the rest is sorted once it is few.
+    In linear memory and time n log(n)^2: of the averages still in question, the weighted median of
+    the rows' medians cuts away at least a quarter each time; the rest is sorted once it is few.
 
     Args:
         differences: Score A minus score B per pair, shape (n_pairs,), in score units.
@@ -299,7 +351,10 @@ def _selected(x: Array, rank: int) -> float:
     """
     n = x.size
     rows = np.arange(n)
-    low, high = rows.copy(), np.full(n, n)  # what is in question of each row: columns low to high - 1
+    low, high = (
+        rows.copy(),
+        np.full(n, n),
+    )  # what is in question of each row: columns low to high - 1
     while True:
         width = high - low
         if width.sum() <= 8 * n:
@@ -323,9 +378,11 @@ def _selected(x: Array, rank: int) -> float:
 
 
 def _ends(x: Array, pivot: float, strict: bool) -> Index:
-    """Per row i the first column j >= i whose average is not below (or, unless strict, not at) `pivot`.
+    """Per row i the first column j >= i whose average is not below (or, unless strict, not at)
+    `pivot`.
 
-    Averages are compared as they are rounded, so that no pair is taken for the pivot that does not equal it.
+    Averages are compared as they are rounded, so that no pair is taken for the pivot that does not
+    equal it.
     """
     n = x.size
     rows = np.arange(n)
@@ -342,11 +399,16 @@ def _ends(x: Array, pivot: float, strict: bool) -> Index:
 
 
 def median(
-    values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: means.Bounds = (-np.inf, np.inf)
+    values: ArrayLike,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
+    bounds: means.Bounds = (-np.inf, np.inf),
 ) -> Estimate:
     """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
 
-    A group counts as one observation, whatever its size: right where its values agree, else on the safe side.
+    A group counts as one observation, whatever its size: right where its values agree, else on the
+    safe side.
 
     References:
         Conover (1999), Practical nonparametric statistics, 3rd edition, Wiley.
@@ -365,12 +427,18 @@ def median(
 
 
 def hodges_lehmann_interval(
-    differences: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: means.Bounds = (-np.inf, np.inf)
+    differences: ArrayLike,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
+    bounds: means.Bounds = (-np.inf, np.inf),
 ) -> Estimate:
-    """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be symmetric.
+    """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be
+    symmetric.
 
-    A value is ruled out if the share of means of pairs above it is surely not one half. The share is a mean over
-    differences of the share of the others whose mean with it is above, twice which counts (Hoeffding 1948).
+    A value is ruled out if the share of means of pairs above it is surely not one half. The share
+    is a mean over differences of the share of the others whose mean with it is above, twice which
+    counts (Hoeffding 1948).
 
     References:
         Hoeffding (1948), doi:10.1214/aoms/1177730196
@@ -396,4 +464,10 @@ def hodges_lehmann_interval(
     low = checks.farthest(lambda value: limits(value)[0], estimate, lowest)
     high = checks.farthest(lambda value: -limits(value)[1], estimate, highest)
     # Beyond all values nothing changes any more: what is not ruled out there is nowhere.
-    return Estimate(estimate, bounds[0] if low == lowest else low, bounds[1] if high == highest else high, level, n)
+    return Estimate(
+        estimate,
+        bounds[0] if low == lowest else low,
+        bounds[1] if high == highest else high,
+        level,
+        n,
+    )

@@ -1,11 +1,13 @@
-"""Compares several judges on the same items: the test of two judges' agreement with people, and the errors they share.
+"""Compares several judges on the same items: the test of two judges' agreement with people, and the
+errors they share.
 
-A panel of judges errs less than one of them only as far as their errors are not the same. Errors with mean correlation
-phi among k judges cancel as those of k / (1 + (k - 1) phi) independent judges do (Kish's design effect).
+A panel of judges errs less than one of them only as far as their errors are not the same. Errors
+with mean correlation phi among k judges cancel as those of k / (1 + (k - 1) phi) independent judges
+do (Kish's design effect).
 
 References:
-    McNemar (1947), Note on the sampling error of the difference between correlated proportions. doi:10.1007/BF02295996
-    Kish (1965), Survey sampling, section 5.4.
+    McNemar (1947), Note on the sampling error of the difference between correlated proportions.
+    doi:10.1007/BF02295996 Kish (1965), Survey sampling, section 5.4.
 """
 
 from typing import NamedTuple
@@ -32,7 +34,9 @@ class Paired:
         apart, codes = one[both] - other[both], groups[both]
         size = np.bincount(codes)
         there = size > 0
-        self.units = means.Sums(np.bincount(codes, apart)[there].astype(np.float64), size[there].astype(np.float64))
+        self.units = means.Sums(
+            np.bincount(codes, apart)[there].astype(np.float64), size[there].astype(np.float64)
+        )
         self.n, self.n_units = apart.size, int(there.sum())
         self.difference = float(apart.mean()) if apart.size else float("nan")
         self.none = bool(np.all(np.abs(apart) <= 1e-9))
@@ -46,19 +50,22 @@ class Paired:
 
     @property
     def p(self) -> float:
-        """Test of no difference: McNemar's exact one where each item is a group and right or wrong, else Student's."""
+        """Test of no difference: McNemar's exact one where each item is a group and right or wrong,
+        else Student's."""
         if self._whole:
             more, less = int(np.sum(self.units.total > 0)), int(np.sum(self.units.total < 0))
             return min(1.0, 2 * float(special.bdtr(min(more, less), more + less, 0.5)))
         se, df, _ = means.spread(self.units, self.difference)
-        return float(2 * special.stdtr(df, -abs(self.difference) / se)) if se > 0 else float(self.none)
+        return (
+            float(2 * special.stdtr(df, -abs(self.difference) / se)) if se > 0 else float(self.none)
+        )
 
 
 class SharedErrors(NamedTuple):
     """Errors of judges on items that all of them judged.
 
-    `phi` is the correlation of the errors of each two, shape (k, k), NaN for a judge that always errs alike; `mean` is
-    that of all pairs.
+    `phi` is the correlation of the errors of each two, shape (k, k), NaN for a judge that always
+    errs alike; `mean` is that of all pairs.
     """
 
     phi: Array
@@ -67,22 +74,30 @@ class SharedErrors(NamedTuple):
 
     @property
     def effective(self) -> float:
-        """As many independent judges would err as little together, when their verdicts are averaged."""
+        """As many independent judges would err as little together, when their verdicts are
+        averaged."""
         return self.judges / max(1 + (self.judges - 1) * self.mean.value, 1 / self.judges)
 
 
 def shared_errors(errors: Array, groups: Index, level: float = 0.95) -> SharedErrors | None:
-    """Correlate the errors of judges; None where fewer than two of them vary, or with fewer than two groups.
+    """Correlate the errors of judges; None where fewer than two of them vary, or with fewer than
+    two groups.
 
     The interval of the mean correlation is that of the mean of its influence values over groups.
 
     Args:
-        errors: Error of each judge per item, shape (n_items, n_judges): wrong or not, or by how much and which way.
+        errors: Error of each judge per item, shape (n_items, n_judges): wrong or not, or by how
+            much and which way.
         groups: Independent unit of each item, shape (n_items,).
     References:
-        Devlin, Gnanadesikan and Kettenring (1975), doi:10.1093/biomet/62.3.531, for the influence of a correlation.
+        Devlin, Gnanadesikan and Kettenring (1975), doi:10.1093/biomet/62.3.531, for the influence
+        of a correlation.
     """
-    varies = np.ptp(errors, axis=0) > checks.SAME if len(errors) else np.zeros(errors.shape[1], dtype=bool)
+    varies = (
+        np.ptp(errors, axis=0) > checks.SAME
+        if len(errors)
+        else np.zeros(errors.shape[1], dtype=bool)
+    )
     k = int(varies.sum())
     if k < 2 or np.unique(groups).size < 2:
         return None

@@ -1,4 +1,5 @@
-"""A share of items with its interval, whether it keeps what was promised of it, and scores of intervals."""
+"""A share of items with its interval, whether it keeps what was promised of it, and scores of
+intervals."""
 
 from typing import Literal, NamedTuple
 
@@ -12,23 +13,27 @@ from undogmatic.stats.estimate import Estimate
 
 POWER = 0.8
 FEW = 10
-"""Fewer groups than these with the rarer answer do not tell how much the members of a group go together."""
+"""Fewer groups than these with the rarer answer do not tell how much the members of a group go
+together."""
 
 
 def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate:
-    """Share of true flags with Wilson's score interval, which stays within [0, 1] and is honest at 0 and at 1.
+    """Share of true flags with Wilson's score interval, which stays within [0, 1] and is honest at
+    0 and at 1.
 
-    With groups of more than one member, Wilson's interval of the effective number of items, which gives the binomial
-    the variance that is seen between groups (CR2), never more than there are items, and with the quantile of t for the
-    degrees of freedom of that variance. Where fewer than FEW groups hold the rarer answer, members of a group are taken
-    to say the same: no more items than Kish's effective number of groups.
+    With groups of more than one member, Wilson's interval of the effective number of items, which
+    gives the binomial the variance that is seen between groups (CR2), never more than there are
+    items, and with the quantile of t for the degrees of freedom of that variance. Where fewer than
+    FEW groups hold the rarer answer, members of a group are taken to say the same: no more items
+    than Kish's effective number of groups.
 
     Args:
         flags: True or false per item, shape (n,).
     References:
         Wilson (1927), doi:10.1080/01621459.1927.10502953
-        Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
-        estimated from survey data. Survey Methodology 24(2), 193-201, for effective number and degrees of freedom.
+        Korn and Graubard (1998), Confidence intervals for proportions with small expected number of
+        positive counts estimated from survey data. Survey Methodology 24(2), 193-201, for effective
+        number and degrees of freedom.
     """
     values = checks.flags(checks.vector(flags, "flags"), "flags")
     checks.share(level, "level")
@@ -44,7 +49,9 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
             effective = min(effective, share * (1 - share) / variance)
         if min(np.count_nonzero(sums.total), np.count_nonzero(sums.size - sums.total)) < FEW:
             effective = min(effective, float(1 / np.sum(part**2)))
-        reach = float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2)) ** 2 / effective
+        reach = (
+            float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2)) ** 2 / effective
+        )
         low, high = _wilson(share, reach)
     return Estimate(share, low, high, level, n_units, values.size)
 
@@ -64,9 +71,9 @@ def sign_p(hits: int, n: int) -> float:
 class Kept(NamedTuple):
     """A share against the promised one.
 
-    `inner` is the interval of level 1 - 2 (1 - level), by which two one-sided tests decide whether the share lies
-    within `margin` of `promised`. `n_needed` items of such groups would show with probability POWER that a kept promise
-    is kept; None unless `outcome` is "open".
+    `inner` is the interval of level 1 - 2 (1 - level), by which two one-sided tests decide whether
+    the share lies within `margin` of `promised`. `n_needed` items of such groups would show with
+    probability POWER that a kept promise is kept; None unless `outcome` is "open".
     """
 
     outcome: Literal["within", "below", "above", "open"]
@@ -88,13 +95,15 @@ def kept(
 ) -> Kept:
     """Hold a share against what was promised of it.
 
-    "within": both one-sided tests of level 1 - `level` put the share within the margin. "below" and "above": the whole
-    interval lies on that side of the promised share. Else "open": a test that finds nothing shows nothing.
+    "within": both one-sided tests of level 1 - `level` put the share within the margin. "below" and
+    "above": the whole interval lies on that side of the promised share. Else "open": a test that
+    finds nothing shows nothing.
 
     Args:
         flags, promised: As of `proportion`; the share that was promised, in [0, 1].
         margin: How far from it a share may lie and still keep it, in (0, 1).
-        at_least: More than promised keeps the promise, too: only the lower test counts, and nothing is "above".
+        at_least: More than promised keeps the promise, too: only the lower test counts, and nothing
+            is "above".
     References:
         Schuirmann (1987), doi:10.1007/BF01068419
     """
@@ -110,7 +119,8 @@ def kept(
         return Kept("below", *held)
     if share.low > promised and not at_least:
         return Kept("above", *held)
-    # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008), section 4.2.
+    # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008),
+    # section 4.2.
     quantiles = float(special.ndtri(level) + special.ndtri(POWER if at_least else (1 + POWER) / 2))
     # A share of exactly 0 or 1 has no variance, but its margin begins inside.
     inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
@@ -118,17 +128,23 @@ def kept(
     return Kept("open", *held, int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1))))
 
 
-def interval_scores(low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9) -> Array:
+def interval_scores(
+    low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9
+) -> Array:
     """Winkler's interval score of each interval, in score units, the smaller the better.
 
-    It is the width plus 2 / (1 - nominal) times the distance of a missed label; the honest central interval minimises
-    it, so that it settles width against coverage in one number.
+    It is the width plus 2 / (1 - nominal) times the distance of a missed label; the honest central
+    interval minimises it, so that it settles width against coverage in one number.
 
     Args:
-        low, high, truth: Shape (n,), low <= high; an end belongs to its interval; NaN where there is none gives NaN.
+        low, high, truth: Shape (n,), low <= high; an end belongs to its interval; NaN where there
+            is none gives NaN.
         nominal: What share of labels the intervals claim to hold.
     References:
-        Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007), doi:10.1198/016214506000001437
+        Winkler (1972), doi:10.1080/01621459.1972.10481224. Gneiting and Raftery (2007),
+        doi:10.1198/016214506000001437
     """
     bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
-    return np.asarray(top - bottom + 2 / (1 - nominal) * (np.maximum(bottom - y, 0) + np.maximum(y - top, 0)))
+    return np.asarray(
+        top - bottom + 2 / (1 - nominal) * (np.maximum(bottom - y, 0) + np.maximum(y - top, 0))
+    )

@@ -1,6 +1,8 @@
-"""Measures how well a judge did on one text, one pair, or several texts together: the numbers that an optimiser raises.
+"""Measures how well a judge did on one text, one pair, or several texts together: the numbers that
+an optimiser raises.
 
-All are shares in [0, 1] that are higher for the better judge, so that each can be averaged and told apart by one rule.
+All are shares in [0, 1] that are higher for the better judge, so that each can be averaged and told
+apart by one rule.
 """
 
 import math
@@ -13,16 +15,19 @@ from undogmatic.stats import checks
 from undogmatic.stats.checks import Array
 
 LEAST_PROBABILITY = 1e-3
-"""A level that a judge thinks impossible costs as much as one of this probability: the logarithm of 0 has no mean."""
+"""A level that a judge thinks impossible costs as much as one of this probability: the logarithm of
+0 has no mean."""
 
 
 def order(worse: float, better: float) -> float:
-    """1 where the worse text has the higher score, 0.5 at a tie, 0 else. Both so that higher means worse."""
+    """1 where the worse text has the higher score, 0.5 at a tie, 0 else. Both so that higher means
+    worse."""
     return 0.5 if worse == better else float(worse > better)
 
 
 def margin(worse: float, better: float, span: float) -> float:
-    """By how much the worse text lies above the better one: 0.5 for not at all, 1 for the whole width of the scale."""
+    """By how much the worse text lies above the better one: 0.5 for not at all, 1 for the whole
+    width of the scale."""
     return 0.5 + (worse - better) / (2 * span)
 
 
@@ -32,23 +37,29 @@ def closeness(score: float, label: float, span: float) -> float:
 
 
 def log_score(values: Sequence[float], probabilities: Sequence[float], label: float) -> float:
-    """The logarithm of the probability of the level nearest to the label, from 0 (LEAST_PROBABILITY) to 1 (certain).
+    """The logarithm of the probability of the level nearest to the label, from 0
+    (LEAST_PROBABILITY) to 1 (certain).
 
     Args:
-        values, probabilities: Levels in score units, and their probabilities, summing to 1; shape (n_levels,) each.
+        values, probabilities: Levels in score units, and their probabilities, summing to 1; shape
+            (n_levels,) each.
         label: In score units; of two levels equally near the lower counts.
     References:
         Good (1952), Rational decisions. doi:10.1111/j.2517-6161.1952.tb00104.x
     """
     nearest = min(range(len(values)), key=lambda n: (abs(values[n] - label), values[n]))
-    return 1.0 - math.log(max(probabilities[nearest], LEAST_PROBABILITY)) / math.log(LEAST_PROBABILITY)
+    return 1.0 - math.log(max(probabilities[nearest], LEAST_PROBABILITY)) / math.log(
+        LEAST_PROBABILITY
+    )
 
 
 def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float) -> float:
-    """1 less the continuous ranked probability score as a share of the scale; for one certain value its `closeness`.
+    """1 less the continuous ranked probability score as a share of the scale; for one certain value
+    its `closeness`.
 
     References:
-        Gneiting and Raftery (2007), Strictly proper scoring rules, equation 21. doi:10.1198/016214506000001437
+        Gneiting and Raftery (2007), Strictly proper scoring rules, equation 21.
+        doi:10.1198/016214506000001437
     """
     v, p = checks.vector(values, "values"), checks.vector(probabilities, "probabilities")
     apart = np.abs(v[:, None] - v[None, :])
@@ -56,14 +67,16 @@ def crps(values: ArrayLike, probabilities: ArrayLike, label: float, span: float)
 
 
 def concordance(scores: ArrayLike, labels: ArrayLike) -> float:
-    """The share of pairs of unequal labels that the scores put in the labels' order, ties counting half.
+    """The share of pairs of unequal labels that the scores put in the labels' order, ties counting
+    half.
 
     With two labels this is the area under the ROC curve; where all labels are equal it is NaN.
 
     Args:
         scores, labels: Shape (n,) each, high where the other should be high.
     References:
-        Harrell et al. (1982), Evaluating the yield of medical tests. doi:10.1001/jama.1982.03320430047030
+        Harrell et al. (1982), Evaluating the yield of medical tests.
+        doi:10.1001/jama.1982.03320430047030
     """
     s, y = checks.vector(scores, "scores"), checks.vector(labels, "labels")
     above = y[:, None] > y[None, :]
@@ -78,17 +91,23 @@ def _in_order(first: Array, second: Array) -> Array:
 
 
 def exchange(one: ArrayLike, other: ArrayLike, labels: ArrayLike) -> tuple[float, Array]:
-    """The concordance of `other` with the labels less that of `one`, ready for the exchange of their scores.
+    """The concordance of `other` with the labels less that of `one`, ready for the exchange of
+    their scores.
 
-    Of two texts let P be by how much `other` orders them better than `one`, and Q by how much the first's score of
-    `one` and the second's of `other` do than the reverse. Exchanging both turns P round, exchanging the first gives Q,
-    the second -Q: with s = 1 where a text is exchanged, P (1 - s - s') + Q (s - s').
+    Of two texts let P be by how much `other` orders them better than `one`, and Q by how much the
+    first's score of `one` and the second's of `other` do than the reverse. Exchanging both turns P
+    round, exchanging the first gives Q, the second -Q: with s = 1 where a text is exchanged, P (1 -
+    s - s') + Q (s - s').
 
     Returns:
-        The difference, and what exchanging both scores of a text adds to it, shape (n,): it is linear in which texts
-        are exchanged, so that the sum of what each adds is exact. NaN where all labels are equal.
+        The difference, and what exchanging both scores of a text adds to it, shape (n,): it is
+        linear in which texts are exchanged, so that the sum of what each adds is exact. NaN where
+        all labels are equal.
     """
-    a, b, y = (checks.vector(values, name) for values, name in ((one, "one"), (other, "other"), (labels, "labels")))
+    a, b, y = (
+        checks.vector(values, name)
+        for values, name in ((one, "one"), (other, "other"), (labels, "labels"))
+    )
     above = y[:, None] > y[None, :]
     n = int(above.sum())
     if not n:

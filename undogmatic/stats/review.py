@@ -1,15 +1,17 @@
-"""Does a doubt know where the judge is wrong: the error left when only the surest items are kept (risk and coverage),
-the error caught when people review the least sure first, against random review and an oracle, and what the doubt knows
-of the errors that the score does not say.
+"""Does a doubt know where the judge is wrong: the error left when only the surest items are kept
+(risk and coverage), the error caught when people review the least sure first, against random review
+and an oracle, and what the doubt knows of the errors that the score does not say.
 
-An error is anything that is 0 or more and better small: |score - label|, or 1 for wrong and 0 for right. A higher
-uncertainty means less sure; only its order matters, so entropies, strengths and widths compare as they are (pass
-the negative of a confidence). Items of equal uncertainty have no order, so every curve is the expectation over all
-orders of the tied: within a tie, each item counts with the mean error of the tie.
+An error is anything that is 0 or more and better small: |score - label|, or 1 for wrong and 0 for
+right. A higher uncertainty means less sure; only its order matters, so entropies, strengths and
+widths compare as they are (pass the negative of a confidence). Items of equal uncertainty have no
+order, so every curve is the expectation over all orders of the tied: within a tie, each item counts
+with the mean error of the tie.
 
-A doubt that is a function of the score (its distance from the middle, say) can order the errors of any judge, also of
-one that knows nothing, since the size of the possible error depends on where the score lies. What it is worth beyond
-the score (`beyond_score`) is what is left when all that the score says is taken out of the doubt and of the error.
+A doubt that is a function of the score (its distance from the middle, say) can order the errors of
+any judge, also of one that knows nothing, since the size of the possible error depends on where the
+score lies. What it is worth beyond the score (`beyond_score`) is what is left when all that the
+score says is taken out of the doubt and of the error.
 """
 
 from collections.abc import Sequence
@@ -26,15 +28,16 @@ from undogmatic.stats.estimate import Bounds, Estimate, unknown
 from undogmatic.stats.jackknife import OfDraws
 
 MOST_PLACES = 1000
-"""Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band over every one of
-50,000 items would take 400 MB, and no page shows more."""
+"""Places of a curve: one per item up to so many items, beyond that so many, evenly spaced. A band
+over every one of 50,000 items would take 400 MB, and no page shows more."""
 
 
 class Curve(NamedTuple):
-    """What the first `n` items give, `share` of all, in the order of the uncertainty (`guided`); shape (k,) each.
+    """What the first `n` items give, `share` of all, in the order of the uncertainty (`guided`);
+    shape (k,) each.
 
-    `band` is the pointwise percentile bootstrap of `guided`; `oracle` has the errors themselves as the uncertainty,
-    which none beats.
+    `band` is the pointwise percentile bootstrap of `guided`; `oracle` has the errors themselves as
+    the uncertainty, which none beats.
     """
 
     n: Index
@@ -45,7 +48,8 @@ class Curve(NamedTuple):
 
 
 def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
-    """Uncertainty (higher is less sure, any unit) and error (0 or more, else a ValueError) of the same items."""
+    """Uncertainty (higher is less sure, any unit) and error (0 or more, else a ValueError) of the
+    same items."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
     if np.any(e < 0):
         raise ValueError("`error` holds a negative value; pass its size, |score - label|.")
@@ -64,8 +68,9 @@ def curve(
 ) -> Curve:
     """What a doubt is worth, item by item.
 
-    "risk" is the mean error of the surest items, from one of them to all (risk and coverage); "caught" is the share of
-    all error that is caught by reviewing the least sure items first, from none of them to all.
+    "risk" is the mean error of the surest items, from one of them to all (risk and coverage);
+    "caught" is the share of all error that is caught by reviewing the least sure items first, from
+    none of them to all.
 
     Args:
         uncertainty, error: As of `pair`; a ValueError where there is nothing to catch.
@@ -79,7 +84,9 @@ def curve(
     if of == "caught" and not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
     units = jackknife.Units(checks.groups(groups, u.size, 2))
-    n = np.unique(np.round(np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)).astype(np.intp))[first:]
+    n = np.unique(np.round(np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)).astype(np.intp))[
+        first:
+    ]
     share, guided = n / u.size, of_order(u, e)
     drawn = [
         np.interp(share, np.arange(first, first + own.size) / (first + own.size - 1), own)
@@ -87,34 +94,46 @@ def curve(
         for own in guided(index)
     ]
     band = Bounds(*np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
-    whole, best = (values(np.arange(u.size)[None, :])[0][n - first] for values in (guided, of_order(e, e)))
+    whole, best = (
+        values(np.arange(u.size)[None, :])[0][n - first] for values in (guided, of_order(e, e))
+    )
     return Curve(n, share, whole, band, best)
 
 
 def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
-    """Band of the share of error caught by one random review of `n` of these very items; n / n_items is expected.
+    """Band of the share of error caught by one random review of `n` of these very items; n /
+    n_items is expected.
 
-    It is that of the hypergeometric distribution where errors are all 0 or 1, else that of the normal distribution with
-    the exact variance of a sample mean without replacement.
+    It is that of the hypergeometric distribution where errors are all 0 or 1, else that of the
+    normal distribution with the exact variance of a sample mean without replacement.
 
     References:
-        Cochran (1977), Sampling techniques, 3rd ed., theorem 2.2, for the variance without replacement.
+        Cochran (1977), Sampling techniques, 3rd ed., theorem 2.2, for the variance without
+        replacement.
     """
     e, tails = checks.vector(error, "error"), ((1 - level) / 2, (1 + level) / 2)
     if np.isin(e, (0, 1)).all():
         wrong = int(e.sum())
-        return Bounds(*(scipy.stats.hypergeom(e.size, wrong, n).ppf(tail) / wrong for tail in tails))
+        return Bounds(
+            *(scipy.stats.hypergeom(e.size, wrong, n).ppf(tail) / wrong for tail in tails)
+        )
     sd = np.sqrt(n * (1 - n / e.size) * e.var(ddof=1)) / e.sum()
     return Bounds(*(np.clip(n / e.size + special.ndtri(tail) * sd, 0, 1) for tail in tails))
 
 
 def review_gain_interval(
-    uncertainty: ArrayLike, error: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
+    uncertainty: ArrayLike,
+    error: ArrayLike,
+    rng: Rng,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
 ) -> Estimate:
     """`gain` with an interval over items, or over groups of items.
 
-    Each end is the wider of two: of the jackknife on Fisher's z, which errs above for doubts that know much, and of the
-    pseudo-values, which errs below where errors are few (`benchmarks/coverage`).
+    Each end is the wider of two: of the jackknife on Fisher's z, which errs above for doubts that
+    know much, and of the pseudo-values, which errs below where errors are few
+    (`benchmarks/coverage`).
 
     Args:
         uncertainty, error: As of `pair`; a ValueError where all errors are equal.
@@ -129,7 +148,8 @@ def review_gain_interval(
 
 
 def _surest_first(u: Array, e: Array) -> OfDraws:
-    """Errors in ascending order of uncertainty, each replaced by the mean over its tie: of drawn items, same shape.
+    """Errors in ascending order of uncertainty, each replaced by the mean over its tie: of drawn
+    items, same shape.
 
     The items are sorted once, here, and not again for each draw.
     """
@@ -148,11 +168,14 @@ def _surest_first(u: Array, e: Array) -> OfDraws:
 def _risk(u: Array, e: Array) -> OfDraws:
     """Mean error of the 1, 2, ..., n surest of drawn items, shape (n_draws, n_drawn)."""
     ordered = _surest_first(u, e)
-    return lambda drawn: np.asarray(np.cumsum(ordered(drawn), axis=1) / np.arange(1, drawn.shape[1] + 1))
+    return lambda drawn: np.asarray(
+        np.cumsum(ordered(drawn), axis=1) / np.arange(1, drawn.shape[1] + 1)
+    )
 
 
 def _caught(u: Array, e: Array) -> OfDraws:
-    """Share of the error caught by reviewing 0, 1, ..., n of drawn items, shape (n_draws, n_drawn + 1).
+    """Share of the error caught by reviewing 0, 1, ..., n of drawn items, shape (n_draws, n_drawn +
+    1).
 
     A draw without error has nothing to catch; it is drawn as the diagonal, which claims no gain.
     """
@@ -168,12 +191,12 @@ def _caught(u: Array, e: Array) -> OfDraws:
 
 @jackknife.Prepared
 def aurc(columns: Array) -> OfDraws:
-    """Area under the risk-coverage curve of two columns, uncertainty and error, shape (n, 2): the mean risk of keeping
-    the 1, 2, ..., n surest items.
+    """Area under the risk-coverage curve of two columns, uncertainty and error, shape (n, 2): the
+    mean risk of keeping the 1, 2, ..., n surest items.
 
     References:
-        Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural classifiers.
-        arXiv:1805.08206
+        Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural
+        classifiers. arXiv:1805.08206
     """
     risk = _risk(*columns.T)
     return lambda drawn: np.asarray(risk(drawn).mean(axis=1))
@@ -181,10 +204,11 @@ def aurc(columns: Array) -> OfDraws:
 
 @jackknife.Prepared
 def excess_aurc(columns: Array) -> OfDraws:
-    """`aurc` minus the smallest possible for these errors (0 is perfect): how good the uncertainty is, not the judge.
+    """`aurc` minus the smallest possible for these errors (0 is perfect): how good the uncertainty
+    is, not the judge.
 
-    The smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 - r) for errors of 0
-    and 1 at rate r.
+    The smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 -
+    r) for errors of 0 and 1 at rate r.
     """
     risk, least = _risk(*columns.T), _risk(columns[:, 1], columns[:, 1])
     return lambda drawn: np.asarray((risk(drawn) - least(drawn)).mean(axis=1))
@@ -192,21 +216,26 @@ def excess_aurc(columns: Array) -> OfDraws:
 
 @jackknife.Prepared
 def gain(columns: Array) -> OfDraws:
-    """Area between guided and random review, divided by that between oracle and random, of the columns of `aurc`.
+    """Area between guided and random review, divided by that between oracle and random, of the
+    columns of `aurc`.
 
-    It is 1 for the oracle, 0 for random review, down to -1 where the uncertainty leads away from the errors, and NaN
-    where the error is constant. Known as prediction rejection ratio.
+    It is 1 for the oracle, 0 for random review, down to -1 where the uncertainty leads away from
+    the errors, and NaN where the error is constant. Known as prediction rejection ratio.
 
     References:
-        Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction. arXiv:2002.07650
+        Malinin and Gales (2021), Uncertainty estimation in autoregressive structured prediction.
+        arXiv:2002.07650
     """
     u, e = columns.T
     guided, best = _caught(u, e), _caught(e, e)
 
     def of_draws(drawn: Index) -> Array:
         own = e[drawn]
-        constant = np.ptp(own, axis=1) <= checks.SAME * np.max(np.abs(own), axis=1)  # all zero included
-        # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n / (n + 1).
+        constant = np.ptp(own, axis=1) <= checks.SAME * np.max(
+            np.abs(own), axis=1
+        )  # all zero included
+        # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n
+        # / (n + 1).
         areas = [np.asarray(curve(drawn).mean(axis=1)) - 0.5 for curve in (guided, best)]
         return np.divide(areas[0], areas[1], out=np.full(len(drawn), np.nan), where=~constant)
 
@@ -214,25 +243,28 @@ def gain(columns: Array) -> OfDraws:
 
 
 FEWEST = 30
-"""Fewest independent units: fewer leave no room for functions of the score, and what is left of a doubt that is one
-goes with what is left of the error (`benchmarks/beyond_score.py`)."""
+"""Fewest independent units: fewer leave no room for functions of the score, and what is left of a
+doubt that is one goes with what is left of the error (`benchmarks/beyond_score.py`)."""
 
 SAME = 0.95
-"""Share of a doubt's variance, foretold by the score for texts left out, from which on the doubt follows from it."""
+"""Share of a doubt's variance, foretold by the score for texts left out, from which on the doubt
+follows from it."""
 WORTHWHILE = 4.0
-"""What a further function must gain in n log(residual variance) to be taken in: twice what Akaike asks."""
+"""What a further function must gain in n log(residual variance) to be taken in: twice what Akaike
+asks."""
 SURE = 12.0
 """The same where the functions are to foretell: the best of hundreds of idle ones gains less."""
 FOLDS = 10
 
 
 class Beyond(NamedTuple):
-    """The correlation of the doubt's ranks with the size of the error at equal score; `p_value` is that of none.
+    """The correlation of the doubt's ranks with the size of the error at equal score; `p_value` is
+    that of none.
 
-    `share_of_score` is the share of the variance of the doubt's ranks that the score foretells for texts left out; from
-    SAME on the doubt is a function of the score (`function`), and there is no correlation: NaN, p-value 1.
-    `units_needed` would settle with probability 0.8 that the correlation is above 0, if the estimate were true; None
-    where no number would.
+    `share_of_score` is the share of the variance of the doubt's ranks that the score foretells for
+    texts left out; from SAME on the doubt is a function of the score (`function`), and there is no
+    correlation: NaN, p-value 1. `units_needed` would settle with probability 0.8 that the
+    correlation is above 0, if the estimate were true; None where no number would.
     """
 
     estimate: Estimate
@@ -243,23 +275,32 @@ class Beyond(NamedTuple):
 
 
 def beyond_score(
-    doubt: ArrayLike, error: ArrayLike, score: ArrayLike, middle: float, level: float = 0.95, *, groups: Groups = None
+    doubt: ArrayLike,
+    error: ArrayLike,
+    score: ArrayLike,
+    middle: float,
+    level: float = 0.95,
+    *,
+    groups: Groups = None,
 ) -> Beyond:
     """Association of a doubt with the size of the error at equal score.
 
-    The error is regressed on the doubt's ranks and on functions of the score, chosen twice: those that foretell the
-    doubt and those that foretell the error (double selection), so that a bend missed by one is taken in by the other.
-    To choose from are bends and steps between any two scores, beside the score and its distance from the middle; a
-    score of few values gets one constant per value, which takes out whatever function of it. The spread of the slope is
-    the jackknife's over groups (CR3), its distribution Student's t.
+    The error is regressed on the doubt's ranks and on functions of the score, chosen twice: those
+    that foretell the doubt and those that foretell the error (double selection), so that a bend
+    missed by one is taken in by the other. To choose from are bends and steps between any two
+    scores, beside the score and its distance from the middle; a score of few values gets one
+    constant per value, which takes out whatever function of it. The spread of the slope is the
+    jackknife's over groups (CR3), its distribution Student's t.
 
     Args:
-        doubt, error, score: Shape (n,); higher is less sure, 0 or more, in score units with `middle` the middle of the
-            scale. Neither doubt nor error may be constant, and FEWEST units are needed.
+        doubt, error, score: Shape (n,); higher is less sure, 0 or more, in score units with
+            `middle` the middle of the scale. Neither doubt nor error may be constant, and FEWEST
+            units are needed.
     References:
-        Belloni, Chernozhukov and Hansen (2014), Inference on treatment effects after selection among high-dimensional
-        controls. doi:10.1093/restud/rdt044. Bell and McCaffrey (2002), Bias reduction in standard errors for linear
-        regression with multi-stage samples, Survey Methodology 28(2), for CR3.
+        Belloni, Chernozhukov and Hansen (2014), Inference on treatment effects after selection
+        among high-dimensional controls. doi:10.1093/restud/rdt044. Bell and McCaffrey (2002), Bias
+        reduction in standard errors for linear regression with multi-stage samples, Survey
+        Methodology 28(2), for CR3.
     """
     u, e = pair(doubt, error)
     s, _e = checks.paired_vectors(score, error, ("score", "error"))
@@ -270,8 +311,11 @@ def beyond_score(
         raise ValueError("`doubt` or `error` is constant; there is nothing to associate.")
     ranks = checks.ranks(u) / u.size
     controls = _controls(s, middle, [ranks, e], n_units)
-    # Ranks of few texts are no smooth function of the score where the doubt itself is one, and the other way round.
-    share = max(_foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes))
+    # Ranks of few texts are no smooth function of the score where the doubt itself is one, and the
+    # other way round.
+    share = max(
+        _foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes)
+    )
     rest, left = ranks - controls @ (controls.T @ ranks), e - controls @ (controls.T @ e)
     size, spread = float(np.linalg.norm(rest)), float(np.linalg.norm(left))
     if share >= SAME or spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
@@ -282,23 +326,30 @@ def beyond_score(
     deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
     # A doubt that is left at a few texts alone is held against as many.
     weights = np.bincount(codes, rest**2)
-    free = max(1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1))
+    free = max(
+        1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1)
+    )
     t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
     reach = float(special.stdtrit(free, (1 + level) / 2)) * deviation
     needed = None
     if t > 0 and np.isfinite(t):
         times = ((special.ndtri((1 + level) / 2) + special.ndtri(0.8)) / t) ** 2
         needed = checks.worth_naming(n_units * times, n_units)
-    correlation, low, high = map(float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1))
+    correlation, low, high = map(
+        float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1)
+    )
     p = float(2 * special.stdtr(free, -abs(t)))
     return Beyond(Estimate(correlation, low, high, level, n_units), p, share, False, needed)
 
 
-def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups = None) -> Array:
-    """Size of the error that the best function of the score alone foretells, each group left out of the fit for it.
+def error_by_score(
+    error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups = None
+) -> Array:
+    """Size of the error that the best function of the score alone foretells, each group left out of
+    the fit for it.
 
-    The functions are those of `beyond_score`, chosen anew in each of FOLDS training parts. The parts do not depend on
-    chance: group k falls into part k modulo FOLDS, in order of appearance.
+    The functions are those of `beyond_score`, chosen anew in each of FOLDS training parts. The
+    parts do not depend on chance: group k falls into part k modulo FOLDS, in order of appearance.
 
     Args:
         error, score, middle: As in `beyond_score`; of FOLDS units or more.
@@ -321,12 +372,14 @@ def error_by_score(error: ArrayLike, score: ArrayLike, middle: float, *, groups:
 
 
 def _room(n_units: int) -> int:
-    """How many functions of the score so many units allow, at least four for each: 46 texts allow 11."""
+    """How many functions of the score so many units allow, at least four for each: 46 texts allow
+    11."""
     return max(3, min(30, n_units // 4))
 
 
 def _base(s: Array, middle: float) -> tuple[Array, Array]:
-    """The score in deviations, 0 in the middle of its scale; with a constant and its distance from there, (n, 3)."""
+    """The score in deviations, 0 in the middle of its scale; with a constant and its distance from
+    there, (n, 3)."""
     z = (s - middle) / (float(np.std(s)) or 1.0)
     return z, np.column_stack([np.ones(z.size), z, np.abs(z)])
 
@@ -343,10 +396,14 @@ def _orthonormal(columns: Array) -> Array:
     return np.asarray(u[:, d > 1e-9 * d[0]])
 
 
-def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWHILE) -> list[tuple[bool, float]]:
-    """The terms that forward selection adds to the columns of q (orthonormal) to foretell y, up to `room` columns.
+def _chosen(
+    z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWHILE
+) -> list[tuple[bool, float]]:
+    """The terms that forward selection adds to the columns of q (orthonormal) to foretell y, up to
+    `room` columns.
 
-    Steps and bends between any two scores are tried, all at once, by sums over the scores above each place.
+    Steps and bends between any two scores are tried, all at once, by sums over the scores above
+    each place.
     """
     order = np.argsort(z, kind="stable")
     z, y, q = z[order], y[order], q[order]
@@ -368,7 +425,10 @@ def _chosen(z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWH
         products = np.concatenate([steps, above(rest * z) - places * steps])
         gains = np.divide(products**2, left, out=np.zeros(left.size), where=left > 1e-9 * norms)
         best, total = int(np.argmax(gains)), float(rest @ rest)
-        if total <= 1e-12 * float(y @ y) or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile:
+        if (
+            total <= 1e-12 * float(y @ y)
+            or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile
+        ):
             break
         cuts.append((best < places.size, float(places[best % places.size])))
         column = _column(z, cuts[-1])
@@ -399,11 +459,14 @@ def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -
 def _foretold(q: Array, y: Array, codes: Index) -> float:
     """1 - squared error of y, its group left out, over the variance of y; at most 1."""
     weights = _left_out(q, y, codes)
-    return 1 - float(np.sum((y - np.einsum("ij,ij->i", q, weights[codes])) ** 2) / np.sum((y - y.mean()) ** 2))
+    return 1 - float(
+        np.sum((y - np.einsum("ij,ij->i", q, weights[codes])) ** 2) / np.sum((y - y.mean()) ** 2)
+    )
 
 
 def _left_out(q: Array, y: Array, codes: Index) -> Array:
-    """Least-squares weights of the columns of q (orthonormal) without each group, shape (n_groups, k)."""
+    """Least-squares weights of the columns of q (orthonormal) without each group, shape (n_groups,
+    k)."""
     k, n_groups = q.shape[1], int(codes.max()) + 1
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(n_groups + 1))
@@ -415,7 +478,8 @@ def _left_out(q: Array, y: Array, codes: Index) -> Array:
         own, at = q[rows], starts[first:last] - starts[first]
         outer = np.add.reduceat(own[:, :, None] * own[:, None, :], at, axis=0)
         inner = np.add.reduceat(own * y[rows, None], at, axis=0)
-        # A group that alone carries a column leaves nothing to weigh it by: the little added keeps its weight at 0.
+        # A group that alone carries a column leaves nothing to weigh it by: the little added keeps
+        # its weight at 0.
         left = (1 + 1e-9) * np.eye(k) - outer
         weights[first:last] = np.linalg.solve(left, (whole - inner)[:, :, None])[:, :, 0]
     return weights

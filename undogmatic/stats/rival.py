@@ -1,7 +1,9 @@
-"""Compares a judge's agreement with people with that of a rival, and tells what is left of it at equal rival.
+"""Compares a judge's agreement with people with that of a rival, and tells what is left of it at
+equal rival.
 
-One coefficient serves all kinds of verdicts, as each is a ratio of sums over items: "nominal", Cohen's kappa;
-"quadratic", kappa weighted by squared distance; "rank", Pearson's correlation of what are ranks already.
+One coefficient serves all kinds of verdicts, as each is a ratio of sums over items: "nominal",
+Cohen's kappa; "quadratic", kappa weighted by squared distance; "rank", Pearson's correlation of
+what are ranks already.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ Coefficient = Literal["nominal", "quadratic", "rank"]
 
 
 class Voice(NamedTuple):
-    """What one side says of each item, shape (n_items, n_columns) each: the mean of what it says of an item, and the
-    mean of its squares. "nominal": a column of 0 and 1 per category; else one column."""
+    """What one side says of each item, shape (n_items, n_columns) each: the mean of what it says of
+    an item, and the mean of its squares. "nominal": a column of 0 and 1 per category; else one
+    column."""
 
     mean: Array
     square: Array
@@ -43,10 +46,13 @@ def voice(mean: Array) -> Voice:
 
 
 class Agreement(jackknife.LeftOut):
-    """How far two sides agree, ready for intervals and differences. As it hangs on sums over items alone, leaving a
-    unit out takes its sums off. Raises `jackknife.Undefined` where nothing varies."""
+    """How far two sides agree, ready for intervals and differences. As it hangs on sums over items
+    alone, leaving a unit out takes its sums off. Raises `jackknife.Undefined` where nothing varies.
+    """
 
-    def __init__(self, one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, groups: Groups) -> None:
+    def __init__(
+        self, one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, groups: Groups
+    ) -> None:
         """Sum what the coefficient needs of two sides of the same items."""
 
         def of_sums(sums: Array) -> Array:
@@ -82,7 +88,9 @@ def _scale_of(one: Voice, other: Voice, coefficient: Coefficient) -> float:
     return float(_scale(a, b, a2, b2, coefficient))
 
 
-def agreement(one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, groups: Groups) -> Agreement | None:
+def agreement(
+    one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, groups: Groups
+) -> Agreement | None:
     """`Agreement`, or None where nothing varies."""
     try:
         return Agreement(one, other, coefficient, rng, groups)
@@ -91,12 +99,19 @@ def agreement(one: Voice, other: Voice, coefficient: Coefficient, rng: Rng, grou
 
 
 def at_equal(
-    judge: Voice, people: Voice, controls: Sequence[Array], coefficient: Coefficient, level: float, groups: Groups
+    judge: Voice,
+    people: Voice,
+    controls: Sequence[Array],
+    coefficient: Coefficient,
+    level: float,
+    groups: Groups,
 ) -> Estimate | None:
-    """What is left of their agreement among items of which the rival says the same, in units of the coefficient.
+    """What is left of their agreement among items of which the rival says the same, in units of the
+    coefficient.
 
-    Both sides are regressed on the controls, what the rival says of either; the mean product of what is left is divided
-    by what the covariance is divided by in the coefficient. None where nothing varies.
+    Both sides are regressed on the controls, what the rival says of either; the mean product of
+    what is left is divided by what the covariance is divided by in the coefficient. None where
+    nothing varies.
 
     Args:
         controls: One table per column of the voices, each of shape (n_items, n_controls).
@@ -113,13 +128,21 @@ def at_equal(
         one, other = pairs[-1].T
         freedom[column] = _freedom(one, other, codes, basis.shape[1], float(np.sum(by_group**2)))
     rest = np.stack(pairs, axis=-1)
-    return _left((rest[:, 0], rest[:, 1]), freedom, _scale_of(judge, people, coefficient), level, groups)
+    return _left(
+        (rest[:, 0], rest[:, 1]), freedom, _scale_of(judge, people, coefficient), level, groups
+    )
 
 
 def within(
-    judge: Voice, people: Voice, values: Index, coefficient: Coefficient, level: float, groups: Groups
+    judge: Voice,
+    people: Voice,
+    values: Index,
+    coefficient: Coefficient,
+    level: float,
+    groups: Groups,
 ) -> Estimate | None:
-    """`at_equal` among items of one value of a column, 0 to n_values - 1 and fewer than there are items."""
+    """`at_equal` among items of one value of a column, 0 to n_values - 1 and fewer than there are
+    items."""
     size, codes = np.bincount(values), checks.groups(groups, values.size)
     said, labels = (
         side - np.column_stack([np.bincount(values, own) / size for own in side.T])[values]
@@ -127,27 +150,37 @@ def within(
     )
     value_of, together = np.unique(np.column_stack([values, codes]), axis=0, return_counts=True)
     by_group = float(np.sum(together**2 / size[value_of[:, 0]]))
-    freedom = np.array([_freedom(*sides, codes, size.size, by_group) for sides in zip(said.T, labels.T, strict=True)])
+    freedom = np.array(
+        [
+            _freedom(*sides, codes, size.size, by_group)
+            for sides in zip(said.T, labels.T, strict=True)
+        ]
+    )
     return _left((said, labels), freedom, _scale_of(judge, people, coefficient), level, groups)
 
 
 def _freedom(one: Array, other: Array, codes: Index, rank: int, by_group: float) -> float:
-    """Of how many rows what is left of both sides tells, after `rank` controls were fitted to these very rows.
+    """Of how many rows what is left of both sides tells, after `rank` controls were fitted to these
+    very rows.
 
-    A control that is the same for all rows of a group takes as much as of a group, not of a row, where what the two
-    sides share is the same for a group, too: of 20 groups of 30 rows, 7 such controls leave 12 groups, not 592 rows.
+    A control that is the same for all rows of a group takes as much as of a group, not of a row,
+    where what the two sides share is the same for a group, too: of 20 groups of 30 rows, 7 such
+    controls leave 12 groups, not 592 rows.
 
     Args:
         one, other, codes: What is left of the sides, and the group of each row; shape (n_rows,).
-        by_group: Of orthonormal controls the sum of squared sums over groups; `rank` where each row is a group.
+        by_group: Of orthonormal controls the sum of squared sums over groups; `rank` where each row
+            is a group.
     """
     share = means.intraclass(one, codes, other)
     return max(1.0, codes.size - (1 - share) * rank - share * by_group)
 
 
-def _left(rest: tuple[Array, Array], freedom: Array, scale: float, level: float, groups: Groups) -> Estimate | None:
-    """The mean product of what is left of both sides, shape (n_items, n_columns) each, over the coefficient's scale; as
-    an agreement is at most 1, no limit is told beyond it."""
+def _left(
+    rest: tuple[Array, Array], freedom: Array, scale: float, level: float, groups: Groups
+) -> Estimate | None:
+    """The mean product of what is left of both sides, shape (n_items, n_columns) each, over the
+    coefficient's scale; as an agreement is at most 1, no limit is told beyond it."""
     if not np.isfinite(scale):
         return None
     said, labels = (np.where(np.abs(side) > checks.SAME, side, 0.0) for side in rest)
@@ -159,8 +192,8 @@ def _left(rest: tuple[Array, Array], freedom: Array, scale: float, level: float,
 
 
 def by_value(values: Index, side: Array, groups: Index) -> Array:
-    """What the other groups with the same value of a column say of each item, shape (n_items, n_columns); the mean of
-    all counts as one more of them."""
+    """What the other groups with the same value of a column say of each item, shape (n_items,
+    n_columns); the mean of all counts as one more of them."""
     _, cell = np.unique(values * (groups.max() + 1) + groups, return_inverse=True)
 
     def elsewhere(numbers: Array) -> Array:
@@ -171,8 +204,8 @@ def by_value(values: Index, side: Array, groups: Index) -> Array:
 
 
 def slope(x: Array, y: Array, level: float, groups: Groups) -> Estimate | None:
-    """The least-squares slope of `y` on `x`, with the interval of the mean of what each item contributes to it; None
-    where `x` does not vary."""
+    """The least-squares slope of `y` on `x`, with the interval of the mean of what each item
+    contributes to it; None where `x` does not vary."""
     away = x - x.mean()
     spread = float(np.mean(away**2))
     if x.size < 4 or checks.is_constant(x):

@@ -1,13 +1,15 @@
-"""Counts what can be counted in a text without reading what it argues, and how alike two texts are in that alone.
+"""Counts what can be counted in a text without reading what it argues, and how alike two texts are
+in that alone.
 
-Counts are of characters, words, sentences, capitals, digits, punctuation and alliteration; words of a field (citations,
-say) are counted by whoever knows the field, and come in as `extra`. Eight kernels make a judge of them
-(`predict`): curved functions of single counts, added up; products of two counts; steps in several counts
-together, as a forest has them; where in the text things stand and how long its words are; how often each character
-occurs; TF-IDF of character n-grams; how the text begins and ends, and the order of kinds of sentences; where words of
-each ending stand.
+Counts are of characters, words, sentences, capitals, digits, punctuation and alliteration; words of
+a field (citations, say) are counted by whoever knows the field, and come in as `extra`. Eight
+kernels make a judge of them (`predict`): curved functions of single counts, added up; products of
+two counts; steps in several counts together, as a forest has them; where in the text things stand
+and how long its words are; how often each character occurs; TF-IDF of character n-grams; how the
+text begins and ends, and the order of kinds of sentences; where words of each ending stand.
 
-Copies and near-copies (`copies`) are found in time and memory that grow with the texts, not with their pairs.
+Copies and near-copies (`copies`) are found in time and memory that grow with the texts, not with
+their pairs.
 """
 
 import functools
@@ -27,21 +29,25 @@ from undogmatic.stats.checks import Array, Index, Labels, Rng
 FEWEST_GROUPS = 4
 
 
-def predict(kernels: Sequence[Array], target: ArrayLike, groups: Labels, rng: Rng, *, intercept: bool = True) -> Array:
+def predict(
+    kernels: Sequence[Array], target: ArrayLike, groups: Labels, rng: Rng, *, intercept: bool = True
+) -> Array:
     """What the rows of the other groups say of each row, shape (n,).
 
-    Groups are dealt at random to ten folds (five for more than 400 rows). For each fold, one kernel ridge regression
-    per kernel is fitted to the other folds, with the penalty that predicts their groups best when left out one at a
-    time, and the regressions are stacked with the weights of 0 or more that do so. Nothing has seen the fold that it
-    predicts, so that a target that has nothing to do with the kernels is met no more often than by chance.
+    Groups are dealt at random to ten folds (five for more than 400 rows). For each fold, one kernel
+    ridge regression per kernel is fitted to the other folds, with the penalty that predicts their
+    groups best when left out one at a time, and the regressions are stacked with the weights of 0
+    or more that do so. Nothing has seen the fold that it predicts, so that a target that has
+    nothing to do with the kernels is met no more often than by chance.
 
     Args:
         kernels: Similarities of the rows, each of shape (n, n), positive semidefinite.
-        groups: Whole groups are left out, shape (n,); with fewer than FEWEST_GROUPS the answer is the mean (or 0).
+        groups: Whole groups are left out, shape (n,); with fewer than FEWEST_GROUPS the answer is
+            the mean (or 0).
         intercept: Whether the target has a mean; False for differences whose sign is arbitrary.
     References:
-        Cook and Weisberg (1982), Residuals and Influence in Regression, section 3.2, for groups left out in one fit.
-        Breiman (1996), Stacked regressions. doi:10.1007/BF00117832
+        Cook and Weisberg (1982), Residuals and Influence in Regression, section 3.2, for groups
+        left out in one fit. Breiman (1996), Stacked regressions. doi:10.1007/BF00117832
     """
     from scipy.optimize import nnls
 
@@ -78,25 +84,36 @@ def by_size(codes: Index) -> list[Index]:
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
     first = np.cumsum(sizes) - sizes
-    return [order[first[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes).tolist() if size]
+    return [
+        order[first[sizes == size][:, None] + np.arange(size)]
+        for size in np.unique(sizes).tolist()
+        if size
+    ]
 
 
-def _ridge(kernel: Array, y: Array, tables: list[Index], of_mean: float) -> tuple[Array, Array] | None:
-    """The regression whose penalty predicts groups left out best: what the others say of each row, and the weights of
-    the rows in what is said of new ones. None where the kernel tells no two rows apart.
+def _ridge(
+    kernel: Array, y: Array, tables: list[Index], of_mean: float
+) -> tuple[Array, Array] | None:
+    """The regression whose penalty predicts groups left out best: what the others say of each row,
+    and the weights of the rows in what is said of new ones. None where the kernel tells no two rows
+    apart.
 
-    A group's residual when it is left out is its residual times the inverse of (1 minus its block of the hat matrix);
-    `of_mean` is what the mean adds to that matrix.
+    A group's residual when it is left out is its residual times the inverse of (1 minus its block
+    of the hat matrix); `of_mean` is what the mean adds to that matrix.
     """
     values, vectors = np.linalg.eigh((kernel + kernel.T) / 2)
     values = np.clip(values, 0.0, None)
     if values.max() <= 1e-12:
         return None
     in_basis = vectors.T @ y
-    penalties = np.logspace(-6, 2, 9) * values.mean()  # from nearly interpolating to nearly constant
+    penalties = (
+        np.logspace(-6, 2, 9) * values.mean()
+    )  # from nearly interpolating to nearly constant
     shrunk = values / (values + penalties[:, None])
     residual = y - (shrunk * in_basis) @ vectors.T
-    missed = np.empty_like(residual)  # by the regression without the row's group: one row per penalty
+    missed = np.empty_like(
+        residual
+    )  # by the regression without the row's group: one row per penalty
     for table in tables:
         rows = vectors[table]
         own = (rows * shrunk[:, None, None, :]) @ rows.transpose(0, 2, 1) + of_mean
@@ -118,12 +135,15 @@ _LONG_WORD = 12
 
 def counts(texts: Sequence[str], extra: Array | None = None) -> Array:
     """Shape (n_texts, len(COUNTS) + columns of `extra`)."""
-    table = np.array([[*_count(text).values()] for text in texts], dtype=np.float64).reshape(len(texts), len(COUNTS))
+    table = np.array([[*_count(text).values()] for text in texts], dtype=np.float64).reshape(
+        len(texts), len(COUNTS)
+    )
     return table if extra is None else np.column_stack([table, extra])
 
 
 def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
-    """Similarities of the texts in their surface, KERNELS of shape (n_texts, n_texts). Time grows with the square."""
+    """Similarities of the texts in their surface, KERNELS of shape (n_texts, n_texts). Time grows
+    with the square."""
     from scipy.spatial.distance import cdist
 
     x = counts(texts, extra)
@@ -131,7 +151,8 @@ def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
     return [
         additive(x),
         (1 + _products(x) / max(1, x.shape[1])) ** 2,
-        # Laplace's kernel of the ranks of the counts, which a forest's shares of common leaves tend to.
+        # Laplace's kernel of the ranks of the counts, which a forest's shares of common leaves tend
+        # to.
         np.exp(-cdist(ranks, ranks, "cityblock") / (x.shape[1] * 0.4)),
         additive(np.array([_places(text) for text in texts], dtype=np.float64)),
         _characters(texts),
@@ -141,25 +162,32 @@ def kernels(texts: Sequence[str], extra: Array | None = None) -> list[Array]:
 
 
 def additive(x: Array) -> Array:
-    """Similarity for sums of curved functions of the columns of `x` (shape (n, k)), shape (n, n)."""
+    """Similarity for sums of curved functions of the columns of `x` (shape (n, k)), shape (n,
+    n)."""
     columns = bent(x)
     return np.asarray(columns @ columns.T)
 
 
 def bent(x: Array) -> Array:
-    """Columns whose sums are curved functions: those of `x` (shape (n, k)), each also bent at up to eight quantiles,
-    standardised; shape (n, at most 9 k)."""
+    """Columns whose sums are curved functions: those of `x` (shape (n, k)), each also bent at up to
+    eight quantiles, standardised; shape (n, at most 9 k)."""
     columns = []
     for column in x.T:
         knots = np.unique(np.quantile(column, np.linspace(0, 1, 10)[1:-1]))
-        columns += [column, *(np.maximum(0, column - knot) for knot in knots if knot < column.max())]
+        columns += [
+            column,
+            *(np.maximum(0, column - knot) for knot in knots if knot < column.max()),
+        ]
     return _standard(np.column_stack(columns))
 
 
 def contrast(kernel: Array, first: Index, second: Index) -> Array:
-    """The kernel of pairs: similarity of (first minus second) with (first minus second), shape (n_pairs, n_pairs)."""
+    """The kernel of pairs: similarity of (first minus second) with (first minus second), shape
+    (n_pairs, n_pairs)."""
     crossed = kernel[np.ix_(first, second)]
-    return np.asarray(kernel[np.ix_(first, first)] - crossed - crossed.T + kernel[np.ix_(second, second)])
+    return np.asarray(
+        kernel[np.ix_(first, first)] - crossed - crossed.T + kernel[np.ix_(second, second)]
+    )
 
 
 def _count(text: str) -> dict[str, float]:
@@ -195,7 +223,10 @@ def _count(text: str) -> dict[str, float]:
         "other_marks": sum(marks.values()) - sum(named.values()),
         "different_words": len({word.lower() for word in words}) / max(1, len(words)),
         "different_characters": len(set(text.lower())),
-        "alliteration": sum(one[0].lower() == other[0].lower() for one, other in pairwise(words)) / max(1, len(words)),
+        "alliteration": (
+            sum(one[0].lower() == other[0].lower() for one, other in pairwise(words))
+            / max(1, len(words))
+        ),
     }
 
 
@@ -204,14 +235,31 @@ COUNTS = tuple(_count(""))
 
 
 def _places(text: str) -> list[float]:
-    """Where the first comma, stop, digit, capital (after the beginning), parenthesis, quote and colon stand (the end if
-    nowhere), how long the first and last sentence are, and the share of words of each length."""
-    kinds = ",".__eq__, ".".__eq__, str.isdigit, str.isupper, "(".__eq__, _QUOTES.__contains__, ":;".__contains__
+    """Where the first comma, stop, digit, capital (after the beginning), parenthesis, quote and
+    colon stand (the end if nowhere), how long the first and last sentence are, and the share of
+    words of each length."""
+    kinds = (
+        ",".__eq__,
+        ".".__eq__,
+        str.isdigit,
+        str.isupper,
+        "(".__eq__,
+        _QUOTES.__contains__,
+        ":;".__contains__,
+    )
     ends = [next((n for n, c in enumerate(text[1:], 1) if known(c)), len(text)) for known in kinds]
     sentences = [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
     lengths = np.array([len(word) for word in _WORD.findall(text)], dtype=np.intp)
-    of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[1:] / max(1, lengths.size)
-    return [*ends, len(sentences[0]), len(sentences[-1]), *of_each.tolist(), *np.cumsum(of_each).tolist()]
+    of_each = np.bincount(np.minimum(lengths, _LONG_WORD), minlength=_LONG_WORD + 1)[1:] / max(
+        1, lengths.size
+    )
+    return [
+        *ends,
+        len(sentences[0]),
+        len(sentences[-1]),
+        *of_each.tolist(),
+        *np.cumsum(of_each).tolist(),
+    ]
 
 
 def _standard(x: Array) -> Array:
@@ -226,7 +274,8 @@ def _products(x: Array) -> Array:
 
 
 def _counted(vectorizer: Any, texts: Sequence[str]) -> Any:
-    """What a vectorizer finds in two texts at least, as a sparse table; without columns where nothing is."""
+    """What a vectorizer finds in two texts at least, as a sparse table; without columns where
+    nothing is."""
     from scipy import sparse
 
     try:
@@ -252,19 +301,29 @@ def _linear(marked: Sequence[dict[str, float]]) -> Array:
 
 
 def _ends(text: str) -> dict[str, float]:
-    """What stands first and last: words, letters, endings; and the order of the kinds of sentences."""
+    """What stands first and last: words, letters, endings; and the order of the kinds of
+    sentences."""
     words = [word.lower() for word in _WORD.findall(text)]
     if not words:
         return {}
-    marks: dict[str, float] = {f"first {words[0]}": 1, f"last {words[-1]}": 1, f"begins {words[0][0]}": 1}
-    marks |= {f"first ends {words[0][-2:]}": 1, f"last begins {words[-1][:2]}": 1, f"last ends {words[-1][-2:]}": 1}
+    marks: dict[str, float] = {
+        f"first {words[0]}": 1,
+        f"last {words[-1]}": 1,
+        f"begins {words[0][0]}": 1,
+    }
+    marks |= {
+        f"first ends {words[0][-2:]}": 1,
+        f"last begins {words[-1][:2]}": 1,
+        f"last ends {words[-1][-2:]}": 1,
+    }
     kinds = "".join(end.strip()[0] for end in _SENTENCE_END.findall(text) if end.strip())
     marks |= {f"kinds {kinds[:3]}": 1, f"ends on {kinds[-1:]}": 1}
     return marks
 
 
 def _endings(text: str) -> dict[str, float]:
-    """Where each ending of a word first stands, counted from the end of the text; endings tell parts of speech."""
+    """Where each ending of a word first stands, counted from the end of the text; endings tell
+    parts of speech."""
     words = [word.lower() for word in _WORD.findall(text) if len(word) > 3]
     return {word[-3:]: 1 - place / len(words) for place, word in reversed(list(enumerate(words)))}
 
@@ -272,22 +331,30 @@ def _endings(text: str) -> dict[str, float]:
 def _tfidf(texts: Sequence[str]) -> Array:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    table = _counted(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True), texts)
+    table = _counted(
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True), texts
+    )
     return np.asarray((table @ table.T).toarray(), dtype=np.float64)
 
 
 SHINGLE = 8
 """Letters and digits in a row that are compared at a time."""
 ALIKE = 0.4
-"""Least resemblance of a near-copy. A copy in which one word in five was replaced has about 0.41, one in ten 0.63 (200
-curated texts); the most alike of the 1.3 million pairs of curated texts, two formulas of one office, have 0.38,
-and 99.99 % of them at most 0.10."""
+"""Least resemblance of a near-copy. A copy in which one word in five was replaced has about 0.41,
+one in ten 0.63 (200 curated texts); the most alike of the 1.3 million pairs of curated texts, two
+formulas of one office, have 0.38, and 99.99 % of them at most 0.10."""
 FEWEST_SHINGLES = 40
-"""A text with fewer different shingles says too little for likeness to mean copying; it must be the same."""
+"""A text with fewer different shingles says too little for likeness to mean copying; it must be the
+same."""
 
-_BAND, _BANDS = 3, 42  # texts of resemblance 0.4 fall together in at least one band with probability 0.94, 0.5: 0.996
+_BAND, _BANDS = (
+    3,
+    42,
+)  # texts of resemblance 0.4 fall together in at least one band with probability 0.94, 0.5: 0.996
 Hashes = NDArray[np.uint32]
-_FACTORS: Hashes = np.random.default_rng(0).integers(2**31, size=(_BAND * _BANDS, 1), dtype=np.uint32) * 2 + 1
+_FACTORS: Hashes = (
+    np.random.default_rng(0).integers(2**31, size=(_BAND * _BANDS, 1), dtype=np.uint32) * 2 + 1
+)
 
 
 def letters(text: str) -> str:
@@ -301,16 +368,19 @@ _NO_LETTERS = dict.fromkeys(code for code in range(128) if not chr(code).isalnum
 
 
 def copies(texts: tuple[str, ...]) -> tuple[int, ...]:
-    """Which texts are copies or near-copies of which: for each the place of the first text of its cluster.
+    """Which texts are copies or near-copies of which: for each the place of the first text of its
+    cluster.
 
-    Texts with the same letters and digits are copies. Near-copies share at least ALIKE of their shingles, each counted
-    once, estimated by MinHash with a standard error of 0.044; the order of sentences hardly matters, and what is added
-    to one counts against it. Clusters are joined: a near-copy of a near-copy belongs to both. The order of the texts
-    has no influence on who belongs together. The answers to the last few calls are kept, but for many texts, which
-    would stay in memory with them.
+    Texts with the same letters and digits are copies. Near-copies share at least ALIKE of their
+    shingles, each counted once, estimated by MinHash with a standard error of 0.044; the order of
+    sentences hardly matters, and what is added to one counts against it. Clusters are joined: a
+    near-copy of a near-copy belongs to both. The order of the texts has no influence on who belongs
+    together. The answers to the last few calls are kept, but for many texts, which would stay in
+    memory with them.
 
     References:
-        Broder (1997), On the resemblance and containment of documents. doi:10.1109/SEQUEN.1997.666900
+        Broder (1997), On the resemblance and containment of documents.
+        doi:10.1109/SEQUEN.1997.666900
     """
     return (_copies_kept if len(texts) <= _KEPT else _copies)(texts)
 
@@ -340,8 +410,8 @@ def signatures(texts: Sequence[str]) -> tuple[Index, Hashes]:
     """What near-copies are known by: the smallest shingle in each of several orders of all.
 
     Returns:
-        The places of the texts that say enough (FEWEST_SHINGLES), shape (n_places,), and the numbers of each, shape
-        (n_places, SIGNATURE).
+        The places of the texts that say enough (FEWEST_SHINGLES), shape (n_places,), and the
+        numbers of each, shape (n_places, SIGNATURE).
     """
     return _signatures([letters(text) for text in texts])
 
@@ -356,7 +426,8 @@ _LETTERS = 2**16
 
 
 def _signatures(forms: Sequence[str]) -> tuple[Index, Hashes]:
-    """The places of the texts that say enough, and the signature of each, shape (n_places, SIGNATURE)."""
+    """The places of the texts that say enough, and the signature of each, shape (n_places,
+    SIGNATURE)."""
     n_shingles = np.fromiter(map(len, forms), np.intp, len(forms)) - (SHINGLE - 1)
     long = np.flatnonzero(n_shingles >= FEWEST_SHINGLES)
     places = np.empty(long.size, dtype=np.intp)
@@ -367,7 +438,10 @@ def _signatures(forms: Sequence[str]) -> tuple[Index, Hashes]:
         sizes = n_shingles[part]
         shingled = _shingles("".join([forms[place] for place in part.tolist()]))
         # Without those that begin in one text and end in the next.
-        within = np.repeat(np.tile([True, False], part.size), np.column_stack([sizes, sizes * 0 + SHINGLE - 1]).ravel())
+        within = np.repeat(
+            np.tile([True, False], part.size),
+            np.column_stack([sizes, sizes * 0 + SHINGLE - 1]).ravel(),
+        )
         shingled = shingled[within[: shingled.size]]
         enough = _different(shingled, sizes) >= FEWEST_SHINGLES
         found = signatures[n : n + int(enough.sum())]
@@ -402,8 +476,8 @@ def _shingles(form: str) -> Hashes:
 def _clusters(signatures: Hashes) -> Index:
     """For each row the place of a row that stands for its cluster of near-copies.
 
-    Band after band, so that no more is held than the rows: pairs whose rows are in one cluster already are not compared
-    again, however many copies there are of one text.
+    Band after band, so that no more is held than the rows: pairs whose rows are in one cluster
+    already are not compared again, however many copies there are of one text.
     """
     from scipy import sparse
 
@@ -420,9 +494,13 @@ def _clusters(signatures: Hashes) -> Index:
             near[start : start + _PAIRS] = maybe
         if near.any():
             tied = cluster[pairs[:, near]]
-            links = sparse.coo_matrix((np.ones(tied.shape[1]), tied), shape=(len(cluster), len(cluster)))
+            links = sparse.coo_matrix(
+                (np.ones(tied.shape[1]), tied), shape=(len(cluster), len(cluster))
+            )
             _, heads, number = np.unique(
-                sparse.csgraph.connected_components(links, directed=False)[1], return_index=True, return_inverse=True
+                sparse.csgraph.connected_components(links, directed=False)[1],
+                return_index=True,
+                return_inverse=True,
             )
             cluster = heads[number][cluster]
     return cluster
@@ -439,9 +517,12 @@ def _lowest_bytes(signatures: Hashes) -> NDArray[np.uint8]:
 
 
 def _maybe_alike(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Which rows agree in so many of their lowest bytes that they may be `alike`: where numbers are the same their
-    lowest bytes are, and a quarter of what else there is to read says of most pairs that they are not."""
-    # Eight bytes of 0 and 1 are added up at a time; no sum of at most 255 words runs over into the next byte.
+    """Which rows agree in so many of their lowest bytes that they may be `alike`: where numbers are
+    the same their lowest bytes are, and a quarter of what else there is to read says of most pairs
+    that they are not.
+    """
+    # Eight bytes of 0 and 1 are added up at a time; no sum of at most 255 words runs over into the
+    # next byte.
     same = (one == other).view(np.uint64).sum(axis=1)
     agreeing = same.view(np.uint8).reshape(len(one), 8).sum(axis=1) - (one.shape[1] - SIGNATURE)
     return np.asarray(agreeing >= ALIKE * SIGNATURE)

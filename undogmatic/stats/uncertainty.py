@@ -1,9 +1,10 @@
-"""Computes how unsure a judge is of its score: the entropy and interval of a probability over levels, one formula per
-judge style, a panel; and reads the odds of an answer's first tokens as probabilities of whole numbers.
+"""Computes how unsure a judge is of its score: the entropy and interval of a probability over
+levels, one formula per judge style, a panel; and reads the odds of an answer's first tokens as
+probabilities of whole numbers.
 
-Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is declared, never
-guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and could be mended is named in
-`notes`; what cannot be mended raises.
+Scores and ranges are on a 0-10 scale, strengths, automatic metrics and intervals on 0-1. A scale is
+declared, never guessed: a score of 1 on 0-10 is 0.1, not 1.0. Whatever was wrong with an answer and
+could be mended is named in `notes`; what cannot be mended raises.
 """
 
 import math
@@ -48,8 +49,9 @@ def normalised_entropy(probabilities: ArrayLike) -> Array:
 def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float = 0.9) -> Interval:
     """Central interval of a discrete distribution, from level to level, both included.
 
-    Each end is the first level, counted from its own side, whose cumulative probability reaches (1 - level)/2. Less
-    than that lies beyond either end, so the interval holds at least `level`, often more.
+    Each end is the first level, counted from its own side, whose cumulative probability reaches (1
+    - level)/2. Less than that lies beyond either end, so the interval holds at least `level`, often
+      more.
 
     Args:
         probabilities: Shape (k,), summing to 1.
@@ -58,10 +60,14 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
     """
     p, values = _distribution(probabilities), checks.increasing(levels)
     if p.shape != values.shape:
-        raise ValueError(f"`probabilities` has {p.shape[-1]} levels and `levels` {values.size}, for one distribution.")
+        raise ValueError(
+            f"`probabilities` has {p.shape[-1]} levels and `levels` {values.size}, for one"
+            " distribution."
+        )
     checks.share(level, "level")
     tail = (1 - level) / 2
-    # The tolerance keeps a cumulative 0.05 that rounding left at 0.0499... from moving the end by a level.
+    # The tolerance keeps a cumulative 0.05 that rounding left at 0.0499... from moving the end by a
+    # level.
     first = int(np.argmax(np.cumsum(p) >= tail - 1e-12))
     last = p.size - 1 - int(np.argmax(np.cumsum(p[::-1]) >= tail - 1e-12))
     return float(values[first]), float(values[last])
@@ -70,11 +76,12 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
 def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     """A normal distribution cut into the levels of a scale, with its expectation kept.
 
-    Each level takes the mass between the midpoints to its neighbours and the end levels take the tails. Cutting
-    moves the expectation (tails pile up at the ends), so the centre of the normal is shifted until the expectation
-    is `mean` again. Near an end this narrows the distribution: the expectation wins over the spread. A mean at or
-    beyond an end puts all mass there, which is the one case where the expectation is not `mean`. With `sd` 0 the
-    mass is shared by the two neighbouring levels, the limit of the same rule.
+    Each level takes the mass between the midpoints to its neighbours and the end levels take the
+    tails. Cutting moves the expectation (tails pile up at the ends), so the centre of the normal is
+    shifted until the expectation is `mean` again. Near an end this narrows the distribution: the
+    expectation wins over the spread. A mean at or beyond an end puts all mass there, which is the
+    one case where the expectation is not `mean`. With `sd` 0 the mass is shared by the two
+    neighbouring levels, the limit of the same rule.
 
     Args:
         mean, sd: Wanted expectation, and residual standard deviation, 0 or more; in score units.
@@ -84,20 +91,25 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     """
     values = checks.increasing(levels)
     if not np.isfinite(mean) or not np.isfinite(sd) or sd < 0:
-        raise ValueError(f"`mean` is {mean} and `sd` {sd}; both must be finite and `sd` not negative.")
+        raise ValueError(
+            f"`mean` is {mean} and `sd` {sd}; both must be finite and `sd` not negative."
+        )
     if mean <= values[0] or mean >= values[-1]:
         return np.asarray(np.eye(values.size)[0 if mean <= values[0] else -1])
     if sd < 1e-6 * float(np.min(np.diff(values))):
         above = int(np.searchsorted(values, mean, side="right"))
         share = (mean - values[above - 1]) / (values[above] - values[above - 1])
-        return np.asarray((1 - share) * np.eye(values.size)[above - 1] + share * np.eye(values.size)[above])
+        return np.asarray(
+            (1 - share) * np.eye(values.size)[above - 1] + share * np.eye(values.size)[above]
+        )
     cuts = (values[1:] + values[:-1]) / 2
 
     def masses(centre: float) -> Array:
         return np.asarray(np.diff(special.ndtr((cuts - centre) / sd), prepend=0.0, append=1.0))
 
-    # Beyond 40 sd no mass is left on the far side, so the expectation is exactly an end of the scale. Halving finds
-    # what scipy.optimize.brentq does; to import that takes a quarter of a second of each `undogmatic score`.
+    # Beyond 40 sd no mass is left on the far side, so the expectation is exactly an end of the
+    # scale. Halving finds what scipy.optimize.brentq does; to import that takes a quarter of a
+    # second of each `undogmatic score`.
     low, high = float(cuts[0] - 40 * sd), float(cuts[-1] + 40 * sd)
     while low < (centre := (low + high) / 2) < high and high - low > 1e-13:
         low, high = (centre, high) if float(masses(centre) @ values) < mean else (low, centre)
@@ -118,8 +130,10 @@ def _distribution(probabilities: ArrayLike) -> Array:
 
 
 class CritiqueUncertainty(NamedTuple):
-    """`score_delta` is on 0-10, `confidence_interval` the revised range on 0-1. `level_from` says what gives it,
-    "strength", "major_issues" and "width" joined by commas; all of the three where the level is low."""
+    """`score_delta` is on 0-10, `confidence_interval` the revised range on 0-1. `level_from` says
+    what gives it, "strength", "major_issues" and "width" joined by commas; all of the three where
+    the level is low.
+    """
 
     level: Level
     score_delta: float
@@ -130,7 +144,8 @@ class CritiqueUncertainty(NamedTuple):
 
 
 class PointsEntropy(NamedTuple):
-    """`probabilities` are the points over their sum, in the order given; `total` is what they summed to."""
+    """`probabilities` are the points over their sum, in the order given; `total` is what they
+    summed to."""
 
     normalised_entropy: float
     band: Level
@@ -141,7 +156,8 @@ class PointsEntropy(NamedTuple):
 
 
 class DebateUncertainty(NamedTuple):
-    """`judge_position` is 0 at the critic's score and 1 at the advocate's, None in a degenerate debate."""
+    """`judge_position` is 0 at the critic's score and 1 at the advocate's, None in a degenerate
+    debate."""
 
     level: Level
     judge_position: float | None
@@ -162,24 +178,30 @@ class AggregateUncertainty(NamedTuple):
 
 
 def critique_uncertainty(
-    initial_score: float, critique_strength: float, revised_range: Sequence[float], major_issues: int
+    initial_score: float,
+    critique_strength: float,
+    revised_range: Sequence[float],
+    major_issues: int,
 ) -> CritiqueUncertainty:
     """Devil's advocate: the damage a critique did to a score is its uncertainty.
 
-    High if the strength is above 0.6, there are two major issues or the range is wider than 4; else medium if the
-    strength is above 0.3, there is one or the range is wider than 2; else low. `score_delta` does not enter the level.
-    Swapped ends are put in order and noted.
+    High if the strength is above 0.6, there are two major issues or the range is wider than 4; else
+    medium if the strength is above 0.3, there is one or the range is wider than 2; else low.
+    `score_delta` does not enter the level. Swapped ends are put in order and noted.
 
     Args:
         initial_score, critique_strength: The score before the critique, 0-10, and the damage, 0-1.
-        revised_range, major_issues: The two ends that the critic defends, 0-10; how many issues were major.
+        revised_range, major_issues: The two ends that the critic defends, 0-10; how many issues
+            were major.
     Raises:
         ValueError: If a value is off its scale.
     """
     score = _within(initial_score, "initial_score", 10)
     strength = _within(critique_strength, "critique_strength", 1)
     if len(revised_range) != 2:
-        raise ValueError(f"`revised_range` has {len(revised_range)} ends; it needs the lower and the upper one.")
+        raise ValueError(
+            f"`revised_range` has {len(revised_range)} ends; it needs the lower and the upper one."
+        )
     first, second = (_within(end, "revised_range", 10) for end in revised_range)
     if major_issues < 0:
         raise ValueError(f"`major_issues` is {major_issues}; a count cannot be negative.")
@@ -193,60 +215,89 @@ def critique_uncertainty(
     highest = max(reached.values())
     level = LEVELS[highest]
     level_from = ", ".join(name for name, own in reached.items() if own == highest)
-    notes = (f"The ends of the revised range were swapped: {first:g}, {second:g}.",) if first > second else ()
+    notes = (
+        (f"The ends of the revised range were swapped: {first:g}, {second:g}.",)
+        if first > second
+        else ()
+    )
     delta = abs(score - (low + high) / 2)
-    return CritiqueUncertainty(level, delta, (low / 10, high / 10), level == "high", notes, level_from)
+    return CritiqueUncertainty(
+        level, delta, (low / 10, high / 10), level == "high", notes, level_from
+    )
 
 
 def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
     """Points spread over options: Shannon entropy divided by log2 of the number of options.
 
-    Options without points count as options; a single option gives 0. Below 0.3 is low, above 0.7 high. Points that do
-    not sum to 100 are scaled to do so, and that, like points that are no multiple of 5, is noted.
+    Options without points count as options; a single option gives 0. Below 0.3 is low, above 0.7
+    high. Points that do not sum to 100 are scaled to do so, and that, like points that are no
+    multiple of 5, is noted.
 
     Args:
-        points: Points per option, 0 or more and not all 0, shape (n_options,), or a mapping from option to points.
+        points: Points per option, 0 or more and not all 0, shape (n_options,), or a mapping from
+            option to points.
     """
-    values = checks.vector(list(points.values()) if isinstance(points, Mapping) else points, "points")
+    values = checks.vector(
+        list(points.values()) if isinstance(points, Mapping) else points, "points"
+    )
     total = float(values.sum())
     if np.any(values < 0) or total <= 0:
-        raise ValueError(f"`points` are {values.tolist()}; they must not be negative, and some must be positive.")
+        raise ValueError(
+            f"`points` are {values.tolist()}; they must not be negative, and some must be positive."
+        )
     shares = values / total
     entropy = float(normalised_entropy(shares))
     band: Level = "low" if _above(0.3, entropy) else "high" if _above(entropy, 0.7) else "medium"
     whole = abs(total - 100) <= _ROUNDING
-    notes: tuple[str, ...] = () if whole else (f"The points sum to {total:g}, not 100, and were scaled.",)
+    notes: tuple[str, ...] = (
+        () if whole else (f"The points sum to {total:g}, not 100, and were scaled.",)
+    )
     if np.any(np.abs(values / 5 - np.round(values / 5)) > _ROUNDING):
         notes += ("Not all points are multiples of 5.",)
     return PointsEntropy(entropy, band, tuple(shares.tolist()), whole, total, notes)
 
 
-def debate_uncertainty(advocate_score: float, critic_score: float, final_score: float) -> DebateUncertainty:
-    """Debate: a judge who ends between the two sides is unsure, and less so one who took a side of a wide gap.
+def debate_uncertainty(
+    advocate_score: float, critic_score: float, final_score: float
+) -> DebateUncertainty:
+    """Debate: a judge who ends between the two sides is unsure, and less so one who took a side of
+    a wide gap.
 
-    High if the position lies strictly between 0.4 and 0.6; else medium if the gap is above 5; else low. An advocate
-    who is not above the critic makes the debate degenerate: high, noted, without a position. The interval runs from
-    the lower to the higher score.
+    High if the position lies strictly between 0.4 and 0.6; else medium if the gap is above 5; else
+    low. An advocate who is not above the critic makes the debate degenerate: high, noted, without a
+    position. The interval runs from the lower to the higher score.
 
     Args:
         advocate_score, critic_score: The scores argued for from above and from below, 0-10.
-        final_score: What the judge of the debate decided, 0-10; outside the two sides it is kept and noted.
+        final_score: What the judge of the debate decided, 0-10; outside the two sides it is kept
+            and noted.
     Raises:
         ValueError: If a score is off the scale.
     """
-    advocate, critic = _within(advocate_score, "advocate_score", 10), _within(critic_score, "critic_score", 10)
+    advocate, critic = (
+        _within(advocate_score, "advocate_score", 10),
+        _within(critic_score, "critic_score", 10),
+    )
     final = _within(final_score, "final_score", 10)
     gap = advocate - critic
     interval = (min(critic, advocate) / 10, max(critic, advocate) / 10)
     if gap <= 0:
-        note = f"Degenerate debate: the advocate ({advocate:g}) is not above the critic ({critic:g})."
+        note = (
+            f"Degenerate debate: the advocate ({advocate:g}) is not above the critic ({critic:g})."
+        )
         return DebateUncertainty("high", None, gap, interval, (note,))
     position = (final - critic) / gap
     level: Level = "medium" if _above(gap, 5) else "low"
     if _above(position, 0.4) and _above(0.6, position):
         level = "high"
     inside = critic <= final <= advocate
-    notes = () if inside else (f"The final score ({final:g}) lies outside the two sides ({critic:g} to {advocate:g}).",)
+    notes = (
+        ()
+        if inside
+        else (
+            f"The final score ({final:g}) lies outside the two sides ({critic:g} to {advocate:g}).",
+        )
+    )
     return DebateUncertainty(level, position, gap, interval, notes)
 
 
@@ -258,9 +309,10 @@ def aggregate_uncertainty(
 ) -> AggregateUncertainty:
     """One result from several judges of one item.
 
-    The interval is the mean score +- 0.1, 0.1 wider on both sides per high-uncertainty judgment, clipped to [0, 1].
-    The level is high if any is high, else low; medium ones are noted. A judgment of high uncertainty asks for review,
-    whatever its flag says. Failed judgments are the caller's to leave out and count.
+    The interval is the mean score +- 0.1, 0.1 wider on both sides per high-uncertainty judgment,
+    clipped to [0, 1]. The level is high if any is high, else low; medium ones are noted. A judgment
+    of high uncertainty asks for review, whatever its flag says. Failed judgments are the caller's
+    to leave out and count.
 
     Args:
         scores, levels: Score (0-1) and uncertainty level per judge, shape (n_judges,).
@@ -269,7 +321,10 @@ def aggregate_uncertainty(
     """
     values = checks.vector(scores, "scores")
     if np.any((values < 0) | (values > 1)):
-        raise ValueError(f"`scores` are {values.tolist()}; they must lie in [0, 1]. Rescale others by their own scale.")
+        raise ValueError(
+            f"`scores` are {values.tolist()}; they must lie in [0, 1]. Rescale others by their own"
+            " scale."
+        )
     for name, given in (("levels", levels), ("review_flags", review_flags or levels)):
         if len(given) != values.size:
             raise ValueError(f"`{name}` holds {len(given)} values for {values.size} scores.")
@@ -283,8 +338,14 @@ def aggregate_uncertainty(
         confidence_interval=(max(0.0, mean - reach), min(1.0, mean + reach)),
         uncertainty_level="high" if n_high else "low",
         recommend_expert_review=n_high > 0 or any(review_flags),
-        issues=tuple(text for entry in issues for text in ([entry] if isinstance(entry, str) else entry)),
-        notes=(f"{n_medium} of {values.size} judgments are of medium uncertainty.",) if n_medium else (),
+        issues=tuple(
+            text for entry in issues for text in ([entry] if isinstance(entry, str) else entry)
+        ),
+        notes=(
+            (f"{n_medium} of {values.size} judgments are of medium uncertainty.",)
+            if n_medium
+            else ()
+        ),
     )
 
 
@@ -300,21 +361,25 @@ def _within(value: float, name: str, maximum: float) -> float:
 
 
 class Completed(NamedTuple):
-    """Numbers that are read to their end, and beginnings of which it is not known how they go on; both as digits with
-    their probability."""
+    """Numbers that are read to their end, and beginnings of which it is not known how they go on;
+    both as digits with their probability."""
 
     numbers: dict[str, float]
     begun: dict[str, float]
 
 
-def expected_score(token_probabilities: Mapping[str, float], low: int, high: int, min_mass: float) -> float | None:
-    """The mean of the whole numbers of a range, weighted by the probabilities of the tokens that spell them.
+def expected_score(
+    token_probabilities: Mapping[str, float], low: int, high: int, min_mass: float
+) -> float | None:
+    """The mean of the whole numbers of a range, weighted by the probabilities of the tokens that
+    spell them.
 
     Args:
         token_probabilities, low, high: As of `integer_masses`.
         min_mass: Least probability on the range, 0 to 1.
     Returns:
-        A number between `low` and `high`, or None where the range carries less than `min_mass`, or nothing.
+        A number between `low` and `high`, or None where the range carries less than `min_mass`, or
+        nothing.
     """
     masses = integer_masses(token_probabilities, low, high)
     total = math.fsum(masses.values())
@@ -323,11 +388,13 @@ def expected_score(token_probabilities: Mapping[str, float], low: int, high: int
     return math.fsum(number * mass for number, mass in masses.items()) / total
 
 
-def integer_masses(token_probabilities: Mapping[str, float], low: int, high: int) -> dict[int, float]:
+def integer_masses(
+    token_probabilities: Mapping[str, float], low: int, high: int
+) -> dict[int, float]:
     """The probability of each whole number of a range that some token spells.
 
-    White space around a token is ignored, and spellings of one number are added up; "7.5", "-5" and words are no whole
-    numbers, and count as off the range.
+    White space around a token is ignored, and spellings of one number are added up; "7.5", "-5" and
+    words are no whole numbers, and count as off the range.
 
     Args:
         token_probabilities: Probability by token; they need not sum to 1.
@@ -350,22 +417,28 @@ def integer_masses(token_probabilities: Mapping[str, float], low: int, high: int
 def completed(
     first: Mapping[str, float], after: Mapping[str, Mapping[str, float]], high: int, longest: int
 ) -> Completed:
-    """Numbers of a range from 0 that a tokenizer splits, put together from the odds of their pieces.
+    """Numbers of a range from 0 that a tokenizer splits, put together from the odds of their
+    pieces.
 
     Args:
         first: Probability of the answer's first token.
-        after: Per beginning of a number (digits), the probabilities of the token after it, as far as they were asked.
+        after: Per beginning of a number (digits), the probabilities of the token after it, as far
+            as they were asked.
         high: The highest number.
-        longest: Digits of the longest token that the tokenizer is known to have. A beginning that is shorter is a
-            number by itself: the longer one would have been one token.
+        longest: Digits of the longest token that the tokenizer is known to have. A beginning that
+            is shorter is a number by itself: the longer one would have been one token.
     """
     numbers: dict[str, float] = {}
     begun: dict[str, float] = {}
-    waiting = [(text, mass) for token, mass in first.items() if (text := _number(token)) is not None]
+    waiting = [
+        (text, mass) for token, mass in first.items() if (text := _number(token)) is not None
+    ]
     while waiting:
         digits, mass = waiting.pop()
         if digits not in after:
-            grows = not digits.startswith("0") and int(digits) * 10 <= high  # some number begins so and goes on
+            grows = (
+                not digits.startswith("0") and int(digits) * 10 <= high
+            )  # some number begins so and goes on
             into = begun if longest <= len(digits) and grows else numbers
             into[digits] = into.get(digits, 0.0) + mass
             continue
@@ -383,9 +456,14 @@ def longest_digits(tokens: Mapping[str, float]) -> int:
 
 
 def ends(token: str) -> bool:
-    """Whether a number before this token is at its end: white space, a marker of the end, nothing. A full stop, a comma
-    or a stroke may be the middle of 7.5 or 8/10, so that what stands before them is no number yet."""
-    return re.fullmatch(r"\s.*|<\|?/?[a-zA-Z_]+\|?>|", token.replace("\u2581", " "), re.DOTALL) is not None
+    """Whether a number before this token is at its end: white space, a marker of the end, nothing.
+    A full stop, a comma or a stroke may be the middle of 7.5 or 8/10, so that what stands before
+    them is no number yet.
+    """
+    return (
+        re.fullmatch(r"\s.*|<\|?/?[a-zA-Z_]+\|?>|", token.replace("\u2581", " "), re.DOTALL)
+        is not None
+    )
 
 
 def _number(token: str) -> str | None:

@@ -1,20 +1,24 @@
-"""Divides the variance of scores by its sources and says how many to average: a generalisability study.
+"""Divides the variance of scores by its sources and says how many to average: a generalisability
+study.
 
-Items are crossed with facets (prompts, judges, models, orders of demonstrations, repeats): every item has one score
-under every combination. The variance of a score is then the sum of components: of the items, which is what one wants to
-measure, of each facet (it moves all items alike), of each interaction (it moves some items more than others), and of
-the highest interaction, which one score per cell cannot tell from chance.
+Items are crossed with facets (prompts, judges, models, orders of demonstrations, repeats): every
+item has one score under every combination. The variance of a score is then the sum of components:
+of the items, which is what one wants to measure, of each facet (it moves all items alike), of each
+interaction (it moves some items more than others), and of the highest interaction, which one score
+per cell cannot tell from chance.
 
-Components are those of the random-effects analysis of variance by expected mean squares. Intervals are from leaving
-out one group of items at a time (`jackknife.of_left_out`); each end is the wider of that of the number itself and that
-of its logarithm, which of a reliability is that of items' variance over the error's. They say what other items would
-give. What other values of a facet would give (a fourth prompt), they do not know.
+Components are those of the random-effects analysis of variance by expected mean squares. Intervals
+are from leaving out one group of items at a time (`jackknife.of_left_out`); each end is the wider
+of that of the number itself and that of its logarithm, which of a reliability is that of items'
+variance over the error's. They say what other items would give. What other values of a facet would
+give (a fourth prompt), they do not know.
 
 References:
     Brennan (2001), Generalizability theory. doi:10.1007/978-1-4757-3456-0
     Shavelson and Webb (1991), Generalizability theory: a primer.
     Searle, Casella and McCulloch (1992), Variance components. doi:10.1002/9780470316856
-    Arvesen and Schmitz (1970), Robust procedures for variance component problems with the jackknife.
+    Arvesen and Schmitz (1970), Robust procedures for variance component problems with the
+    jackknife.
         doi:10.2307/2528855 (logarithms)
 """
 
@@ -37,7 +41,8 @@ Source = tuple[str, ...]
 ITEM = "item"
 FEWEST_GROUPS = 3
 FEWEST_FOR_LIMITS = 30
-"""With fewer groups a component has no interval: of ten, that of a facet held in 87 % of samples of its 95 %."""
+"""With fewer groups a component has no interval: of ten, that of a facet held in 87 % of samples of
+its 95 %."""
 MOST_FACETS = 6
 MOST_SCORES = 100
 """Most scores per item that a design proposed by `Study.cheapest` takes."""
@@ -46,7 +51,8 @@ MOST_SCORES = 100
 class Component(NamedTuple):
     """A variance component, in squared score units; `share` is of the variance of one score.
 
-    `variance` is `estimated`, or 0 where that is negative; without limits for fewer than FEWEST_FOR_LIMITS groups.
+    `variance` is `estimated`, or 0 where that is negative; without limits for fewer than
+    FEWEST_FOR_LIMITS groups.
     """
 
     source: Source
@@ -58,8 +64,8 @@ class Component(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """Of a mean of scores: `phi` is for decisions on the score itself (absolute), `relative` (E rho squared) for
-    decisions on the order of items."""
+    """Of a mean of scores: `phi` is for decisions on the score itself (absolute), `relative` (E rho
+    squared) for decisions on the order of items."""
 
     phi: Estimate
     relative: Estimate
@@ -70,15 +76,28 @@ class Study:
 
     Args:
         scores: One score per item and combination, shape (n_items, n_1, ..., n_k), in score units.
-        facets: Names of the axes after the first, 1 to MOST_FACETS of them, each with at least two values.
+        facets: Names of the axes after the first, 1 to MOST_FACETS of them, each with at least two
+            values.
     """
 
-    def __init__(self, scores: ArrayLike, facets: Sequence[str], *, groups: Groups = None, level: float = 0.95) -> None:
+    def __init__(
+        self,
+        scores: ArrayLike,
+        facets: Sequence[str],
+        *,
+        groups: Groups = None,
+        level: float = 0.95,
+    ) -> None:
         x = np.asarray(scores, dtype=np.float64)
         if x.ndim != len(facets) + 1 or not 1 <= len(facets) <= MOST_FACETS:
-            raise ValueError(f"`scores` has shape {x.shape} for {len(facets)} facets (1 to {MOST_FACETS}) and items.")
+            raise ValueError(
+                f"`scores` has shape {x.shape} for {len(facets)} facets (1 to {MOST_FACETS}) and"
+                " items."
+            )
         if not np.isfinite(x).all():
-            raise ValueError("`scores` holds NaN; leave out items that lack a score under some combination.")
+            raise ValueError(
+                "`scores` holds NaN; leave out items that lack a score under some combination."
+            )
         if min(x.shape[1:]) < 2:
             raise ValueError(f"every facet needs two values; `scores` has shape {x.shape}.")
         self.facets, self.levels = tuple(facets), x.shape[1:]
@@ -86,9 +105,12 @@ class Study:
         self._codes = codes = checks.groups(groups, self.n_items, FEWEST_GROUPS)
         self.n_groups = int(np.unique(codes).size)
         sizes = range(len(facets) + 1)
-        subsets = [subset for size in sizes for subset in itertools.combinations(range(len(facets)), size)]
+        subsets = [
+            subset for size in sizes for subset in itertools.combinations(range(len(facets)), size)
+        ]
         self._subsets = [frozenset(subset) for subset in subsets]
-        # Components are in this order: subsets of facets with items, then the same without, but for the empty one.
+        # Components are in this order: subsets of facets with items, then the same without, but for
+        # the empty one.
         named = [tuple(self.facets[f] for f in subset) for subset in subsets]
         self._sources: list[Source] = [*((ITEM, *subset) for subset in named), *named[1:]]
         squares, sums = (
@@ -99,7 +121,9 @@ class Study:
         self._estimated, self._mean_squares, self._degrees = self._estimates(
             total, squares.sum(axis=0)[None], sums.sum(axis=0)[None]
         )
-        self.constant = bool(np.maximum(self._estimated[0], 0).sum() <= 0)  # all scores are the same
+        self.constant = bool(
+            np.maximum(self._estimated[0], 0).sum() <= 0
+        )  # all scores are the same
         # Without each group in turn.
         self._left_out, _, _ = self._estimates(
             total - np.bincount(codes), squares.sum(axis=0) - squares, sums.sum(axis=0) - sums
@@ -109,7 +133,9 @@ class Study:
         """All of them: the items', then by the number of facets in them, with and without items."""
         values = np.maximum(self._estimated[0], 0)
         whole = float(values.sum())
-        order = sorted(range(values.size), key=lambda k: (len(self._sources[k]), ITEM not in self._sources[k]))
+        order = sorted(
+            range(values.size), key=lambda k: (len(self._sources[k]), ITEM not in self._sources[k])
+        )
         return [
             Component(
                 self._sources[k],
@@ -123,44 +149,58 @@ class Study:
         ]
 
     def reliability(self, design: Mapping[str, int] | None = None) -> Reliability:
-        """Of the mean over so many of each facet; a facet that is not named counts once. None: over all in the data."""
+        """Of the mean over so many of each facet; a facet that is not named counts once. None: over
+        all in the data."""
         own = dict(zip(self.facets, self.levels, strict=True))
         counts = own if design is None else dict.fromkeys(self.facets, 1) | dict(design)
         phi, relative = (
             self._limits_of_reliability(
-                float(self._ratio(self._estimated, counts, absolute)[0]), self._ratio(self._left_out, counts, absolute)
+                float(self._ratio(self._estimated, counts, absolute)[0]),
+                self._ratio(self._left_out, counts, absolute),
             )
             for absolute in (True, False)
         )
         return Reliability(phi, relative)
 
     def needed(self, facet: str, target: float, absolute: bool = True) -> int | None:
-        """How many values of one facet to average, the others counting once, for a reliability; None: no number."""
+        """How many values of one facet to average, the others counting once, for a reliability;
+        None: no number."""
         checks.share(target, "target")
         if facet not in self.facets:
             raise ValueError(f"`facet` is {facet!r}; it must be one of {', '.join(self.facets)}.")
-        # The variance of items, the error that shrinks as more of the facet are averaged, and the error that stays.
+        # The variance of items, the error that shrinks as more of the facet are averaged, and the
+        # error that stays.
         signal = shrinks = stays = 0.0
         for source, value in zip(self._sources, np.maximum(self._estimated[0], 0), strict=True):
             if source == (ITEM,):
                 signal = float(value)
             elif absolute or ITEM in source:
-                shrinks, stays = (shrinks + value, stays) if facet in source else (shrinks, stays + value)
+                shrinks, stays = (
+                    (shrinks + value, stays) if facet in source else (shrinks, stays + value)
+                )
         room = signal * (1 - target) / target - stays
         return max(1, math.ceil(float(shrinks) / room - 1e-9)) if room > 0 else None
 
     def cheapest(self, target: float, absolute: bool = True) -> dict[str, int] | None:
-        """The design with the fewest scores per item (MOST_SCORES at most) that reaches a reliability, or None."""
+        """The design with the fewest scores per item (MOST_SCORES at most) that reaches a
+        reliability, or None."""
         checks.share(target, "target")
         for size in range(1, MOST_SCORES + 1):
-            designs = [dict(zip(self.facets, counts, strict=True)) for counts in _designs(len(self.facets), size)]
-            values = [float(special.expit(self._ratio(self._estimated, design, absolute)[0])) for design in designs]
+            designs = [
+                dict(zip(self.facets, counts, strict=True))
+                for counts in _designs(len(self.facets), size)
+            ]
+            values = [
+                float(special.expit(self._ratio(self._estimated, design, absolute)[0]))
+                for design in designs
+            ]
             if max(values) >= target - 1e-12:
                 return designs[int(np.argmax(values))]
         return None
 
     def _squares(self, x: Array) -> Array:
-        """Sum over the cells of each row of its squared effect of every subset of facets, shape (n_rows, n_subsets)."""
+        """Sum over the cells of each row of its squared effect of every subset of facets, shape
+        (n_rows, n_subsets)."""
         axes = range(1, x.ndim)
         means = []
         for subset in self._subsets:
@@ -169,20 +209,28 @@ class Study:
             weight = math.prod(x.shape[axis] for axis in others)
             means.append(weight * np.square(mean).reshape(len(x), -1).sum(axis=1))
         effects = [
-            sum((-1) ** (len(whole) - len(part)) * means[n] for n, part in enumerate(self._subsets) if part <= whole)
+            sum(
+                (-1) ** (len(whole) - len(part)) * means[n]
+                for n, part in enumerate(self._subsets)
+                if part <= whole
+            )
             for whole in self._subsets
         ]
         return np.stack(effects, axis=1)  # type: ignore[arg-type]
 
     def _estimates(self, n: Array, squares: Array, sums: Array) -> tuple[Array, Array, Array]:
-        """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets, n_components).
+        """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets,
+        n_components).
 
         Args:
-            n, squares, sums: Items in each, shape (n_sets,); sums of `_squares` over items, and of scores per cell.
+            n, squares, sums: Items in each, shape (n_sets,); sums of `_squares` over items, and of
+                scores per cell.
         """
         of_mean = n[:, None] * self._squares((sums / n[:, None]).reshape(-1, *self.levels))
         own = [math.prod(self.levels[f] - 1 for f in subset) for subset in self._subsets]
-        degrees = np.concatenate([(n - 1)[:, None] * own, np.broadcast_to(own, of_mean.shape)[:, 1:]], axis=1)
+        degrees = np.concatenate(
+            [(n - 1)[:, None] * own, np.broadcast_to(own, of_mean.shape)[:, 1:]], axis=1
+        )
         total = np.concatenate([np.maximum(squares - of_mean, 0), of_mean[:, 1:]], axis=1)
         # Rounding leaves a constant a little spread.
         size = np.abs(squares).sum(axis=1, keepdims=True)
@@ -193,14 +241,24 @@ class Study:
         sizes = dict(zip(self.facets, self.levels, strict=True))
         columns = []
         for whole in names:
-            # Every expected mean square is the sum of the components that hold its source: turned round, with signs.
-            signed = sum((-1) ** (len(o) - len(whole)) * mean_squares[:, k] for k, o in enumerate(names) if whole <= o)
-            repeated = cells / math.prod(sizes[f] for f in whole if f in sizes) * (1 if ITEM in whole else n)
+            # Every expected mean square is the sum of the components that hold its source: turned
+            # round, with signs.
+            signed = sum(
+                (-1) ** (len(o) - len(whole)) * mean_squares[:, k]
+                for k, o in enumerate(names)
+                if whole <= o
+            )
+            repeated = (
+                cells
+                / math.prod(sizes[f] for f in whole if f in sizes)
+                * (1 if ITEM in whole else n)
+            )
             columns.append(np.asarray(signed) / repeated)
         return np.stack(columns, axis=1), mean_squares, degrees
 
     def _ratio(self, estimated: Array, design: Mapping[str, int], absolute: bool) -> Array:
-        """Logarithm of items' variance over error variance, shape (n_sets,); infinite where one of them is 0."""
+        """Logarithm of items' variance over error variance, shape (n_sets,); infinite where one of
+        them is 0."""
         error = np.zeros(len(estimated))
         for source, column in zip(self._sources[1:], estimated.T[1:], strict=True):
             if absolute or ITEM in source:
@@ -211,7 +269,9 @@ class Study:
     def _limits_of_reliability(self, ratio: float, left_out: Array) -> Estimate:
         """Of logarithms of items' variance over error variance; NaN (no variance at all) stays."""
         value = float(special.expit(ratio))
-        found = jackknife.of_left_out(value, special.expit(left_out), self._codes, self.level, bounds=(0.0, 1.0))
+        found = jackknife.of_left_out(
+            value, special.expit(left_out), self._codes, self.level, bounds=(0.0, 1.0)
+        )
         low, high = found.interval
         if math.isfinite(ratio) and np.isfinite(left_out).all():
             ends = special.expit(self._of_logarithm(ratio, left_out))
@@ -220,8 +280,12 @@ class Study:
 
     def _limits_of_variance(self, estimate: float, left_out: Array) -> Estimate:
         if self.n_groups < FEWEST_FOR_LIMITS:
-            return unknown(self.level, self.n_groups, self.n_items).replace(value=max(estimate, 0.0))
-        found = jackknife.of_left_out(estimate, left_out, self._codes, self.level, bounds=(-math.inf, math.inf))
+            return unknown(self.level, self.n_groups, self.n_items).replace(
+                value=max(estimate, 0.0)
+            )
+        found = jackknife.of_left_out(
+            estimate, left_out, self._codes, self.level, bounds=(-math.inf, math.inf)
+        )
         low, high = max(found.low, 0.0), max(found.high, 0.0)
         if estimate > 0 and (left_out > 0).all():
             ends = self._of_logarithm(math.log(estimate), np.log(left_out))

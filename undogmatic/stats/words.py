@@ -1,9 +1,11 @@
-"""Fits a judge that reads nothing: it sees which words a text has, what can be counted, how it begins and ends.
+"""Fits a judge that reads nothing: it sees which words a text has, what can be counted, how it
+begins and ends.
 
-Everything it sees is a mark: a column of 0 and 1 per text ("has the word *tema*", "has more than 812 characters"), or,
-for pairs of texts, of -1, 0 and 1 (the second text has it alone, none or both, the first alone). Three learners use
-them: boosting of single marks, ridge regression on words and on counts, and a short list of marks that is written down
-in fewer bits than the verdicts it tells (`listed`). The first two say of a text what the other groups say.
+Everything it sees is a mark: a column of 0 and 1 per text ("has the word *tema*", "has more than
+812 characters"), or, for pairs of texts, of -1, 0 and 1 (the second text has it alone, none or
+both, the first alone). Three learners use them: boosting of single marks, ridge regression on words
+and on counts, and a short list of marks that is written down in fewer bits than the verdicts it
+tells (`listed`). The first two say of a text what the other groups say.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ Marked = NDArray[np.float32]
 
 COUNTS = tuple(
     (
-        "characters words sentences lines word_length longest_word sentence_length first_sentence last_sentence "
-        "first_comma capitals capitals_share capital_words digits numbers commas full_stops parentheses quotes colons "
-        "hyphens other_marks different_words acronyms named_numbers short_words long_words "
-        "vowels first_place last_place"
+        "characters words sentences lines word_length longest_word sentence_length first_sentence"
+        " last_sentence first_comma capitals capitals_share capital_words digits numbers commas"
+        " full_stops parentheses quotes colons hyphens other_marks different_words acronyms"
+        " named_numbers short_words long_words vowels first_place last_place"
     ).split()
 )
 """What is counted, in this order."""
@@ -49,17 +51,22 @@ _IN_NUMBER = re.compile(r"\d(\W)(?=\d)")
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s|$)")
 _NAMED_NUMBER = re.compile(r"\b(?:[A-ZÀ-Ý]\w*|\w{1,4}\.|n[ºo°]\.?|§)\s*(?:n[ºo°]\.?\s*)?\d")
 """A word with a capital, or an abbreviation, and a number: "Tema 69", "art. 5"."""
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
+)
 _PARTS = re.compile(f"{_UNSPACED.pattern}|[^{_UNSPACED.pattern[1:-2]}]+")
-"""Letters of scripts that write no space between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+"""Letters of scripts that write no space between words: Thai, Lao, Burmese, Khmer, Japanese,
+Chinese."""
 STEM = 4
-"""Letters of a longer word's beginning that are a mark of their own, as in a pattern such as `preced\\w+`."""
+"""Letters of a longer word's beginning that are a mark of their own, as in a pattern such as
+`preced\\w+`."""
 MOST_WORDS = 4000
 FINE, COARSE = 64, 16
 """Into how many parts the values of a count are cut, for the list of marks and for boosting."""
 MOST_STEPS = 12
 LEAST_OFTEN = 3
-"""In how many texts a word must stand for a list of words alone: the fewer words there are, the cheaper each is."""
+"""In how many texts a word must stand for a list of words alone: the fewer words there are, the
+cheaper each is."""
 _ROUNDS, _RATE = 100, 0.4
 MANY = 250
 """With more rows five folds are left out in turn, else ten."""
@@ -67,9 +74,10 @@ MANY = 250
 
 @dataclass(frozen=True)
 class Marks:
-    """What texts (or pairs of them) show. `columns`: one row per mark, shape (n_marks, n_rows); `names`: kind and what
-    is seen ("word", "tema"); `coarse`: which marks boosting uses; `features`: words weighted by how rare they are,
-    curved functions of counts, and characters and endings, shape (n_rows, n_features) each."""
+    """What texts (or pairs of them) show. `columns`: one row per mark, shape (n_marks, n_rows);
+    `names`: kind and what is seen ("word", "tema"); `coarse`: which marks boosting uses;
+    `features`: words weighted by how rare they are, curved functions of counts, and characters and
+    endings, shape (n_rows, n_features) each."""
 
     columns: Marked
     names: tuple[tuple[str, str], ...]
@@ -79,7 +87,8 @@ class Marks:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text; where no space parts them, every two letters that stand beside each other count as one."""
+    """The words of a text; where no space parts them, every two letters that stand beside each
+    other count as one."""
     found = _WORD.findall(text)
     if _UNSPACED.search(text) is None:
         return found
@@ -87,13 +96,17 @@ def words_of(text: str) -> list[str]:
         piece
         for word in found
         for part in _PARTS.findall(word)
-        for piece in ([part[k : k + 2] for k in range(max(1, len(part) - 1))] if _UNSPACED.match(part) else [part])
+        for piece in (
+            [part[k : k + 2] for k in range(max(1, len(part) - 1))]
+            if _UNSPACED.match(part)
+            else [part]
+        )
     ]
 
 
 class _Read(NamedTuple):
-    """Texts, taken apart once: how often each has which word, the first and last of them, and how often each has which
-    of the different characters, shape (n_texts, n_characters)."""
+    """Texts, taken apart once: how often each has which word, the first and last of them, and how
+    often each has which of the different characters, shape (n_texts, n_characters)."""
 
     texts: Sequence[str]
     words: list[Counter[str]]
@@ -113,26 +126,41 @@ class _Read(NamedTuple):
         kinds = np.flatnonzero(np.bincount(codes, minlength=1))
         place = np.zeros(int(kinds.max(initial=0)) + 1, dtype=np.intp)
         place[kinds] = np.arange(kinds.size)
-        cells = np.repeat(np.arange(len(texts)) * kinds.size, [len(text) for text in texts]) + place[codes]
+        cells = (
+            np.repeat(np.arange(len(texts)) * kinds.size, [len(text) for text in texts])
+            + place[codes]
+        )
         bag = np.bincount(cells, minlength=len(texts) * kinds.size).reshape(len(texts), kinds.size)
         return cls(texts, words, ends, [chr(code) for code in kinds], bag.astype(np.float64))
 
     def counted(self, lists: Mapping[str, re.Pattern[str]]) -> Array:
-        """COUNTS of each text and how many of its words each of the lists has, shape (n_texts, n_counts)."""
+        """COUNTS of each text and how many of its words each of the lists has, shape (n_texts,
+        n_counts)."""
         sizes = self.bag.sum(axis=1)
 
         def signs(those: Callable[[str], bool]) -> Array:
             return np.asarray(self.bag[:, [those(sign) for sign in self.signs]].sum(axis=1))
 
         def words(of_each: Callable[[str], int]) -> Array:
-            return np.array([sum(of_each(word) * n for word, n in own.items()) for own in self.words], dtype=np.float64)
+            return np.array(
+                [sum(of_each(word) * n for word, n in own.items()) for own in self.words],
+                dtype=np.float64,
+            )
 
         n_words = words(lambda word: 1)
-        sentences = [[part for part in _SENTENCE_END.split(text) if part.strip()] or [""] for text in self.texts]
+        sentences = [
+            [part for part in _SENTENCE_END.split(text) if part.strip()] or [""]
+            for text in self.texts
+        ]
         n_sentences = np.array([len(own) for own in sentences], dtype=np.float64)
-        first, last = (np.array([len(own[end].split()) for own in sentences], dtype=np.float64) for end in (0, -1))
+        first, last = (
+            np.array([len(own[end].split()) for own in sentences], dtype=np.float64)
+            for end in (0, -1)
+        )
         commas = np.array([text.find(",") for text in self.texts])
-        named = {name: signs(lambda sign, own=own: sign in own) for name, own in _PUNCTUATION.items()}  # type: ignore[misc]
+        named = {
+            name: signs(lambda sign, own=own: sign in own) for name, own in _PUNCTUATION.items()
+        }  # type: ignore[misc]
         marks = signs(lambda sign: not sign.isalnum() and not sign.isspace())
         found = {
             "characters": sizes,
@@ -140,7 +168,9 @@ class _Read(NamedTuple):
             "sentences": n_sentences,
             "lines": signs("\n".__eq__) + 1,
             "word_length": words(len) / np.maximum(1, n_words),
-            "longest_word": np.array([max(map(len, own), default=0) for own in self.words], dtype=np.float64),
+            "longest_word": np.array(
+                [max(map(len, own), default=0) for own in self.words], dtype=np.float64
+            ),
             "sentence_length": n_words / n_sentences,
             "first_sentence": first,
             "last_sentence": last,
@@ -149,13 +179,19 @@ class _Read(NamedTuple):
             "capitals_share": signs(str.isupper) / np.maximum(1, sizes),
             "capital_words": words(lambda word: word[0].isupper()),
             "digits": signs(str.isdigit),
-            "numbers": np.array([len(_NUMBER.findall(text)) for text in self.texts], dtype=np.float64),
+            "numbers": np.array(
+                [len(_NUMBER.findall(text)) for text in self.texts], dtype=np.float64
+            ),
             **named,
             "other_marks": marks - np.sum(list(named.values()), axis=0),
-            "different_words": np.array([len({word.lower() for word in own}) for own in self.words])
-            / np.maximum(1, n_words),
+            "different_words": (
+                np.array([len({word.lower() for word in own}) for own in self.words])
+                / np.maximum(1, n_words)
+            ),
             "acronyms": words(lambda word: len(word) > 1 and word.isupper()),
-            "named_numbers": np.array([len(_NAMED_NUMBER.findall(text)) for text in self.texts], dtype=np.float64),
+            "named_numbers": np.array(
+                [len(_NAMED_NUMBER.findall(text)) for text in self.texts], dtype=np.float64
+            ),
             "short_words": words(lambda word: len(word) < STEM) / np.maximum(1, n_words),
             "long_words": words(lambda word: len(word) > 2 * STEM) / np.maximum(1, n_words),
             "vowels": signs(_is_vowel) / np.maximum(1, signs(str.isalpha)),
@@ -171,8 +207,8 @@ class _Read(NamedTuple):
         return np.column_stack([found[name] for name in (*COUNTS, *lists)])
 
     def letters(self) -> Array:
-        """How often each character and each ending of a word occurs, and characters as shares, standardised and cut
-        off at four standard deviations; shape (n_texts, k)."""
+        """How often each character and each ending of a word occurs, and characters as shares,
+        standardised and cut off at four standard deviations; shape (n_texts, k)."""
         lower = [sign.lower() for sign in self.signs]
         names = sorted(set(lower))
         bag = np.zeros((len(self.texts), len(names)))
@@ -190,10 +226,12 @@ class _Read(NamedTuple):
         return np.clip((table - table.mean(axis=0)) / np.where(spread > 0, spread, 1), -4, 4)
 
     def marked(self) -> tuple[list[tuple[str, str]], Marked]:
-        """Words, beginnings, endings, shapes of numbers, first and last words that at least two texts have; shape
-        (n_marks, n_texts)."""
+        """Words, beginnings, endings, shapes of numbers, first and last words that at least two
+        texts have; shape (n_marks, n_texts)."""
         where: dict[tuple[str, str], list[int]] = {}
-        for place, (text, own, (first, last)) in enumerate(zip(self.texts, self.words, self.ends, strict=True)):
+        for place, (text, own, (first, last)) in enumerate(
+            zip(self.texts, self.words, self.ends, strict=True)
+        ):
             words = {word.lower() for word in own}
             seen = {("word", "0" * len(word) if word.isdigit() else word) for word in words}
             for word in words:
@@ -203,12 +241,15 @@ class _Read(NamedTuple):
             seen |= {("first", first), ("last", last)} if first else set()
             for mark in seen:
                 where.setdefault(mark, []).append(place)
-        # In one order, whatever the order of sets: of two marks of the same texts the first is kept.
+        # In one order, whatever the order of sets: of two marks of the same texts the first is
+        # kept.
         shared = (mark for mark, places in where.items() if len(places) >= 2)
         often = sorted(shared, key=lambda mark: (mark[0] != "word", mark))
         if len(often) > MOST_WORDS:
             n = len(self.texts)
-            often = sorted(often, key=lambda mark: -min(len(where[mark]), n - len(where[mark])))[:MOST_WORDS]
+            often = sorted(often, key=lambda mark: -min(len(where[mark]), n - len(where[mark])))[
+                :MOST_WORDS
+            ]
         table = np.zeros((len(often), len(self.texts)), dtype=np.float32)
         for row, mark in enumerate(often):
             table[row, where[mark]] = 1
@@ -222,7 +263,9 @@ def _is_vowel(sign: str) -> bool:
 def _place(word: str) -> float:
     """Where a word stands in the alphabet, from 0 to 1, by its first three characters."""
     letters = unicodedata.normalize("NFD", word)[:3].ljust(3, chr(96))
-    return float(sum(min(max(ord(sign) - 96, 0), 26) / 27 ** (k + 1) for k, sign in enumerate(letters)))
+    return float(
+        sum(min(max(ord(sign) - 96, 0), 26) / 27 ** (k + 1) for k, sign in enumerate(letters))
+    )
 
 
 def counts(texts: Sequence[str]) -> Array:
@@ -239,10 +282,13 @@ def _cuts(values: Array, parts: int) -> Array:
 
 
 def marks(
-    texts: Sequence[str], others: Sequence[str] | None = None, lists: Mapping[str, re.Pattern[str]] | None = None
+    texts: Sequence[str],
+    others: Sequence[str] | None = None,
+    lists: Mapping[str, re.Pattern[str]] | None = None,
 ) -> Marks:
-    """Collect the marks of texts, or of pairs of each text with the one at the same place in `others`; `lists` are
-    patterns of whole words, in lower case, that are counted besides COUNTS, by name."""
+    """Collect the marks of texts, or of pairs of each text with the one at the same place in
+    `others`; `lists` are patterns of whole words, in lower case, that are counted besides COUNTS,
+    by name."""
     lists = lists or {}
     n = len(texts)
     both = [*texts, *(others or ())]
@@ -259,7 +305,13 @@ def marks(
         table = table[:, :n] - table[:, n:]
         counted = counted[:n] - counted[n:]
     if paired:  # a preference for the first of two, whatever they are
-        table, names = np.concatenate([table, np.ones((1, n), dtype=np.float32)]), [*names, ("place", "1")]
+        table, names = (
+            np.concatenate([table, np.ones((1, n), dtype=np.float32)]),
+            [
+                *names,
+                ("place", "1"),
+            ],
+        )
     rows, coarse = [table], [np.ones(len(table), dtype=bool)]
     for name, column in zip((*COUNTS, *lists), counted.T, strict=True):
         size = np.abs(column) if paired else column
@@ -278,17 +330,26 @@ def marks(
             different.setdefault(column.tobytes(), row)
     kept_rows = np.array(sorted(different.values()), dtype=np.intp)
     of_boosting = np.flatnonzero(np.concatenate(coarse)[kept_rows])
-    return Marks(columns[kept_rows], tuple(names[row] for row in kept_rows), of_boosting, tuple(features), paired)
+    return Marks(
+        columns[kept_rows],
+        tuple(names[row] for row in kept_rows),
+        of_boosting,
+        tuple(features),
+        paired,
+    )
 
 
 def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array:
-    """What boosting of single marks, fitted without a row's fold, says of each row; shape (n_targets, n_rows).
+    """What boosting of single marks, fitted without a row's fold, says of each row; shape
+    (n_targets, n_rows).
 
-    Each round adds the one mark, times a number, that lessens the loss most: logistic where targets are `shares` from 0
-    to 1, else squared. As many rounds are taken as foretell the other folds best.
+    Each round adds the one mark, times a number, that lessens the loss most: logistic where targets
+    are `shares` from 0 to 1, else squared. As many rounds are taken as foretell the other folds
+    best.
 
     Args:
-        targets: Shape (n_targets, n_rows), NaN where not known; of pairs, the share that chose the first, or -1 to 1.
+        targets: Shape (n_targets, n_rows), NaN where not known; of pairs, the share that chose the
+            first, or -1 to 1.
     """
     columns = seen.columns[seen.coarse]
     n_folds, n = int(folds.max()) + 1, folds.size
@@ -297,7 +358,9 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
     left_out = np.tile(np.arange(n_folds)[:, None] == folds, (len(targets), 1))
     weights = np.repeat(known, n_folds, axis=0) & ~left_out
     bend = 0.25 if shares else 1.0
-    squares = (columns if not seen.paired else np.abs(columns)) @ weights.T.astype(np.float32) * bend
+    squares = (
+        (columns if not seen.paired else np.abs(columns)) @ weights.T.astype(np.float32) * bend
+    )
     total = weights.sum(axis=1) * bend + 1e-9
     room = squares + 1.0
     if not seen.paired:
@@ -329,11 +392,17 @@ def boosted(seen: Marks, targets: Array, folds: Index, *, shares: bool) -> Array
             moved += (_RATE * gradient.sum(axis=1) / total)[:, None]
         scores = scores + moved
         versions.append(told())
-    return np.array([_best(said, target, folds) for said, target in zip(np.stack(versions, 1), targets, strict=True)])
+    return np.array(
+        [
+            _best(said, target, folds)
+            for said, target in zip(np.stack(versions, 1), targets, strict=True)
+        ]
+    )
 
 
 def _best(versions: Array, target: Array, folds: Index) -> Array:
-    """What each row is told by the version that foretells the other folds best; `versions` has shape (k, n_rows)."""
+    """What each row is told by the version that foretells the other folds best; `versions` has
+    shape (k, n_rows)."""
     errors = np.nan_to_num((versions - target) ** 2)
     by_fold = np.stack([np.bincount(folds, own) for own in errors])
     best = np.argmin(by_fold.sum(axis=1, keepdims=True) - by_fold, axis=0)
@@ -354,15 +423,23 @@ class Ridge:
         values, self.vectors = values[kept], vectors[:, kept]
         if n > k:
             self.vectors = features @ self.vectors / np.sqrt(values)
-        self.shrunk = [values / (values + penalty * scale) for penalty in (0.03, 0.1, 0.3, 1, 3, 10)]
-        self.folds, self.rows = folds, [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+        self.shrunk = [
+            values / (values + penalty * scale) for penalty in (0.03, 0.1, 0.3, 1, 3, 10)
+        ]
+        self.folds, self.rows = (
+            folds,
+            [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)],
+        )
         self.left = []
         for shrunk in self.shrunk:
             blocks = ((self.vectors[rows] * shrunk) @ self.vectors[rows].T for rows in self.rows)
-            self.left.append([np.linalg.inv((1 + 1e-9) * np.eye(len(block)) - block) for block in blocks])
+            self.left.append(
+                [np.linalg.inv((1 + 1e-9) * np.eye(len(block)) - block) for block in blocks]
+            )
 
     def predict(self, target: Array) -> Array:
-        """What the other folds say of each row, with the penalty by which they are foretold best."""
+        """What the other folds say of each row, with the penalty by which they are foretold
+        best."""
         in_basis = self.vectors.T @ target
         versions = []
         for shrunk, left in zip(self.shrunk, self.left, strict=True):
@@ -375,9 +452,9 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Listed:
-    """A short list of marks: a row is told by the first that it has. `said` is the share of each row's place on the
-    list, from -1 to 1; `bits` what the list and its errors cost, of `of_bits` that the target has, counted in
-    independent rows where groups repeat."""
+    """A short list of marks: a row is told by the first that it has. `said` is the share of each
+    row's place on the list, from -1 to 1; `bits` what the list and its errors cost, of `of_bits`
+    that the target has, counted in independent rows where groups repeat."""
 
     said: Array
     steps: tuple[int, ...]
@@ -386,7 +463,8 @@ class Listed:
 
 
 def _code(hits: ArrayLike, misses: ArrayLike) -> Array:
-    """Bits of so many hits and misses in any order, their share unknown (Krichevsky and Trofimov's estimate)."""
+    """Bits of so many hits and misses in any order, their share unknown (Krichevsky and Trofimov's
+    estimate)."""
     own = np.asarray(hits, dtype=np.float64) + 0.5, np.asarray(misses, dtype=np.float64) + 0.5
     return np.asarray((special.betaln(0.5, 0.5) - special.betaln(*own)) / np.log(2))
 
@@ -394,10 +472,10 @@ def _code(hits: ArrayLike, misses: ArrayLike) -> Array:
 def _repeated(columns: Marked, signs: Marked, groups: Index, paired: bool) -> Array:
     """How many rows say what one independent row would, for each mark; shape (n_marks,), 1 or more.
 
-    A word that all texts of a group share says which group it is, and the verdicts of a group go together: twelve such
-    rows are hardly more than one. A word that some texts of each group have tells them apart, and each row counts. It
-    is the factor by which the variance of the sum of mark times verdict grows with the intraclass correlation of the
-    verdicts (the design effect).
+    A word that all texts of a group share says which group it is, and the verdicts of a group go
+    together: twelve such rows are hardly more than one. A word that some texts of each group have
+    tells them apart, and each row counts. It is the factor by which the variance of the sum of mark
+    times verdict grows with the intraclass correlation of the verdicts (the design effect).
 
     References:
         Scott and Holt (1982), The effect of two-stage sampling on ordinary least squares methods.
@@ -422,17 +500,17 @@ def _repeated(columns: Marked, signs: Marked, groups: Index, paired: bool) -> Ar
 def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = False) -> Listed:
     """Tell a target of two values by a list of marks, as long as each pays for itself in bits.
 
-    A mark costs the bits to name it among all, the k-th log2(k) less, as a set can be named in any order; the rows that
-    it covers are then coded by their own share. Of a target that has nothing to do with the marks the list is empty,
-    but for chance that their number pays for (Rissanen 1978). What a mark saves is counted in independent rows
-    (`_repeated`): the list is not held against rows left out, so that nothing else would say what a name of a group is
-    worth.
+    A mark costs the bits to name it among all, the k-th log2(k) less, as a set can be named in any
+    order; the rows that it covers are then coded by their own share. Of a target that has nothing
+    to do with the marks the list is empty, but for chance that their number pays for (Rissanen
+    1978). What a mark saves is counted in independent rows (`_repeated`): the list is not held
+    against rows left out, so that nothing else would say what a name of a group is worth.
 
     Args:
         target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
         groups: Group of each row, shape (n_rows,).
-        words_only: Use whole words of at least LEAST_OFTEN rows alone: a pattern over words that goes with length is
-            told better without length.
+        words_only: Use whole words of at least LEAST_OFTEN rows alone: a pattern over words that
+            goes with length is told better without length.
     References:
         Rivest (1987), Learning decision lists. doi:10.1007/BF00058680
         Rissanen (1978), Modeling by shortest data description. doi:10.1016/0005-1098(78)90005-5
@@ -482,23 +560,28 @@ def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = Fals
 
 
 class Surface:
-    """The judge that reads nothing, for texts and their groups: what it says of any target is fitted without a row's
-    fold, and what depends on the texts alone is made once."""
+    """The judge that reads nothing, for texts and their groups: what it says of any target is
+    fitted without a row's fold, and what depends on the texts alone is made once."""
 
     def __init__(self, seen: Marks, groups: Index, fitted: NDArray[np.bool_], rng: Rng) -> None:
-        """Prepare it: `fitted` says which rows the regressions are fitted to (those with labels); boosting uses all."""
+        """Prepare it: `fitted` says which rows the regressions are fitted to (those with labels);
+        boosting uses all."""
         n_groups = int(groups.max()) + 1
         n_folds = min(n_groups, 10 if groups.size <= MANY else 5)
         self.seen, self.fitted = seen, np.flatnonzero(fitted)
         self.folds = rng.permutation(np.arange(n_groups) % n_folds)[groups]
         self._folds = np.unique(self.folds[self.fitted], return_inverse=True)[1]
         self._foretold: dict[tuple[bytes, bool], Array] = {}
-        self._ridges = [Ridge(table[self.fitted], self._folds, intercept=not seen.paired) for table in seen.features]
+        self._ridges = [
+            Ridge(table[self.fitted], self._folds, intercept=not seen.paired)
+            for table in seen.features
+        ]
 
     def foretell(self, targets: Array, *, shares: bool) -> Array:
-        """What the other folds say of each fitted row, shape (n_targets, n_fitted): the learners, stacked with weights
-        of 0 or more. `targets`, shape (n_targets, n_rows), are NaN where not known; shares from 0 to 1, or any. What
-        was foretold before (the labels, for each further judge) is kept."""
+        """What the other folds say of each fitted row, shape (n_targets, n_fitted): the learners,
+        stacked with weights of 0 or more. `targets`, shape (n_targets, n_rows), are NaN where not
+        known; shares from 0 to 1, or any. What was foretold before (the labels, for each further
+        judge) is kept."""
         if (key := (targets.tobytes(), shares)) not in self._foretold:
             self._foretold[key] = self._foretell(targets, shares=shares)
         return self._foretold[key]
@@ -508,9 +591,17 @@ class Surface:
         out = np.empty_like(of_boosting)
         for row, target in enumerate(targets[:, self.fitted]):
             known = ~np.isnan(target)
-            middle = 0.5 if self.seen.paired and shares else 0.0 if self.seen.paired else float(target[known].mean())
+            middle = (
+                0.5
+                if self.seen.paired and shares
+                else 0.0
+                if self.seen.paired
+                else float(target[known].mean())
+            )
             filled = np.where(known, target, middle) - middle
-            told = np.column_stack([of_boosting[row] - middle, *(ridge.predict(filled) for ridge in self._ridges)])
+            told = np.column_stack(
+                [of_boosting[row] - middle, *(ridge.predict(filled) for ridge in self._ridges)]
+            )
             for fold in range(int(self._folds.max()) + 1):
                 own = self._folds == fold
                 weights, _ = scipy.optimize.nnls(told[known & ~own], filled[known & ~own])
@@ -519,11 +610,16 @@ class Surface:
 
 
 def leaning(seen: Marks, target: Array, groups: Index, most: int) -> list[tuple[str, str]]:
-    """The marks that tell a target best, by name: those of its list, else the single ones that go with it most."""
+    """The marks that tell a target best, by name: those of its list, else the single ones that go
+    with it most."""
     steps = list(listed(seen, np.sign(target), groups).steps)
     if not steps:
         y = np.nan_to_num(target)
-        size = np.sqrt(np.sum(seen.columns**2, axis=1) + 1) if seen.paired else seen.columns.std(axis=1) + 0.05
+        size = (
+            np.sqrt(np.sum(seen.columns**2, axis=1) + 1)
+            if seen.paired
+            else seen.columns.std(axis=1) + 0.05
+        )
         y = y if seen.paired else y - y.mean()
         steps = np.argsort(-np.abs(seen.columns @ y.astype(np.float32)) / size)[:most].tolist()
     return list(dict.fromkeys(seen.names[step] for step in steps))[:most]

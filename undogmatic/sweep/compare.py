@@ -1,4 +1,5 @@
-"""The jobs of a sweep side by side: who leads, whether by more than chance, what agrees, and at what cost."""
+"""The jobs of a sweep side by side: who leads, whether by more than chance, what agrees, and at
+what cost."""
 
 import re
 from collections import Counter
@@ -39,25 +40,34 @@ from undogmatic.sweep.jobs import COSTS, Job, read_jobs, read_search
 from undogmatic.sweep.verdicts import Searched, against_others, named, verdicts
 
 OWN_TEXTS = Path(__file__).with_name("compare.texts.yaml")
-MOST_AGREED = 12  # of more jobs, agreement is given between the best: nobody reads a square of forty names
+MOST_AGREED = (
+    12  # of more jobs, agreement is given between the best: nobody reads a square of forty names
+)
 MOST_CURVES = 7  # that can be told apart
 MOST_INTERVALS = 3  # further metrics with an interval, beside the headline
 FEWEST_AVERAGED = 5  # values of what varies, from which on it is said how many of them to average
-AVERAGING = ("variance.needed", "variance.needed_order", "variance.needed_none", "variance.cheapest")
+AVERAGING = (
+    "variance.needed",
+    "variance.needed_order",
+    "variance.needed_none",
+    "variance.cheapest",
+)
 COUNTS = ("judged", "failed", "calls_cached")
 ENDS = ("_low", "_high")
 PARTS = ("judge", "criterion")
-"""Columns of the table of jobs where one of them had several; each such pair is compared like a job of its own."""
+"""Columns of the table of jobs where one of them had several; each such pair is compared like a job
+of its own."""
 AGREEMENT = (
-    "left right n pearson_between spearman_between kendall kappa alpha bias limit_low limit_high drift"
+    "left right n pearson_between spearman_between kendall kappa alpha bias limit_low limit_high"
+    " drift"
 ).split()
 WORTH = {
     "worth_order": ("calibration", ("review_gain", "aurc", "excess_aurc", "spearman_error")),
     "worth_claims": ("calibration", ("ece", "coverage", "width", "interval_score", "mae")),
     "following": ("labelled", ("spearman", "pearson", "mae")),
 }
-"""An analysis and its metrics, by table: does the uncertainty find the errors, and does it hold what it says? How do
-the scores of jobs that are ranked by it follow labels?"""
+"""An analysis and its metrics, by table: does the uncertainty find the errors, and does it hold
+what it says? How do the scores of jobs that are ranked by it follow labels?"""
 BARE = re.compile(r"(?i:true|false|null)|[-+]?\d[\d.]*(e[-+]?\d+)?")
 """A value that says nothing without its key: a switch or a number."""
 UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
@@ -65,14 +75,20 @@ UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
 
 
 def compare(folder: Path, name: str, language: str) -> SweepResult:
-    """Everything that the sweep `name` yielded in its folder, which has one numbered folder per job; `language` is the
-    report's. Jobs are ranked by their headline metric, which every analysis defines so that more is better."""
+    """Everything that the sweep `name` yielded in its folder, which has one numbered folder per
+    job; `language` is the report's. Jobs are ranked by their headline metric, which every analysis
+    defines so that more is better.
+    """
     jobs = read_jobs(folder)
-    keys = dict.fromkeys(key for job in jobs for key in job.overrides)  # in the order of the command line
+    keys = dict.fromkeys(
+        key for job in jobs for key in job.overrides
+    )  # in the order of the command line
     choices = tuple(key for key in keys if len({job.overrides.get(key) for job in jobs}) > 1)
     by_name = _named(jobs, choices)
     finished = {label: job for label, job in by_name.items() if job.status == "finished"}
-    headlines = Counter(job.facts["headline"] for job in finished.values() if job.facts.get("headline") is not None)
+    headlines = Counter(
+        job.facts["headline"] for job in finished.values() if job.facts.get("headline") is not None
+    )
     sweep = Sweep(finished, headlines.most_common(1)[0][0] if headlines else None)
     tests = sweep.family.table
     merits = worth(finished, tests)
@@ -80,10 +96,16 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     best = set(table["name"].head(MOST_AGREED))
     agreed = agree([pair for pair in sweep.pairs if {pair.left, pair.right} <= best], finished)
     divided = variance(finished, choices, sweep)
-    further = merits | {"described": described(finished), "costs": costs(finished), "variance": divided.table}
+    further = merits | {
+        "described": described(finished),
+        "costs": costs(finished),
+        "variance": divided.table,
+    }
     first, search = verdicts(table, sweep), read_search(folder)
     tell = Telling("sweep", findings=[*first])
-    if search is not None:  # its verdict is that of the winner's own texts; what the trials' texts say comes after
+    if (
+        search is not None
+    ):  # its verdict is that of the winner's own texts; what the trials' texts say comes after
         searched = Searched(folder, search, finished)
         tell.findings = [*searched.verdicts, Finding("sweep.on_trials"), *first, *searched.findings]
         first, further = searched.verdicts, {"trials": searched.table, **further}
@@ -97,7 +119,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     leader = table["name"].iloc[0] if len(table) else ""
     others = (tests[["left", "right"]] != leader).all(axis="columns")
     order = np.lexsort((others, pd.factorize(tests["measure"])[0]))
-    # The rubric of a job with a result: another's may be what it failed on. Several have no scale or unit in common.
+    # The rubric of a job with a result: another's may be what it failed on. Several have no scale
+    # or unit in common.
     rubrics = [job.rubric for job in finished.values()]
     of_jobs = dict.fromkeys(path for job in jobs for path in job.facts.get("texts", ()))
     return SweepResult(
@@ -114,30 +137,39 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         findings=[*tell.findings, *divided.findings],
         figures=tell.figures,
         tables={name: frame for name, frame in further.items() if len(frame)},
-        failed=[(label, job.message or "") for label, job in by_name.items() if job.status != "finished"],
+        failed=[
+            (label, job.message or "") for label, job in by_name.items() if job.status != "finished"
+        ],
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
         texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(texts_noted, of_jobs)],
     )
 
 
-def _matrix(folder: Path, jobs: Mapping[str, Job], ranked: Sequence[str], sweep: Sweep) -> dict[str, Any]:
+def _matrix(
+    folder: Path, jobs: Mapping[str, Job], ranked: Sequence[str], sweep: Sweep
+) -> dict[str, Any]:
     """What each finished job gave each item, and the items of the jobs."""
     read: list[Sequence[Item]] = []
     known: dict[str, Any] = {"numbers": {name: jobs[name].number for name in ranked}}
-    for number in {str(job.facts.get("dataset_digest")): job.number for job in jobs.values()}.values():
+    for number in {
+        str(job.facts.get("dataset_digest")): job.number for job in jobs.values()
+    }.values():
         try:
             read.append(RunFolder(folder / str(number)).items())
         except UndogmaticError as error:
             known["unread"] = str(error)
     if ranked:
-        known["scores"] = pd.concat({name: jobs[name].scores["score"] for name in ranked}, axis="columns", sort=False)
+        known["scores"] = pd.concat(
+            {name: jobs[name].scores["score"] for name in ranked}, axis="columns", sort=False
+        )
     margins = {margin.value for margin in sweep.margins.values()}
     known |= {"items": joined(read), "margin": margins.pop() if len(margins) == 1 else None}
     return known | {"redacted": any(job.facts.get("redact") for job in jobs.values())}
 
 
 def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
-    """The jobs by what sets them apart ("tfidf, anchored_pt"), else by their number; parts of a job by name too."""
+    """The jobs by what sets them apart ("tfidf, anchored_pt"), else by their number; parts of a job
+    by name too."""
     by_name: dict[str, Job] = {}
     for job in jobs:
         values = [(key.rpartition(".")[2], job.overrides.get(key, "default")) for key in choices]
@@ -148,8 +180,8 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
 
 
 def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep, fresh: bool) -> None:
-    """Say that the best was chosen by its score (`fresh`: and asks for fresh texts), how the others stand to it, and
-    whom their own verdicts support."""
+    """Say that the best was chosen by its score (`fresh`: and asks for fresh texts), how the others
+    stand to it, and whom their own verdicts support."""
     ranked = table.loc[(table["status"] == "finished") & table["headline"].notna(), "name"].tolist()
     if sweep.headline is None or len(ranked) < 2 or "criterion" in table:
         return
@@ -161,7 +193,14 @@ def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep, fresh: b
         shown = Counter(against["shown"])
         counts = {word: shown[word] for word in ("better", "equal", "worse")}
         counts |= {"same": shown["identical"]}
-        tell.say("others", counts, best=best, measure=measure, n=len(against), open=len(against) - sum(counts.values()))
+        tell.say(
+            "others",
+            counts,
+            best=best,
+            measure=measure,
+            n=len(against),
+            open=len(against) - sum(counts.values()),
+        )
     supported = [name for name in ranked if sweep.jobs[name].standing == "supported"]
     if sweep.jobs[best].standing is not None:
         key = "others_supported" if supported else "none_supported"
@@ -171,8 +210,8 @@ def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep, fresh: b
 
 
 def _tell_uneven(tell: Telling, sweep: Sweep) -> None:
-    """Say that figures are of different texts where some jobs failed on some, and how many pairs of texts each job has
-    in the right order among those that all of them judged."""
+    """Say that figures are of different texts where some jobs failed on some, and how many pairs of
+    texts each job has in the right order among those that all of them judged."""
     failed = {name: int(job.scores["score"].isna().sum()) for name, job in sweep.jobs.items()}
     if len(set(failed.values())) < 2:
         return
@@ -192,10 +231,14 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     finished, criteria = sweep.jobs, Counter(job.criterion for job in sweep.jobs.values())
     if len(finished) > MOST_AGREED:
         tell.say("many", n=len(finished), most=MOST_AGREED)
-    blind = {label: job for label, job in finished.items() if not job.facts.get("uses_prompt", True)}
+    blind = {
+        label: job for label, job in finished.items() if not job.facts.get("uses_prompt", True)
+    }
     if blind and any(key.partition(".")[0] == "prompt" for key in choices):
         readouts = (str(job.facts.get("choices", {}).get("readout", "?")) for job in blind.values())
-        tell.say("prompt_unused", names=named([*blind]), readouts=", ".join(dict.fromkeys(readouts)))
+        tell.say(
+            "prompt_unused", names=named([*blind]), readouts=", ".join(dict.fromkeys(readouts))
+        )
     same = [f"{pair.left} = {pair.right}" for pair in sweep.pairs if pair.identical]
     if same:
         tell.say("identical", n=len(same), names=named(same))
@@ -204,24 +247,41 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
     possible = sum(n * (n - 1) // 2 for n in criteria.values())
     if len(sweep.pairs) < possible:
         tell.say("other_items", n=possible - len(sweep.pairs), total=possible)
-    # Jobs with the same score for every item are one rater: a copy agrees with its original, whatever it is worth.
+    # Jobs with the same score for every item are one rater: a copy agrees with its original,
+    # whatever it is worth.
     first = twins({name: job.scores["score"] for name, job in finished.items()})
     raters = [finished[name] for name in dict.fromkeys(first.values())]
     if len(raters) > 1 and all(job.judged == raters[0].judged for job in raters):
-        ratings = np.array([job.scores["score"].reindex(raters[0].scores.index) for job in raters], dtype=np.float64)
+        ratings = np.array(
+            [job.scores["score"].reindex(raters[0].scores.index) for job in raters],
+            dtype=np.float64,
+        )
         items = int((np.isfinite(ratings).sum(axis=0) >= 2).sum())
         alpha = agreement.alpha(ratings, groups=units_of(raters[0]).tolist()) if items else None
         if alpha is not None:
-            word = "agree" if alpha.low >= RELIABLE else "roughly" if alpha.low >= TENTATIVE else "open"
+            word = (
+                "agree"
+                if alpha.low >= RELIABLE
+                else "roughly"
+                if alpha.low >= TENTATIVE
+                else "open"
+            )
             word = "apart" if alpha.high < TENTATIVE else word
-            tell.say(f"alpha_{word}", alpha.values("alpha"), jobs=len(raters), n=items, groups=alpha.n_groups)
+            tell.say(
+                f"alpha_{word}",
+                alpha.values("alpha"),
+                jobs=len(raters),
+                n=items,
+                groups=alpha.n_groups,
+            )
     cached = [label for label, job in finished.items() if job.metrics.get("calls_cached", 0) > 0]
     if cached:
         tell.say("cached", names=named(cached))
 
 
 def _tell_tests(tell: Telling, sweep: Sweep) -> None:
-    """Say what the tests of each measure show (of each criterion, which has its margin), and how all are corrected."""
+    """Say what the tests of each measure show (of each criterion, which has its margin), and how
+    all are corrected."""
     family = sweep.family
     table = family.table[family.table["p"].notna()]
     several = "_of" if len(sweep.margins) > 1 else ""
@@ -230,20 +290,29 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
     for (measure, criterion), rows in table.groupby(["measure", criteria], sort=False):
         values = {"measure": measure, "n": int((rows["p_holm"] < ALPHA).sum()), "total": len(rows)}
         if len(rows) == 1 and not several:  # counts of one pair are hard to read
-            one, margin = rows.iloc[0], sweep.margins[sweep.jobs[rows["left"].iloc[0]].criterion].value
+            one, margin = (
+                rows.iloc[0],
+                sweep.margins[sweep.jobs[rows["left"].iloc[0]].criterion].value,
+            )
             values |= {"left": one["left"], "right": one["right"]}
             if measure not in WITH_MARGIN:
                 tell.say("pair_apart" if values["n"] else "pair_alike", values)
             else:
                 tell.say(
-                    f"pair_{one['shown'] if one['shown'] in ('equal', 'open') else 'beyond'}", values, margin=margin
+                    f"pair_{one['shown'] if one['shown'] in ('equal', 'open') else 'beyond'}",
+                    values,
+                    margin=margin,
                 )
             continue
         if measure not in WITH_MARGIN:
             tell.say("tests" if values["n"] < len(rows) else "tests_all", values)
             continue
         shown = Counter(rows["shown"])
-        values |= {"equal": shown["equal"], "open": shown["open"], "apart": len(rows) - shown["equal"] - shown["open"]}
+        values |= {
+            "equal": shown["equal"],
+            "open": shown["open"],
+            "apart": len(rows) - shown["equal"] - shown["open"],
+        }
         margin = sweep.margins[str(criterion)].value
         tell.say(f"tests_margin{several}", values, margin=margin, criterion=criterion)
     if family.size:
@@ -252,20 +321,28 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
 
 
 def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
-    """Say which job leaves the least risk, and draw the error caught by share reviewed, a line for each of the best."""
+    """Say which job leaves the least risk, and draw the error caught by share reviewed, a line for
+    each of the best."""
     areas, gains = (
         {name: job.metrics[metric] for name, job in finished.items() if metric in job.metrics}
         for metric in ("calibration.aurc", "calibration.review_gain")
     )
     if len(areas) > 1 and len({finished[name].criterion for name in areas}) == 1:
         best = min(areas, key=areas.__getitem__)
-        low, high, mae = (finished[best].metrics[f"calibration.{name}"] for name in ("aurc_low", "aurc_high", "mae"))
+        low, high, mae = (
+            finished[best].metrics[f"calibration.{name}"]
+            for name in ("aurc_low", "aurc_high", "mae")
+        )
         tell.say("least_risk", best=best, value=areas[best], mae=mae, interval=(low, high))
     lines = {}
-    for name in sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_CURVES] if len(gains) > 1 else ():
+    for name in (
+        sorted(gains, key=gains.__getitem__, reverse=True)[:MOST_CURVES] if len(gains) > 1 else ()
+    ):
         items = finished[name].items
         # The curve itself is exact; one resample because the band is not used.
-        curve = review.curve("caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1)
+        curve = review.curve(
+            "caught", items["uncertainty"], items["error"], np.random.default_rng(0), n_resamples=1
+        )
         lines[name] = {"x": curve.share.tolist(), "y": curve.guided.tolist()}
     if lines:
         n = len(finished[next(iter(lines))].items)
@@ -280,7 +357,11 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
         columns = {"labels": "name", "estimate": "headline", "low": "low", "high": "high"}
         shown = {name: ranked[column].tolist() for name, column in columns.items()}
         tell.draw("leaderboard", "forest", **shown, x_label=headline)
-        cost = "usd" if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0 else "seconds"
+        cost = (
+            "usd"
+            if "usd" in ranked and ranked["usd"].notna().all() and ranked["usd"].max() > 0
+            else "seconds"
+        )
         ranked = ranked[ranked[cost].notna()]  # not known where all answers came from the cache
         if len(ranked) > 1:
             x, y = ranked[cost], ranked["headline"]
@@ -289,49 +370,83 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
             labels = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
             data = {"x": x.tolist(), "y": y.tolist(), "groups": groups, "labels": labels}
             tell.draw("cost", "scatter", **data, x_label=cost, y_label=headline)
-    if len(agreed) > 2:  # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
+    if (
+        len(agreed) > 2
+    ):  # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
         names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
-        half = agreed.pivot(index="left", columns="right", values="spearman_between").astype(np.float64)
+        half = agreed.pivot(index="left", columns="right", values="spearman_between").astype(
+            np.float64
+        )
         half = half.reindex(index=names, columns=names)
         square = half.fillna(half.T).to_numpy(copy=True)
         np.fill_diagonal(square, 1.0)
-        tell.draw("agreement", "heatmap", matrix=square.tolist(), rows=names, columns=names, label="correlation")
+        tell.draw(
+            "agreement",
+            "heatmap",
+            matrix=square.tolist(),
+            rows=names,
+            columns=names,
+            label="correlation",
+        )
     if len(sweep.pairs) == 1 and not sweep.pairs[0].identical:
         a, b, limits = sweep.pairs[0].a, sweep.pairs[0].b, agreed.iloc[0]
-        both = [sweep.jobs[name].scores["score"] for name in (sweep.pairs[0].left, sweep.pairs[0].right)]
+        both = [
+            sweep.jobs[name].scores["score"] for name in (sweep.pairs[0].left, sweep.pairs[0].right)
+        ]
         ids = pd.concat(both, axis="columns").reindex(both[0].index).dropna().index.tolist()
         pairs = {"mean": ((a + b) / 2).tolist(), "difference": (a - b).tolist(), "ids": ids}
         ends = {
             key: float(limits[name])
-            for key, name in zip(("bias", "lower", "upper"), ("bias", "limit_low", "limit_high"), strict=True)
+            for key, name in zip(
+                ("bias", "lower", "upper"), ("bias", "limit_low", "limit_high"), strict=True
+            )
         }
-        tell.draw("bland_altman", "bland_altman", **pairs, **ends, x_label="mean_of_two", y_label="difference")
+        tell.draw(
+            "bland_altman",
+            "bland_altman",
+            **pairs,
+            **ends,
+            x_label="mean_of_two",
+            y_label="difference",
+        )
 
 
 def leaderboard(
     by_name: Mapping[str, Job], choices: Sequence[str], headline: str | None, further: bool
 ) -> pd.DataFrame:
-    """One row per job, best first, jobs without a result last; see SweepResult. `further`: with related metrics."""
+    """One row per job, best first, jobs without a result last; see SweepResult. `further`: with
+    related metrics."""
     if not by_name:
         return pd.DataFrame(columns=["number", "name", "status", "headline", "low", "high"])
     jobs = list(by_name.values())
     present = dict.fromkeys(m for job in jobs for m in job.metrics)
     related = [m for m in present if further and m != headline and f"{m}_low" in present]
-    related = [m for m in related if headline is None or m.partition(".")[0] == headline.partition(".")[0]]
+    related = [
+        m for m in related if headline is None or m.partition(".")[0] == headline.partition(".")[0]
+    ]
     related = [m for m in related if not any(_repeats(m, other, jobs) for other in related)]
     related.sort(key=lambda m: m.count("."))  # "ab.auc" before "ab.length_adjusted.words"
     columns: dict[str, list[Any]] = {"number": [job.number for job in jobs], "name": [*by_name]}
     columns |= {"status": [job.status for job in jobs]}
     columns |= {key: [job.overrides.get(key, "default") for job in jobs] for key in choices}
-    if any(job.part for job in jobs) or len({job.criterion for job in jobs if job.status == "finished"}) > 1:
+    if (
+        any(job.part for job in jobs)
+        or len({job.criterion for job in jobs if job.status == "finished"}) > 1
+    ):
         columns |= {part: [getattr(job, part) for job in jobs] for part in PARTS}
-    columns |= {"standing": [job.standing for job in jobs]} if any(job.standing for job in jobs) else {}
+    columns |= (
+        {"standing": [job.standing for job in jobs]} if any(job.standing for job in jobs) else {}
+    )
     for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
         columns[column] = [job.metrics.get(f"{headline}{end}", np.nan) for job in jobs]
     columns |= _with_intervals(jobs, related[:MOST_INTERVALS])
-    columns |= {count: [job.metrics.get(count) for job in jobs] for count in COUNTS if count in present}
+    columns |= {
+        count: [job.metrics.get(count) for job in jobs] for count in COUNTS if count in present
+    }
     # From the journal, not the run's own clock: a continued run judges nothing again.
-    columns["seconds"] = [float(job.scores["seconds"].mean()) if len(job.scores) else np.nan for job in jobs]
+    columns["seconds"] = [
+        float(job.scores["seconds"].mean()) if len(job.scores) else np.nan for job in jobs
+    ]
     columns |= {"usd": [job.metrics.get("usd", np.nan) for job in jobs]} if "usd" in present else {}
     table = pd.DataFrame(columns)
     places = pd.factorize(pd.Series([job.criterion for job in jobs]))[0]
@@ -341,36 +456,51 @@ def leaderboard(
 
 
 def _repeats(metric: str, other: str, jobs: Sequence[Job]) -> bool:
-    """Whether the other metric has the same number in every job that has this one, with wider intervals: a number has
-    one interval in a report, the more careful one."""
+    """Whether the other metric has the same number in every job that has this one, with wider
+    intervals: a number has one interval in a report, the more careful one."""
     both = [job.metrics for job in jobs if metric in job.metrics]
-    ends = np.array([[m.get(f"{name}{end}", np.nan) for name in (other, metric)] for m in both for end in ENDS])
-    widths = (ends[1::2] - ends[::2])[np.isfinite(ends).all(axis=1).reshape(-1, 2).all(axis=1)].sum(axis=0)
+    ends = np.array(
+        [[m.get(f"{name}{end}", np.nan) for name in (other, metric)] for m in both for end in ENDS]
+    )
+    widths = (ends[1::2] - ends[::2])[np.isfinite(ends).all(axis=1).reshape(-1, 2).all(axis=1)].sum(
+        axis=0
+    )
     same = np.allclose([m[metric] for m in both], [m.get(other, np.nan) for m in both], rtol=1e-9)
     return bool(same and widths[0] > widths[1])
 
 
-def _with_intervals(jobs: Collection[Job], names: Iterable[str], section: str = "") -> dict[str, list[Any]]:
-    """Metrics of the jobs' own reports by column, each with its interval where that has both ends."""
+def _with_intervals(
+    jobs: Collection[Job], names: Iterable[str], section: str = ""
+) -> dict[str, list[Any]]:
+    """Metrics of the jobs' own reports by column, each with its interval where that has both
+    ends."""
     columns: dict[str, list[Any]] = {}
     for name in names:
         columns[name] = [job.metrics.get(f"{section}{name}", np.nan) for job in jobs]
         low, high = ([job.metrics.get(f"{section}{name}{end}") for job in jobs] for end in ENDS)
         pairs = zip(low, high, strict=True)
-        columns[f"{name}_interval"] = [None if None in ends or np.isinf(ends).any() else ends for ends in pairs]  # type: ignore[arg-type]
+        columns[f"{name}_interval"] = [
+            None if None in ends or np.isinf(ends).any() else ends for ends in pairs
+        ]  # type: ignore[arg-type]
     return columns
 
 
 def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What the jobs' own reports say of their uncertainty and of how they follow labels, a row per job: the tables of
-    WORTH, without those that no job has anything for (or only one follows labels).
+    """What the jobs' own reports say of their uncertainty and of how they follow labels, a row per
+    job: the tables of WORTH, without those that no job has anything for (or only one follows
+    labels).
 
-    Per metric m the columns are m, m_interval and, for MERITS that were tested (`Sweep.family.table`), m_group: two
-    jobs share a letter exactly if their test is not significant (ALPHA, after Holm).
+    Per metric m the columns are m, m_interval and, for MERITS that were tested
+    (`Sweep.family.table`), m_group: two jobs share a letter exactly if their test is not
+    significant (ALPHA, after Holm).
     """
     of_analysis = {
-        "calibration": {name: job for name, job in finished.items() if "calibration.judged" in job.metrics},
-        "labelled": {name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED},
+        "calibration": {
+            name: job for name, job in finished.items() if "calibration.judged" in job.metrics
+        },
+        "labelled": {
+            name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED
+        },
     }
     tables = {}
     for title, (analysis, names) in WORTH.items():
@@ -384,7 +514,10 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
                 values = pd.Series(columns[name], columns["name"])
                 letters = _letters(values, tests[tests["measure"] == name], -BETTER[name])
                 columns[f"{name}_group"] = [letters.get(job, np.nan) for job in jobs]
-        columns |= {f"n_{n}": [int(job.metrics.get(f"labelled.{n}", 0)) for job in jobs.values()] for n in counts}
+        columns |= {
+            f"n_{n}": [int(job.metrics.get(f"labelled.{n}", 0)) for job in jobs.values()]
+            for n in counts
+        }
         table = pd.DataFrame(columns).dropna(axis="columns", how="all")
         if len(table.columns) > 1:
             tables[title] = table
@@ -392,7 +525,8 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
 
 
 def _letters(values: pd.Series, tests: pd.DataFrame, sign: int) -> dict[str, str]:
-    """Letters of the jobs that were tested; the best get the first ones. {} where two of them were not compared."""
+    """Letters of the jobs that were tested; the best get the first ones. {} where two of them were
+    not compared."""
     tests = tests[tests["left"].isin(values.index) & tests["right"].isin(values.index)]
     compared = {frozenset(pair) for pair in zip(tests["left"], tests["right"], strict=True)}
     tested = set().union(*compared)
@@ -404,11 +538,12 @@ def _letters(values: pd.Series, tests: pd.DataFrame, sign: int) -> dict[str, str
 
 
 def described(finished: Mapping[str, Job]) -> pd.DataFrame:
-    """Coverage, width and seconds of every two jobs: mean difference with its interval of level 0.95, untested.
+    """Coverage, width and seconds of every two jobs: mean difference with its interval of level
+    0.95, untested.
 
     Returns:
-        Columns left, right, measure, difference (left minus right), low, high, n; what one of the two lacks, or both
-        have the same, is left out.
+        Columns left, right, measure, difference (left minus right), low, high, n; what one of the
+        two lacks, or both have the same, is left out.
     """
     rows = []
     pairs = list(judged_both(uncertain(finished), finished, "truth"))
@@ -417,20 +552,26 @@ def described(finished: Mapping[str, Job]) -> pd.DataFrame:
             difference = (a[name] - b[name]).round(NOISE)
             if difference.notna().all() and difference.any():
                 low, high = mean_interval(difference, a["unit"]) or (np.nan, np.nan)
-                rows.append((left, right, measure, float(difference.mean()), low, high, a["unit"].nunique()))
-    return pd.DataFrame(rows, columns=["left", "right", "measure", "difference", "low", "high", "n"])
+                rows.append(
+                    (left, right, measure, float(difference.mean()), low, high, a["unit"].nunique())
+                )
+    return pd.DataFrame(
+        rows, columns=["left", "right", "measure", "difference", "low", "high", "n"]
+    )
 
 
 def mean_interval(values: pd.Series, groups: pd.Series) -> tuple[float, float] | None:
-    """The interval of level 0.95 of a mean over independent groups, or None for fewer than two of them."""
+    """The interval of level 0.95 of a mean over independent groups, or None for fewer than two of
+    them."""
     return means.interval(values, groups=groups.tolist()).interval if groups.nunique() > 1 else None
 
 
 def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
-    """Agreement of the scores of every pair: columns AGREEMENT, in score units where they have a unit.
+    """Agreement of the scores of every pair: columns AGREEMENT, in score units where they have a
+    unit.
 
-    Kappa is quadratically weighted over the rubric's levels, each score standing for the nearest. A coefficient that
-    does not exist (a job that gives every item one score) is None.
+    Kappa is quadratically weighted over the rubric's levels, each score standing for the nearest. A
+    coefficient that does not exist (a job that gives every item one score) is None.
     """
     kinds: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
     rows = []
@@ -439,27 +580,36 @@ def agree(pairs: Sequence[Pair], jobs: Mapping[str, Job]) -> pd.DataFrame:
         steps = agreement.nearest_level(a, levels), agreement.nearest_level(b, levels)
         limits = agreement.bland_altman(a, b)
         numbers = [agreement.correlation(kind, a, b) for kind in kinds]
-        numbers += [agreement.weighted_kappa(*steps, levels), agreement.krippendorff_alpha(np.stack([a, b]))]
+        numbers += [
+            agreement.weighted_kappa(*steps, levels),
+            agreement.krippendorff_alpha(np.stack([a, b])),
+        ]
         ends = limits.bias.value, limits.lower.value, limits.upper.value
-        rows.append((left, right, len(a), *(number.estimate for number in numbers), *ends, limits.drift))
+        rows.append(
+            (left, right, len(a), *(number.estimate for number in numbers), *ends, limits.drift)
+        )
     return pd.DataFrame(rows, columns=AGREEMENT)
 
 
 def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
-    """What the jobs took per text, and as multiples of the cheapest of them; columns without any number are left out.
+    """What the jobs took per text, and as multiples of the cheapest of them; columns without any
+    number are left out.
 
-    Calls include those that the cache answered, since that is what the procedure needs; tokens, seconds and money are
-    of the judgments without any (see `analyses.costs`). The cheapest job has the fewest calls, then the fewest seconds.
+    Calls include those that the cache answered, since that is what the procedure needs; tokens,
+    seconds and money are of the judgments without any (see `analyses.costs`). The cheapest job has
+    the fewest calls, then the fewest seconds.
 
     Returns:
-        Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per COSTS, trigger_rate (of a
-        selective judge).
+        Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per
+        COSTS, trigger_rate (of a selective judge).
     """
     if len(finished) < 2:
         return pd.DataFrame()
     spent = pd.DataFrame([job.costs for job in finished.values()])
     spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
-    spent["seconds"] = [float(job.scores["seconds"].mean()) for job in finished.values()]  # of the first repeat
+    spent["seconds"] = [
+        float(job.scores["seconds"].mean()) for job in finished.values()
+    ]  # of the first repeat
     cheapest = spent.sort_values(["calls", "seconds"], kind="stable").iloc[0]
     table = pd.DataFrame({"name": [*finished]})
     for quantity in COSTS:
@@ -467,17 +617,22 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
         if quantity == "seconds":
             known = [job.scores.dropna(subset="seconds") for job in finished.values()]
             found = [mean_interval(rows["seconds"], rows["group"]) for rows in known]
-            table["seconds_per_item_interval"] = [ends and (max(0.0, ends[0]), ends[1]) for ends in found]
+            table["seconds_per_item_interval"] = [
+                ends and (max(0.0, ends[0]), ends[1]) for ends in found
+            ]
         table[f"{quantity}_ratio"] = spent[quantity] / base if base > 0 else np.nan
-    table["trigger_rate"] = [job.metrics.get("costs.trigger_rate", np.nan) for job in finished.values()]
+    table["trigger_rate"] = [
+        job.metrics.get("costs.trigger_rate", np.nan) for job in finished.values()
+    ]
     return table.dropna(axis="columns", how="all")
 
 
 def variance(finished: Mapping[str, Job], choices: Sequence[str], sweep: Sweep) -> Divided:
-    """Where the variance of the scores comes from: what varies between the jobs that judged the same items, crossed
-    with the items; without a table where there are none or several criteria, and with a sentence where the jobs do not
-    cross what varies in full. Where one thing varies, jobs with the same scores are one, and how many to average is
-    not said of fewer than FEWEST_AVERAGED."""
+    """Where the variance of the scores comes from: what varies between the jobs that judged the
+    same items, crossed with the items; without a table where there are none or several criteria,
+    and with a sentence where the jobs do not cross what varies in full. Where one thing varies,
+    jobs with the same scores are one, and how many to average is not said of fewer than
+    FEWEST_AVERAGED."""
     jobs, nothing = list(finished.values()), Divided(None, pd.DataFrame(), [])
     if len(jobs) < 2 or len({(job.criterion, frozenset(job.scores.index)) for job in jobs}) > 1:
         return nothing
@@ -485,8 +640,13 @@ def variance(finished: Mapping[str, Job], choices: Sequence[str], sweep: Sweep) 
     several = {"judge"} if any(job.part for job in jobs) else set()
     facets += several - {*facets}
     for job in jobs:
-        settings = {key: job.judge if key in several else job.overrides.get(key, "default") for key in facets}
-        frames.append(job.scores[["score", "group"]].rename_axis("item_id").reset_index().assign(**settings))
+        settings = {
+            key: job.judge if key in several else job.overrides.get(key, "default")
+            for key in facets
+        }
+        frames.append(
+            job.scores[["score", "group"]].rename_axis("item_id").reset_index().assign(**settings)
+        )
     if len(facets) == 1:
         copies = {pair.right for pair in sweep.pairs if pair.identical}
         frames = [frame for name, frame in zip(finished, frames, strict=True) if name not in copies]

@@ -1,8 +1,9 @@
-"""Reads the folders of a sweep's jobs: settings, scores, metrics, and why a job has no result; and keeps what a search
-notes of its trials (`search.json`).
+"""Reads the folders of a sweep's jobs: settings, scores, metrics, and why a job has no result; and
+keeps what a search notes of its trials (`search.json`).
 
-A job with several judges, or a judge of several criteria, is read as if each of these had been a job by itself. Of an
-optimisation only the program that it came to is: what it began with is judged to be compared with that, in its report.
+A job with several judges, or a judge of several criteria, is read as if each of these had been a
+job by itself. Of an optimisation only the program that it came to is: what it began with is judged
+to be compared with that, in its report.
 """
 
 import json
@@ -32,8 +33,8 @@ from undogmatic.safety.outside import read_text
 from undogmatic.stats.compare import front
 
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
-"""The score is NaN where it failed; `group` is the independent unit; `seconds` that the judgment took, NaN where the
-cache had part in it."""
+"""The score is NaN where it failed; `group` is the independent unit; `seconds` that the judgment
+took, NaN where the cache had part in it."""
 SURENESS = ("low", "high", "confidence", "doubt", "uncertainty", "distribution")
 """What a verdict says of how sure it is of its score; None where it says nothing of that."""
 Voice = tuple[str, str]  # a judge and a criterion
@@ -45,20 +46,28 @@ class Job:
 
     number: int  # its place in the sweep, and the name of its folder
     overrides: Mapping[str, str]  # what was set for it on the command line, key -> value
-    config: Mapping[str, Any] = field(repr=False)  # as composed, {} if it was not; only the rubric's parts are resolved
+    config: Mapping[str, Any] = field(
+        repr=False
+    )  # as composed, {} if it was not; only the rubric's parts are resolved
     facts: Mapping[str, Any] = field(repr=False)  # its `run.json`; {} if it did not get that far
     metrics: Mapping[str, float] = field(repr=False)  # its `metrics.json`; {} without a result
     scores: pd.DataFrame = field(repr=False)  # columns SCORED by item (index, unique)
-    status: Literal["finished", "stopped", "failed"]  # "stopped" can be continued: budget, server, kill
+    status: Literal[
+        "finished", "stopped", "failed"
+    ]  # "stopped" can be continued: budget, server, kill
     message: str | None = None  # why it has no result
-    sureness: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)  # columns SURENESS by item
-    # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`); empty without.
+    sureness: pd.DataFrame = field(
+        repr=False, default_factory=pd.DataFrame
+    )  # columns SURENESS by item
+    # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`);
+    # empty without.
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
     # What a judgment took on average, all repeats (`analyses.costs.per_item`).
     costs: Mapping[str, float] = field(repr=False, default_factory=dict)
     judge: str = ""  # whose scores these are
     criterion: str = OVERALL  # and of what
-    part: str = ""  # judge, or judge and criterion, by which it is known in its job; "" if there is no other
+    # judge, or judge and criterion, by which it is known in its job; "" if there is no other
+    part: str = ""
 
     @cached_property
     def rubric(self) -> Rubric:
@@ -74,10 +83,14 @@ class Job:
 
     @property
     def standings(self) -> dict[str, str]:
-        """How its own verdicts left the judge, by analysis: "supported", "refuted" or "undecided"; {} if none was
-        noted."""
+        """How its own verdicts left the judge, by analysis: "supported", "refuted" or "undecided";
+        {} if none was noted."""
         front, noted = f"{self.part}.", self.facts.get("standing") or {}
-        of_part = {name.removeprefix(front): standing for name, standing in noted.items() if name.startswith(front)}
+        of_part = {
+            name.removeprefix(front): standing
+            for name, standing in noted.items()
+            if name.startswith(front)
+        }
         return of_part or {name: standing for name, standing in noted.items() if "." not in name}
 
     @property
@@ -87,24 +100,27 @@ class Job:
 
 
 def worst(standings: Mapping[str, str]) -> tuple[str | None, list[str]]:
-    """The worst of standings by analysis, None if none was noted; and the analyses that came to it."""
+    """The worst of standings by analysis, None if none was noted; and the analyses that came to
+    it."""
     least = next((standing for standing in STANDINGS if standing in standings.values()), None)
     return least, [analysis for analysis, standing in standings.items() if standing == least]
 
 
 def read_jobs(folder: Path) -> list[Job]:
-    """The jobs of a sweep's folder by number, one per judge and criterion of each. A job that never began has no folder
-    and is not among them.
+    """The jobs of a sweep's folder by number, one per judge and criterion of each. A job that never
+    began has no folder and is not among them.
 
-    Where the jobs judged by several rubrics, the rubric's name is part of the criterion: what is high on one says
-    nothing of another.
+    Where the jobs judged by several rubrics, the rubric's name is part of the criterion: what is
+    high on one says nothing of another.
     """
     numbers = sorted(int(p.name) for p in folder.iterdir() if p.is_dir() and p.name.isdigit())
     jobs = [job for number in numbers for job in _read(RunFolder(folder / str(number)), number)]
     names = {n: job.rubric.name for n, job in enumerate(jobs) if job.status == "finished"}
     for n, name in names.items() if len({*names.values()}) > 1 else ():
         criterion = jobs[n].criterion
-        jobs[n] = replace(jobs[n], criterion=name if criterion == OVERALL else f"{name}.{criterion}")
+        jobs[n] = replace(
+            jobs[n], criterion=name if criterion == OVERALL else f"{name}.{criterion}"
+        )
     return jobs
 
 
@@ -121,11 +137,15 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
             return [replace(job, status="stopped")] if status == "stopped" else [job]
         if status != "finished":
             return [replace(job, status="stopped", message="it did not come to its end (killed?)")]
-        job = replace(job, config={**job.config, "rubric": folder.section("rubric")}, status="finished")
+        job = replace(
+            job, config={**job.config, "rubric": folder.section("rubric")}, status="finished"
+        )
         assert job.rubric, "what cannot be built is said here"
         table, voices = folder.table(SCORES), list(folder.voices())
         if "judge" in table:  # also one that came to no item, because a step had failed
-            voices = list(table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None))
+            voices = list(
+                table[["judge", "criterion"]].drop_duplicates().itertuples(index=False, name=None)
+            )
         if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
             voices = [voice for voice in voices if voice[0] == AFTER]
         names = part_names(voices)
@@ -134,36 +154,63 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
         return [replace(job, status="failed", message=str(damage))]
 
 
-def _part(folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str], table: pd.DataFrame) -> Job:
+def _part(
+    folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str], table: pd.DataFrame
+) -> Job:
     """One of the jobs as which a finished one with this table of scores is read."""
     (judge, criterion), part = voice, names[voice]
     # What a judge of several criteria took is noted with the first of them.
     payer = next(pair for pair in names if pair[0] == judge)
     costs = spent(j for j in folder.judgments if (j.judge, j.criterion) == payer)
-    scores, paid = (folder.of_voice(SCORES, table, judge=pair[0], criterion=pair[1]) for pair in (voice, payer))
+    scores, paid = (
+        folder.of_voice(SCORES, table, judge=pair[0], criterion=pair[1]) for pair in (voice, payer)
+    )
     labels = folder.labels(*voice)
     cached = costs.loc[(costs["repeat"] == 0) & (costs["cached"] > 0), "item_id"]
     seconds = paid.reindex(columns=["seconds"])["seconds"]
     scores["seconds"] = seconds.mask(seconds.index.isin(cached))
-    scores = (scores if labels is None else scores.join(labels["label"])).reindex(columns=list(SCORED))
+    scores = (scores if labels is None else scores.join(labels["label"])).reindex(
+        columns=list(SCORED)
+    )
     if scores["group"].isna().any():
-        raise DataError(f"{folder.named}: its {SCORES} cannot be read (an item without `group`). Repeat that run.")
+        raise DataError(
+            f"{folder.named}: its {SCORES} cannot be read (an item without `group`). Repeat that"
+            " run."
+        )
     doubts = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
     items = folder.by_id(doubts, ITEM_COLUMNS) if folder.has(doubts) else pd.DataFrame()
     facts, headline, metrics = job.facts, str(job.facts.get("headline")), dict(folder.metrics)
     if part or len(folder.voices()) > 1:
-        # Its own metrics are called as by an analysis that reads one judge and criterion; those of all together stay.
+        # Its own metrics are called as by an analysis that reads one judge and criterion; those of
+        # all together stay.
         fronts = tuple(f"{name}." for name in names.values() if name)
         if whose := next(filter(headline.startswith, fronts), None):
             facts = {**facts, "headline": headline.removeprefix(whose)}
-        judged = sum((j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict) for j in folder.judgments)
+        judged = sum(
+            (j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict)
+            for j in folder.judgments
+        )
         asked = len(scores) * (1 + max((j.repeat for j in folder.judgments), default=0))
-        of_part = {key.removeprefix(f"{part}."): value for key, value in metrics.items() if key.startswith(f"{part}.")}
-        metrics = {key: value for key, value in metrics.items() if "." in key and not key.startswith(fronts)} | of_part
-        metrics |= {"judged": judged, "failed": asked - judged, "calls_cached": int(costs["cached"].sum())}
+        of_part = {
+            key.removeprefix(f"{part}."): value
+            for key, value in metrics.items()
+            if key.startswith(f"{part}.")
+        }
+        metrics = {
+            key: value
+            for key, value in metrics.items()
+            if "." in key and not key.startswith(fronts)
+        } | of_part
+        metrics |= {
+            "judged": judged,
+            "failed": asked - judged,
+            "calls_cached": int(costs["cached"].sum()),
+        }
         metrics |= {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
     job = replace(job, judge=judge, criterion=criterion, part=part, facts=facts, metrics=metrics)
-    sureness = _sureness(j for j in folder.judgments if (j.judge, j.criterion) == voice and j.repeat == 0)
+    sureness = _sureness(
+        j for j in folder.judgments if (j.judge, j.criterion) == voice and j.repeat == 0
+    )
     return replace(job, scores=scores, items=items, costs=per_item(costs), sureness=sureness)
 
 
@@ -175,7 +222,9 @@ def _sureness(judgments: Iterable[Judgment]) -> pd.DataFrame:
         if isinstance(verdict, Verdict):
             known = verdict.row()
             told = None if verdict.distribution is None else verdict.distribution.probabilities
-            rows[judgment.item_id] = {name: known.get(name) for name in SURENESS} | {"distribution": told}
+            rows[judgment.item_id] = {name: known.get(name) for name in SURENESS} | {
+                "distribution": told
+            }
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(SURENESS))
 
 
@@ -194,7 +243,9 @@ class Trial(BaseModel):
     params: dict[str, str | int | float]  # key -> value
     state: State = "waiting"  # until its job has ended
     values: list[float] = []  # the objectives, in their order; empty without a result
-    rungs: dict[int, float] = {}  # the headline by the number of texts it was judged on, before all of them were
+    rungs: dict[
+        int, float
+    ] = {}  # the headline by the number of texts it was judged on, before all of them were
     why: str | None = None  # it has no result
 
 
@@ -209,7 +260,9 @@ class SearchState(BaseModel):
     seed: int
     trials: list[Trial] = []
     winner: int | None = None
-    looks: int | None = None  # the number of the winner's look at its test texts (`optimize.splits`)
+    looks: int | None = (
+        None  # the number of the winner's look at its test texts (`optimize.splits`)
+    )
     stopped_by: str | None = None
 
     def ranked(self) -> list[Trial]:
@@ -218,18 +271,23 @@ class SearchState(BaseModel):
         return sorted(done, key=lambda t: (-t.values[0], *t.values[1:], t.number))
 
     def front(self) -> list[Trial]:
-        """The complete trials that no other one beats in one of two objectives without losing in the other."""
+        """The complete trials that no other one beats in one of two objectives without losing in
+        the other."""
         done = self.ranked()
         kept = front(*np.array([trial.values for trial in done]).T)
         return [trial for trial, unbeaten in zip(done, kept, strict=True) if unbeaten]
 
     def write(self, folder: Path) -> None:
         """Keep how far the search has come; the file is whole at any moment."""
-        files.write(folder / SEARCH, json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n")
+        files.write(
+            folder / SEARCH,
+            json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n",
+        )
 
 
 def read_search(folder: Path) -> SearchState | None:
-    """The search of a sweep's folder; None where it holds none. Raises DataError for a damaged one."""
+    """The search of a sweep's folder; None where it holds none. Raises DataError for a damaged
+    one."""
     noted = RunFolder(folder)
     if not noted.has(SEARCH):
         return None
@@ -238,11 +296,16 @@ def read_search(folder: Path) -> SearchState | None:
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
-        raise DataError(f"{folder / SEARCH} is damaged: `{key}`: {problem['msg']}. Start the search anew.") from None
+        raise DataError(
+            f"{folder / SEARCH} is damaged: `{key}`: {problem['msg']}. Start the search anew."
+        ) from None
 
 
-def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[list[float], str | None]:
-    """What the job in this folder came to by these objectives: its headline and its costs; or none, and why."""
+def reached(
+    folder: Path, objectives: Sequence[str] = ("quality",)
+) -> tuple[list[float], str | None]:
+    """What the job in this folder came to by these objectives: its headline and its costs; or none,
+    and why."""
     run = RunFolder(folder)
     if run.has(ERROR_FILE):
         return [], read_text(folder / ERROR_FILE).strip().splitlines()[0]
@@ -254,8 +317,11 @@ def reached(folder: Path, objectives: Sequence[str] = ("quality",)) -> tuple[lis
     costs = per_item(spent(run.judgments))
     costs |= {"quality": quality, "tokens": costs["input_tokens"] + costs["output_tokens"]}
     if unknown := [name for name in objectives if not math.isfinite(costs[name])]:
-        return [], (
-            f"{unknown[0]} per text are not known: all answers came from the cache, or have no known price. "
-            "engine.cache=false asks again; calls are always known"
+        return (
+            [],
+            (
+                f"{unknown[0]} per text are not known: all answers came from the cache, or have no"
+                " known price. engine.cache=false asks again; calls are always known"
+            ),
         )
     return [costs[name] for name in objectives], None

@@ -1,8 +1,10 @@
-"""Puts what judge and people say of an item on its trace, which the MLflow UI shows, and reads back what people say.
+"""Puts what judge and people say of an item on its trace, which the MLflow UI shows, and reads back
+what people say.
 
-The judge's score and flag are feedback, a human's label is an expectation. A trace's id follows from its judgment, so
-nothing need be looked up; a judgment that was not traced with its run is traced now. Traces are written straight to
-the store here, so there is no queue to flush before they can be assessed.
+The judge's score and flag are feedback, a human's label is an expectation. A trace's id follows
+from its judgment, so nothing need be looked up; a judgment that was not traced with its run is
+traced now. Traces are written straight to the store here, so there is no queue to flush before they
+can be assessed.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ class Said(NamedTuple):
 
     address: str  # the store, without credentials
     traces: int  # how many of the run's judgments have a trace there
-    # The valid assessments HUMAN, by trace; the comment is MLflow's rationale (3.17 keeps none with an expectation),
-    # QUEUE and PROBABILITY those of the item's last export before the label.
+    # The valid assessments HUMAN, by trace; the comment is MLflow's rationale (3.17 keeps none with
+    # an expectation), QUEUE and PROBABILITY those of the item's last export before the label.
     labels: list[Filled]
     waiting: list[Filled]  # exported items without any, with QUEUE and PROBABILITY of the export
     others: Counter[str]  # how many other valid human assessments there are, by name
@@ -53,8 +55,8 @@ def log_notes(
     uri: str | None,
     hide: bool,
 ) -> Finding:
-    """Put the judge's score and flag (`notes.of_judge`), or human labels (`notes.of_human`), on the traces of a run's
-    judgments, replacing what an earlier log, export or import put there.
+    """Put the judge's score and flag (`notes.of_judge`), or human labels (`notes.of_human`), on the
+    traces of a run's judgments, replacing what an earlier log, export or import put there.
 
     Args:
         folder: The run's folder; the note in it says where the run was logged.
@@ -69,67 +71,98 @@ def log_notes(
     try:
         with _logged(folder, uri, "The files on disk are complete.") as (store, run_id):
             marks = {mark_of(store.experiment_id, judgment): judgment for judgment, _ in notes}
-            there, texts = _assessments(store, list(map(trace_id, marks))), {item.id for item in items}
+            there, texts = (
+                _assessments(store, list(map(trace_id, marks))),
+                {item.id for item in items},
+            )
             traced = {mark: there[trace_id(mark)] for mark in marks if trace_id(mark) in there}
-            untraced = {mark: j for mark, j in marks.items() if mark not in traced and j.item_id in texts}
+            untraced = {
+                mark: j for mark, j in marks.items() if mark not in traced and j.item_id in texts
+            }
             if hide:
-                items, untraced = list(map(redact_item, items)), {m: redact_judgment(j) for m, j in untraced.items()}
+                items, untraced = (
+                    list(map(redact_item, items)),
+                    {m: redact_judgment(j) for m, j in untraced.items()},
+                )
             if untraced and log_traces(store, run_id, items, untraced, started):
                 there = _assessments(store, list(map(trace_id, untraced)))
-                traced |= {mark: there[trace_id(mark)] for mark in untraced if trace_id(mark) in there}
-            done = _assess(store, [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes], traced)
+                traced |= {
+                    mark: there[trace_id(mark)] for mark in untraced if trace_id(mark) in there
+                }
+            done = _assess(
+                store,
+                [(mark_of(store.experiment_id, j), of_it(hide)) for j, of_it in notes],
+                traced,
+            )
             missing = len(marks) - len(traced)
             left = Finding("review.left_out", {"n": missing}) if missing else ""
-            return Finding("review.on_traces", {"n": done, "left": left, "where": where(store, run_id)})
+            return Finding(
+                "review.on_traces", {"n": done, "left": left, "where": where(store, run_id)}
+            )
     except ConfigError as error:
         return Finding("review.skipped", {"why": str(error)})
 
 
 def read_labels(folder: Path, judgments: Sequence[Judgment], *, uri: str | None) -> Said:
-    """What people added to the traces of a run's judgments (`folder` and `uri` as for `log_notes`); nothing is written.
-    Raises ConfigError where the run was not logged, its store is gone or does not answer, or it has no traces there."""
+    """What people added to the traces of a run's judgments (`folder` and `uri` as for `log_notes`);
+    nothing is written. Raises ConfigError where the run was not logged, its store is gone or does
+    not answer, or it has no traces there.
+    """
     try:
         with _logged(folder, uri, "") as (store, _):
             items = {trace_id(mark_of(store.experiment_id, j)): j.item_id for j in judgments}
             by_trace = _assessments(store, list(items))
             if not by_trace:
                 raise ConfigError(
-                    f"it has no traces in {store.address}. `undogmatic review export {folder}` writes those of the "
-                    "items in its queue (unless tracking.traces=0)."
+                    f"it has no traces in {store.address}. `undogmatic review export {folder}`"
+                    " writes those of the items in its queue (unless tracking.traces=0)."
                 )
             return _read(store.address, items, by_trace)
     except ConfigError as error:
         raise ConfigError(
-            f"--from-mlflow: nothing was imported for {folder}, because its traces cannot be read: "
-            f"{str(error).splitlines()[0]} Labels in a file: undogmatic review import {folder} LABELS"
+            f"--from-mlflow: nothing was imported for {folder}, because its traces cannot be read:"
+            f" {str(error).splitlines()[0]} Labels in a file: undogmatic review import {folder}"
+            " LABELS"
         ) from None
 
 
 @contextlib.contextmanager
 def _logged(folder: Path, uri: str | None, kept: str) -> Iterator[tuple[Store, str]]:
-    """The store and the id of a run in MLflow. Raises ConfigError for none, DataError for a note that does not say."""
+    """The store and the id of a run in MLflow. Raises ConfigError for none, DataError for a note
+    that does not say."""
     if not (folder / NOTE).is_file():
         raise ConfigError("this run was not logged to MLflow (tracking=none).")
     note = RunFolder(folder).json(NOTE)
     if not note.get("uri") or not note.get("run_id"):
-        raise DataError(f"{folder / NOTE} does not say where the run was logged. Log it again: run.resume={folder}")
+        raise DataError(
+            f"{folder / NOTE} does not say where the run was logged. Log it again:"
+            f" run.resume={folder}"
+        )
     address, run_id = str(note["uri"]), str(note["run_id"])
     if uri is not None and scrub_data(uri) == address:
         address = uri  # with its credentials
     file = database(address)
     if file is not None and not file.is_file():
-        raise ConfigError(f"the store to which this run was logged is gone ({file}). Put the file back.")
+        raise ConfigError(
+            f"the store to which this run was logged is gone ({file}). Put the file back."
+        )
     with opened(address, note["experiment"], kept) as store:
         if not still_there(store, run_id):
-            raise ConfigError(f"the run {run_id} is no longer in {store.address}. Restore it there.")
+            raise ConfigError(
+                f"the run {run_id} is no longer in {store.address}. Restore it there."
+            )
         yield store, run_id
 
 
-def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequence[Assessment]]) -> Said:
+def _read(
+    address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequence[Assessment]]
+) -> Said:
     by_item: dict[str, list[Assessment]] = {}  # a label may be on the trace of any repeat
     for trace, assessments in by_trace.items():
         by_item.setdefault(items[trace], []).extend(assessments)
-    exports: dict[str, Assessment] = {}  # what the last one put there, also if a person has overridden it since
+    exports: dict[
+        str, Assessment
+    ] = {}  # what the last one put there, also if a person has overridden it since
     for item, of_it in by_item.items():
         ours = [a for a in of_it if a.name in {SCORE, FLAG} and a.source.source_type != "HUMAN"]
         if ours := [a for a in ours if PROBABILITY in (a.metadata or {})]:
@@ -138,7 +171,9 @@ def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequenc
     others: Counter[str] = Counter()
     for trace, item in items.items():
         by_id = {a.assessment_id: a for a in by_trace.get(trace, ())}
-        standing: list[Any] = [a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False]
+        standing: list[Any] = [
+            a for a in by_id.values() if a.source.source_type == "HUMAN" and a.valid is not False
+        ]
         others.update(assessment.name for assessment in standing if assessment.name != HUMAN)
         for assessment in (assessment for assessment in standing if assessment.name == HUMAN):
             first, export = assessment, exports.get(item)
@@ -146,10 +181,17 @@ def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequenc
                 first = by_id[first.overrides]
             origin = {"store": address, "trace": trace, "assessment": str(first.assessment_id)}
             who = assessment.source.source_id or ""  # MLflow names one that was not named "default"
-            cells = {"item_id": item, "label": assessment.value, "labeller": "" if who == "default" else who}
+            cells = {
+                "item_id": item,
+                "label": assessment.value,
+                "labeller": "" if who == "default" else who,
+            }
             cells["comment"] = assessment.rationale
-            # A later export's probability is not the one with which the item came before the person who labelled it.
-            if export is not None and (first.create_time_ms or 0) >= (export.last_update_time_ms or 0):
+            # A later export's probability is not the one with which the item came before the person
+            # who labelled it.
+            if export is not None and (first.create_time_ms or 0) >= (
+                export.last_update_time_ms or 0
+            ):
                 cells |= _about(export)
             labels.append(Filled(on_trace(trace, item), cells, origin))
     labelled = {row.cells["item_id"] for row in labels}
@@ -162,7 +204,9 @@ def _read(address: str, items: Mapping[str, str], by_trace: Mapping[str, Sequenc
 
 
 def _about(export: Assessment) -> dict[str, str]:
-    return {key: value for key, value in (export.metadata or {}).items() if key in {QUEUE, PROBABILITY}}
+    return {
+        key: value for key, value in (export.metadata or {}).items() if key in {QUEUE, PROBABILITY}
+    }
 
 
 def _assessments(store: Store, ids: Sequence[str]) -> dict[str, Sequence[Assessment]]:
@@ -171,14 +215,19 @@ def _assessments(store: Store, ids: Sequence[str]) -> dict[str, Sequence[Assessm
     client = TracingClient(store.uri)
     parts = (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE))
     return {
-        info.trace_id: info.assessments or [] for part in parts for info in client.store.batch_get_trace_infos(part)
+        info.trace_id: info.assessments or []
+        for part in parts
+        for info in client.store.batch_get_trace_infos(part)
     }
 
 
 def _assess(
-    store: Store, notes: Iterable[tuple[str, Sequence[Assessment]]], traced: Mapping[str, Sequence[Assessment]]
+    store: Store,
+    notes: Iterable[tuple[str, Sequence[Assessment]]],
+    traced: Mapping[str, Sequence[Assessment]],
 ) -> int:
-    """Write the assessments; one of the same name and source is updated, and left alone where it says the same."""
+    """Write the assessments; one of the same name and source is updated, and left alone where it
+    says the same."""
     from mlflow.entities import Feedback
     from mlflow.tracing.client import TracingClient
 
@@ -186,14 +235,23 @@ def _assess(
     notes = [(mark, assessments) for mark, assessments in notes if mark in traced]
     for mark, note in ((mark, note) for mark, assessments in notes for note in assessments):
         valid = (a for a in traced[mark] if a.valid is not False)
-        before = next((a for a in valid if (a.name, a.source.source_id) == (note.name, note.source.source_id)), None)
+        before = next(
+            (
+                a
+                for a in valid
+                if (a.name, a.source.source_id) == (note.name, note.source.source_id)
+            ),
+            None,
+        )
         if before is None:
             client.log_assessment(trace_id(mark), note)
             continue
         new = note
         if before.feedback is not None and new.expectation is not None:
             # A person gave the label as feedback: MLflow updates neither kind to the other.
-            new = Feedback(new.name, new.expectation.value, rationale=before.rationale, metadata=new.metadata)
+            new = Feedback(
+                new.name, new.expectation.value, rationale=before.rationale, metadata=new.metadata
+            )
         if _said(before) != _said(new):
             client.update_assessment(trace_id(mark), str(before.assessment_id), new)
     return len({mark for mark, _ in notes})

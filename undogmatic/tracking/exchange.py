@@ -1,4 +1,5 @@
-"""Exchanges verdicts with MLflow: reads the traces of a run, and logs a verdict table as traces with assessments."""
+"""Exchanges verdicts with MLflow: reads the traces of a run, and logs a verdict table as traces
+with assessments."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def address(uri: str | None) -> str:
 
 
 def traces_of(run_id: str, uri: str | None = None) -> list[dict[str, Any]]:
-    """The traces of a run with their assessments, each as `Trace.to_dict()`. Raises ConfigError where there is no such
-    store or run, or it has no traces."""
+    """The traces of a run with their assessments, each as `Trace.to_dict()`. Raises ConfigError
+    where there is no such store or run, or it has no traces."""
     store, file = address(uri), database(address(uri))
     if file is not None and not file.is_file():
         way = "Name the store in MLFLOW_TRACKING_URI, or go to the folder in which mlruns/ lies"
@@ -49,7 +50,9 @@ def traces_of(run_id: str, uri: str | None = None) -> list[dict[str, Any]]:
     try:
         experiment = client.get_run(run_id).info.experiment_id
         while token is not None or not found:
-            page = client.search_traces(locations=[experiment], run_id=run_id, max_results=AT_ONCE, page_token=token)
+            page = client.search_traces(
+                locations=[experiment], run_id=run_id, max_results=AT_ONCE, page_token=token
+            )
             found += [trace.to_dict() for trace in page]
             token = page.token
             if not token:
@@ -62,21 +65,32 @@ def traces_of(run_id: str, uri: str | None = None) -> list[dict[str, Any]]:
 
 
 def log_verdicts(rows: Iterable[Mapping[str, Any]], uri: str | None, name: str) -> str:
-    """Log a verdict table as a new run: a trace for each item, a feedback for each verdict and for each label.
+    """Log a verdict table as a new run: a trace for each item, a feedback for each verdict and for
+    each label.
 
     Args:
         rows: The table in long form (`datasets.export.rows`).
         uri: The store; None for that of the environment, or the local one.
         name: Of the run.
     Returns:
-        One sentence: how many were logged, and where to look. Raises ConfigError where the store cannot be used.
+        One sentence: how many were logged, and where to look. Raises ConfigError where the store
+            cannot be used.
     """
-    named = "--out" if uri else "MLFLOW_TRACKING_URI" if os.environ.get("MLFLOW_TRACKING_URI") else "the local store"
+    named = (
+        "--out"
+        if uri
+        else "MLFLOW_TRACKING_URI"
+        if os.environ.get("MLFLOW_TRACKING_URI")
+        else "the local store"
+    )
     instead = (
-        "Name a database or a server: --out sqlite:///mlflow.db, --out http://HOST:PORT. Without MLflow: --to csv."
+        "Name a database or a server: --out sqlite:///mlflow.db, --out http://HOST:PORT. Without"
+        " MLflow: --to csv."
     )
     if uri and (":" not in uri or uri.partition(":")[0].partition("+")[0] not in SCHEMES):
-        raise ConfigError(f"--out is {brief(uri)}, which is no address of an MLflow store. {instead}")
+        raise ConfigError(
+            f"--out is {brief(uri)}, which is no address of an MLflow store. {instead}"
+        )
     with opened(address(uri), EXPERIMENT, "Nothing else was changed.", named, instead) as store:
         run_id = str(store.client.create_run(store.experiment_id, run_name=name).info.run_id)
         by_item: dict[str, list[Mapping[str, Any]]] = {}
@@ -90,16 +104,23 @@ def log_verdicts(rows: Iterable[Mapping[str, Any]], uri: str | None, name: str) 
                 tracing.log_assessment(trace_id(marks[item]), assessment)
                 count += 1
         store.client.set_terminated(run_id)
-        return f"MLflow: {count} assessments on {len(by_item)} traces of mlflow:{run_id}. {where(store, run_id)}"
+        return (
+            f"MLflow: {count} assessments on {len(by_item)} traces of mlflow:{run_id}."
+            f" {where(store, run_id)}"
+        )
 
 
-def _log_traces(store: Store, run_id: str, by_item: Mapping[str, Sequence[Mapping[str, Any]]], marks: Any) -> Any:
+def _log_traces(
+    store: Store, run_id: str, by_item: Mapping[str, Sequence[Mapping[str, Any]]], marks: Any
+) -> Any:
     from mlflow.tracing.client import TracingClient
 
     now, spans = time.time(), []
     for item, (row, *_) in by_item.items():
         sides = {side: row[side] for side in ("text_1", "text_2") if row.get(side) is not None}
-        tags = {"item": item} | {str(k): cut(str(v), LONGEST_TAG) for k, v in row.items() if _is_fact(k, v)}
+        tags = {"item": item} | {
+            str(k): cut(str(v), LONGEST_TAG) for k, v in row.items() if _is_fact(k, v)
+        }
         about = {f"mlflow.traceTag.{key}": value for key, value in tags.items()}
         about |= _shown("UNKNOWN", row.get("input"), sides or row.get("text"))
         spans.append(_span(marks[item], 0, item, (now, now), None, about))
@@ -112,7 +133,8 @@ def _log_traces(store: Store, run_id: str, by_item: Mapping[str, Sequence[Mappin
 
 
 _NO_TAG = (
-    "item judge criterion repeat order verdict confidence reason label rater text text_1 text_2 input place".split()
+    "item judge criterion repeat order verdict confidence reason label rater text text_1 text_2"
+    " input place".split()
 )
 
 
@@ -131,15 +153,21 @@ def _assessments(rows: Sequence[Mapping[str, Any]]) -> list[Assessment]:
             judge = AssessmentSource(AssessmentSourceType.LLM_JUDGE, str(row["judge"]))
             noted = {key: row.get(key) for key in ("order", "confidence")}
             noted |= {
-                str(key).removeprefix("settings."): v for key, v in row.items() if str(key).startswith("settings.")
+                str(key).removeprefix("settings."): v
+                for key, v in row.items()
+                if str(key).startswith("settings.")
             }
-            about: dict[str, Any] = {key: str(value) for key, value in noted.items() if value is not None}
+            about: dict[str, Any] = {
+                key: str(value) for key, value in noted.items() if value is not None
+            }
             if row.get("verdict") is None:
                 error = AssessmentError("NO_VERDICT", str(row.get("reason") or "no verdict"))
                 said = Feedback(criterion, error=error, source=judge, metadata=about)
             else:
                 said = Feedback(criterion, value=row["verdict"], source=judge, metadata=about)
-            made.setdefault(("judge", row["judge"], criterion, row.get("repeat"), row.get("order")), said)
+            made.setdefault(
+                ("judge", row["judge"], criterion, row.get("repeat"), row.get("order")), said
+            )
         if row.get("label") is not None:
             person = AssessmentSource(AssessmentSourceType.HUMAN, str(row.get("rater") or "human"))
             label = Feedback(criterion, value=row["label"], source=person)

@@ -1,5 +1,5 @@
-"""Chooses what MLflow shows of a run: its few telling metrics, all its figures in one table, and the parameters that
-were set."""
+"""Chooses what MLflow shows of a run: its few telling metrics, all its figures in one table, and
+the parameters that were set."""
 
 import json
 import math
@@ -23,27 +23,42 @@ ENDS = ("_low", "_high")
 
 
 def params(run: FinishedRun) -> dict[str, str]:
-    """The choice per group under the group's name, and every value that is set under its dotted key.
+    """The choice per group under the group's name, and every value that is set under its dotted
+    key.
 
-    Left out is what tells nothing of the run: what nothing in it reads, classes (the choice names them), wordings (they
-    are in the logged config), where it is logged, what is empty, and names that stand for themselves. A group to which
-    others refer stands once, under its own name.
+    Left out is what tells nothing of the run: what nothing in it reads, classes (the choice names
+    them), wordings (they are in the logged config), where it is logged, what is empty, and names
+    that stand for themselves. A group to which others refer stands once, under its own name.
     """
     untold = {*run.unread, *(() if run.uses_prompt else ["prompt"]), "tracking", "wordings"}
     config = scrub_data({name: node for name, node in run.config.items() if name not in untold})
     once = [config[name] for name in run.choices if isinstance(config.get(name), Mapping)]
-    values = {k: v for name, node in config.items() for k, v in _flat({name: node}, [o for o in once if o is not node])}
+    values = {
+        k: v
+        for name, node in config.items()
+        for k, v in _flat({name: node}, [o for o in once if o is not node])
+    }
     return {name: chosen for name, chosen in run.choices.items() if name not in untold} | values
 
 
-def _flat(config: Mapping[str, Any], others: Sequence[Any] = (), prefix: str = "") -> Iterator[tuple[str, str]]:
+def _flat(
+    config: Mapping[str, Any], others: Sequence[Any] = (), prefix: str = ""
+) -> Iterator[tuple[str, str]]:
     for key, value in config.items():
-        if key in ("_target_", "wordings") or value in (None, [], {}) or value in others or value == key:
+        if (
+            key in ("_target_", "wordings")
+            or value in (None, [], {})
+            or value in others
+            or value == key
+        ):
             continue
         if isinstance(value, Mapping):
             yield from _flat(value, others, f"{prefix}{key}.")
         else:
-            yield f"{prefix}{key}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield (
+                f"{prefix}{key}",
+                (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)),
+            )
 
 
 def cut(value: str, most: int) -> str:
@@ -55,11 +70,13 @@ def cut(value: str, most: int) -> str:
 
 
 def telling(run: FinishedRun) -> dict[str, float]:
-    """The metrics of a run that MLflow draws and compares: the run's headline first, then by analysis its headline and
-    what has an interval, then what it cost. All others are in the table of figures.
+    """The metrics of a run that MLflow draws and compares: the run's headline first, then by
+    analysis its headline and what has an interval, then what it cost. All others are in the table
+    of figures.
 
-    Each stands under its own name: a column that held a share for one run and a correlation for another would be
-    compared, and must not be. Which one sums the run up is its tag `undogmatic.headline`.
+    Each stands under its own name: a column that held a share for one run and a correlation for
+    another would be compared, and must not be. Which one sums the run up is its tag
+    `undogmatic.headline`.
     """
     first = headline_of(run.results)
     names = [] if first is None else [first]
@@ -74,11 +91,16 @@ def _key_metrics(result: AnalysisResult) -> list[str]:
     plain = [name for name in result.metrics if name.count(".") == 1 and not name.endswith(ENDS)]
     if result.headline is None:
         return plain
-    return list(dict.fromkeys([result.headline, *(name for name in plain if f"{name}_low" in result.metrics)]))
+    return list(
+        dict.fromkeys(
+            [result.headline, *(name for name in plain if f"{name}_low" in result.metrics)]
+        )
+    )
 
 
 def rounded(value: float) -> float:
-    """Four digits that count, for axes and tables; whole numbers as they are. metrics.json keeps them all."""
+    """Four digits that count, for axes and tables; whole numbers as they are. metrics.json keeps
+    them all."""
     if not math.isfinite(value) or value == round(value):
         return value
     return round(value, max(0, 3 - math.floor(math.log10(abs(value)))))
@@ -91,42 +113,66 @@ def log_all(
     metrics: Mapping[str, float | Sequence[float]] = {},
     tags: Mapping[str, str] = {},
 ) -> None:
-    """Log parameters, cut visibly at MLflow's limit; metrics under their own names, rounded, of which each of several
-    values is one of a step; and tags. All in as few requests as MLflow takes."""
+    """Log parameters, cut visibly at MLflow's limit; metrics under their own names, rounded, of
+    which each of several values is one of a step; and tags. All in as few requests as MLflow takes.
+    """
     from mlflow.entities import Metric, Param, RunTag
 
     now = int(time.time() * 1000)
     courses = {k: [v] if isinstance(v, int | float) else v for k, v in metrics.items()}
-    numbers = [Metric(plain_key(k), rounded(v), now, n) for k, course in courses.items() for n, v in enumerate(course)]
+    numbers = [
+        Metric(plain_key(k), rounded(v), now, n)
+        for k, course in courses.items()
+        for n, v in enumerate(course)
+    ]
     settings = [Param(plain_key(k), cut(v, LONGEST_PARAM)) for k, v in params.items()]
     notes, most = [RunTag(k, v) for k, v in tags.items()], 8 * AT_ONCE
-    for n in range(max(-(-len(numbers) // most), -(-len(settings) // AT_ONCE), -(-len(notes) // AT_ONCE))):
+    for n in range(
+        max(-(-len(numbers) // most), -(-len(settings) // AT_ONCE), -(-len(notes) // AT_ONCE))
+    ):
         few = slice(n * AT_ONCE, (n + 1) * AT_ONCE)
-        store.client.log_batch(run_id, numbers[n * most : (n + 1) * most], settings[few], notes[few])
+        store.client.log_batch(
+            run_id, numbers[n * most : (n + 1) * most], settings[few], notes[few]
+        )
 
 
 def log_tables(store: Store, run_id: str, **tables: pd.DataFrame) -> dict[str, str]:
-    """Log tables as artifacts that MLflow shows as tables; the tag that tells it so. Its own way (`log_table`) sets the
-    tag anew for each table, and looks first whether there is one to append to."""
+    """Log tables as artifacts that MLflow shows as tables; the tag that tells it so. Its own way
+    (`log_table`) sets the tag anew for each table, and looks first whether there is one to append
+    to."""
     from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
     for name, frame in tables.items():
         cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         whole = {"columns": [str(column) for column in frame.columns], "data": cells}
         store.client.log_text(run_id, json.dumps(whole), f"{name}.json")
-    return {MLFLOW_LOGGED_ARTIFACTS: json.dumps([{"path": f"{name}.json", "type": "table"} for name in tables])}
+    return {
+        MLFLOW_LOGGED_ARTIFACTS: json.dumps(
+            [{"path": f"{name}.json", "type": "table"} for name in tables]
+        )
+    }
 
 
 def figures(metrics: Mapping[str, float]) -> pd.DataFrame:
     """All metrics as a table, a row each, with the ends of their intervals beside them."""
     rows = []
-    for name in (name for name in metrics if not (name.endswith(ENDS) and name.rpartition("_")[0] in metrics)):
+    for name in (
+        name for name in metrics if not (name.endswith(ENDS) and name.rpartition("_")[0] in metrics)
+    ):
         ends = (metrics.get(f"{name}{end}") for end in ENDS)
         rows.append(
-            [name, *(None if v is None or not math.isfinite(v) else rounded(v) for v in (metrics[name], *ends))]
+            [
+                name,
+                *(
+                    None if v is None or not math.isfinite(v) else rounded(v)
+                    for v in (metrics[name], *ends)
+                ),
+            ]
         )
     return (
-        pd.DataFrame(rows, columns=["metric", "value", "low", "high"]).astype(object).where(lambda t: t.notna(), None)
+        pd.DataFrame(rows, columns=["metric", "value", "low", "high"])
+        .astype(object)
+        .where(lambda t: t.notna(), None)
     )
 
 

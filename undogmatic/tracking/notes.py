@@ -1,4 +1,5 @@
-"""Says as assessments of MLflow what a judge, a dataset and people say of an item, and in a line what a trace shows."""
+"""Says as assessments of MLflow what a judge, a dataset and people say of an item, and in a line
+what a trace shows."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ LONGEST_SOURCE, LONGEST_PREVIEW = 250, 1000  # characters, MLflow's limits
 
 
 def shown(item: Item, judgment: Judgment) -> tuple[str, str]:
-    """What the columns of a list of traces show: the judged text, and the verdict as one reads it."""
+    """What the columns of a list of traces show: the judged text, and the verdict as one reads
+    it."""
     outcome = judgment.outcome
     if isinstance(outcome, Failure):
         said = f"no verdict ({outcome.reason}): {outcome.message}"
@@ -31,20 +33,26 @@ def shown(item: Item, judgment: Judgment) -> tuple[str, str]:
 
 
 def of_dataset(item: Item, criterion: str) -> list[Assessment]:
-    """The label that the dataset has for an item. Its source is no person, so that no import takes it for a new one."""
+    """The label that the dataset has for an item. Its source is no person, so that no import takes
+    it for a new one."""
     from mlflow.entities import AssessmentSource, AssessmentSourceType, Expectation
 
     label = item.labelled(criterion)
     if label is None:
         return []
-    return [Expectation(LABEL, label, source=AssessmentSource(AssessmentSourceType.CODE, "dataset"))]
+    return [
+        Expectation(LABEL, label, source=AssessmentSource(AssessmentSourceType.CODE, "dataset"))
+    ]
 
 
 def of_judge(
-    judgment: Judgment, flagged: bool | None = None, row: Mapping[str, str] | None = None, hide: bool = False
+    judgment: Judgment,
+    flagged: bool | None = None,
+    row: Mapping[str, str] | None = None,
+    hide: bool = False,
 ) -> list[Assessment]:
-    """What the judge says of an item: its score, and whether it is flagged where that is known; with facts of its row
-    in the queue."""
+    """What the judge says of an item: its score, and whether it is flagged where that is known;
+    with facts of its row in the queue."""
     from mlflow.entities import AssessmentError, AssessmentSource, AssessmentSourceType, Feedback
 
     judgment = redact_judgment(judgment) if hide else judgment
@@ -54,7 +62,12 @@ def of_judge(
     code = AssessmentSource(AssessmentSourceType.CODE, "undogmatic")
     about: dict[str, Any] = dict(row or {})
     if isinstance(outcome, Failure):
-        score = Feedback(SCORE, error=AssessmentError(outcome.reason, outcome.message), source=judge, metadata=about)
+        score = Feedback(
+            SCORE,
+            error=AssessmentError(outcome.reason, outcome.message),
+            source=judge,
+            metadata=about,
+        )
     else:
         interval = None if outcome.interval is None else "{:g} to {:g}".format(*outcome.interval)
         confidence = None if outcome.confidence is None else f"{outcome.confidence:g}"
@@ -63,7 +76,11 @@ def of_judge(
         why = "\n".join(filter(None, [outcome.rationale, *outcome.issues]))
         value = outcome.category if outcome.score is None else outcome.score
         score = Feedback(SCORE, value=value, source=judge, rationale=why or None, metadata=about)
-    flag = [] if flagged is None else [Feedback(FLAG, value=flagged, source=code, metadata=dict(row or {}))]
+    flag = (
+        []
+        if flagged is None
+        else [Feedback(FLAG, value=flagged, source=code, metadata=dict(row or {}))]
+    )
     return [score, *flag]
 
 

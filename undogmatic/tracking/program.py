@@ -1,4 +1,5 @@
-"""Reads an optimised program from MLflow's prompt registry as the prompt of a run (`prompt.registry=NAME`).
+"""Reads an optimised program from MLflow's prompt registry as the prompt of a run
+(`prompt.registry=NAME`).
 
 Apart from `registry`, so that what only logs runs need not load DSPy.
 """

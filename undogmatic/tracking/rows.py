@@ -1,9 +1,10 @@
-"""Writes traces and a dataset's records into the tables of a store that is a database, each all in one transaction.
+"""Writes traces and a dataset's records into the tables of a store that is a database, each all in
+one transaction.
 
-MLflow's own ways ask the database several times per trace (`TracingClient.log_spans`), set each assessment in a
-transaction of its own (136 traces took six times as long), and ask for each record whether it is there. Its tables are
-no public interface, so what this relies on is pinned (mlflow < 3.18), and tests hold the rows against those that MLflow
-makes of the same spans and records.
+MLflow's own ways ask the database several times per trace (`TracingClient.log_spans`), set each
+assessment in a transaction of its own (136 traces took six times as long), and ask for each record
+whether it is there. Its tables are no public interface, so what this relies on is pinned (mlflow <
+3.18), and tests hold the rows against those that MLflow makes of the same spans and records.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ USAGE, COST, MODEL = "mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.mo
 """Attributes of spans: the tokens of a call, what it cost, and who was asked."""
 TAG = "mlflow.traceTag."  # begins the name of a root's attribute that is a tag of its trace
 _MILLI = 1_000_000  # nanoseconds
-_TOKENS, _COSTS = ("input_tokens", "output_tokens", "total_tokens"), ("input_cost", "output_cost", "total_cost")
+_TOKENS, _COSTS = (
+    ("input_tokens", "output_tokens", "total_tokens"),
+    (
+        "input_cost",
+        "output_cost",
+        "total_cost",
+    ),
+)
 
 
 class Told(NamedTuple):
@@ -39,8 +47,9 @@ class Told(NamedTuple):
 
 
 def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Told]) -> None:
-    """Write traces, by their ids, and link them to the run. Of a trace that is there already, its spans and what is
-    told here are written anew; what else was noted on it stays, as does an assessment of the same name and source.
+    """Write traces, by their ids, and link them to the run. Of a trace that is there already, its
+    spans and what is told here are written anew; what else was noted on it stays, as does an
+    assessment of the same name and source.
 
     Args:
         tables: MLflow's `SqlAlchemyStore`.
@@ -54,26 +63,57 @@ def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Tol
     ends = {"source_type": "trace", "destination_type": "run", "destination_id": run_id}
     with tables.ManagedSessionMaker(read_only=False) as session:
         for part in (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)):
-            spans = {trace: [_of_span(span, experiment_id, tables) for span in traces[trace].spans] for trace in part}
+            spans = {
+                trace: [_of_span(span, experiment_id, tables) for span in traces[trace].spans]
+                for trace in part
+            }
             tags = [row for trace in part for row in _of_tags(traces[trace].spans[0], place)]
             infos = [_of_trace(traces[trace], spans[trace]) for trace in part]
-            said = [row for info in infos for row in _of_assessments(info, traces[info["request_id"]].assessments)]
-            there = {*session.scalars(select(SqlTraceInfo.request_id).where(SqlTraceInfo.request_id.in_(part)))}
+            said = [
+                row
+                for info in infos
+                for row in _of_assessments(info, traces[info["request_id"]].assessments)
+            ]
+            there = {
+                *session.scalars(
+                    select(SqlTraceInfo.request_id).where(SqlTraceInfo.request_id.in_(part))
+                )
+            }
             linked, known = set[str](), set[tuple[str, str, str | None]]()
             if there:
                 session.execute(delete(SqlSpan).where(SqlSpan.trace_id.in_(there)))
                 own = SqlTraceTag.key.in_({row["key"] for row in tags})
                 session.execute(delete(SqlTraceTag).where(SqlTraceTag.request_id.in_(there), own))
-                session.execute(update(SqlTraceInfo), [info for info in infos if info["request_id"] in there])
-                linked = {*session.scalars(select(Link.source_id).filter_by(**ends).where(Link.source_id.in_(there)))}
-                columns = select(Said.trace_id, Said.name, Said.source_id).where(Said.trace_id.in_(there))
+                session.execute(
+                    update(SqlTraceInfo), [info for info in infos if info["request_id"] in there]
+                )
+                linked = {
+                    *session.scalars(
+                        select(Link.source_id).filter_by(**ends).where(Link.source_id.in_(there))
+                    )
+                }
+                columns = select(Said.trace_id, Said.name, Said.source_id).where(
+                    Said.trace_id.in_(there)
+                )
                 known = {(trace, name, source) for trace, name, source in session.execute(columns)}
-            said = [row for row in said if (row["trace_id"], row["name"], row["source_id"]) not in known]
-            links = [
-                ends | {"association_id": uuid4().hex, "source_id": trace} for trace in part if trace not in linked
+            said = [
+                row for row in said if (row["trace_id"], row["name"], row["source_id"]) not in known
             ]
-            new = [info | {"db_payload_generation": 1} for info in infos if info["request_id"] not in there]
-            written = {SqlTraceInfo: new, SqlTraceTag: tags, SqlSpan: [row for rows in spans.values() for row in rows]}
+            links = [
+                ends | {"association_id": uuid4().hex, "source_id": trace}
+                for trace in part
+                if trace not in linked
+            ]
+            new = [
+                info | {"db_payload_generation": 1}
+                for info in infos
+                if info["request_id"] not in there
+            ]
+            written = {
+                SqlTraceInfo: new,
+                SqlTraceTag: tags,
+                SqlSpan: [row for rows in spans.values() for row in rows],
+            }
             for table, rows in (written | {Said: said, Link: links}).items():
                 if rows:
                     session.execute(insert(table), scrubbed(rows))
@@ -82,8 +122,9 @@ def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Tol
 def write_records(tables: Any, dataset_id: str, records: Sequence[Mapping[str, Any]]) -> None:
     """Write the records of a dataset that has none yet.
 
-    Those in which a key occurs first, and of records with the same inputs all but the first, are left to MLflow: it
-    makes the dataset's schema of the ones, merges the others, and counts what is there.
+    Those in which a key occurs first, and of records with the same inputs all but the first, are
+    left to MLflow: it makes the dataset's schema of the ones, merges the others, and counts what is
+    there.
 
     Args:
         tables: MLflow's `SqlAlchemyStore`.
@@ -92,7 +133,13 @@ def write_records(tables: Any, dataset_id: str, records: Sequence[Mapping[str, A
     from mlflow.store.tracking.dbmodels.models import SqlEvaluationDatasetRecord as Record
     from sqlalchemy import insert
 
-    known, hashes, rows, left, now = set[tuple[str, str]](), set[str](), [], [], int(time.time() * 1000)
+    known, hashes, rows, left, now = (
+        set[tuple[str, str]](),
+        set[str](),
+        [],
+        [],
+        int(time.time() * 1000),
+    )
     for record in scrubbed(list(records)):
         keys = {(part, key) for part in ("inputs", "expectations") for key in record[part]}
         content = hashlib.sha256(json.dumps(record["inputs"], sort_keys=True).encode()).hexdigest()
@@ -130,7 +177,9 @@ def _of_span(span: Span, experiment_id: str, tables: Any) -> dict[str, Any]:
             "status": span.status.status_code.value,
             "start_time_unix_nano": span.start_time_ns,
             "end_time_unix_nano": span.end_time_ns,
-            "content": json.dumps(whole, ensure_ascii=tables.db_type == "mssql"),  # whose column takes no Unicode
+            "content": json.dumps(
+                whole, ensure_ascii=tables.db_type == "mssql"
+            ),  # whose column takes no Unicode
             "model_name": None if model is None else model[:LONGEST_MODEL],
         }
         | {name: costs.get(name) for name in _COSTS}
@@ -138,7 +187,8 @@ def _of_span(span: Span, experiment_id: str, tables: Any) -> dict[str, Any]:
 
 
 def _of_trace(told: Told, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The row of a trace, from those of its spans. What its root says of tokens counts those of its calls already."""
+    """The row of a trace, from those of its spans. What its root says of tokens counts those of its
+    calls already."""
     begin = min(row["start_time_unix_nano"] for row in rows) // _MILLI
     info = {
         "request_id": rows[0]["trace_id"],
@@ -152,7 +202,10 @@ def _of_trace(told: Told, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for key, names, zero in ((USAGE, _TOKENS, 0), (COST, _COSTS, 0.0)):
         known = [used for span in told.spans if (used := span.get_attribute(key))]
         known = known[:1] if told.spans[0].get_attribute(key) else known
-        info |= {name: sum((used.get(name, zero) for used in known), zero) if known else None for name in names}
+        info |= {
+            name: sum((used.get(name, zero) for used in known), zero) if known else None
+            for name in names
+        }
     return info
 
 
@@ -160,13 +213,19 @@ def _of_tags(root: Span, place: str) -> list[dict[str, Any]]:
     from mlflow.utils.uri import append_to_uri_path
 
     trace, known = root.trace_id, root.attributes
-    tags = {name.removeprefix(TAG): value[:LONGEST_TAG] for name, value in known.items() if name.startswith(TAG)}
+    tags = {
+        name.removeprefix(TAG): value[:LONGEST_TAG]
+        for name, value in known.items()
+        if name.startswith(TAG)
+    }
     tags |= {"mlflow.trace.spansLocation": "TRACKING_STORE"}
     tags |= {"mlflow.artifactLocation": append_to_uri_path(place, "traces", trace, "artifacts")}
     return [{"request_id": trace, "key": key, "value": value} for key, value in tags.items()]
 
 
-def _of_assessments(info: Mapping[str, Any], assessments: Sequence[Assessment]) -> list[dict[str, Any]]:
+def _of_assessments(
+    info: Mapping[str, Any], assessments: Sequence[Assessment]
+) -> list[dict[str, Any]]:
     from mlflow.store.tracking.dbmodels.models import SqlAssessments
 
     rows = []
@@ -174,5 +233,7 @@ def _of_assessments(info: Mapping[str, Any], assessments: Sequence[Assessment]) 
         made = SqlAssessments.from_mlflow_entity(assessment)
         made.trace_id, made.trace_timestamp_ms = info["request_id"], info["timestamp_ms"]
         made.experiment_id = info["experiment_id"]
-        rows.append({column.key: getattr(made, column.key) for column in SqlAssessments.__table__.columns})
+        rows.append(
+            {column.key: getattr(made, column.key) for column in SqlAssessments.__table__.columns}
+        )
     return rows

@@ -1,7 +1,9 @@
-"""Traces made from the journal after the fact: one per judgment, one span in it per call to a model.
+"""Traces made from the journal after the fact: one per judgment, one span in it per call to a
+model.
 
-Nothing is traced while judging. The spans go to the store in one batch. A trace's id is derived from the judgment, so
-that logging a continued run again updates its traces and keeps what people have noted on them.
+Nothing is traced while judging. The spans go to the store in one batch. A trace's id is derived
+from the judgment, so that logging a continued run again updates its traces and keeps what people
+have noted on them.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _NANO = 1_000_000_000
 
 def mark_of(experiment_id: str, judgment: Judgment) -> str:
     """64 hex digits that identify a judgment in an experiment, whether it was traced or not."""
-    # Without defaults: a field that a later version adds leaves the marks of earlier judgments as they are.
+    # Without defaults: a field that a later version adds leaves the marks of earlier judgments as
+    # they are.
     return digest([experiment_id, judgment.model_dump(mode="json", exclude_defaults=True)])
 
 
@@ -35,9 +38,14 @@ def trace_id(mark: str) -> str:
 
 
 def log_traces(
-    store: Store, run_id: str, items: Iterable[Item], judgments: Mapping[str, Judgment], started: float
+    store: Store,
+    run_id: str,
+    items: Iterable[Item],
+    judgments: Mapping[str, Judgment],
+    started: float,
 ) -> int:
-    """Write one trace per judgment, with the text of its item, its score and label, and link them to the run.
+    """Write one trace per judgment, with the text of its item, its score and label, and link them
+    to the run.
 
     Args:
         judgments: What to trace, by `mark_of` each, as it is to be shown.
@@ -56,7 +64,9 @@ def log_traces(
     return len(traces)
 
 
-def told_of(items: Iterable[Item], judgments: Mapping[str, Judgment], started: float) -> dict[str, rows.Told]:
+def told_of(
+    items: Iterable[Item], judgments: Mapping[str, Judgment], started: float
+) -> dict[str, rows.Told]:
     """What is shown and said of judgments, given by their marks, by the ids of their traces."""
     judged = {judgment.item_id for judgment in judgments.values()}
     by_id = {item.id: item for item in items if item.id in judged}
@@ -69,12 +79,15 @@ def told_of(items: Iterable[Item], judgments: Mapping[str, Judgment], started: f
 
 
 def send(store: Store, run_id: str, traces: Mapping[str, rows.Told]) -> int:
-    """Have a server write traces; it makes the previews itself, and takes each assessment in a call of its own."""
+    """Have a server write traces; it makes the previews itself, and takes each assessment in a call
+    of its own."""
     from mlflow.tracing.client import TracingClient
 
     client, ids = WithoutSecrets(TracingClient(store.uri)), list(traces)
     try:
-        client.log_spans(store.experiment_id, [span for told in traces.values() for span in told.spans])
+        client.log_spans(
+            store.experiment_id, [span for told in traces.values() for span in told.spans]
+        )
     except NotImplementedError:
         return 0
     for part in (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)):
@@ -111,8 +124,8 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
     about: dict[str, Any] = {f"{rows.TAG}{k}": str(v) for k, v in tags.items() if v is not None}
     judged = outcome.model_dump(mode="json", exclude_defaults=True)
     about |= _shown("EVALUATOR", {"item": item.id, "text": item.text}, judged)
-    # For a call with tokens and without a price MLflow imports litellm, which takes seconds, and finds none either; so
-    # these tokens are noted at the judgment.
+    # For a call with tokens and without a price MLflow imports litellm, which takes seconds, and
+    # finds none either; so these tokens are noted at the judgment.
     priced = all(call.usd is not None for call in calls)
     about |= {} if priced else {rows.USAGE: _used(calls)}
     name = item.id if judgment.repeat == 0 else f"{item.id} (repeat {judgment.repeat})"
@@ -125,7 +138,9 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
             "cached": call.cached,
             "attempts": call.attempts,
         }
-        about |= used if call.usd is None else {rows.USAGE: used, rows.COST: {"total_cost": call.usd}}
+        about |= (
+            used if call.usd is None else {rows.USAGE: used, rows.COST: {"total_cost": call.usd}}
+        )
         name = f"{call.model} (from the cache)" if call.cached else call.model
         spans.append(_span(mark, number, name, seconds, call.error, about))
     return spans
@@ -133,7 +148,9 @@ def _trace(mark: str, item: Item, judgment: Judgment, started: float) -> list[Sp
 
 def _used(calls: Sequence[Call]) -> dict[str, int]:
     """Tokens in MLflow's words."""
-    sent, written = (sum(getattr(call, name) for call in calls) for name in ("input_tokens", "output_tokens"))
+    sent, written = (
+        sum(getattr(call, name) for call in calls) for name in ("input_tokens", "output_tokens")
+    )
     return {"input_tokens": sent, "output_tokens": written, "total_tokens": sent + written}
 
 
@@ -142,7 +159,12 @@ def _shown(kind: str, inputs: Any, outputs: Any) -> dict[str, Any]:
 
 
 def _span(
-    mark: str, number: int, name: str, seconds: tuple[float, float], error: str | None, about: Mapping[str, Any]
+    mark: str,
+    number: int,
+    name: str,
+    seconds: tuple[float, float],
+    error: str | None,
+    about: Mapping[str, Any],
 ) -> Span:
     """A finished span; number 0 is the root."""
     from mlflow.entities import Span
@@ -170,7 +192,8 @@ def _span(
 
 
 def _brief(value: Any) -> Any:
-    """The value with long lists of numbers, and numbers packed into base64, replaced by a word on their length."""
+    """The value with long lists of numbers, and numbers packed into base64, replaced by a word on
+    their length."""
     if isinstance(value, Mapping):
         return {k: _brief(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

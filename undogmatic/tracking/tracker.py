@@ -30,7 +30,16 @@ from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN, say
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.safety.spool import many, mapped
 from undogmatic.tracking import rows
-from undogmatic.tracking.figures import ENDS, LONGEST_KEY, cut, figures, log_all, log_tables, params, telling
+from undogmatic.tracking.figures import (
+    ENDS,
+    LONGEST_KEY,
+    cut,
+    figures,
+    log_all,
+    log_tables,
+    params,
+    telling,
+)
 from undogmatic.tracking.notes import LABEL
 from undogmatic.tracking.registry import log_programs, log_prompt, plain_name
 from undogmatic.tracking.store import (
@@ -48,15 +57,26 @@ from undogmatic.tracking.traces import log_traces, mark_of
 PLAN = "plan.json"  # in a run's folder: the plan that was locked
 NOTE = "mlflow.json"  # in a run's folder: where it was logged
 PROGRAMS = ("program.json", "baseline.json", "splits.json", "optimisation.json")
-FILES = ("report.html", "report.md", "scores.csv", "judgments.jsonl", "metrics.json", *PROGRAMS, "figures", "tables")
+FILES = (
+    "report.html",
+    "report.md",
+    "scores.csv",
+    "judgments.jsonl",
+    "metrics.json",
+    *PROGRAMS,
+    "figures",
+    "tables",
+)
 NOTE_TAG = "mlflow.note.content"  # what MLflow shows as a run's description
 MOST_RECORDS = 1000  # of a dataset's page
-MOST_ROWS = 10_000  # of the table of judgments, where a run has so many items that they are not held
+MOST_ROWS = (
+    10_000  # of the table of judgments, where a run has so many items that they are not held
+)
 QUOTING = ("report.html", "report.md", "judgments.jsonl", *PROGRAMS[:2])  # they hold judged texts
 LONGEST_TAG, LONGEST_DIGEST = 5000, 36  # characters, MLflow's limits
 TABLE = (
-    "item_id judge criterion pair_id condition label repeat score raw_score low high confidence uncertainty "
-    "is_uncertain revised_score usd seconds error"
+    "item_id judge criterion pair_id condition label repeat score raw_score low high confidence"
+    " uncertainty is_uncertain revised_score usd seconds error"
 ).split()
 
 
@@ -67,7 +87,8 @@ class NoTracker:
         self.redact = redact
 
     def log(self, *_: Any, **__: Any) -> None:
-        """Do nothing: there is no store that could be wrong, no parent run, and a plan's hash is in the folder."""
+        """Do nothing: there is no store that could be wrong, no parent run, and a plan's hash is in
+        the folder."""
 
     check = lock = open_sweep = close_sweep = log_found = log
 
@@ -77,25 +98,31 @@ class NoTracker:
 
 
 class MlflowTracker:
-    """Logs runs and sweeps to MLflow. What writes raises ConfigError where MLflow cannot be reached or written; what
-    was judged by then is on disk.
+    """Logs runs and sweeps to MLflow. What writes raises ConfigError where MLflow cannot be reached
+    or written; what was judged by then is on disk.
 
-    With `redact`, judged texts and what models said about them are kept as hash and length alone, in the run's own
-    folder (journal, report) as in MLflow; reports stay on disk.
+    With `redact`, judged texts and what models said about them are kept as hash and length alone,
+    in the run's own folder (journal, report) as in MLflow; reports stay on disk.
     """
 
     def __init__(
         self,
-        uri: str | None = None,  # a server or a database; None is `mlruns/mlflow.db` in the current folder
+        uri: (
+            str | None
+        ) = None,  # a server or a database; None is `mlruns/mlflow.db` in the current folder
         experiment: str = "undogmatic",  # its name in MLflow
-        # At most so many judgments are traced with their calls (failures first); the run's tag says how many.
+        # At most so many judgments are traced with their calls (failures first); the run's tag says
+        # how many.
         traces: Annotated[int, Field(le=1_000_000)] = 200,
         redact: bool = False,
     ) -> None:
         if uri is not None:
             check_uri(uri)
         if not experiment.strip():
-            raise ConfigError("`tracking.experiment` is empty; give it a name, e.g. tracking.experiment=undogmatic.")
+            raise ConfigError(
+                "`tracking.experiment` is empty; give it a name, e.g."
+                " tracking.experiment=undogmatic."
+            )
         if traces < 0:
             raise ConfigError(f"`tracking.traces` is {traces}; it must be 0 (none) or more.")
         self.uri, self.experiment, self.traces, self.redact = uri, experiment, traces, redact
@@ -105,16 +132,24 @@ class MlflowTracker:
         check_store(self.uri)
 
     def ahead(self) -> Sequence[Step]:
-        """The steps that load MLflow, for one who has time for it before there is anything to log."""
+        """The steps that load MLflow, for one who has time for it before there is anything to
+        log."""
         return loading(self.uri)
 
     def lock(self, folder: Path, name: str, plan: Mapping[str, Any], digest: str) -> None:
-        """Log a plan before anything is judged, as a run of its own that bears the plan's hash; once per folder."""
+        """Log a plan before anything is judged, as a run of its own that bears the plan's hash;
+        once per folder."""
         if RunFolder(folder).has(PLAN):
             return
         with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
-            tags = {"undogmatic.kind": "plan", "undogmatic.plan": digest, "undogmatic.folder": str(folder.absolute())}
-            made = store.client.create_run(store.experiment_id, run_name=f"plan of {name}", tags=tags).info.run_id
+            tags = {
+                "undogmatic.kind": "plan",
+                "undogmatic.plan": digest,
+                "undogmatic.folder": str(folder.absolute()),
+            }
+            made = store.client.create_run(
+                store.experiment_id, run_name=f"plan of {name}", tags=tags
+            ).info.run_id
             store.client.log_dict(made, dict(plan), "plan.json")
             store.client.set_terminated(made, "FINISHED")
         noted = {"digest": digest, "plan": dict(plan), "run_id": made}
@@ -123,22 +158,32 @@ class MlflowTracker:
     def log(self, run: FinishedRun) -> str:
         """Log a finished run with everything that its folder and its records hold.
 
-        A folder that was logged before (a continued run) gets a new MLflow run in place of the old one. Returns how
-        to look at it, one line.
+        A folder that was logged before (a continued run) gets a new MLflow run in place of the old
+        one. Returns how to look at it, one line.
         """
-        kept = f"The results are in {run.folder}; to log them: the same command with run.resume={run.folder}."
+        kept = (
+            f"The results are in {run.folder}; to log them: the same command with"
+            f" run.resume={run.folder}."
+        )
         if self.redact:
-            items, judgments = mapped(redact_item, run.items), mapped(redact_judgment, run.judgments)
+            items, judgments = (
+                mapped(redact_item, run.items),
+                mapped(redact_judgment, run.judgments),
+            )
             run = replace(run, items=items, judgments=judgments)
         with opened(self.uri, self.experiment, kept) as store:
             before = _logged_before(run.folder, store)
             started, named = int(run.started * 1000), run_name(run)
-            made = store.client.create_run(store.experiment_id, start_time=started, tags=tags(run), run_name=named)
+            made = store.client.create_run(
+                store.experiment_id, start_time=started, tags=tags(run), run_name=named
+            )
             run_id = made.info.run_id
             note = {"uri": store.address, "experiment": self.experiment, "run_id": run_id}
             files.write(run.folder / NOTE, json.dumps(note, indent=2) + "\n")
             logged = table(run)
-            noted = log_tables(store, run_id, judgments=logged, results=figures(telling(run) | dict(run.metrics)))
+            noted = log_tables(
+                store, run_id, judgments=logged, results=figures(telling(run) | dict(run.metrics))
+            )
             if len(logged) < len(run.frame):
                 noted["undogmatic.judgments"] = f"{len(logged)} of {len(run.frame)}"
             students = sorted(file.name for file in run.folder.glob("*.safetensors"))
@@ -147,10 +192,14 @@ class MlflowTracker:
             if self.redact and len(run.judgments) <= MOST_ROWS:
                 lines = "".join(f"{j.model_dump_json()}\n" for j in run.judgments)
                 store.client.log_text(run_id, lines, "judgments.jsonl")
-            config = yaml.safe_dump(scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True)
+            config = yaml.safe_dump(
+                scrub_data(dict(run.config)), sort_keys=False, allow_unicode=True
+            )
             store.client.log_text(run_id, config, "config.yaml")
             if run.uses_prompt:
-                store.client.log_text(run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt")
+                store.client.log_text(
+                    run_id, run.prompt_text, f"prompt/{plain_name(run.prompt_id)}.txt"
+                )
             log_dataset(store, run_id, run)
             register_dataset(store, run)
             noted |= log_prompt(store, run) | log_programs(store, run)
@@ -164,7 +213,10 @@ class MlflowTracker:
                 written = log_traces(store, run_id, run.items, chosen, run.started)
                 told = f"{written} of {len(run.judgments)}"
                 if written < len(chosen):
-                    told += " (this server is older than MLflow 3.4, which first took traces in batches)"
+                    told += (
+                        " (this server is older than MLflow 3.4, which first took traces in"
+                        " batches)"
+                    )
                 noted["undogmatic.traces"] = told
             log_all(store, run_id, params(run), telling(run), noted)
             store.client.set_terminated(run_id, "FINISHED", int((run.started + run.seconds) * 1000))
@@ -172,34 +224,50 @@ class MlflowTracker:
                 store.client.delete_run(before)
             return where(store, run_id)
 
-    def open_sweep(self, name: str, folder: Path, params: Mapping[str, str], run_id: str | None = None) -> str:
-        """Create the parent run of a sweep (or go on with `run_id`, if it is still there); returns its id."""
+    def open_sweep(
+        self, name: str, folder: Path, params: Mapping[str, str], run_id: str | None = None
+    ) -> str:
+        """Create the parent run of a sweep (or go on with `run_id`, if it is still there); returns
+        its id."""
         with opened(self.uri, self.experiment, "Nothing was judged yet.") as store:
             if run_id is not None and still_there(store, run_id):
                 store.client.update_run(run_id, status="RUNNING")
                 return run_id
             tags = {"undogmatic.kind": "sweep", "undogmatic.folder": str(folder.absolute())}
             tags["mlflow.source.name"] = "undogmatic"
-            parent = store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
+            parent = store.client.create_run(
+                store.experiment_id, run_name=name, tags=tags
+            ).info.run_id
             log_all(store, parent, params=scrub_data(dict(params)))
             return str(parent)
 
-    def close_sweep(self, run_id: str | None, status: str, result: SweepResult | None = None) -> str | None:
-        """End the parent run with `status` ("FINISHED", "FAILED", "KILLED") and log the sweep's report to it.
-        Returns how to look at it, one line."""
+    def close_sweep(
+        self, run_id: str | None, status: str, result: SweepResult | None = None
+    ) -> str | None:
+        """End the parent run with `status` ("FINISHED", "FAILED", "KILLED") and log the sweep's
+        report to it. Returns how to look at it, one line."""
         if run_id is None:
             return None
-        kept = "The jobs' results are on disk." if result is None else f"The sweep's report is in {result.folder}."
+        kept = (
+            "The jobs' results are on disk."
+            if result is None
+            else f"The sweep's report is in {result.folder}."
+        )
         with opened(self.uri, self.experiment, kept) as store:
             if result is not None:
-                metrics = {"sweep.jobs": float(result.count), "sweep.failed": float(len(result.failed))}
+                metrics = {
+                    "sweep.jobs": float(result.count),
+                    "sweep.failed": float(len(result.failed)),
+                }
                 finished = result.jobs[result.jobs["status"] == "finished"]
                 if result.headline is not None and finished["headline"].notna().any():
                     metrics[f"best.{result.headline}"] = float(finished["headline"].iloc[0])
                 for name in ("jobs", "comparisons", "agreement"):
                     table = getattr(result, name)
                     if len(table):
-                        store.client.log_dict(run_id, json.loads(table.to_json(orient="split")), f"{name}.json")
+                        store.client.log_dict(
+                            run_id, json.loads(table.to_json(orient="split")), f"{name}.json"
+                        )
                 _log_folder(store, run_id, result.folder, [*FILES[:2], "figures"])
                 log_all(store, run_id, metrics=metrics, tags={NOTE_TAG: described(result.folder)})
             store.client.set_terminated(run_id, status)
@@ -215,23 +283,33 @@ class MlflowTracker:
         tables: Mapping[str, pd.DataFrame] | None = None,
         made: Sequence[Path] = (),
     ) -> str:
-        """Log what was found outside a run of the pipeline, e.g. by `undogmatic distill`, as a run of its own.
+        """Log what was found outside a run of the pipeline, e.g. by `undogmatic distill`, as a run
+        of its own.
 
         Args:
             kind: What found it; a tag. name: Of the run.
-            params, metrics: A metric of several values is drawn over its steps; ends of intervals go to a table.
+            params, metrics: A metric of several values is drawn over its steps; ends of intervals
+                go to a table.
             said: The sentences that tell what was found; the run's description.
             tables: Artifacts, by name. made: Files that are artifacts.
         Returns:
             How to look at it, one line.
         """
         with opened(self.uri, self.experiment, "What was found was written and printed.") as store:
-            tags = {"undogmatic.kind": kind, "mlflow.source.name": "undogmatic", NOTE_TAG: "\n\n".join(said)}
-            run_id = str(store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id)
+            tags = {
+                "undogmatic.kind": kind,
+                "mlflow.source.name": "undogmatic",
+                NOTE_TAG: "\n\n".join(said),
+            }
+            run_id = str(
+                store.client.create_run(store.experiment_id, run_name=name, tags=tags).info.run_id
+            )
             kept = {name: v for name, v in metrics.items() if not name.endswith(ENDS)}
             last = {name: v for name, v in metrics.items() if isinstance(v, int | float)}
             noted = log_tables(store, run_id, results=figures(last), **(tables or {}))
-            log_all(store, run_id, {k: str(v) for k, v in scrub_data(dict(params)).items()}, kept, noted)
+            log_all(
+                store, run_id, {k: str(v) for k, v in scrub_data(dict(params)).items()}, kept, noted
+            )
             for path in made:
                 store.client.log_artifact(run_id, str(path))
             store.client.set_terminated(run_id)
@@ -255,12 +333,20 @@ def _logged_before(folder: Path, store: Store) -> str | None:
         say(f"{error} The run is logged anew beside what was logged then.")
         return None
     run_id = note.get("run_id")
-    return run_id if run_id and note.get("uri") == store.address and still_there(store, run_id) else None
+    return (
+        run_id
+        if run_id and note.get("uri") == store.address and still_there(store, run_id)
+        else None
+    )
 
 
 def still_there(store: Store, run_id: str) -> bool:
     """Whether the run is in this experiment and was not deleted."""
-    return bool(store.client.search_runs([store.experiment_id], f"attributes.run_id = '{run_id}'", max_results=1))
+    return bool(
+        store.client.search_runs(
+            [store.experiment_id], f"attributes.run_id = '{run_id}'", max_results=1
+        )
+    )
 
 
 def where(store: Store, run_id: str) -> str:
@@ -268,7 +354,9 @@ def where(store: Store, run_id: str) -> str:
     page = f"#/experiments/{store.experiment_id}/runs/{run_id}"
     if database(store.uri) is None and store.uri.startswith("http"):
         return f"{store.address.rstrip('/')}/{page}"
-    command = "undogmatic ui" if store.uri == default_uri() else f"undogmatic ui --uri {store.address}"
+    command = (
+        "undogmatic ui" if store.uri == default_uri() else f"undogmatic ui --uri {store.address}"
+    )
     return f"{command}  (/{page})"
 
 
@@ -289,7 +377,9 @@ def tags(run: FinishedRun) -> dict[str, str]:
         "mlflow.source.name": "undogmatic",
         "mlflow.source.type": "LOCAL",
     }
-    tags["undogmatic.versions"] = ", ".join(f"{package} {v}" for package, v in run.versions.items() if package != "git")
+    tags["undogmatic.versions"] = ", ".join(
+        f"{package} {v}" for package, v in run.versions.items() if package != "git"
+    )
     if (verdict := verdict_of(run)) is not None:
         tags["verdict"] = verdict
     tags[NOTE_TAG] = described(run.folder)
@@ -301,18 +391,22 @@ def tags(run: FinishedRun) -> dict[str, str]:
 
 
 def run_name(run: FinishedRun) -> str:
-    """The run's name; of a job of a sweep what sets it apart, so that MLflow's pages can tell the jobs apart."""
+    """The run's name; of a job of a sweep what sets it apart, so that MLflow's pages can tell the
+    jobs apart."""
     parent = os.environ.get(SWEEP_FOLDER)
     if parent is None or run.settings.named:
         return run.name
-    of_job = [word.lstrip("+~") for word in RunFolder(run.folder).apart_from(RunFolder(Path(parent)))]
+    of_job = [
+        word.lstrip("+~") for word in RunFolder(run.folder).apart_from(RunFolder(Path(parent)))
+    ]
     words = [word.partition("=") for word in of_job if not word.startswith("run.limit=null")]
     told = [f"{key.rpartition('.')[2]}={value}" for key, _, value in words]
     return cut(str(scrub_data(" ".join(told))), LONGEST_KEY) or run.name
 
 
 def table(run: FinishedRun) -> pd.DataFrame:
-    """The judgments as a table: numbers, the judged text and the reason given. Of many, some at even steps."""
+    """The judgments as a table: numbers, the judged text and the reason given. Of many, some at
+    even steps."""
     frame = run.frame
     if many(run.items) and len(frame) > MOST_ROWS:
         frame = frame.iloc[:: -(-len(frame) // MOST_ROWS)]
@@ -324,7 +418,11 @@ def table(run: FinishedRun) -> pd.DataFrame:
         if j.item_id in shown_items
     }
     several = len(voices(frame)) > 1
-    shown = [column for column in TABLE if column in frame and (several or column not in ("judge", "criterion"))]
+    shown = [
+        column
+        for column in TABLE
+        if column in frame and (several or column not in ("judge", "criterion"))
+    ]
     table = frame[shown].copy()
     keys = frame[["item_id", "judge", "criterion", "repeat"]].itertuples(index=False, name=None)
     table["text"] = [texts[item] for item in frame["item_id"]]
@@ -342,19 +440,23 @@ def verdict_of(run: FinishedRun) -> str | None:
 
 
 def described(folder: Path) -> str:
-    """The verdict and the key figures of the report as the description of the run or sweep, without headings, of which
-    MLflow would show little else. Empty where there is no report."""
+    """The verdict and the key figures of the report as the description of the run or sweep, without
+    headings, of which MLflow would show little else. Empty where there is no report."""
     report = folder / "report.md"
     text = report.read_text(encoding="utf-8") if report.is_file() else ""
     _, title, after, *_ = [*re.split(r"^#+ .*\n", text, flags=re.MULTILINE), "", "", ""]
     verdict = "\n".join(line for line in title.splitlines() if line.startswith(">"))
-    return cut(f"{verdict}\n\n{after if after.strip().startswith('|') else ''}".strip(), LONGEST_TAG)
+    return cut(
+        f"{verdict}\n\n{after if after.strip().startswith('|') else ''}".strip(), LONGEST_TAG
+    )
 
 
 def register_dataset(store: Store, run: FinishedRun) -> None:
-    """Keep the items and their labels as a dataset of MLflow, with a page of its own, where these are not there yet.
+    """Keep the items and their labels as a dataset of MLflow, with a page of its own, where these
+    are not there yet.
 
-    Of a large dataset the first items are kept, and its tag says how many. Nothing for a server that has no datasets.
+    Of a large dataset the first items are kept, and its tag says how many. Nothing for a server
+    that has no datasets.
     """
     from mlflow.exceptions import MlflowException
     from mlflow.tracing.client import TracingClient
@@ -375,7 +477,8 @@ def register_dataset(store: Store, run: FinishedRun) -> None:
         tags = {"digest": run.dataset_digest, "records": f"{len(shown)} of {len(run.items)}"}
         with contextlib.suppress(KeyError, OSError):  # a user without a name
             tags["mlflow.user"] = getpass.getuser()
-        # The client asks Git about the program first, and a dataset's own method writes to the process-wide store.
+        # The client asks Git about the program first, and a dataset's own method writes to the
+        # process-wide store.
         tables = TracingClient(store.uri).store
         made = WithoutSecrets(tables).create_dataset(name, tags, [store.experiment_id])
         if hasattr(tables, "ManagedSessionMaker"):
@@ -396,8 +499,16 @@ def log_dataset(store: Store, run_id: str, run: FinishedRun) -> None:
         (i.id, i.condition or "", math.nan if i.label is None else float(i.label))
         for i in (run.items[:MOST_RECORDS] if many(run.items) else run.items)
     ]
-    table, name = pd.DataFrame(known, columns=["item_id", "condition", "label"]), run.choices.get("dataset", "dataset")
+    table, name = (
+        pd.DataFrame(known, columns=["item_id", "condition", "label"]),
+        run.choices.get("dataset", "dataset"),
+    )
     # Without a source MLflow looks for one, and imports a client of Git for it.
-    source, digest = CodeDatasetSource({"mlflow.source.name": "undogmatic"}), run.dataset_digest[:LONGEST_DIGEST]
+    source, digest = (
+        CodeDatasetSource({"mlflow.source.name": "undogmatic"}),
+        run.dataset_digest[:LONGEST_DIGEST],
+    )
     entity = from_pandas(table, source=source, name=name, digest=digest)._to_mlflow_entity()
-    store.client.log_inputs(run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])])
+    store.client.log_inputs(
+        run_id, [DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])]
+    )

@@ -6,7 +6,10 @@ from pathlib import Path
 from fpdf import FPDF
 from fpdf.enums import AccessPermission
 
-WORDS = "the board of the harbour heard the parties and found that the licence had been granted without notice".split()
+WORDS = (
+    "the board of the harbour heard the parties and found that the licence had been granted without"
+    " notice".split()
+)
 
 
 class Printed(FPDF):
@@ -56,7 +59,10 @@ def printed(path: Path | str, *pages: Sequence[str], header: str | None = None) 
 
 def body(page: int, count: int = 20) -> list[str]:
     """Lines of text that differ from page to page."""
-    return [f"On day {page * count + n} {' '.join(WORDS[(n + page) % 7 : (n + page) % 7 + 8])}." for n in range(count)]
+    return [
+        f"On day {page * count + n} {' '.join(WORDS[(n + page) % 7 : (n + page) % 7 + 8])}."
+        for n in range(count)
+    ]
 
 
 def locked(path: Path, user: str) -> Path:

@@ -1,4 +1,5 @@
-"""bucket_rules on the shipped summaries: what is invented or hedged is quoted, classed and costs, the rest not."""
+"""bucket_rules on the shipped summaries: what is invented or hedged is quoted, classed and costs,
+the rest not."""
 
 import functools
 import json
@@ -22,14 +23,24 @@ UNTOLD = {
 }
 """What ties with the faithful summary, and why."""
 PARTLY = {
-    "reversed_outcome": "where the summary does not name the court and another court decided so, nothing is said",
+    "reversed_outcome": (
+        "where the summary does not name the court and another court decided so, nothing is said"
+    ),
     "invented_detail": "one without a number or date is a doubt, and costs nothing",
-    "wrong_holding": "turned round in other words it has no value, name or citation that rules could compare",
-    "omitted_facts": "in Portuguese cases what is left out resembles what is said, so that it counts as covered",
+    "wrong_holding": (
+        "turned round in other words it has no value, name or citation that rules could compare"
+    ),
+    "omitted_facts": (
+        "in Portuguese cases what is left out resembles what is said, so that it counts as covered"
+    ),
     "omitted_concurrence": "in Portuguese cases, for the same reason",
 }
 """What ties in some cases, but not in the mean."""
-NOT_SEEN = {("us-brakes", "invented_detail"), ("br-horas", "invented_detail"), ("br-concurso", "invented_detail")}
+NOT_SEEN = {
+    ("us-brakes", "invented_detail"),
+    ("br-horas", "invented_detail"),
+    ("br-concurso", "invented_detail"),
+}
 ALARMS = {("us-brakes", "filled"), ("us-brakes", "lost"), ("br-concurso", "disse")}
 """Words of development cases that are called an invented event, wrongly and at no cost."""
 
@@ -56,7 +67,9 @@ def measured(split: str) -> list[planted.Seen]:
 def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
     found = [each for each in measured("dev") if each.variant == kind]
     assert len(found) == 8
-    assert {(each.case, kind) for each in found if not each.found} == {one for one in NOT_SEEN if one[1] == kind}
+    assert {(each.case, kind) for each in found if not each.found} == {
+        one for one in NOT_SEEN if one[1] == kind
+    }
     doubts = 0
     for each in found:
         assert [row["kind"] for row in each.named] == [kind] * each.found
@@ -71,7 +84,9 @@ def test_what_is_planted_is_quoted_costs_and_has_its_class(kind: str) -> None:
     assert doubts == {"invented_detail": 3, "hedging": 8, "fabricated_citation": 0}[kind]
 
 
-def test_the_stored_precision_is_that_of_development_and_a_kind_is_sure_after_many_right_accusations() -> None:
+def test_the_stored_precision_is_that_of_development_and_a_kind_is_sure_after_many_right_accusations() -> (
+    None
+):
     assert planted.kept("dev") == lexicon("precision")
     assert is_sure("contradicted", "vote", 0.9) and is_sure("contradicted", "no such kind", 0)
     assert is_sure("contradicted", "party", 0.9)
@@ -81,7 +96,9 @@ def test_the_stored_precision_is_that_of_development_and_a_kind_is_sure_after_ma
 
 
 def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:
-    reference = "The landlord sued because the heating had failed for 45 days. The rent was paid late."
+    reference = (
+        "The landlord sued because the heating had failed for 45 days. The rent was paid late."
+    )
     summary = reference.replace("45 days", "60 days")
     item = Item(id="c/1", inputs={"summary": summary, "reference": reference}, pair="c")
 
@@ -91,7 +108,10 @@ def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:
     (doubted,) = scored("nli")
     assert isinstance(doubted.outcome, Verdict)
     assert doubted.score == 1
-    assert [row["label"] for row in json.loads(str(doubted.outcome.details["sentences"]))] == ["doubt", "none"]
+    assert [row["label"] for row in json.loads(str(doubted.outcome.details["sentences"]))] == [
+        "doubt",
+        "none",
+    ]
     (sure,) = scored("nli", "nli.sure=0")
     assert sure.score == 0.5
     accuracy = scored("bucket_rules")[0]
@@ -103,7 +123,8 @@ def test_a_doubt_is_named_and_costs_nothing_in_either_pillar() -> None:
 
 
 def test_the_figures_in_the_documentation_are_those_of_the_rules() -> None:
-    """Of development alone: who mends a rule shall not learn from the tests what it does to held-out cases."""
+    """Of development alone: who mends a rule shall not learn from the tests what it does to
+    held-out cases."""
     written = (data_folder() / "README.md").read_text(encoding="utf-8").splitlines()
     rows = planted.table({"dev": measured("dev")})
     assert len(rows) == 11 and all(any(line.startswith(row) for line in written) for row in rows)
@@ -130,7 +151,11 @@ def test_without_an_opinion_citations_are_noted_and_nothing_is_scored() -> None:
     for one in (each for each in found if each.criterion == "factual_accuracy"):
         assert isinstance(one.outcome, Verdict)
         details = one.outcome.details
-        assert one.score == 1 and errors({one.criterion: one}) == [] and details["sources"] == "reference"
+        assert (
+            one.score == 1
+            and errors({one.criterion: one}) == []
+            and details["sources"] == "reference"
+        )
         notes = json.loads(str(details.get("noted", "[]")))
         assert len(notes) == ("noted" in details) == one.item_id.endswith("/fabricated_citation")
         for row in notes:
@@ -139,14 +164,17 @@ def test_without_an_opinion_citations_are_noted_and_nothing_is_scored() -> None:
 
 def test_hedges_that_cover_little_are_named_and_cost_nothing() -> None:
     reference = (
-        "The tenant stopped paying rent because the heating had failed. The Supreme Court affirmed the judgment."
+        "The tenant stopped paying rent because the heating had failed. The Supreme Court affirmed"
+        " the judgment."
     )
     little = reference.replace("The tenant stopped", "The tenant possibly stopped")
     both = little.replace("Court affirmed", "Court apparently affirmed")
     scores = []
     for n, summary in enumerate((reference, little, both)):
         item = Item(id=f"c/{n}", inputs={"summary": summary, "reference": reference}, pair="c")
-        own = next(iter(judge_items([item], ["rubric=faithfulness", "judge=bucket_rules", "judge.sure=0"])))
+        own = next(
+            iter(judge_items([item], ["rubric=faithfulness", "judge=bucket_rules", "judge.sure=0"]))
+        )
         assert [row["kind"] for row in errors({own.criterion: own})] == ["hedging"] * n
         scores.append(own.score)
     assert scores == pytest.approx([1, 1, 0.8])

@@ -1,4 +1,5 @@
-"""Cases and their summaries as items, and one message with its place for each thing that can be wrong with them."""
+"""Cases and their summaries as items, and one message with its place for each thing that can be
+wrong with them."""
 
 import hashlib
 from pathlib import Path
@@ -31,7 +32,9 @@ def two() -> str:
     )
 
 
-def test_a_case_is_an_item_with_the_path_of_its_document_and_a_split_takes_its_own(two: str) -> None:
+def test_a_case_is_an_item_with_the_path_of_its_document_and_a_split_takes_its_own(
+    two: str,
+) -> None:
     a, b = CasesDataset(two, split="all").load()
     assert a.inputs == {"document": "a.md", "reference": "The summary of A."}
     assert b.inputs == {"document": "b.txt", "reference": "O resumo de B."}
@@ -55,7 +58,9 @@ def test_a_folder_with_a_sub_folder_per_case_is_read_like_a_table() -> None:
     assert items[0].inputs == {"document": "cases/A/decision.pdf", "reference": "The summary of A."}
 
 
-def test_summaries_are_items_of_their_case_and_system_and_the_three_formats_give_the_same(two: str) -> None:
+def test_summaries_are_items_of_their_case_and_system_and_the_three_formats_give_the_same(
+    two: str,
+) -> None:
     rows = [
         {"case": "A", "system": "m1", "text": "Short and  true.", "seed": 3},
         {"case": "A", "model": "m2", "text": "Long."},
@@ -63,15 +68,30 @@ def test_summaries_are_items_of_their_case_and_system_and_the_three_formats_give
     ]
     items = CasesDataset(two, table("sums.jsonl", *rows), split="all").load()
     assert [item.id for item in items] == ["A/m1", "A/m2", "B/sums"]
-    inputs = {"summary": "Short and  true.", "reference": "The summary of A.", "opinion": "The opinion of A."}
+    inputs = {
+        "summary": "Short and  true.",
+        "reference": "The summary of A.",
+        "opinion": "The opinion of A.",
+    }
     assert items[0].inputs == inputs
-    assert items[0].metadata == {"language": "en", "seed": 3, "case": "A", "system": "m1", "word_count": 3}
+    assert items[0].metadata == {
+        "language": "en",
+        "seed": 3,
+        "case": "A",
+        "system": "m1",
+        "word_count": 3,
+    }
     assert [item.pair for item in items] == ["A", "A", "B"]
-    rows = [{"case": "A", "system": "m", "text": "x, y;\nz"}, {"case": "B", "system": "m", "text": "«w»"}]
+    rows = [
+        {"case": "A", "system": "m", "text": "x, y;\nz"},
+        {"case": "B", "system": "m", "text": "«w»"},
+    ]
     pd.DataFrame(rows).to_csv("s.csv", index=False)
     pd.DataFrame(rows).to_parquet("s.parquet")
     files = (table("s.jsonl", *rows), "s.csv", "s.parquet")
-    forms = [[item.form() for item in CasesDataset(two, file, split="all").load()] for file in files]
+    forms = [
+        [item.form() for item in CasesDataset(two, file, split="all").load()] for file in files
+    ]
     assert forms[0] == forms[1] == forms[2] and len(forms[0]) == 2
 
 
@@ -81,37 +101,80 @@ def test_documents_and_references_may_be_missing_where_nothing_needs_them() -> N
     a, b = CasesDataset(path, sums, needs_reference=False).load()
     assert list(a.inputs) == ["summary", "reference"]
     assert list(b.inputs) == ["summary"]
-    with pytest.raises(DataError, match=r"c\.jsonl:1: the case 'A' has no document\. Give its path"):
+    with pytest.raises(
+        DataError, match=r"c\.jsonl:1: the case 'A' has no document\. Give its path"
+    ):
         CasesDataset(path, needs_reference=False).load()
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"document": "a.md"}, "cases.jsonl:1: `case` is missing. Columns: case, document, reference."),
+        (
+            {"document": "a.md"},
+            "cases.jsonl:1: `case` is missing. Columns: case, document, reference.",
+        ),
         ({"case": " ", "reference": "r"}, "cases.jsonl:1: `case` is ' ', which is no name"),
         ({"case": ["A"], "reference": "r"}, "cases.jsonl:1: `case` is ['A'], which is no name"),
-        ({"case": "A", "document": "a.md"}, "cases.jsonl:1: the case 'A' has no reference summary. Give one in"),
-        ({"case": "A", "document": "a.md", "reference": " "}, "cases.jsonl:1: the case 'A' has no reference summary"),
-        ({"case": "A", "document": "a.md", "reference": [1]}, "cases.jsonl:1: `reference` is [1]; it must be a text"),
-        ({"case": "A", "document": "a.md", "reference": "x.txt"}, "cases.jsonl:1: `reference` is 'x.txt', which is no"),
-        ({"case": "A", "document": "a.md", "reference": "empty.txt"}, "cases.jsonl:1: `reference` is 'empty.txt', w"),
-        ({"case": "A", "document": "no.pdf", "reference": "r"}, "cases.jsonl:1: `document` is 'no.pdf', which is no f"),
+        (
+            {"case": "A", "document": "a.md"},
+            "cases.jsonl:1: the case 'A' has no reference summary. Give one in",
+        ),
+        (
+            {"case": "A", "document": "a.md", "reference": " "},
+            "cases.jsonl:1: the case 'A' has no reference summary",
+        ),
+        (
+            {"case": "A", "document": "a.md", "reference": [1]},
+            "cases.jsonl:1: `reference` is [1]; it must be a text",
+        ),
+        (
+            {"case": "A", "document": "a.md", "reference": "x.txt"},
+            "cases.jsonl:1: `reference` is 'x.txt', which is no",
+        ),
+        (
+            {"case": "A", "document": "a.md", "reference": "empty.txt"},
+            "cases.jsonl:1: `reference` is 'empty.txt', w",
+        ),
+        (
+            {"case": "A", "document": "no.pdf", "reference": "r"},
+            "cases.jsonl:1: `document` is 'no.pdf', which is no f",
+        ),
         ({"case": "A", "document": "a.docx", "reference": "r"}, "known kinds: .pdf, .txt, .md."),
-        ({"case": "A", "document": "\0", "reference": "r"}, "cases.jsonl:1: `document` is '\\x00', which is no file"),
-        ({"case": "A", "reference": "r"}, "cases.jsonl:1: the case 'A' has no document. Give its path in the column"),
-        ({"case": "A\nB", "document": "a.md", "reference": "r"}, "cases.jsonl:1: `id` is 'A\\nB': a name is one line"),
-        ({"case": "Aa", "text": "t"}, "s.jsonl:2: the case 'Aa' is not among the cases. Did you mean 'A'?"),
-        ({"case": "zzz", "text": "t"}, "s.jsonl:2: the case 'zzz' is not among the cases. Cases: A, B."),
+        (
+            {"case": "A", "document": "\0", "reference": "r"},
+            "cases.jsonl:1: `document` is '\\x00', which is no file",
+        ),
+        (
+            {"case": "A", "reference": "r"},
+            "cases.jsonl:1: the case 'A' has no document. Give its path in the column",
+        ),
+        (
+            {"case": "A\nB", "document": "a.md", "reference": "r"},
+            "cases.jsonl:1: `id` is 'A\\nB': a name is one line",
+        ),
+        (
+            {"case": "Aa", "text": "t"},
+            "s.jsonl:2: the case 'Aa' is not among the cases. Did you mean 'A'?",
+        ),
+        (
+            {"case": "zzz", "text": "t"},
+            "s.jsonl:2: the case 'zzz' is not among the cases. Cases: A, B.",
+        ),
         ({"text": "t"}, "s.jsonl:2: `case` is missing. Columns: case, system (or model), text."),
         ({"case": "B"}, "s.jsonl:2: the summary of 'B' by 's' has no words; `text` must hold it."),
         ({"case": "B", "text": " \n"}, "s.jsonl:2: the summary of 'B' by 's' has no words"),
         ({"case": "B", "text": 7}, "s.jsonl:2: the summary of 'B' by 's' has no words"),
         ({"case": "B", "system": "", "text": "t"}, "s.jsonl:2: `system` is '', which is no name"),
-        ({"case": "A", "text": "t"}, "s.jsonl:2: a summary of 'A' by 's' was already given at s.jsonl:1."),
+        (
+            {"case": "A", "text": "t"},
+            "s.jsonl:2: a summary of 'A' by 's' was already given at s.jsonl:1.",
+        ),
     ],
 )
-def test_a_bad_case_or_summary_is_one_message_with_its_line(two: str, row: dict[str, Any], said: str) -> None:
+def test_a_bad_case_or_summary_is_one_message_with_its_line(
+    two: str, row: dict[str, Any], said: str
+) -> None:
     for name, content in (("a.docx", "PK"), ("empty.txt", " \n")):
         Path(name).write_text(content, encoding="utf-8")
     with pytest.raises(DataError) as caught:
@@ -124,7 +187,9 @@ def test_a_bad_case_or_summary_is_one_message_with_its_line(two: str, row: dict[
 
 def test_a_case_that_comes_twice_and_a_folder_that_is_no_folder_of_cases_are_named() -> None:
     path = table("c.jsonl", *[{"case": "A", "reference": "r"}] * 2)
-    with pytest.raises(DataError, match=r"c\.jsonl:2: the case 'A' was already given at c\.jsonl:1\."):
+    with pytest.raises(
+        DataError, match=r"c\.jsonl:2: the case 'A' was already given at c\.jsonl:1\."
+    ):
         CasesDataset(path).load()
     for file in map(Path, ("flat/a.pdf", "many/A/a.pdf", "many/A/b.md")):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -159,19 +224,29 @@ def test_the_shipped_cases_are_items_with_pdf_or_text_and_their_splits_share_not
         content = Path(item.inputs["document"]).read_bytes()
         assert content.startswith(b"%PDF")
         assert item.metadata["document_sha256"] == hashlib.sha256(content).hexdigest()
-    ids = {split: {item.id for item in CasesDataset(split=split).load()} for split in ("dev", "test")}
+    ids = {
+        split: {item.id for item in CasesDataset(split=split).load()} for split in ("dev", "test")
+    }
     assert (len(ids["dev"]), len(ids["test"])) == (8, 3)
     assert not ids["dev"] & ids["test"]
-    assert {item.id for item in CasesDataset().load()} == ids["test"], "what nobody fitted to is the default"
+    assert {item.id for item in CasesDataset().load()} == ids["test"], (
+        "what nobody fitted to is the default"
+    )
     assert (data_folder() / "faith" / "summaries.jsonl").is_file()
 
 
-def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_users_is_not_known(two: str) -> None:
+def test_the_shipped_summaries_of_one_case_are_one_unit_and_the_licence_of_the_users_is_not_known(
+    two: str,
+) -> None:
     """Filler and formulas that cases share do not tie them to one another."""
     dataset = CasesDataset(summaries="shipped", split="all")
     items = dataset.load()
     names = groups_of(items)
-    assert len({(names[item.id], item.metadata["case"]) for item in items}) == len(set(names.values())) == 11
+    assert (
+        len({(names[item.id], item.metadata["case"]) for item in items})
+        == len(set(names.values()))
+        == 11
+    )
     assert dataset.licence is not None and dataset.about == "shipped summaries (shipped), all split"
     sums = table("s.jsonl", {"case": "us-ferry", "text": "a"})
     assert CasesDataset(two).licence is None

@@ -1,4 +1,5 @@
-"""Composite, ranking, tests between systems, and what is asked of a ranking, on scores whose answer is known."""
+"""Composite, ranking, tests between systems, and what is asked of a ranking, on scores whose answer
+is known."""
 
 import functools
 import json
@@ -22,7 +23,12 @@ from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult
 from undogmatic.safety.secrets import redacted
 
-CRITERIA = (("nli", "nli"), ("coverage", "coverage"), ("j", "factual_accuracy"), ("j", "completeness"))
+CRITERIA = (
+    ("nli", "nli"),
+    ("coverage", "coverage"),
+    ("j", "factual_accuracy"),
+    ("j", "completeness"),
+)
 
 
 def run(
@@ -33,7 +39,8 @@ def run(
     words: Callable[[int, float], int] = lambda case, score: 100,
     **details: str,
 ) -> LongTable:
-    """Systems by their scores per case, which every criterion gives; `failed` are (item, judge, criterion)."""
+    """Systems by their scores per case, which every criterion gives; `failed` are (item, judge,
+    criterion)."""
     pairs = [(judge, c) for judge in judges for c in ("factual_accuracy", "completeness")]
     asked = [("nli", "nli"), ("coverage", "coverage"), *pairs]
     items, judgments = [], []
@@ -43,8 +50,15 @@ def run(
             about = {"case": f"c{case}", "system": system, "word_count": words(case, score)}
             items.append(Item(id=name, inputs={"item": name}, pair=f"c{case}", metadata=about))
             for judge, criterion in asked:
-                where: dict[str, Any] = {"item_id": name, "judge": judge, "criterion": criterion, "provenance": ORIGIN}
-                outcome: Verdict | Failure = Verdict(score=score, details=dict(details) if judge in judges else {})
+                where: dict[str, Any] = {
+                    "item_id": name,
+                    "judge": judge,
+                    "criterion": criterion,
+                    "provenance": ORIGIN,
+                }
+                outcome: Verdict | Failure = Verdict(
+                    score=score, details=dict(details) if judge in judges else {}
+                )
                 if (name, judge, criterion) in failed:
                     outcome = Failure(reason="unparseable", message="no")
                 judgments.append(Judgment(outcome=outcome, cost=Cost(), **where))
@@ -67,25 +81,40 @@ def noise(n: int, mean: float, sd: float, seed: int) -> np.ndarray:
     return np.clip(np.random.default_rng(seed).normal(mean, sd, n), 0, 1)
 
 
-def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_is_said_to_be(said: Said) -> None:
+def test_the_composite_is_the_weighted_mean_with_a_band_and_a_system_well_ahead_is_said_to_be(
+    said: Said,
+) -> None:
     base = noise(12, 0.6, 0.05, 0)
     result = composite(run({"a": base + 0.3, "b": base}))
     said(result)
     ranking = result.tables["ranking"]
     assert ranking["system"].tolist() == ["a", "b"]
     assert ranking["composite"].tolist() == pytest.approx([base.mean() + 0.3, base.mean()])
-    assert ranking["band"].tolist() == (["excellent", "moderate"] if base.mean() >= 0.6 else ["good", "below"])
+    assert ranking["band"].tolist() == (
+        ["excellent", "moderate"] if base.mean() >= 0.6 else ["good", "below"]
+    )
     assert result.items is not None
-    assert list(result.items) == ["item_id", "case", "system", "nli", "judge", "coverage", "composite"]
+    assert list(result.items) == [
+        "item_id",
+        "case",
+        "system",
+        "nli",
+        "judge",
+        "coverage",
+        "composite",
+    ]
     base = noise(20, 0.5, 0.1, 1)
-    result = composite(run({"b": base, "a": base + noise(20, 0.25, 0.06, 2), "c": base - noise(20, 0.2, 0.06, 3)}))
+    result = composite(
+        run({"b": base, "a": base + noise(20, 0.25, 0.06, 2), "c": base - noise(20, 0.2, 0.06, 3)})
+    )
     assert result.standing == "supported" and "composite.verdict_first" in said(result)
     assert result.tables["tests"]["shown"].tolist() == ["better"] * 3
     assert result.metrics["composite.first_share.a"] == 1
 
 
 @pytest.mark.parametrize(
-    ("value", "band"), [(0.9, "excellent"), (0.899, "good"), (0.75, "good"), (0.6, "moderate"), (0.599, "below")]
+    ("value", "band"),
+    [(0.9, "excellent"), (0.899, "good"), (0.75, "good"), (0.6, "moderate"), (0.599, "below")],
 )
 def test_bands_begin_at_their_lowest_value(value: float, band: str) -> None:
     assert configured("composite").band(value) == band
@@ -97,10 +126,20 @@ FEW = {name: noise(6, 0.5, 0.05, 5) + more for name, more in (("a", 0.4), ("b", 
 
 @pytest.mark.parametrize(
     ("systems", "standing", "key"),
-    [(NEAR, "refuted", "equal"), (FEW, "undecided", "few_needed"), ({"a": noise(8, 0.5, 0.1, 0)}, "undecided", "one")],
-    ids=["systems within the margin are equal", "six cases cannot show which of three is ahead", "one system"],
+    [
+        (NEAR, "refuted", "equal"),
+        (FEW, "undecided", "few_needed"),
+        ({"a": noise(8, 0.5, 0.1, 0)}, "undecided", "one"),
+    ],
+    ids=[
+        "systems within the margin are equal",
+        "six cases cannot show which of three is ahead",
+        "one system",
+    ],
 )
-def test_the_verdict_names_what_the_scores_show(systems: Any, standing: str, key: str, said: Said) -> None:
+def test_the_verdict_names_what_the_scores_show(
+    systems: Any, standing: str, key: str, said: Said
+) -> None:
     result = composite(run(systems))
     assert result.standing == standing and f"composite.verdict_{key}" in said(result)
 
@@ -112,17 +151,26 @@ def test_a_close_race_names_the_cases_that_would_decide(said: Said) -> None:
     assert {"composite.verdict_open", "composite.verdict_open_endless"} & said(result).keys()
 
 
-def test_systems_with_the_same_mean_tie_for_the_first_place_and_a_band_is_no_meaning(said: Said) -> None:
+def test_systems_with_the_same_mean_tie_for_the_first_place_and_a_band_is_no_meaning(
+    said: Said,
+) -> None:
     base = noise(6, 0.5, 0.1, 6)
     found = said(composite(run({"b": base + 0.1, "a": base + 0.1, "c": base})))
-    (values,) = (finding.values for key, finding in found.items() if key.startswith("composite.verdict_few"))
-    assert sorted(values["first"]) == ["a", "b"] and values["second"] == "c" and values["difference"] > 0.05
+    (values,) = (
+        finding.values for key, finding in found.items() if key.startswith("composite.verdict_few")
+    )
+    assert (
+        sorted(values["first"]) == ["a", "b"]
+        and values["second"] == "c"
+        and values["difference"] > 0.05
+    )
     assert found["composite.tests"].values["level"] < 1
     assert found["composite.bands"].values["composite"] == pytest.approx(0.76)  # 1 - 0.4 (1 - 0.4)
 
 
 def test_equal_systems_are_hardly_ever_said_to_be_ahead() -> None:
-    """Of 200 pairs of systems of the same quality, at most one in forty is called ahead by more than the margin."""
+    """Of 200 pairs of systems of the same quality, at most one in forty is called ahead by more
+    than the margin."""
     judged, wrong = run({"a": noise(2, 0.5, 0.1, 0)}), 0
     margin = margin_of(judged.rubric)
     for seed in range(200):
@@ -149,7 +197,9 @@ class TestAMissingJudgment:
     def test_makes_the_composite_missing_and_its_case_is_left_out(self, said: Said) -> None:
         result = composite(self.JUDGED)
         assert said(result)["composite.missing"].values["where"] == {"judge": 1}
-        counts = [result.metrics[f"composite.{name}"] for name in ("missing", "cases", "cases_left_out")]
+        counts = [
+            result.metrics[f"composite.{name}"] for name in ("missing", "cases", "cases_left_out")
+        ]
         assert counts == [1, 11, 1] and result.items is not None
         assert np.isnan(result.items.set_index("item_id").loc["c3/a", "composite"])
 
@@ -171,9 +221,15 @@ def test_one_judge_of_several_that_failed_makes_the_pillar_missing() -> None:
 @pytest.mark.parametrize(
     ("changes", "said_"),
     [
-        ({"weights": {"nli": 0.5, "judge": 0.4}}, r"sum to 0\.9 \(nli 0\.5, judge 0\.4\); they must sum to 1"),
+        (
+            {"weights": {"nli": 0.5, "judge": 0.4}},
+            r"sum to 0\.9 \(nli 0\.5, judge 0\.4\); they must sum to 1",
+        ),
         ({"weights": {"nli": 1.0, "judge": 0.0}}, r"every pillar needs a weight above 0"),
-        ({"weights": {"nli": 1.0}, "criteria": {"judge": ["x"]}}, r"`criteria` names 'judge', which has no weight"),
+        (
+            {"weights": {"nli": 1.0}, "criteria": {"judge": ["x"]}},
+            r"`criteria` names 'judge', which has no weight",
+        ),
         ({"bands": {"good": 0.5, "excellent": 0.9}}, r"give the highest band first"),
     ],
 )
@@ -182,9 +238,13 @@ def test_what_is_wrong_with_the_config_is_named(changes: dict[str, Any], said_: 
         configured("composite", **changes)
 
 
-def test_a_criterion_or_judge_that_is_not_there_and_two_texts_of_one_system_about_one_case_are_named() -> None:
+def test_a_criterion_or_judge_that_is_not_there_and_two_texts_of_one_system_about_one_case_are_named() -> (
+    None
+):
     judged = run({"a": noise(3, 0.5, 0.1, 0), "b": noise(3, 0.5, 0.1, 1)})
-    with pytest.raises(Unsuited, match=r"needs the criterion 'tone' for the pillar 'tone'.*there are: completeness"):
+    with pytest.raises(
+        Unsuited, match=r"needs the criterion 'tone' for the pillar 'tone'.*there are: completeness"
+    ):
         composite(judged, weights={"tone": 1.0}, criteria={})
     with pytest.raises(ConfigError, match=r"`judges\.judge` names 'k'; there are"):
         composite(judged, judges={"judge": ["k"]})
@@ -219,13 +279,17 @@ def turned_pillar() -> LongTable:
 
 def pillar_by_chance() -> LongTable:
     scores = {name: noise(6, 0.5, 0.2, seed) for seed, name in enumerate("abc")}
-    return with_pillar(run(scores), lambda scores: np.random.default_rng(7).uniform(size=len(scores)))
+    return with_pillar(
+        run(scores), lambda scores: np.random.default_rng(7).uniform(size=len(scores))
+    )
 
 
 def again(change: Callable[[int], float], n: int = 20) -> LongTable:
     """A judge that judges every text twice."""
     own = buckets(n, 1)
-    later = {(f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1)) for case in range(n)}
+    later = {
+        (f"c{case}/a", "j"): float(np.clip(own[case] + change(case), 0, 1)) for case in range(n)
+    }
     return run({"a": own}, later=later)
 
 
@@ -236,29 +300,73 @@ def lengths(n: int, words: Callable[[int, float], int], systems: str = "a") -> L
 @pytest.mark.parametrize(
     ("part", "judged", "changes", "standing", "keys"),
     [
-        ("agreement", lambda: with_judges(*map(buckets, [60] * 3, (1, 2, 3))), {}, "refuted", "verdict_disagree"),
-        ("pillars", lambda: run({"a": noise(40, 0.5, 0.2, 0)}), {}, "supported", "verdict_together"),
+        (
+            "agreement",
+            lambda: with_judges(*map(buckets, [60] * 3, (1, 2, 3))),
+            {},
+            "refuted",
+            "verdict_disagree",
+        ),
+        (
+            "pillars",
+            lambda: run({"a": noise(40, 0.5, 0.2, 0)}),
+            {},
+            "supported",
+            "verdict_together",
+        ),
         ("pillars", turned_pillar, {}, "refuted", "verdict_against flagged"),
         ("pillars", pillar_by_chance, {}, "undecided", "verdict_open"),
-        ("length_bias", lambda: lengths(60, lambda _, score: round(100 + 400 * score)), {}, "refuted",
-         "flagged verdict_biased"),
-        ("length_bias", lambda: lengths(200, lambda case, _: 100 + 37 * case % 211), {"level": 0.9}, "supported",
-         "one verdict_none"),
-        ("length_bias", lambda: lengths(6, lambda case, score: round(100 + 100 * case * score), "abc"), {}, "undecided",
-         "verdict_open"),
+        (
+            "length_bias",
+            lambda: lengths(60, lambda _, score: round(100 + 400 * score)),
+            {},
+            "refuted",
+            "flagged verdict_biased",
+        ),
+        (
+            "length_bias",
+            lambda: lengths(200, lambda case, _: 100 + 37 * case % 211),
+            {"level": 0.9},
+            "supported",
+            "one verdict_none",
+        ),
+        (
+            "length_bias",
+            lambda: lengths(6, lambda case, score: round(100 + 100 * case * score), "abc"),
+            {},
+            "undecided",
+            "verdict_open",
+        ),
         ("consistency", lambda: again(lambda case: 0.0, 120), {}, "supported", "verdict_same"),
-        ("consistency", lambda: again(lambda case: -0.2 if case % 3 else 0.2), {}, "refuted", "verdict_moves"),
+        (
+            "consistency",
+            lambda: again(lambda case: -0.2 if case % 3 else 0.2),
+            {},
+            "refuted",
+            "verdict_moves",
+        ),
         ("consistency", lambda: again(lambda case: 0.0, 2), {}, "undecided", "verdict_few"),
     ],
     ids=[
-        "judges by chance do not agree", "pillars that go together", "a pillar that is turned around",
-        "few cases show nothing of pillars", "a judge that counts words", "a judge that does not, with enough texts",
-        "eighteen texts of six cases leave the length open", "a judge that repeats itself", "a judge that moves",
+        "judges by chance do not agree",
+        "pillars that go together",
+        "a pillar that is turned around",
+        "few cases show nothing of pillars",
+        "a judge that counts words",
+        "a judge that does not, with enough texts",
+        "eighteen texts of six cases leave the length open",
+        "a judge that repeats itself",
+        "a judge that moves",
         "two texts judged again decide nothing",
     ],
-)  # fmt: skip
+)
 def test_the_verdict_is_that_of_scores_whose_answer_is_known(
-    part: str, judged: Callable[[], LongTable], changes: dict[str, Any], standing: str, keys: str, said: Said
+    part: str,
+    judged: Callable[[], LongTable],
+    changes: dict[str, Any],
+    standing: str,
+    keys: str,
+    said: Said,
 ) -> None:
     result = asked(part, judged(), **changes)
     assert result.standing == standing
@@ -280,36 +388,57 @@ def test_a_run_without_what_an_analysis_reads_is_unsuited(part: str, message: st
 
 
 class TestAgreement:
-    def test_judges_that_say_the_same_agree_and_who_agrees_least_is_named_with_its_weight(self, said: Said) -> None:
+    def test_judges_that_say_the_same_agree_and_who_agrees_least_is_named_with_its_weight(
+        self, said: Said
+    ) -> None:
         own = buckets(40, 0)
         near = np.where(np.arange(40) % 10 == 0, np.clip(own + 0.2, 0.2, 1.0), own)
         result = asked("agreement", with_judges(own, near, own))
         assert result.standing == "supported"
-        assert said(result).keys() >= {"agreement.pair", "agreement.lowest", "agreement.verdict_agree"}
+        assert said(result).keys() >= {
+            "agreement.pair",
+            "agreement.lowest",
+            "agreement.verdict_agree",
+        }
         pairs = result.tables["pairs"]
-        assert pairs["tau"].between(0.9, 1).all() and pairs["kappa_completeness"].between(0.9, 1).all()
+        assert (
+            pairs["tau"].between(0.9, 1).all() and pairs["kappa_completeness"].between(0.9, 1).all()
+        )
         own = buckets(60, 4)
-        values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))["agreement.weakest"].values
+        values = said(asked("agreement", with_judges(own, own, buckets(60, 5))))[
+            "agreement.weakest"
+        ].values
         assert (values["judge"], values["weight"]) == ("l", pytest.approx(0.4 / 3))
 
-    def test_failures_are_counted_and_left_out_and_scores_without_categories_have_no_kappa(self, said: Said) -> None:
+    def test_failures_are_counted_and_left_out_and_scores_without_categories_have_no_kappa(
+        self, said: Said
+    ) -> None:
         failed = {("c0/a", "k", "completeness"), ("c5/a", "k", "factual_accuracy")}
         result = asked("agreement", run({"a": buckets(12, 6)}, failed=failed, judges=("j", "k")))
         assert said(result)["agreement.failed"].values == {"judge": "k", "n": 2, "total": 12}
         assert result.tables["pairs"].loc[0, ["n", "left_out"]].tolist() == [10, 2]
-        pairs = asked("agreement", with_judges(noise(12, 0.5, 0.2, 0), noise(12, 0.5, 0.2, 1))).tables["pairs"]
+        pairs = asked(
+            "agreement", with_judges(noise(12, 0.5, 0.2, 0), noise(12, 0.5, 0.2, 1))
+        ).tables["pairs"]
         assert pairs["kappa_completeness"].isna().all() and pairs["tau"].notna().all()
 
 
 class TestBaselines:
     def judged(self, scores: np.ndarray) -> LongTable:
-        words = "the board granted the permit because the plan kept the old trees near the mill".split()
+        words = (
+            "the board granted the permit because the plan kept the old trees near the mill".split()
+        )
         judged = run({"a": scores})
         kept = [max(1, round(score * len(words))) for score in scores]
-        inputs = {f"c{n}/a": {"summary": " ".join(words[:k]), "reference": " ".join(words)} for n, k in enumerate(kept)}
+        inputs = {
+            f"c{n}/a": {"summary": " ".join(words[:k]), "reference": " ".join(words)}
+            for n, k in enumerate(kept)
+        }
         return LongTable(judged.frame, judged.rubric, inputs=inputs)
 
-    def test_rouge_from_the_texts_stands_in_where_it_follows_as_a_criterion_of_the_run_may(self, said: Said) -> None:
+    def test_rouge_from_the_texts_stands_in_where_it_follows_as_a_criterion_of_the_run_may(
+        self, said: Said
+    ) -> None:
         result = asked("baselines", self.judged(np.linspace(0.1, 1, 30)))
         found = said(result)
         assert result.standing == "refuted"  # of the composite: word overlap would do
@@ -324,7 +453,9 @@ class TestBaselines:
         self, said: Said
     ) -> None:
         judged = self.judged(np.linspace(0.1, 1, 60))
-        shuffled = judged.frame.assign(score=np.random.default_rng(3).permutation(judged.frame["score"]))
+        shuffled = judged.frame.assign(
+            score=np.random.default_rng(3).permutation(judged.frame["score"])
+        )
         result = asked("baselines", LongTable(shuffled, judged.rubric, inputs=judged.inputs))
         assert result.standing == "supported" and "baselines.verdict_none" in said(result)
 
@@ -346,22 +477,42 @@ def test_unknown_names_and_bounds_are_refused(changes: dict[str, Any]) -> None:
         configured("length_bias", **changes)
 
 
-def test_a_turned_pillar_is_named_and_a_judge_that_repeats_itself_gives_every_score_again(said: Said) -> None:
-    assert "nli" in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values["pillars"]
+def test_a_turned_pillar_is_named_and_a_judge_that_repeats_itself_gives_every_score_again(
+    said: Said,
+) -> None:
+    assert (
+        "nli"
+        in said(asked("pillars", turned_pillar()))["pillars.verdict_against"].values["pillars"]
+    )
     assert asked("consistency", again(lambda case: 0.0)).metrics["consistency.exact_rate.j"] == 1
 
 
 class TestTaxonomy:
     ERRORS = json.dumps(
-        [{"issue": "The date is wrong.", "severity": "Minor", "category": "wrong_date_or_vote"}, {"issue": "No."}]
+        [
+            {"issue": "The date is wrong.", "severity": "Minor", "category": "wrong_date_or_vote"},
+            {"issue": "No."},
+        ]
     )
 
-    def test_quotes_are_counted_once_and_held_against_their_classes_unless_they_are_hidden(self, said: Said) -> None:
-        result = asked("taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]'))
+    def test_quotes_are_counted_once_and_held_against_their_classes_unless_they_are_hidden(
+        self, said: Said
+    ) -> None:
+        result = asked(
+            "taxonomy", run({"a": buckets(5, 0)}, errors=self.ERRORS, omissions='["The dissent"]')
+        )
         assert "taxonomy.verdict_none" in said(result)
-        counts = ["quotes", "class.errors.wrong_date_or_vote", "class.omissions.omitted_dissent", "severity.Minor"]
-        # Though they are kept beside two criteria; where no summary hedges the count is zero and not absent.
-        assert [result.metrics[f"taxonomy.{name}"] for name in (*counts, "hedging", "agreement")] == [15, 5, 5, 5, 0, 1]
+        counts = [
+            "quotes",
+            "class.errors.wrong_date_or_vote",
+            "class.omissions.omitted_dissent",
+            "severity.Minor",
+        ]
+        # Though they are kept beside two criteria; where no summary hedges the count is zero and
+        # not absent.
+        assert [
+            result.metrics[f"taxonomy.{name}"] for name in (*counts, "hedging", "agreement")
+        ] == [15, 5, 5, 5, 0, 1]
         with pytest.raises(Unsuited, match=r"`tracking\.redact` is true"):
             asked("taxonomy", run({"a": buckets(5, 0)}, errors=redacted(self.ERRORS)))
 
@@ -374,10 +525,16 @@ class TestTaxonomy:
         ],
         ids=["quoted", "said", "said in a table"],
     )
-    def test_summaries_that_hedge_are_counted_in_a_metric_and_a_table(self, details: Any, said: Said) -> None:
-        result = asked("taxonomy", run({"a": buckets(5, 0), "b": buckets(4, 1)}, judges=("j", "k"), **details))
+    def test_summaries_that_hedge_are_counted_in_a_metric_and_a_table(
+        self, details: Any, said: Said
+    ) -> None:
+        result = asked(
+            "taxonomy", run({"a": buckets(5, 0), "b": buckets(4, 1)}, judges=("j", "k"), **details)
+        )
         said(result)
-        assert result.metrics["taxonomy.hedging"] == 18, "each of two judges finds nine summaries hedging"
+        assert result.metrics["taxonomy.hedging"] == 18, (
+            "each of two judges finds nine summaries hedging"
+        )
         assert result.metrics["taxonomy.hedging_by_system.b"] == 8
         modes = result.tables["modes"].set_index(["judge", "system"])
         errors = 5 if "kind" in details["errors"] else 0
@@ -391,7 +548,11 @@ class TestTaxonomy:
         answers = ["wrong_date_or_vote", "reversed_outcome", "invented_detail"]
         frame = frame.assign(criterion="overall", text=[texts[n % 3] for n in range(24)])
         frame = frame.assign(category=[answers[n % 3] for n in range(24)], score=np.nan)
-        frame["metadata.kind"], frame["metadata.judge"], frame["metadata.quoted"] = "errors", "j", "c/a"
+        frame["metadata.kind"], frame["metadata.judge"], frame["metadata.quoted"] = (
+            "errors",
+            "j",
+            "c/a",
+        )
         result = asked("taxonomy", LongTable(frame, judged.rubric))
         assert result.standing == "supported"
         assert (result.headline, result.metrics["taxonomy.kappa"]) == ("taxonomy.kappa", 1)
@@ -402,11 +563,21 @@ class TestTaxonomy:
 
 def test_all_parts_read_one_composite_and_what_does_not_suit_is_named() -> None:
     analysis = configured("meta")
-    own = (analysis.agreement, analysis.pillars, analysis.baselines, analysis.length_bias, analysis.consistency)
+    own = (
+        analysis.agreement,
+        analysis.pillars,
+        analysis.baselines,
+        analysis.length_bias,
+        analysis.consistency,
+    )
     assert all(part.composite == analysis.composite for part in own)
     results = analysis(run({"a": buckets(6, 0), "b": buckets(6, 1)}), np.random.default_rng(0))
     assert [result.name for result in results] == ["composite", "pillars", "length_bias", "meta"]
-    left_out = [finding.values["analysis"] for finding in results[-1].findings if finding.key == "meta.left_out"]
+    left_out = [
+        finding.values["analysis"]
+        for finding in results[-1].findings
+        if finding.key == "meta.left_out"
+    ]
     assert left_out == ["agreement", "baselines", "consistency", "taxonomy"]
 
 
@@ -416,12 +587,17 @@ def test_a_partial_correlation_is_that_of_the_residuals_and_what_does_not_vary_h
     x, y = given + rng.normal(size=40), 2 * given + rng.normal(size=40)
     groups = pd.Series(range(40))
     design = np.column_stack([np.ones(40), given])
-    left = [each - design @ np.linalg.lstsq(design, each, rcond=None)[0] for each in (x.to_numpy(), y.to_numpy())]
+    left = [
+        each - design @ np.linalg.lstsq(design, each, rcond=None)[0]
+        for each in (x.to_numpy(), y.to_numpy())
+    ]
     found = partial(x, y, given, groups, rng)
     assert found.value == pytest.approx(np.corrcoef(*left)[0, 1])
     assert found.low < found.value < found.high
     assert abs(found.value) < abs(associate("pearson", x, y, groups, rng).estimate.value)
     same, other = pd.Series([1.0] * 8), pd.Series(np.arange(8.0))
     groups = pd.Series(range(8))
-    assert np.isnan(associate("kendall", same, other, groups, np.random.default_rng(0)).estimate.value)
+    assert np.isnan(
+        associate("kendall", same, other, groups, np.random.default_rng(0)).estimate.value
+    )
     assert np.isnan(partial(other, other * 2, same, groups, np.random.default_rng(0)).value)

@@ -30,25 +30,36 @@ LONG = ("One paragraph, one line. " * 20).strip()
 
 @pytest.fixture
 def opinion(tmp_path: Path) -> Path:
-    """Five pages with header, number, a title on the first, and a sentence that runs over a footnote and a page."""
+    """Five pages with header, number, a title on the first, and a sentence that runs over a
+    footnote and a page."""
     made = Printed(HEADER)
     for page in range(1, 6):
         made.add_page()
         y = made.lines(*body(page, 18))
         if page == 2:
-            made.lines("7 See the charter of the harbour, arti-", "cle 4, second part.", y=500, size=8)
+            made.lines(
+                "7 See the charter of the harbour, arti-", "cle 4, second part.", y=500, size=8
+            )
         if page == 3:
             made.lines("\tA second paragraph of the third page is self-", "evident.", y=y)
     return made.saved(tmp_path / "opinion.pdf")
 
 
-def test_headers_and_page_numbers_go_and_are_named_footnotes_come_last_and_hyphens_are_joined(opinion: Path) -> None:
+def test_headers_and_page_numbers_go_and_are_named_footnotes_come_last_and_hyphens_are_joined(
+    opinion: Path,
+) -> None:
     found = read_document(opinion)
     assert found.pages == 5
     assert HEADER not in found.text and "Page" not in found.text
     assert not re.search(r"^\W*\d\W*$", found.text, re.MULTILINE)
     for beginning in (HEADER, "-"):
-        assert [each.page for each in found.removed if each.text.startswith(beginning)] == [1, 2, 3, 4, 5]
+        assert [each.page for each in found.removed if each.text.startswith(beginning)] == [
+            1,
+            2,
+            3,
+            4,
+            5,
+        ]
     days = [int(day) for day in re.findall(r"On day (\d+)", found.text)]
     assert days == sorted(days) and len(days) == 5 * 18
     assert found.sha256 == hashlib.sha256(opinion.read_bytes()).hexdigest()
@@ -59,9 +70,13 @@ def test_headers_and_page_numbers_go_and_are_named_footnotes_come_last_and_hyphe
     assert "A second paragraph" in [each[:18] for each in before.split("\n\n")]
 
 
-def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs_stand_alone() -> None:
+def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs_stand_alone() -> (
+    None
+):
     first = [*body(1), "The order was never served on the appli-"]
-    path = printed("a.pdf", first, ["cant, who learned of it from a newspaper.", *body(2)], header=HEADER)
+    path = printed(
+        "a.pdf", first, ["cant, who learned of it from a newspaper.", *body(2)], header=HEADER
+    )
     assert "never served on the applicant, who" in read_document(path).text
     made = Printed()
     made.add_page()
@@ -76,19 +91,33 @@ def test_a_word_that_a_page_divides_is_joined_and_headings_and_spaced_paragraphs
 @pytest.mark.parametrize(
     ("lines", "end"),
     [
-        (["A receptionist works, a scheduler too; overtime is paid.", "The receptionist-", "scheduler over-", "time"],
-         "The receptionist-scheduler overtime"),
-        (["QUITAÇÃO DE FINANCIA-", "MENTO. THE ANGLO-", "Saxon WAY"], "QUITAÇÃO DE FINANCIAMENTO. THE ANGLO-Saxon WAY"),
+        (
+            [
+                "A receptionist works, a scheduler too; overtime is paid.",
+                "The receptionist-",
+                "scheduler over-",
+                "time",
+            ],
+            "The receptionist-scheduler overtime",
+        ),
+        (
+            ["QUITAÇÃO DE FINANCIA-", "MENTO. THE ANGLO-", "Saxon WAY"],
+            "QUITAÇÃO DE FINANCIAMENTO. THE ANGLO-Saxon WAY",
+        ),
         (["Ele deve e ela se opõe. Deve-", "se pagar a aná-", "lise."], "Deve-se pagar a análise."),
-        (["en\u00ad", "gaged, time-and-a\u00ad", "half; a half", "1990-", "1995"],
-         "engaged, time-and-a-half; a half 1990-1995"),
+        (
+            ["en\u00ad", "gaged, time-and-a\u00ad", "half; a half", "1990-", "1995"],
+            "engaged, time-and-a-half; a half 1990-1995",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_hyphen_that_belongs_to_the_word_stays(lines: list[str], end: str) -> None:
     assert joined([PageLine(line) for line in lines], vocabulary(lines)).endswith(end)
 
 
-def test_a_title_that_the_pages_of_a_short_document_repeat_stays_and_what_repeats_within_the_text() -> None:
+def test_a_title_that_the_pages_of_a_short_document_repeat_stays_and_what_repeats_within_the_text() -> (
+    None
+):
     made = Printed()
     for page in (1, 2, 3):
         made.add_page()
@@ -112,8 +141,13 @@ def _scan(path: Path, pages: int, typed: tuple[int, ...] = ()) -> Path:
     return made.saved(path)
 
 
-def test_a_scan_or_a_password_is_named_and_what_has_text_or_anyone_may_open_is_read(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"scan\.pdf: 3 page\(s\) and no text in them: most likely a scan\. .*ocrmypdf"):
+def test_a_scan_or_a_password_is_named_and_what_has_text_or_anyone_may_open_is_read(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(
+        DataError,
+        match=r"scan\.pdf: 3 page\(s\) and no text in them: most likely a scan\. .*ocrmypdf",
+    ):
         read_document(_scan(tmp_path / "scan.pdf", 3))
     found = read_document(_scan(tmp_path / "partly.pdf", 3, typed=(2,)))
     assert found.warnings == ("2 of 3 pages have no text, or hardly any (1, 3): perhaps pictures.",)
@@ -152,7 +186,9 @@ def test_what_cannot_be_read_is_named(name: str, content: bytes | None, said: st
         ("LARGEST", 100, "larger than 100 bytes"),
     ],
 )
-def test_what_is_too_large_is_named(opinion: Path, monkeypatch: Patch, bound: str, most: int, said: str) -> None:
+def test_what_is_too_large_is_named(
+    opinion: Path, monkeypatch: Patch, bound: str, most: int, said: str
+) -> None:
     monkeypatch.setattr(document, bound, most)
     with pytest.raises(DataError, match=said):
         read_document(opinion)
@@ -184,7 +220,9 @@ def test_text_is_joined_where_its_lines_are_wrapped_and_left_where_they_are_para
     Path("cut.txt").write_text("\n".join(first) + "\n\f" + "\n".join(second))
     found = read_document("cut.txt")
     assert found.pages == 2
-    assert "was set aside, with costs." in found.text and found.text.endswith("\n\nIt is so ordered.")
+    assert "was set aside, with costs." in found.text and found.text.endswith(
+        "\n\nIt is so ordered."
+    )
 
 
 def _counted(text: str) -> Counter[str]:
@@ -214,20 +252,28 @@ def extracted(item: Item) -> Items | Failure:
     return record.outcome
 
 
-def test_the_document_becomes_the_text_an_item_with_text_stays_and_one_with_neither_is_named(short: Path) -> None:
+def test_the_document_becomes_the_text_an_item_with_text_stays_and_one_with_neither_is_named(
+    short: Path,
+) -> None:
     sha256 = hashlib.sha256(short.read_bytes()).hexdigest()
     told = {"document_sha256": sha256, "year": 2020}
-    found = extracted(Item(id="a", inputs={"document": str(short), "reference": "It held."}, metadata=told))
+    found = extracted(
+        Item(id="a", inputs={"document": str(short), "reference": "It held."}, metadata=told)
+    )
     assert isinstance(found, Items)
     (item,) = found.items
     assert (item.id, item.parent, item.maker) == ("a", "a", "extract")
     assert list(item.inputs) == ["opinion", "reference"]
     assert item.inputs["opinion"].startswith("On day 20")
     assert item.metadata == told | {"pages": 3, "words": len(item.inputs["opinion"].split())}
-    found = extracted(Item(id="a", inputs={"opinion": "It is so ordered.", "reference": "It held."}))
+    found = extracted(
+        Item(id="a", inputs={"opinion": "It is so ordered.", "reference": "It held."})
+    )
     assert isinstance(found, Items)
     assert found.items[0].inputs == {"opinion": "It is so ordered.", "reference": "It held."}
-    with pytest.raises(DataError, match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)"):
+    with pytest.raises(
+        DataError, match=r"item 'a' has neither an input `document` nor `opinion` \(it has: text\)"
+    ):
         extracted(Item(id="a", text="t"))
 
 
@@ -239,25 +285,37 @@ def test_the_document_becomes_the_text_an_item_with_text_stays_and_one_with_neit
         ("nowhere.pdf", "nowhere"),
     ],
 )
-def test_what_cannot_be_read_is_a_failure_with_its_reason(short: Path, path: str, said: str) -> None:
+def test_what_cannot_be_read_is_a_failure_with_its_reason(
+    short: Path, path: str, said: str
+) -> None:
     locked(short.with_name("closed.pdf"), "secret")
-    item = Item(id="a", inputs={"document": str(short.with_name(path))}, metadata={"document_sha256": "0" * 64})
+    item = Item(
+        id="a",
+        inputs={"document": str(short.with_name(path))},
+        metadata={"document_sha256": "0" * 64},
+    )
     outcome = extracted(item)
-    assert isinstance(outcome, Failure) and outcome.reason == "unparseable" and said in outcome.message
+    assert (
+        isinstance(outcome, Failure) and outcome.reason == "unparseable" and said in outcome.message
+    )
 
 
 def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_the_command_writes_texts_and_a_table_and_goes_on_past_what_fails(short: Path, capsys: Capture) -> None:
+def test_the_command_writes_texts_and_a_table_and_goes_on_past_what_fails(
+    short: Path, capsys: Capture
+) -> None:
     notes, texts = short.with_name("notes.md"), short.with_name("texts")
     notes.write_text("# Notes\n")
     main(["extract", str(short), str(notes), "--to", str(texts)])
     written = read(texts / "opinion.txt")
     assert written.startswith("On day 20")
     assert read(texts / "notes.txt") == "# Notes\n"
-    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("opinion.pdf"))
+    row = next(
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("opinion.pdf")
+    )
     assert row.split()[:5] == ["opinion.pdf", "3", str(len(written.split())), "6", "0"]
     main(["extract", str(short)])
     assert read(short.with_suffix(".txt")) == written

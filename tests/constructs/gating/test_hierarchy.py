@@ -1,4 +1,5 @@
-"""Answers as hierarchies in every form, what is none, and the automatic metrics of them, by hand and as stored."""
+"""Answers as hierarchies in every form, what is none, and the automatic metrics of them, by hand
+and as stored."""
 
 import json
 from typing import Any
@@ -24,16 +25,24 @@ from undogmatic.constructs.gating.hierarchy import depth as depth_of
 from undogmatic.constructs.gating.metrics import critical_recall, hallucination, metrics
 from undogmatic.safety.paths import data_folder
 
-TREE = Gate("All Events", (Gate("Singlets", (Gate("Live cells", (Gate("T cells"), Gate("B cells"))),)), Gate("Time")))
+TREE = Gate(
+    "All Events",
+    (Gate("Singlets", (Gate("Live cells", (Gate("T cells"), Gate("B cells"))),)), Gate("Time")),
+)
 
 
 def as_json(gate: Gate, **other: str) -> dict[str, Any]:
     keys = {"name": "name", "children": "children"} | other
-    return {keys["name"]: gate.name, keys["children"]: [as_json(child, **other) for child in gate.children]}
+    return {
+        keys["name"]: gate.name,
+        keys["children"]: [as_json(child, **other) for child in gate.children],
+    }
 
 
 def keyed(gate: Gate) -> dict[str, Any]:
-    return {gate.name: {key: value for child in gate.children for key, value in keyed(child).items()}}
+    return {
+        gate.name: {key: value for child in gate.children for key, value in keyed(child).items()}
+    }
 
 
 def arrows(gate: Gate, above: tuple[str, ...] = ()) -> list[str]:
@@ -42,11 +51,14 @@ def arrows(gate: Gate, above: tuple[str, ...] = ()) -> list[str]:
 
 
 def links(gate: Gate) -> list[str]:
-    return [line for child in gate.children for line in (f"{gate.name} → {child.name}", *links(child))]
+    return [
+        line for child in gate.children for line in (f"{gate.name} → {child.name}", *links(child))
+    ]
 
 
 BULLETS = "\n".join(
-    f"{line[: len(line) - len(line.lstrip())]}- **{line.strip()}**" for line in outline(TREE).splitlines()
+    f"{line[: len(line) - len(line.lstrip())]}- **{line.strip()}**"
+    for line in outline(TREE).splitlines()
 )
 DRAWN = """All Events
 ├── Singlets
@@ -60,13 +72,21 @@ FORMS = {
     "fenced": f"```json\n{json.dumps(as_json(TREE), indent=2)}\n```",
     "fence that does not end": f"```json\n{json.dumps(as_json(TREE))}",
     "among words": f"Step {{1}}: clean.\n\n{json.dumps(as_json(TREE))}\n\nThat is [all] of it.",
-    "other keys": json.dumps({"gating_hierarchy": as_json(TREE, name="gate", children="subpopulations")}),
+    "other keys": json.dumps(
+        {"gating_hierarchy": as_json(TREE, name="gate", children="subpopulations")}
+    ),
     "names as keys": json.dumps({"hierarchy": keyed(TREE)}),
     "comma too many": json.dumps(as_json(TREE)).replace("]}]", "],}]"),
     "rows": json.dumps(
         [{"name": "All Events", "parent": None}]
-        + [{"name": n, "parent": p} for n, p in (("Singlets", "All Events"), ("Live cells", "Singlets"))]
-        + [{"name": n, "parent": p} for n, p in (("T cells", "Live cells"), ("B cells", "Live cells"))]
+        + [
+            {"name": n, "parent": p}
+            for n, p in (("Singlets", "All Events"), ("Live cells", "Singlets"))
+        ]
+        + [
+            {"name": n, "parent": p}
+            for n, p in (("T cells", "Live cells"), ("B cells", "Live cells"))
+        ]
         + [{"name": "Time", "parent": "All Events"}]
     ),
     "outline": outline(TREE),
@@ -95,7 +115,11 @@ WIDE = {"name": "a", "children": [{"name": str(n)} for n in range(MOST_GATES)]}
 BROKEN: dict[str, list[Any]] = {
     "empty": ["", " \n\t", None, "```json\n\n```"],
     "truncated": [
-        *(json.dumps(as_json(TREE))[:-9], f"```json\n{json.dumps(as_json(TREE), indent=2)[:80]}", f"```\n{DRAWN}"),
+        *(
+            json.dumps(as_json(TREE))[:-9],
+            f"```json\n{json.dumps(as_json(TREE), indent=2)[:80]}",
+            f"```\n{DRAWN}",
+        ),
         *('{"name": "All Ev', "All Events -> Singlets ->"),
     ],
     "cyclic": [
@@ -130,12 +154,19 @@ def test_at_its_limits_a_hierarchy_is_read_with_flags_kept_and_hyphens_alike() -
     assert depth_of(parse(deep(MOST_LEVELS))) == MOST_LEVELS
     WIDEST = {"name": "a", "children": [{"name": str(n)} for n in range(MOST_GATES - 1)]}
     assert len(names(parse(json.dumps(WIDEST)))) == MOST_GATES
-    assert names(parse({"name": "HLA\u2010DR+", "children": ["CD45\u2013"]})) == ["HLA-DR+", "CD45-"]
-    found = parse({"name": "All", "is_critical": True, "children": [{"name": "A", "is_critical": False}, "B"]})
+    assert names(parse({"name": "HLA\u2010DR+", "children": ["CD45\u2013"]})) == [
+        "HLA-DR+",
+        "CD45-",
+    ]
+    found = parse(
+        {"name": "All", "is_critical": True, "children": [{"name": "A", "is_critical": False}, "B"]}
+    )
     assert [found.critical, *(child.critical for child in found.children)] == [True, False, None]
 
 
-TREES = st.recursive(st.just(()), lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=12)
+TREES = st.recursive(
+    st.just(()), lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=12
+)
 
 
 def named(shape: Any, path: str = "Gate") -> Gate:
@@ -162,10 +193,14 @@ def test_every_reference_prediction_is_read_in_four_forms() -> None:
         text, tree = json.dumps(row["prediction"]), parse(row["prediction"])
         assert len(names(tree)) == text.count('"name"')
         fenced = f"I see.\n```json\n{json.dumps(row['prediction'], indent=1)}\n```\nDone."
-        assert all(parse(form) == tree for form in (text, fenced, outline(tree), "\n".join(arrows(tree))))
+        assert all(
+            parse(form) == tree for form in (text, fenced, outline(tree), "\n".join(arrows(tree)))
+        )
 
 
-TRUTH = parse("All Events\n  Singlets\n    Live cells\n      T cells\n        CD4+ T cells\n      B cells")
+TRUTH = parse(
+    "All Events\n  Singlets\n    Live cells\n      T cells\n        CD4+ T cells\n      B cells"
+)
 PANEL = ["CD3", "CD4", "CD19"]
 
 
@@ -185,11 +220,19 @@ def test_names_are_compared_without_what_only_looks_different(name: str, short: 
 
 
 def test_by_hand_naming_many_gates_does_not_pay_and_flags_decide_what_is_critical() -> None:
-    said = parse("All Events\n  Singlets (FSC)\n    Singlets (SSC)\n      T Cells\n      B cells\n        CD25+ Treg")
+    said = parse(
+        "All Events\n  Singlets (FSC)\n    Singlets (SSC)\n      T Cells\n      B cells\n       "
+        " CD25+ Treg"
+    )
     found = metrics(said, TRUTH, PANEL)
-    assert (found.precision, found.recall) == (4 / 6, 4 / 6), "both singlets match once and count as two names"
+    assert (found.precision, found.recall) == (
+        4 / 6,
+        4 / 6,
+    ), "both singlets match once and count as two names"
     assert found.f1 == pytest.approx(2 / 3)
-    assert found.structure_accuracy == 0.5, "of All Events and B cells, only the root lies where it should"
+    assert found.structure_accuracy == 0.5, (
+        "of All Events and B cells, only the root lies where it should"
+    )
     assert found.hallucinated == ("CD25+ Treg",) and found.hallucination_rate == 1 / 6
     assert found.depth_accuracy == 1
     assert found.missing_critical == ("live",), "nothing is flagged: singlets, live, T and B count"
@@ -197,19 +240,34 @@ def test_by_hand_naming_many_gates_does_not_pay_and_flags_decide_what_is_critica
     everything = Gate("All Events", (*TRUTH.children, *(Gate(f"CD{n}+") for n in range(50, 150))))
     found = metrics(everything, TRUTH, PANEL)
     assert found.recall == 1 and found.f1 < 0.15 and found.hallucination_rate > 0.9
-    truth = Gate("All", (Gate("Singlets", critical=True), Gate("Live cells", critical=True), Gate("T cells")))
-    assert critical_recall(Gate("All", (Gate("Single cells"), Gate("Viable"))), truth, PANEL)[0] == 1
-    assert critical_recall(Gate("All", (Gate("T cells"),)), truth, PANEL)[1] == ("Live cells", "Singlets")
+    truth = Gate(
+        "All", (Gate("Singlets", critical=True), Gate("Live cells", critical=True), Gate("T cells"))
+    )
+    assert (
+        critical_recall(Gate("All", (Gate("Single cells"), Gate("Viable"))), truth, PANEL)[0] == 1
+    )
+    assert critical_recall(Gate("All", (Gate("T cells"),)), truth, PANEL)[1] == (
+        "Live cells",
+        "Singlets",
+    )
 
 
 def test_a_copy_is_perfect_a_root_alone_is_not_and_nothing_in_common_is_zero() -> None:
     same = metrics(TRUTH, TRUTH, PANEL)
     assert same[:7] == (1, 1, 1, 1, 1, 0, 1)
     alone = metrics(Gate("All Events"), TRUTH, PANEL)
-    assert alone.precision == 1 and alone.recall == 1 / 6 and alone.depth_accuracy == 0 and alone.critical_recall == 0
+    assert (
+        alone.precision == 1
+        and alone.recall == 1 / 6
+        and alone.depth_accuracy == 0
+        and alone.critical_recall == 0
+    )
     other = metrics(Gate("x", (Gate("y"),)), TRUTH, PANEL)
     assert (other.f1, other.structure_accuracy) == (0, None)
-    assert measures.depth_accuracy(Gate("a"), Gate("b")) == 1 and measures.depth_accuracy(TRUTH, Gate("b")) == 0
+    assert (
+        measures.depth_accuracy(Gate("a"), Gate("b")) == 1
+        and measures.depth_accuracy(TRUTH, Gate("b")) == 0
+    )
     assert measures.structure_accuracy(Gate("a"), Gate("a")) == 1
     assert measures.overlap(Gate("a"), Gate("A"))[0] == 1
 
@@ -275,12 +333,14 @@ def _given(node: dict[str, Any]) -> Gate:
 
 
 SINGLE = {"210320-40", "210400-13", "210400-24", "210400-29"}
-"""Rows whose cleaning gate is called "Single cells", which the stored values do not take for singlets, and we do."""
+"""Rows whose cleaning gate is called "Single cells", which the stored values do not take for
+singlets, and we do."""
 
 
 WORDS = {"Non-classical Monocytes", "Non-classical monocytes", "Class-switched Memory"}
-"""Names whose hyphen the stored values take for a minus, and we do not; nor do we take a light chain of a panel that
-has IgKappa and IgLambda, or "Lineage-" beside lineage markers, for invented."""
+"""Names whose hyphen the stored values take for a minus, and we do not; nor do we take a light
+chain of a panel that has IgKappa and IgLambda, or "Lineage-" beside lineage markers, for
+invented."""
 
 
 def test_of_the_experts_own_hierarchies_nothing_is_invented() -> None:
@@ -316,30 +376,49 @@ def test_every_stored_value_is_reproduced() -> None:
         expected = {name: stored[f"hierarchy_{name}"] for name in ("f1", "precision", "recall")}
         expected |= {"depth_accuracy": stored["depth_accuracy"]}
         expected |= {"structure_accuracy": row["structure_accuracy_plain_norm"]}
-        assert {name: getattr(found, name) for name in expected} == pytest.approx(expected, rel=0, abs=1e-9)
-        # The stored values take HLA-DR, which shows dendritic cells, for another marker than HLA\u2010DR; we do not.
-        same = [gate for gate in stored["hallucinated_gates"] if "HLA-DR" in gate or gate == "Dendritic Cells"]
-        ours = set(stored["hallucinated_gates"]) - set(same if "HLA\u2010DR" in panel else ()) - WORDS
+        assert {name: getattr(found, name) for name in expected} == pytest.approx(
+            expected, rel=0, abs=1e-9
+        )
+        # The stored values take HLA-DR, which shows dendritic cells, for another marker than
+        # HLA\u2010DR; we do not.
+        same = [
+            gate
+            for gate in stored["hallucinated_gates"]
+            if "HLA-DR" in gate or gate == "Dendritic Cells"
+        ]
+        ours = (
+            set(stored["hallucinated_gates"]) - set(same if "HLA\u2010DR" in panel else ()) - WORDS
+        )
         if "IgKappa" in panel:
             ours = {gate for gate in ours if not gate.startswith(("Kappa+", "Lambda+"))}
         if "CD3" in panel:
             ours -= {"Lineage-"}
-        expected_rate = stored["hallucination_rate"] * len(ours) / max(1, len(stored["hallucinated_gates"]))
+        expected_rate = (
+            stored["hallucination_rate"] * len(ours) / max(1, len(stored["hallucinated_gates"]))
+        )
         assert found.hallucination_rate == pytest.approx(expected_rate, rel=0, abs=1e-9)
         assert set(found.hallucinated) == ours
         exact = critical_recall(said, true, panel, strict)
         assert exact[0] == pytest.approx(stored["critical_gate_recall"], rel=0, abs=1e-9)
         if abs(found.critical_recall - stored["critical_gate_recall"]) > 1e-9:
             differ.add(row["id"])
-        means.setdefault(row["model"], []).append((found.f1, stored["hallucination_rate"], found.depth_accuracy))
+        means.setdefault(row["model"], []).append(
+            (found.f1, stored["hallucination_rate"], found.depth_accuracy)
+        )
     assert differ == SINGLE
-    of_model = json.loads(reference("flow/expected.json").read_text(encoding="utf-8"))["mean_by_model"]
+    of_model = json.loads(reference("flow/expected.json").read_text(encoding="utf-8"))[
+        "mean_by_model"
+    ]
     for model, rows in means.items():
         fields = ("hierarchy_f1", "hallucination_rate", "depth_accuracy")
-        assert np.mean(rows, axis=0) == pytest.approx([of_model[model][name] for name in fields], rel=0, abs=1e-9)
+        assert np.mean(rows, axis=0) == pytest.approx(
+            [of_model[model][name] for name in fields], rel=0, abs=1e-9
+        )
 
 
-def test_a_hyphen_that_only_looks_different_is_no_hallucination_and_without_a_panel_there_is_no_rate() -> None:
+def test_a_hyphen_that_only_looks_different_is_no_hallucination_and_without_a_panel_there_is_no_rate() -> (
+    None
+):
     """The reference panel writes HLA‐DR with a typographic hyphen."""
     assert not hallucination(Gate("HLA-DR+"), ["CD3", "HLA\u2010DR"])[1]
     assert hallucination(Gate("HLA-DQ+"), ["CD3", "HLA\u2010DR"])[1]

@@ -1,4 +1,5 @@
-"""The grammar of Brazilian citations: what it finds in forms written by hand, in disguise, and in hostile text."""
+"""The grammar of Brazilian citations: what it finds in forms written by hand, in disguise, and in
+hostile text."""
 
 import csv
 import re
@@ -42,12 +43,18 @@ def test_every_precedent_of_the_table_is_found_with_its_court_number_and_case() 
     for row in rows:
         court, kind, number = row["court"], row["kind"], row["number"]
         dotted, name = f"{int(number):,}".replace(",", "."), NAMES[kind]
-        ways = [f"{name} {number} do {court}", f"{name} nº {dotted}/{court}", f"({court}, {name} {dotted})"]
+        ways = [
+            f"{name} {number} do {court}",
+            f"{name} nº {dotted}/{court}",
+            f"({court}, {name} {dotted})",
+        ]
         for way in (*ways, ways[0].upper(), ways[1].replace(" ", "\n")):
             assert found(f"Conforme {way}, procede.") == [f"{court}:{kind}:{number}"], way
         if row["leading_case"]:
             acronym, case = row["leading_case"].split()
-            assert found(f"Veja {acronym} {case}/SP.") == [f"{court}:{acronym.lower()}:{case.replace('.', '')}"]
+            assert found(f"Veja {acronym} {case}/SP.") == [
+                f"{court}:{acronym.lower()}:{case.replace('.', '')}"
+            ]
 
 
 DISGUISES: dict[str, Callable[[str], str]] = {
@@ -69,7 +76,9 @@ def test_how_a_text_is_encoded_changes_nothing(disguise: Callable[[str], str]) -
         assert found(disguise(text)) == found(text), text
 
 
-def test_places_and_words_are_those_of_the_text_and_a_word_divided_at_the_end_of_a_line_is_one() -> None:
+def test_places_and_words_are_those_of_the_text_and_a_word_divided_at_the_end_of_a_line_is_one() -> (
+    None
+):
     text = unicodedata.normalize("NFD", "É certo: a Sú-\n mula nº 7 do STJ e o\u200b Tema¹ 69.")
     first, second = BRAZIL.citations(text)
     assert [written(first), written(second)] == ["STJ:sumula:7", "STJ:tema:69"]
@@ -123,7 +132,10 @@ HOSTILE = [
 @pytest.mark.parametrize("part", HOSTILE)
 def test_the_time_and_the_memory_grow_with_the_text_alone(part: str) -> None:
     """A search that goes back would take hours here, and ranges without an end the whole memory."""
-    for text in (f"Temas 1{part * (40_000 // len(part))}", f"{part * (20_000 // len(part))}Tema 1 do STF"):
+    for text in (
+        f"Temas 1{part * (40_000 // len(part))}",
+        f"{part * (20_000 // len(part))}Tema 1 do STF",
+    ):
         assert len(BRAZIL.citations(text)) <= len(text)
 
 
@@ -145,12 +157,22 @@ kinds:
     ("lines", "error", "said"),
     [
         ("language: en", ConfigError, "no grammar of citations: `courts` is required"),
-        ("language: en\ncourts: {A: [a]}\nkinds: {k: {heads: [k], colour: red}}", ConfigError, "kinds.k.colour"),
-        ("language: en\ncourts: {A: [a]}\nkinds: {k: {heads: ['(']}}", ConfigError, "is no regular expression"),
+        (
+            "language: en\ncourts: {A: [a]}\nkinds: {k: {heads: [k], colour: red}}",
+            ConfigError,
+            "kinds.k.colour",
+        ),
+        (
+            "language: en\ncourts: {A: [a]}\nkinds: {k: {heads: ['(']}}",
+            ConfigError,
+            "is no regular expression",
+        ),
         ("language: [", DataError, "not YAML"),
     ],
 )
-def test_a_file_that_is_no_grammar_is_named(tmp_path: Path, lines: str, error: type[Exception], said: str) -> None:
+def test_a_file_that_is_no_grammar_is_named(
+    tmp_path: Path, lines: str, error: type[Exception], said: str
+) -> None:
     with pytest.raises(error) as caught:
         Grammar(put(tmp_path / "own.yaml", lines))
     assert said in str(caught.value) and "own.yaml" in str(caught.value)
@@ -175,12 +197,19 @@ def test_a_file_that_is_no_grammar_is_named(tmp_path: Path, lines: str, error: t
         ("[ab]c", ""),
     ],
 )
-def test_the_first_letter_of_a_head_is_known_where_it_has_no_other(pattern: str, letter: str) -> None:
+def test_the_first_letter_of_a_head_is_known_where_it_has_no_other(
+    pattern: str, letter: str
+) -> None:
     assert _first(pattern) == letter
 
 
 def test_heads_are_tried_in_their_order_whether_their_first_letter_is_known_or_not() -> None:
     heads = ["Tema", "[TS]ema", "Sema", "(?:Te|Se)", "T", "S"]
     texts = ["Tema", "Sema", "Te", "Se", "T", "S", "X Sema"]
-    plain, quick = re.compile(_named(heads)), re.compile(_named(heads, [*map(_first, heads)]), re.IGNORECASE)
-    assert [quick.search(text).lastgroup for text in texts] == [plain.search(text).lastgroup for text in texts]  # type: ignore[union-attr]
+    plain, quick = (
+        re.compile(_named(heads)),
+        re.compile(_named(heads, [*map(_first, heads)]), re.IGNORECASE),
+    )
+    assert [quick.search(text).lastgroup for text in texts] == [
+        plain.search(text).lastgroup for text in texts
+    ]  # type: ignore[union-attr]

@@ -21,7 +21,13 @@ def test_the_example_says_what_its_page_shows_and_judges_by_its_own_rubric(tmp_p
     lines = [line for line in sample.splitlines() if line]
     assert len(lines) == 5
     assert [line for line in lines if line not in shown] == []
-    run = ["run", "experiment=european_court", "analysis=[labelled,precedents]", "model=fake", "tracking=none"]
+    run = [
+        "run",
+        "experiment=european_court",
+        "analysis=[labelled,precedents]",
+        "model=fake",
+        "tracking=none",
+    ]
     done = typed("undogmatic.cli", *run, "hydra.run.dir=out", folder=here)
     assert done.returncode == 0, done.stderr
     metrics = json.loads((here / "out" / "metrics.json").read_text(encoding="utf-8"))

@@ -1,4 +1,5 @@
-"""Looking citations up: every outcome, tables of the user's, the analysis of a run, and the command."""
+"""Looking citations up: every outcome, tables of the user's, the analysis of a run, and the
+command."""
 
 import io
 import json
@@ -17,7 +18,10 @@ from undogmatic.constructs.precedents.table import OUTCOMES, Precedents
 from undogmatic.errors import ConfigError, DataError
 
 HEAD = "court,kind,number,leading_case,status,date\n"
-OWN = HEAD + "STF,tema,1.046,ARE 1.121.633,vigente,2026-01\nTST,Súmula,90,,cancelada,2025-05\n,sv,7,,,2024\n"
+OWN = (
+    HEAD + "STF,tema,1.046,ARE"
+    " 1.121.633,vigente,2026-01\nTST,Súmula,90,,cancelada,2025-05\n,sv,7,,,2024\n"
+)
 
 
 def one(lookup: Precedents, text: str) -> Any:
@@ -36,7 +40,12 @@ def one(lookup: Precedents, text: str) -> Any:
         ("RE 841.526", "found", ["Tema 592 (STF)"], "found_case"),
         ("RE 664.335", "found", ["Tema 555 (STF)"], "found_case"),
         ("Tema 1118 do STJ", "other_court", ["Tema 1118 (STF)"], "other_court"),
-        ("Súmula Vinculante 13 do STJ", "other_court", ["Súmula Vinculante 13 (STF)"], "other_court"),
+        (
+            "Súmula Vinculante 13 do STJ",
+            "other_court",
+            ["Súmula Vinculante 13 (STF)"],
+            "other_court",
+        ),
         ("Tema 69/STF", "changed", ["Tema 69 (STF)"], "changed"),
         ("Súmula 277 do TST", "changed", ["Súmula 277 (TST)"], "changed"),
         ("Súmula 90", "changed", ["Súmula 90 (TST)"], "changed"),
@@ -58,9 +67,16 @@ def test_every_outcome_in_words(text: str, outcome: str, entries: list[str], key
         assert "159" in words_of("en").say(found.told)
 
 
-def test_a_citation_counts_once_in_a_text_and_one_that_only_the_table_places_gets_its_court() -> None:
-    found = Precedents().look_up("Tema 1118. De novo: Tema 1.118. E a Súmula 7/STJ, Súmula n. 7 do STJ.")
-    assert [(each.citation.court, each.citation.stated) for each in found] == [("STF", "table"), ("STJ", "beside")]
+def test_a_citation_counts_once_in_a_text_and_one_that_only_the_table_places_gets_its_court() -> (
+    None
+):
+    found = Precedents().look_up(
+        "Tema 1118. De novo: Tema 1.118. E a Súmula 7/STJ, Súmula n. 7 do STJ."
+    )
+    assert [(each.citation.court, each.citation.stated) for each in found] == [
+        ("STF", "table"),
+        ("STJ", "beside"),
+    ]
 
 
 def test_a_table_of_ones_own_with_its_own_names(tmp_path: Path) -> None:
@@ -80,9 +96,18 @@ def test_a_table_of_ones_own_with_its_own_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("STF,tema,1,,,\nSTF,Tema,001,,,\n", "own.csv:3: Tema 1 (STF) stands in this table already, at line 2."),
-        ("STF,theme of old,1,,,\n", "own.csv:2: `kind` is 'theme of old'; it may be: tema, sumula,"),
-        ("STF,tema,first,,,\n", "own.csv:2: `number` is 'first'; it must be a number of the kind tema."),
+        (
+            "STF,tema,1,,,\nSTF,Tema,001,,,\n",
+            "own.csv:3: Tema 1 (STF) stands in this table already, at line 2.",
+        ),
+        (
+            "STF,theme of old,1,,,\n",
+            "own.csv:2: `kind` is 'theme of old'; it may be: tema, sumula,",
+        ),
+        (
+            "STF,tema,first,,,\n",
+            "own.csv:2: `number` is 'first'; it must be a number of the kind tema.",
+        ),
         ("STF,tema,,,,\n", "own.csv:2: `number` is empty"),
         (",tema,1,,,\n", "own.csv:2: `court` is empty; it may be: STF, STJ, TST"),
         ("XYZ,tema,1,,,\n", "own.csv:2: `court` is 'XYZ'; it may be:"),
@@ -101,8 +126,14 @@ def test_a_wrong_table_is_named_with_its_line(tmp_path: Path, rows: str, said: s
     [
         ({"grammar": "own.yaml"}, "name its table too: precedents.path=FILE"),
         ({"path": "none.csv"}, "`precedents.path` is 'none.csv', which does not exist"),
-        ({"grammar": "none.yaml", "path": "own.csv"}, "`precedents.grammar` is 'none.yaml', which does not exist"),
-        ({"columns": {"nr": "number"}}, "`precedents.columns` names 'nr'; there are: precedent, court,"),
+        (
+            {"grammar": "none.yaml", "path": "own.csv"},
+            "`precedents.grammar` is 'none.yaml', which does not exist",
+        ),
+        (
+            {"columns": {"nr": "number"}},
+            "`precedents.columns` names 'nr'; there are: precedent, court,",
+        ),
     ],
 )
 def test_wrong_settings_are_named(given: dict[str, Any], said: str) -> None:
@@ -146,22 +177,38 @@ def judged(texts: list[str]) -> LongTable:
 
 def test_the_analysis_counts_and_says_which_text_cites_what() -> None:
     told = analysed("precedents", judged(TEXTS))
-    assert told.of("texts citing citations found other_court changed not_listed") == [3, 2, 3, 1, 1, 1, 0]
+    assert told.of("texts citing citations found other_court changed not_listed") == [
+        3,
+        2,
+        3,
+        1,
+        1,
+        1,
+        0,
+    ]
     assert told.tables["cites"].to_dict("records") == [
         {"item_id": "i0", "cites": "Tema 793 (STF); Tema 69 (STF)"},
         {"item_id": "i1", "cites": "Tema 1118 (STJ)"},
     ]
     assert list(told.tables["doubtful"]["outcome"]) == ["changed", "other_court"]
     assert list(told.result.items["citations"]) == [2, 1, 0]
-    assert told.headline is None and told.result.verdict.key == "precedents.summary" and told.result.standing is None
+    assert (
+        told.headline is None
+        and told.result.verdict.key == "precedents.summary"
+        and told.result.standing is None
+    )
 
 
 def test_the_suite_tells_of_precedents_last_where_there_are_any_and_no_number_changes() -> None:
-    with_them, without = (configured("suite")(judged(texts), None) for texts in (TEXTS, ["Nada."] * 3))
+    with_them, without = (
+        configured("suite")(judged(texts), None) for texts in (TEXTS, ["Nada."] * 3)
+    )
     assert [result.name for result in with_them] == ["suite", "none", "costs", "precedents"]
     assert [result.name for result in without] == ["suite", "none", "costs"]
     assert [dict(a.metrics) for a in with_them[:3]] == [dict(b.metrics) for b in without]
-    refuses(Unsuited, "none here cites a precedent", "precedents", judged(["Nada."]), required=False)
+    refuses(
+        Unsuited, "none here cites a precedent", "precedents", judged(["Nada."]), required=False
+    )
     assert Told(configured("precedents")(judged(["Nada."]), None)[0])["citations"] == 0
 
 
@@ -175,14 +222,23 @@ def test_the_command_reads_a_text_standard_input_and_tables(
 ) -> None:
     text = put(tmp_path / "own.txt", "Tema 793 do STF.")
     shown = said(capsys, str(text))
-    assert shown.startswith("Tema 793 (STF): found.\n") and "1 of 1 text cites precedents, 1 in all" in shown
+    assert (
+        shown.startswith("Tema 793 (STF): found.\n")
+        and "1 of 1 text cites precedents, 1 in all" in shown
+    )
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"SV 13 do STJ")))
     assert "só tem o número com outro tribunal" in said(capsys, "-", "--language", "pt")
     table = put(tmp_path / "texts.csv", 'id,resposta\na,"Tema 793\ndo STF"\nb,nada\n')
-    assert said(capsys, str(table)).partition("`--text resposta`.\n\n")[2].startswith("a  Tema 793 (STF): found.\n")
+    assert (
+        said(capsys, str(table))
+        .partition("`--text resposta`.\n\n")[2]
+        .startswith("a  Tema 793 (STF): found.\n")
+    )
     assert "No precedent is cited." in said(capsys, str(table), "--text", "id")
     own = put(tmp_path / "own.csv", "court,kind,nr\nSTF,tema,793\n")
-    found = json.loads(said(capsys, str(table), "--json", f"precedents.path={own}", "precedents.columns.number=nr"))
+    found = json.loads(
+        said(capsys, str(table), "--json", f"precedents.path={own}", "precedents.columns.number=nr")
+    )
     assert found["table"] == {"path": str(own), "n": 1, "date": None}
     assert found["counts"] == {"citations": 1, **dict.fromkeys(OUTCOMES, 0), "found": 1}
     (cited,) = found["texts"][0]["precedents"]
@@ -198,7 +254,10 @@ def test_the_command_reads_a_text_standard_input_and_tables(
         (["own.csv", "precedents.model=x"], "is no setting"),
         (
             ["own.csv"],
-            "own.csv: no column `text`, and none that seems to be it. Columns: `a`, `b`. Name it: --text COLUMN",
+            (
+                "own.csv: no column `text`, and none that seems to be it. Columns: `a`, `b`. Name"
+                " it: --text COLUMN"
+            ),
         ),
         (["own.csv", "--text", "c"], "own.csv: --text is 'c', which is no column. Columns: a, b."),
         (["own.txt", "--text", "a"], "--text and --item name columns of a table"),

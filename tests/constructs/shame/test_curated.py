@@ -1,5 +1,5 @@
-"""The shipped data keeps its promises: sizes, balance, splits, lengths that do not give the class away, and copies with
-text put into them."""
+"""The shipped data keeps its promises: sizes, balance, splits, lengths that do not give the class
+away, and copies with text put into them."""
 
 import csv
 from collections import Counter, defaultdict
@@ -43,17 +43,34 @@ def test_no_precedent_and_no_text_is_in_both_splits() -> None:
     with (FOLDER / "precedents.csv").open(encoding="utf-8") as file:
         split = {row["precedent"]: row["split"] for row in csv.DictReader(file)}
     texts: dict[str, set[str]] = defaultdict(set)
-    for name in ("theses.jsonl", "pairs.jsonl", "adversarial.jsonl", "labelled.jsonl", "controls.jsonl"):
+    for name in (
+        "theses.jsonl",
+        "pairs.jsonl",
+        "adversarial.jsonl",
+        "labelled.jsonl",
+        "controls.jsonl",
+    ):
         for row in rows(name):
-            for precedent in row.get("precedents", [row["precedent"]] if "precedent" in row else []):
+            for precedent in row.get(
+                "precedents", [row["precedent"]] if "precedent" in row else []
+            ):
                 assert split[precedent] == row["split"], (name, row["id"])
-            for key in ("text", "authority_only", "explained_only", "explained_cited", "imitation", "explanation"):
+            for key in (
+                "text",
+                "authority_only",
+                "explained_only",
+                "explained_cited",
+                "imitation",
+                "explanation",
+            ):
                 if key in row:
                     texts[" ".join(row[key].lower().split())].add(row["split"])
     assert all(len(splits) == 1 for splits in texts.values())
 
 
-def test_development_texts_span_the_scale_in_every_length_and_both_texts_of_a_pair_look_alike() -> None:
+def test_development_texts_span_the_scale_in_every_length_and_both_texts_of_a_pair_look_alike() -> (
+    None
+):
     development = [r for r in rows("labelled.jsonl") if r["split"] == "development"]
     for level in {r["level"] for r in development}:
         words = [len(r["text"].split()) for r in development if r["level"] == level]
@@ -69,8 +86,13 @@ def test_development_texts_span_the_scale_in_every_length_and_both_texts_of_a_pa
 
 @pytest.mark.parametrize("split", ["development", "test"])
 def test_length_alone_does_not_tell_high_from_low(split: str) -> None:
-    lengths = [(r["label"], float(len(r["text"]))) for r in rows("labelled.jsonl") if r["split"] == split]
-    high, low = ([n for label, n in lengths if label >= 75], [n for label, n in lengths if label <= 25])
+    lengths = [
+        (r["label"], float(len(r["text"]))) for r in rows("labelled.jsonl") if r["split"] == split
+    ]
+    high, low = (
+        [n for label, n in lengths if label >= 75],
+        [n for label, n in lengths if label <= 25],
+    )
     assert 0.35 <= auc(np.array(high), np.array(low)).value <= 0.65
 
 
@@ -87,19 +109,28 @@ def test_judges_of_the_surface_and_single_counts_do_not_order_the_test_pairs() -
 def test_explained_texts_name_no_court_or_precedent_and_every_development_text_has_gold() -> None:
     for row in rows("theses.jsonl"):
         words = row["explained_only"].lower()
-        named = [w for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral") if w in words]
+        named = [
+            w
+            for w in ("stf", "stj", "tst", "súmula", "jurisprudência", "repercussão geral")
+            if w in words
+        ]
         assert not named, row["id"]
     items = DevelopmentDataset().load()
     assert all(item.label is not None for item in items)
     assert len(items) > 400
 
 
-def test_an_unknown_condition_an_empty_side_and_a_file_without_items_of_the_split_are_named(tmp_path: Path) -> None:
+def test_an_unknown_condition_an_empty_side_and_a_file_without_items_of_the_split_are_named(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(ConfigError, match="there are: hubristic, humble, neutral"):
         CuratedDataset(parts=["controls"], conditions=["arrogant"]).load()
     first, second = rows("ab_pairs.jsonl")[:2]
     path = put(tmp_path / "ab_pairs.jsonl", [second, first | {"explained_only": " "}])
-    with pytest.raises(DataError, match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts"):
+    with pytest.raises(
+        DataError,
+        match=r"ab_pairs\.jsonl:2: `explained_only` is empty; every pair needs both texts",
+    ):
         CuratedDataset(parts=["theses"], split="all", path=str(path)).load()
     row = {"id": "a", "text": "Tema 1.", "level": "x", "label": 1, "split": "development"}
     with pytest.raises(DataError, match=r"mine\.jsonl \(split test\) holds no items"):
@@ -124,7 +155,8 @@ def test_make_pairs_names_the_line(tmp_path: Path, change: dict, said: str) -> N
 
 
 def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
-    """60 texts were labelled again without sight of the first label; data/README.md quotes the agreement."""
+    """60 texts were labelled again without sight of the first label; data/README.md quotes the
+    agreement."""
     gold = {r["id"]: r for r in rows("labelled.jsonl") if r["split"] == "development"}
     second = rows("second_labels.jsonl")
     assert len({r["id"] for r in second}) >= 60
@@ -137,8 +169,12 @@ def test_the_second_labelling_is_of_development_texts_and_agrees() -> None:
 TEXT = "First the facts. Then the reason. So it stands."
 
 
-def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_the_probe_sees_development() -> None:
-    known = {family.name: {p.casefold() for p in family.passages} for family in families("development")}
+def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_the_probe_sees_development() -> (
+    None
+):
+    known = {
+        family.name: {p.casefold() for p in family.passages} for family in families("development")
+    }
     new = {family.name: {p.casefold() for p in family.passages} for family in families("test")}
     assert len(known) >= 12 and len(new) >= 12
     assert not set(known) & set(new)
@@ -150,9 +186,14 @@ def test_copies_ship_with_their_texts_and_labels_no_passage_in_both_splits_and_t
     items = DevelopmentDataset().load()
     made = DevelopmentDataset().copies(items)
     assert len(made) == len(items)
-    passages = [p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p]
+    passages = [
+        p for family in families("test") for p in family.passages if len(p) > 25 and "{n}" not in p
+    ]
     assert not [p for p in passages if any(p in text for text in made)]
-    items = {item.id: item for item in CuratedDataset(parts=["adversarial", "injected"], split="test").load()}
+    items = {
+        item.id: item
+        for item in CuratedDataset(parts=["adversarial", "injected"], split="test").load()
+    }
     copies = [item for item in items.values() if "original" in item.metadata]
     names = {str(item.condition).partition(":")[2] for item in copies}
     assert names == {family.name for family in families("test")}
@@ -174,7 +215,11 @@ def test_a_passage_goes_where_its_family_says_and_leaves_the_text_whole() -> Non
             kept = [part for part in TEXT.split(". ") if part in found]
             assert len(kept) == 3 and "grade " in found and "{n}" not in found
             assert found.startswith("grade") == (place == "start")
-            assert found.startswith("First") and found.endswith("stands.") if place == "middle" else True
+            assert (
+                found.startswith("First") and found.endswith("stands.")
+                if place == "middle"
+                else True
+            )
 
 
 def test_what_is_said_over_and_over_is_read_once() -> None:

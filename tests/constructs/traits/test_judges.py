@@ -1,5 +1,5 @@
-"""The judges of traits (a scoring guide, checked at the start) and of coherence (structure first, the cap for what is
-off the topic, no penalty for a cut-off)."""
+"""The judges of traits (a scoring guide, checked at the start) and of coherence (structure first,
+the cap for what is off the topic, no penalty for a cut-off)."""
 
 import functools
 import json
@@ -31,7 +31,8 @@ from undogmatic.safety.paths import conf_folder
 PLAIN = Prompt(id="plain", language="en")
 RUBRICS = sorted((conf_folder() / "rubric" / "trait").glob("*.yaml"))
 TRAITS = (
-    "condescension deception_cues empathy evasiveness formality hedging overconfidence refusal sycophancy verbosity"
+    "condescension deception_cues empathy evasiveness formality hedging overconfidence refusal"
+    " sycophancy verbosity"
 )
 
 
@@ -94,21 +95,36 @@ def test_no_example_is_among_the_labelled_responses() -> None:
 
 
 def halves(names: tuple[str, str], meanings: list[str]) -> Rubric:
-    bands = [{"name": name, "low": low, "high": low + 50} for name, low in zip(names, (0, 50), strict=True)]
-    words = {code: words | {"meanings": meanings} for code, words in read(RUBRICS[0])["wordings"].items()}
+    bands = [
+        {"name": name, "low": low, "high": low + 50}
+        for name, low in zip(names, (0, 50), strict=True)
+    ]
+    words = {
+        code: words | {"meanings": meanings} for code, words in read(RUBRICS[0])["wordings"].items()
+    }
     return rubric_of(RUBRICS[0], guide={"kind": "bands", "bands": bands}, wordings=words)
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
-    [(("LOW", "REST"), "has no HIGH"), (("REST", "HIGH"), "has no LOW"), (("A", "B"), "HIGH and no LOW")],
+    [
+        (("LOW", "REST"), "has no HIGH"),
+        (("REST", "HIGH"), "has no LOW"),
+        (("A", "B"), "HIGH and no LOW"),
+    ],
 )
-def test_a_guide_without_high_or_low_is_named_at_the_start(names: tuple[str, str], said: str) -> None:
-    with pytest.raises(ConfigError, match=rf"rubric=condescension {said}|rubric=condescension has no {said}"):
+def test_a_guide_without_high_or_low_is_named_at_the_start(
+    names: tuple[str, str], said: str
+) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"rubric=condescension {said}|rubric=condescension has no {said}"
+    ):
         check_guide(halves(names, ["one", "other"]))
 
 
-def test_an_empty_meaning_and_a_rubric_without_bands_are_named_before_anything_is_asked(tmp_path: Path) -> None:
+def test_an_empty_meaning_and_a_rubric_without_bands_are_named_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(ConfigError, match=r"says nothing of HIGH in `wordings\.en\.meanings`"):
         check_guide(halves(("LOW", "HIGH"), ["little", " "]))
     with pytest.raises(ConfigError, match="has none"):
@@ -117,8 +133,16 @@ def test_an_empty_meaning_and_a_rubric_without_bands_are_named_before_anything_i
     node["guide"]["bands"][2]["name"] = "VERY"
     (tmp_path / "conf" / "rubric").mkdir(parents=True)
     (tmp_path / "conf" / "rubric" / "mine.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
-    overrides = ["rubric=mine", "judge=trait", "model=openai_compatible", "model.api_base=http://x/v1", "model.name=m"]
-    config = compose_config([*overrides, "readout=integers", "prompt=anchored_en"], config_dir=str(tmp_path / "conf"))
+    overrides = [
+        "rubric=mine",
+        "judge=trait",
+        "model=openai_compatible",
+        "model.api_base=http://x/v1",
+        "model.name=m",
+    ]
+    config = compose_config(
+        [*overrides, "readout=integers", "prompt=anchored_en"], config_dir=str(tmp_path / "conf")
+    )
     with pytest.raises(ConfigError, match="has no HIGH"):
         Recipe(config).build()
 
@@ -159,12 +183,17 @@ def judged(
     base: bool = False,
     **options: Any,
 ) -> Verdict:
-    """By a model that gives these odds; to the question that says nothing it answers "off topic" with `idle`."""
+    """By a model that gives these odds; to the question that says nothing it answers "off topic"
+    with `idle`."""
 
     def reply(asked: str) -> tuple[str, dict[str, float]]:
         labels, p = ("0", "1") if base else ("yes", "no"), idle if "N/A" in asked else off_topic
         relevance = dict(zip(labels, (1 - p, p), strict=True))
-        odds = relevance if "something else?" in asked else {str(n): mass for n, mass in structure.items()}
+        odds = (
+            relevance
+            if "something else?" in asked
+            else {str(n): mass for n, mass in structure.items()}
+        )
         return next(iter(odds)), {label: math.log(mass) for label, mass in odds.items() if mass > 0}
 
     model = FakeChat(reply, base=base)
@@ -179,21 +208,37 @@ BOTH = {"question": "How do I bake bread?", "response": "Mix, knead, wait and ba
 
 @pytest.mark.parametrize(
     ("structure", "off_topic", "score"),
-    [(90, 0.9, 50), (90, 0.1, 90), (30, 0.9, 30), (50, 0.9, 50), (90, 0.5, 90), (90, 0.58, 90), (90, 0.6, 50)],
+    [
+        (90, 0.9, 50),
+        (90, 0.1, 90),
+        (30, 0.9, 30),
+        (50, 0.9, 50),
+        (90, 0.5, 90),
+        (90, 0.58, 90),
+        (90, 0.6, 50),
+    ],
 )
-def test_what_is_off_the_topic_gets_fifty_at_most(structure: int, off_topic: float, score: float) -> None:
+def test_what_is_off_the_topic_gets_fifty_at_most(
+    structure: int, off_topic: float, score: float
+) -> None:
     found = judged(BOTH, {structure: 1.0}, off_topic)
     assert found.score == pytest.approx(score)
     assert found.details["structure"] == pytest.approx(structure)
-    assert [found.details[name] for name in ("off_topic", "off_topic_asked")] == pytest.approx([off_topic] * 2)
+    assert [found.details[name] for name in ("off_topic", "off_topic_asked")] == pytest.approx(
+        [off_topic] * 2
+    )
     assert (found.distribution is None) == (found.score != pytest.approx(structure))
 
 
-def test_structure_is_judged_without_the_question_relevance_with_it_and_by_a_base_model_in_digits() -> None:
+def test_structure_is_judged_without_the_question_relevance_with_it_and_by_a_base_model_in_digits() -> (
+    None
+):
     judged(BOTH, {90: 1.0}, 0.0)
     asked = [request["messages"][-1]["content"] for request in judged.requests]  # type: ignore[attr-defined]
     assert ["bake bread" in each for each in asked] == [False, True, False]
-    assert "N/A" in asked[2] and BOTH["response"] in asked[2], "the same response, under a question that says nothing"
+    assert "N/A" in asked[2] and BOTH["response"] in asked[2], (
+        "the same response, under a question that says nothing"
+    )
     found = judged(BOTH, {4: 1.0}, 0.9, base=True)
     assert found.details["off_topic_asked"] == pytest.approx(0.9)
     last = "".join(message["content"] for message in judged.requests[1]["messages"])  # type: ignore[attr-defined]
@@ -211,7 +256,9 @@ def test_structure_is_judged_without_the_question_relevance_with_it_and_by_a_bas
         (1.0, 1.0, 0.5, 90),
     ],
 )
-def test_what_a_model_always_answers_is_taken_out(asked: float, idle: float, off_topic: float, score: float) -> None:
+def test_what_a_model_always_answers_is_taken_out(
+    asked: float, idle: float, off_topic: float, score: float
+) -> None:
     found = judged(BOTH, {90: 1.0}, asked, idle)
     assert found.details["off_topic_asked"] == pytest.approx(asked)
     assert found.details["off_topic"] == pytest.approx(off_topic, abs=1e-3)
@@ -220,7 +267,9 @@ def test_what_a_model_always_answers_is_taken_out(asked: float, idle: float, off
     assert bool(unsure) == (0.4 < off_topic < 0.6)
 
 
-def test_how_sure_it_must_be_and_the_mass_are_settings_and_without_a_question_nothing_is_off_the_topic() -> None:
+def test_how_sure_it_must_be_and_the_mass_are_settings_and_without_a_question_nothing_is_off_the_topic() -> (
+    None
+):
     assert judged(BOTH, {90: 1.0}, 0.6).score == pytest.approx(50)
     assert judged(BOTH, {90: 1.0}, 0.6, sure=0.9).score == pytest.approx(90)
     found = judged({"response": "A sentence."}, {90: 1.0}, 1.0)
@@ -235,7 +284,9 @@ def test_how_sure_it_must_be_and_the_mass_are_settings_and_without_a_question_no
 def test_in_words_relevance_is_one_of_two_words() -> None:
     own = bound(NumbersChat(lambda _: {90: 1.0}), rubric())
     for said, expected in (("OFF_TOPIC", 50), ("ENGAGES", 90)):
-        chat = connected(FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0})))
+        chat = connected(
+            FakeChat(lambda _, said=said: (json.dumps({"off_topic": said}), {"90": 0.0}))
+        )
         judge = CoherenceJudge(own, Asker(WordsQuestion, chat, PLAIN, rubric(), WORDINGS))
         assert score(judge, chat, BOTH, rubric()).score == pytest.approx(expected)
 
@@ -259,21 +310,26 @@ def test_a_text_is_judged_by_its_whole_sentences(text: str, kept: str | None) ->
 
 
 def test_a_cut_off_is_not_punished() -> None:
-    """A judge that gives little to what does not end its sentence gives the cut-off text the score of the whole one."""
+    """A judge that gives little to what does not end its sentence gives the cut-off text the score
+    of the whole one."""
 
     def odds(asked: str) -> dict[int, float]:
         return {90: 1.0} if asked.rpartition("\n<</")[0].endswith(".") else {20: 1.0}
 
     for response in ("It rains. The streets are wet.", "It rains. The streets are wet. And so the"):
         model = NumbersChat(odds)
-        judge = CoherenceJudge(bound(model, rubric()), Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS))
+        judge = CoherenceJudge(
+            bound(model, rubric()), Asker(LevelsQuestion, model, PLAIN, rubric(), WORDINGS)
+        )
         assert score(judge, model, {"response": response}, rubric()).score == pytest.approx(90)
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
 def test_a_chat_model_is_asked_in_words_that_begin_differently(language: str) -> None:
     """The probability is read from the first token, which must tell the two answers apart."""
-    asked = read(conf_folder() / "judge" / "coherence.yaml")["wordings"][language]["relevance"]["levels"]["off_topic"]
+    asked = read(conf_folder() / "judge" / "coherence.yaml")["wordings"][language]["relevance"][
+        "levels"
+    ]["off_topic"]
     engages, off_topic = asked["labels"]
     assert engages[0] != off_topic[0]
     assert all(f"{label}" in asked["answer_with"] for label in asked["labels"])

@@ -1,4 +1,5 @@
-"""Gives a summary a whole number from 1 to 5 by its worst error and its worst omission: by a model, or by rules.
+"""Gives a summary a whole number from 1 to 5 by its worst error and its worst omission: by a model,
+or by rules.
 
 The judge by rules and embeddings is a baseline that runs offline, and no person.
 """
@@ -9,10 +10,31 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from undogmatic.constructs.faithfulness.compared import REFERENCE, SUMMARY, Means, Sides, coverage, needed, sides, table
-from undogmatic.constructs.faithfulness.facts.accusations import HEDGED, INVENTED, hedges, inventions, is_sure
+from undogmatic.constructs.faithfulness.compared import (
+    REFERENCE,
+    SUMMARY,
+    Means,
+    Sides,
+    coverage,
+    needed,
+    sides,
+    table,
+)
+from undogmatic.constructs.faithfulness.facts.accusations import (
+    HEDGED,
+    INVENTED,
+    hedges,
+    inventions,
+    is_sure,
+)
 from undogmatic.constructs.faithfulness.facts.reading import outcomes
-from undogmatic.constructs.faithfulness.facts.words import language_of, lexicon, pattern, plain, sentences
+from undogmatic.constructs.faithfulness.facts.words import (
+    language_of,
+    lexicon,
+    pattern,
+    plain,
+    sentences,
+)
 from undogmatic.constructs.faithfulness.nli import Entailment, SentenceFinding, in_words
 from undogmatic.judges.asker import Asker
 from undogmatic.judges.base import Judge, Source
@@ -49,10 +71,11 @@ class Buckets(Answer):
 
 
 class BucketJudge(Judge):
-    """Two buckets from one answer, each a fifth of the scale per step; an answer off 1-5 fails and is never filled in.
+    """Two buckets from one answer, each a fifth of the scale per step; an answer off 1-5 fails and
+    is never filled in.
 
-    An error whose quote does not stand in the summary is kept, marked, and sends the summary to a person. The answer
-    is asked for in words.
+    An error whose quote does not stand in the summary is kept, marked, and sends the summary to a
+    person. The answer is asked for in words.
     """
 
     name = "bucket"
@@ -68,27 +91,44 @@ class BucketJudge(Judge):
         summary = needed(item, SUMMARY)
         needed(item, REFERENCE)
         answer: Buckets = (await self.ask.acall(item=item)).answer
-        errors = [error.model_dump() | {"quote_found": stands_in(error.quote, summary)} for error in answer.errors]
+        errors = [
+            error.model_dump() | {"quote_found": stands_in(error.quote, summary)}
+            for error in answer.errors
+        ]
         invented = [str(error["quote"]) for error in errors if not error["quote_found"]]
-        accuracy: dict[str, float | str] = {"errors": table(errors), "quotes_not_found": float(len(invented))}
+        accuracy: dict[str, float | str] = {
+            "errors": table(errors),
+            "quotes_not_found": float(len(invented)),
+        }
         accuracy["hedging"] = float(answer.hedging)
         problems = [error.problem for error in answer.errors]
         problems += [f"the quote {quote!r} does not stand in the summary" for quote in invented]
         omissions = {"omissions": table([{"omission": omission} for omission in answer.omissions])}
         verdicts = (
-            _verdict(self.rubric, answer.factual_accuracy, accuracy, problems).replace(review=bool(invented)),
+            _verdict(self.rubric, answer.factual_accuracy, accuracy, problems).replace(
+                review=bool(invented)
+            ),
             _verdict(self.rubric, answer.completeness, omissions, answer.omissions),
         )
-        return {c: v.replace(rationale=answer.rationale) for c, v in zip(CRITERIA, verdicts, strict=True)}
+        return {
+            c: v.replace(rationale=answer.rationale)
+            for c, v in zip(CRITERIA, verdicts, strict=True)
+        }
 
 
-def _verdict(rubric: Rubric, bucket: float, details: Mapping[str, float | str], issues: Sequence[str]) -> Verdict:
-    return Verdict(score=rubric.units(bucket / 5), issues=tuple(issues), details={"bucket": float(bucket), **details})
+def _verdict(
+    rubric: Rubric, bucket: float, details: Mapping[str, float | str], issues: Sequence[str]
+) -> Verdict:
+    return Verdict(
+        score=rubric.units(bucket / 5),
+        issues=tuple(issues),
+        details={"bucket": float(bucket), **details},
+    )
 
 
 def stands_in(quote: str, text: str) -> bool:
-    """Whether a quote stands in a text, whatever its case, spaces, quotation marks and the full stop at its end; parts
-    around an ellipsis are looked for one by one."""
+    """Whether a quote stands in a text, whatever its case, spaces, quotation marks and the full
+    stop at its end; parts around an ellipsis are looked for one by one."""
 
     def bare(text: str) -> str:
         return " ".join(re.sub(r"[\"'“”‘’«»*_`]", "", text).casefold().split()).strip(" .,;:")
@@ -100,35 +140,44 @@ def stands_in(quote: str, text: str) -> bool:
 Bucket = Annotated[int, Field(ge=1, le=5)]
 FLAWLESS, INCOHERENT = 5, 1
 LITTLE, MUCH = 0.25, 0.9
-"""Shares of the reference: of less the summary says too little whatever is missing, of more nothing much is."""
+"""Shares of the reference: of less the summary says too little whatever is missing, of more nothing
+much is."""
 _VALUES = ("date", "number", "vote")
 Fault = dict[str, Any]
-"""A row of a table of errors or omissions, with the bucket that it alone would give under `bucket`."""
+"""A row of a table of errors or omissions, with the bucket that it alone would give under `bucket`.
+"""
 
 
 class BucketRulesJudge(Judge):
     """The gravest error decides factual accuracy, the gravest omission completeness.
 
-    An error is a contradiction; a citation, name, number, date or event that stands neither in the opinion nor in the
-    reference; or a hedge on what the reference says without one. Where an item has no opinion, nothing is called
-    invented: citations that the reference lacks are noted (`details.noted`) and cost nothing.
+    An error is a contradiction; a citation, name, number, date or event that stands neither in the
+    opinion nor in the reference; or a hedge on what the reference says without one. Where an item
+    has no opinion, nothing is called invented: citations that the reference lacks are noted
+    (`details.noted`) and cost nothing.
 
-    Accusations of a kind that was too often wrong on development (facts/precision.yaml) are doubts: they are listed
-    with `doubt`, and cost nothing.
+    Accusations of a kind that was too often wrong on development (facts/precision.yaml) are doubts:
+    they are listed with `doubt`, and cost nothing.
 
-    An omission is a dissent or concurrence that the summary never speaks of, or a sentence of the reference that it
-    does not cover: one with an outcome weighs as a holding.
+    An omission is a dissent or concurrence that the summary never speaks of, or a sentence of the
+    reference that it does not cover: one with an outcome weighs as a holding.
 
     Args:
         nli, embeddings: What finds contradictions, and what says which sentences are covered.
         prompt: The run's; it reaches nobody here.
-        contradicted: The bucket that a contradiction of a kind leaves; `other` is for kinds without a name.
-        missing: The bucket that an omission leaves: dissent, concurrence, outcome, much (over a tenth of all).
-        invented: The bucket that an invention of a kind leaves: citation, name, number, date, event.
-        hedged: The bucket that hedging an outcome or `several` statements leaves; less is named and costs nothing.
-        sure: A kind of accusation costs something if its precision on development is above this share.
+        contradicted: The bucket that a contradiction of a kind leaves; `other` is for kinds without
+            a name.
+        missing: The bucket that an omission leaves: dissent, concurrence, outcome, much (over a
+            tenth of all).
+        invented: The bucket that an invention of a kind leaves: citation, name, number, date,
+            event.
+        hedged: The bucket that hedging an outcome or `several` statements leaves; less is named and
+            costs nothing.
+        sure: A kind of accusation costs something if its precision on development is above this
+            share.
         aligned: Similarity from which a hedged sentence is about one of the reference.
-        threshold, least: Similarity above which a sentence is covered; characters below which one is skipped.
+        threshold, least: Similarity above which a sentence is covered; characters below which one
+            is skipped.
     """
 
     name = "bucket_rules"
@@ -155,7 +204,10 @@ class BucketRulesJudge(Judge):
         self.contradicted, self.missing = contradicted, missing
         self.invented, self.hedged, self.several, self.aligned = invented, hedged, several, aligned
         self.threshold, self.least, self.sure = threshold, least, sure
-        self.contents = {"support": digest(lexicon("support")), "precision": digest(lexicon("precision"))}
+        self.contents = {
+            "support": digest(lexicon("support")),
+            "precision": digest(lexicon("precision")),
+        }
 
     async def judge(self, item: Item) -> Mapping[str, Verdict]:
         """A verdict per criterion."""
@@ -163,14 +215,23 @@ class BucketRulesJudge(Judge):
         findings = await self.nli.compare(item, texts)
         similarities = await self.embeddings.similarities(*texts)
         covered = coverage(similarities, self.threshold, inclusive=False)
-        missed = [sentence for sentence, is_in in zip(texts.reference, covered.covered, strict=True) if not is_in]
+        missed = [
+            sentence
+            for sentence, is_in in zip(texts.reference, covered.covered, strict=True)
+            if not is_in
+        ]
         opinion = item.inputs.get("opinion", "").strip()
         errors: list[Fault] = []
         for sentence, finding in zip(texts.reference, findings, strict=True):
             if finding.contradicted or finding.doubted:
                 quote = "" if finding.match is None else texts.summary[finding.match]
                 left = self.contradicted.get(finding.kind, self.contradicted.get("other", 3))
-                row = {"quote": quote, "problem": finding.why, "correct": sentence, "kind": finding.kind}
+                row = {
+                    "quote": quote,
+                    "problem": finding.why,
+                    "correct": sentence,
+                    "kind": finding.kind,
+                }
                 errors.append(row | _cost(left, finding.contradicted))
         beside = self._beside(texts, opinion, findings)
         sources = {"sources": "opinion, reference" if opinion else "reference"}
@@ -183,32 +244,57 @@ class BucketRulesJudge(Judge):
         cost = _cost(self.hedged if costly else FLAWLESS, is_sure(HEDGED, "hedging", self.sure))
         for place, reference, phrases, _ in hedged:
             problem = f"hedging: {', '.join(map(repr, phrases))}; the reference says it without"
-            row = {"quote": texts.summary[place], "problem": problem, "correct": texts.reference[reference]}
+            row = {
+                "quote": texts.summary[place],
+                "problem": problem,
+                "correct": texts.reference[reference],
+            }
             errors.append(row | {"kind": "hedging"} | cost)
         verdicts = {}
         for criterion, name, rows, more in (
             (CRITERIA[0], "errors", errors, sources),
             (CRITERIA[1], "omissions", self._omissions(texts, missed, covered.score), {}),
         ):
-            bucket = INCOHERENT if covered.score == 0 else min([row["bucket"] for row in rows], default=FLAWLESS)
-            issues = [f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}" for row in rows]
+            bucket = (
+                INCOHERENT
+                if covered.score == 0
+                else min([row["bucket"] for row in rows], default=FLAWLESS)
+            )
+            issues = [
+                f"{'doubt: ' if row.get('doubt') else ''}{row.get('problem') or row['omission']}"
+                for row in rows
+            ]
             verdicts[criterion] = _verdict(self.rubric, bucket, {name: table(rows), **more}, issues)
         return verdicts
 
-    def _beside(self, texts: Sides, opinion: str, findings: Sequence[SentenceFinding]) -> list[Fault]:
-        """What is invented; without an opinion the citations that the reference lacks. A value that contradicts is
-        named once."""
-        wrong = {finding.match for finding in findings if finding.contradicted and finding.kind in _VALUES}
+    def _beside(
+        self, texts: Sides, opinion: str, findings: Sequence[SentenceFinding]
+    ) -> list[Fault]:
+        """What is invented; without an opinion the citations that the reference lacks. A value that
+        contradicts is named once."""
+        wrong = {
+            finding.match
+            for finding in findings
+            if finding.contradicted and finding.kind in _VALUES
+        }
         invented: dict[tuple[int, str], dict[str, None]] = {}
-        for one in inventions(texts.summary, [*texts.reference, *sentences(opinion)], events=bool(opinion)):
-            if (one.kind == "citation" or opinion) and not (one.kind in _VALUES and one.place in wrong):
+        for one in inventions(
+            texts.summary, [*texts.reference, *sentences(opinion)], events=bool(opinion)
+        ):
+            if (one.kind == "citation" or opinion) and not (
+                one.kind in _VALUES and one.place in wrong
+            ):
                 invented.setdefault((one.place, one.kind), {})[repr(one.said)] = None
         where = "neither in the opinion nor in the reference"
         where = where if opinion else "not in the reference; there is no opinion to look it up in"
         faults = []
         for (place, kind), said in invented.items():
             named = "fabricated_citation" if kind == "citation" else "invented_detail"
-            row = {"quote": texts.summary[place], "problem": f"{kind}: {', '.join(said)} stands {where}", "kind": named}
+            row = {
+                "quote": texts.summary[place],
+                "problem": f"{kind}: {', '.join(said)} stands {where}",
+                "kind": named,
+            }
             bucket = self.invented.get(kind, 3) if opinion else FLAWLESS
             faults.append(row | _cost(bucket, is_sure(INVENTED, kind, self.sure)))
         return faults
@@ -218,17 +304,26 @@ class BucketRulesJudge(Judge):
         summary, language = plain(" ".join(texts.summary)), language_of(" ".join(texts.reference))
         rows: list[Fault] = []
         for name, kind in (("dissents", "dissent"), ("concurs", "concurrence")):
-            first = next((sentence for sentence in texts.reference if pattern(name).search(plain(sentence))), None)
+            first = next(
+                (sentence for sentence in texts.reference if pattern(name).search(plain(sentence))),
+                None,
+            )
             if first is not None and not pattern(name).search(summary):
                 rows.append({"omission": first, "kind": kind, "bucket": self.missing.get(kind, 3)})
         decisive = self.missing.get("outcome", 2)
         decided = dict.fromkeys(sentence for sentence in missed if outcomes(sentence, language))
         kinds: list[tuple[str, int, Iterable[str]]] = [("outcome", decisive, decided)]
         if share < MUCH:
-            kinds.append(("much", decisive if share < LITTLE else self.missing.get("much", 4), missed))
+            kinds.append(
+                ("much", decisive if share < LITTLE else self.missing.get("much", 4), missed)
+            )
         for kind, bucket, unsaid in kinds:
             named = {row["omission"] for row in rows}
-            rows += [{"omission": each, "kind": kind, "bucket": bucket} for each in unsaid if each not in named]
+            rows += [
+                {"omission": each, "kind": kind, "bucket": bucket}
+                for each in unsaid
+                if each not in named
+            ]
         return rows
 
     def readouts(self) -> Sequence[Source]:
@@ -236,5 +331,6 @@ class BucketRulesJudge(Judge):
 
 
 def _cost(bucket: int, sure: bool) -> Fault:
-    """What a fault adds to its row: the bucket that it leaves, and whether it is a doubt, which leaves the best."""
+    """What a fault adds to its row: the bucket that it leaves, and whether it is a doubt, which
+    leaves the best."""
     return {"bucket": bucket if sure else FLAWLESS, "doubt": not sure}

@@ -1,4 +1,5 @@
-"""Reads cases with a document and a reference summary, and the summaries of them that are to be judged."""
+"""Reads cases with a document and a reference summary, and the summaries of them that are to be
+judged."""
 
 import contextlib
 import hashlib
@@ -23,9 +24,14 @@ TEXTS = (".txt", ".md")
 SHIPPED = "shipped"
 MOST_FILES = 100_000  # that are looked at in one folder
 _LICENCE = {
-    "en": "The shipped cases are part of this project (CC BY 4.0). They are invented, parties and decisions included.",
-    "pt": "Os casos que acompanham o programa são parte deste projeto (CC BY 4.0). São inventados, com partes e "
-    "decisões.",
+    "en": (
+        "The shipped cases are part of this project (CC BY 4.0). They are invented, parties and"
+        " decisions included."
+    ),
+    "pt": (
+        "Os casos que acompanham o programa são parte deste projeto (CC BY 4.0). São inventados,"
+        " com partes e decisões."
+    ),
 }
 
 
@@ -42,22 +48,24 @@ class Case(NamedTuple):
 class CasesDataset:
     """Cases to be summarised or, with `summaries`, the summaries of them.
 
-    Without `summaries` an item is a case: its input `document` is the path of a file, which steps turn into a text and
-    summaries. With them an item is a summary with the case's reference and the text of its document; its pair is
-    the case, so that summaries of one case count as one. Further columns of both tables are kept as metadata.
+    Without `summaries` an item is a case: its input `document` is the path of a file, which steps
+    turn into a text and summaries. With them an item is a summary with the case's reference and the
+    text of its document; its pair is the case, so that summaries of one case count as one. Further
+    columns of both tables are kept as metadata.
 
     Args:
-        path: A table (JSON Lines, CSV, Parquet) with case, document, reference, whose files lie relative to it; or a
-            folder with a sub-folder per case, in it one document and `reference.txt` or `.md`. None: the shipped cases.
-            A `reference` in a table is the text itself, or the name of a file if it is one line that ends in .txt or
-            .md.
-        summaries: A table with case, text and system (or model; without either the file's name); "shipped": those of
-            the shipped cases, with planted errors; None: none.
-        split: "test" (of the shipped cases those that nobody looked at while the rules were made), "dev" (the others)
-            or "all"; a case of the user's own that names no split is in "test".
-        document: The column of a table that holds the document's path; the shipped one has `document` (Markdown) and
-            `pdf`.
-        needs_reference: Whether a case without reference is refused; judges that read it fail for such a case.
+        path: A table (JSON Lines, CSV, Parquet) with case, document, reference, whose files lie
+            relative to it; or a folder with a sub-folder per case, in it one document and
+            `reference.txt` or `.md`. None: the shipped cases. A `reference` in a table is the text
+            itself, or the name of a file if it is one line that ends in .txt or .md.
+        summaries: A table with case, text and system (or model; without either the file's name);
+            "shipped": those of the shipped cases, with planted errors; None: none.
+        split: "test" (of the shipped cases those that nobody looked at while the rules were made),
+            "dev" (the others) or "all"; a case of the user's own that names no split is in "test".
+        document: The column of a table that holds the document's path; the shipped one has
+            `document` (Markdown) and `pdf`.
+        needs_reference: Whether a case without reference is refused; judges that read it fail for
+            such a case.
     """
 
     name = "cases"
@@ -73,15 +81,22 @@ class CasesDataset:
         self.split, self.document, self.needs_reference = split, document, needs_reference
         if summaries == SHIPPED and path is not None:
             raise ConfigError(
-                f"`dataset.summaries` is {SHIPPED}, which are summaries of the shipped cases, but `dataset.path` names "
-                "others. Name a file of their summaries, or leave out `dataset.path`."
+                f"`dataset.summaries` is {SHIPPED}, which are summaries of the shipped cases, but"
+                " `dataset.path` names others. Name a file of their summaries, or leave out"
+                " `dataset.path`."
             )
         shipped = data_folder() / "faith"
         self.path = shipped / "cases.jsonl" if path is None else _table_or_folder(path)
         self.summaries = None
         if summaries is not None:
-            if summaries != SHIPPED and "." not in summaries and get_close_matches(summaries.lower(), [SHIPPED], 1):
-                raise ConfigError(f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?")
+            if (
+                summaries != SHIPPED
+                and "." not in summaries
+                and get_close_matches(summaries.lower(), [SHIPPED], 1)
+            ):
+                raise ConfigError(
+                    f"`dataset.summaries` is {brief(summaries)}. Did you mean {SHIPPED}?"
+                )
             typed = str(shipped / "summaries.jsonl") if summaries == SHIPPED else summaries
             self.summaries = table_file(typed, "dataset.summaries")
         what = "cases" if summaries is None else f"summaries ({Path(summaries).name})"
@@ -92,36 +107,52 @@ class CasesDataset:
     def load(self) -> Sequence[Item]:
         """The cases, or the summaries, in file order. Raises DataError naming file and line."""
         cases: dict[str, Case] = {}
-        for case in _of_folder(self.path) if self.path.is_dir() else _of_table(self.path, self.document):
+        for case in (
+            _of_folder(self.path) if self.path.is_dir() else _of_table(self.path, self.document)
+        ):
             if (first := cases.setdefault(case.name, case)) is not case:
-                raise DataError(f"{case.place}: the case {brief(case.name)} was already given at {first.place}.")
+                raise DataError(
+                    f"{case.place}: the case {brief(case.name)} was already given at {first.place}."
+                )
         splits = {name: case.about.get("split") or "test" for name, case in cases.items()}
-        if not (chosen := {name: case for name, case in cases.items() if self.split in ("all", splits[name])}):
+        if not (
+            chosen := {
+                name: case for name, case in cases.items() if self.split in ("all", splits[name])
+            }
+        ):
             there = listed(sorted(set(map(str, splits.values())))) or "none"
             raise DataError(
-                f"{self.path} holds no cases of the split {self.split} (there are: {there}). Give another "
-                "`dataset.split`; `all` takes every case."
+                f"{self.path} holds no cases of the split {self.split} (there are: {there}). Give"
+                " another `dataset.split`; `all` takes every case."
             )
         for case in chosen.values():
             if case.reference is None and self.needs_reference:
                 raise DataError(
-                    f"{case.place}: the case {brief(case.name)} has no reference summary. Give one in the column "
-                    "`reference` or the file reference.txt; for judges that need none: dataset.needs_reference=false."
+                    f"{case.place}: the case {brief(case.name)} has no reference summary. Give one"
+                    " in the column `reference` or the file reference.txt; for judges that need"
+                    " none: dataset.needs_reference=false."
                 )
         if self.summaries is not None:
-            return unique(_summary_items(self.summaries, cases, chosen), f"{self.summaries} (split {self.split})")
+            return unique(
+                _summary_items(self.summaries, cases, chosen),
+                f"{self.summaries} (split {self.split})",
+            )
         items = []
         for case in chosen.values():
             if case.document is None:
                 raise DataError(
-                    f"{case.place}: the case {brief(case.name)} has no document. Give its path in the column "
-                    f"`{self.document}`, or bring summaries (dataset.summaries=FILE)."
+                    f"{case.place}: the case {brief(case.name)} has no document. Give its path in"
+                    f" the column `{self.document}`, or bring summaries (dataset.summaries=FILE)."
                 )
-            about = case.about | {"document_sha256": hashlib.sha256(read_bytes(case.document)).hexdigest()}
+            about = case.about | {
+                "document_sha256": hashlib.sha256(read_bytes(case.document)).hexdigest()
+            }
             inputs = {"document": str(case.document)} | (
                 {} if case.reference is None else {"reference": case.reference}
             )
-            items.append(make_item(case.place, {"id": case.name, "inputs": inputs, "metadata": about}))
+            items.append(
+                make_item(case.place, {"id": case.name, "inputs": inputs, "metadata": about})
+            )
         return items
 
 
@@ -138,7 +169,10 @@ def _of_table(path: Path, column: str) -> Iterator[Case]:
         if document is not None:
             document = _file_beside(place, path.parent, document, column, DOCUMENTS)
         if not isinstance(reference, str):
-            raise DataError(f"{place}: `reference` is {brief(reference)}; it must be a text or the name of a file.")
+            raise DataError(
+                f"{place}: `reference` is {brief(reference)}; it must be a text or the name of a"
+                " file."
+            )
         reference = reference.strip()
         if reference.lower().endswith(TEXTS) and "\n" not in reference:
             reference = _reference(place, path.parent, reference)
@@ -149,16 +183,22 @@ def _of_folder(folder: Path) -> Iterator[Case]:
     """A case per sub-folder, in the order of their names. Raises DataError naming the folder."""
     if not (inside := [each for each in _entries(folder) if each.is_dir()]):
         raise DataError(
-            f"{folder}: no sub-folder in it. Give each case one, with its document ({', '.join(DOCUMENTS)}) and "
-            "reference.txt; or a table with case, document, reference."
+            f"{folder}: no sub-folder in it. Give each case one, with its document"
+            f" ({', '.join(DOCUMENTS)}) and reference.txt; or a table with case, document,"
+            " reference."
         )
     for sub in inside:
-        files = [file for file in _entries(sub) if file.is_file() and file.suffix.lower() in DOCUMENTS]
+        files = [
+            file for file in _entries(sub) if file.is_file() and file.suffix.lower() in DOCUMENTS
+        ]
         references = [file for file in files if file.stem.lower() == "reference"]
         documents = [file for file in files if file not in references]
         for what, several in (("documents", documents), ("references", references)):
             if len(several) > 1:
-                raise DataError(f"{sub}: {len(several)} {what} ({listed([file.name for file in several])}); leave one.")
+                raise DataError(
+                    f"{sub}: {len(several)} {what} ({listed([file.name for file in several])});"
+                    " leave one."
+                )
         reference = _reference(str(sub), sub, references[0].name) if references else None
         yield Case(sub.name, str(sub), next(iter(documents), None), reference, {})
 
@@ -166,15 +206,24 @@ def _of_folder(folder: Path) -> Iterator[Case]:
 def _entries(folder: Path) -> list[Path]:
     """What lies in a folder by name, hidden files left out."""
     try:
-        return sorted(each for each in islice(folder.iterdir(), MOST_FILES) if not each.name.startswith("."))
+        return sorted(
+            each for each in islice(folder.iterdir(), MOST_FILES) if not each.name.startswith(".")
+        )
     except OSError as error:
         raise DataError(f"{folder}: cannot be read ({error.strerror or error}).") from None
 
 
-def _rows(path: Path, needed: tuple[str, ...], columns: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The rows of a table: the place of each, the name of its case, and its other cells that are filled."""
+def _rows(
+    path: Path, needed: tuple[str, ...], columns: str
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The rows of a table: the place of each, the name of its case, and its other cells that are
+    filled."""
     for number, row in table_rows(path, needed):
-        cells = {str(k): v for k, v in row.items() if v is not None and not (isinstance(v, float) and math.isnan(v))}
+        cells = {
+            str(k): v
+            for k, v in row.items()
+            if v is not None and not (isinstance(v, float) and math.isnan(v))
+        }
         yield f"{path}:{number}", _name(f"{path}:{number}", cells, "case", columns), cells
 
 
@@ -195,20 +244,28 @@ def _file_beside(place: str, folder: Path, written: Any, key: str, kinds: tuple[
         if (file := folder / Path(str(written)).expanduser()).is_file():
             if file.suffix.lower() in kinds:
                 return file
-            raise DataError(f"{place}: `{key}` is {brief(written)}; known kinds: {', '.join(kinds)}.")
-    raise DataError(f"{place}: `{key}` is {brief(written)}, which is no file (looked for in {folder}).")
+            raise DataError(
+                f"{place}: `{key}` is {brief(written)}; known kinds: {', '.join(kinds)}."
+            )
+    raise DataError(
+        f"{place}: `{key}` is {brief(written)}, which is no file (looked for in {folder})."
+    )
 
 
 def _reference(place: str, folder: Path, written: str) -> str:
-    """The reference in a text file. Raises DataError where it is missing, empty, no text, or of another kind."""
+    """The reference in a text file. Raises DataError where it is missing, empty, no text, or of
+    another kind."""
     file = _file_beside(place, folder, written, "reference", TEXTS)
     if not (text := read_text(file).strip()):
         raise DataError(f"{place}: `reference` is {brief(file.name)}, which is empty.")
     return text
 
 
-def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Mapping[str, Case]) -> Iterator[tuple[str, Item]]:
-    """The summaries of the chosen cases with their places; those of others are only checked. Raises DataError."""
+def _summary_items(
+    path: Path, cases: Mapping[str, Case], chosen: Mapping[str, Case]
+) -> Iterator[tuple[str, Item]]:
+    """The summaries of the chosen cases with their places; those of others are only checked. Raises
+    DataError."""
     first: dict[tuple[str, str], str] = {}
     columns, read = "case, system (or model), text", cache(read_document)
     for place, name, cells in _rows(path, ("case", "text"), columns):
@@ -227,6 +284,14 @@ def _summary_items(path: Path, cases: Mapping[str, Case], chosen: Mapping[str, C
             opinion = None if case.document is None else read(case.document).text
             inputs = {"summary": text, "reference": case.reference, "opinion": opinion}
             inputs = {key: value for key, value in inputs.items() if value is not None}
-            about = case.about | cells | {"case": name, "system": system, "word_count": len(text.split())}
+            about = (
+                case.about
+                | cells
+                | {
+                    "case": name,
+                    "system": system,
+                    "word_count": len(text.split()),
+                }
+            )
             fields = {"id": f"{name}/{system}", "inputs": inputs, "pair": name, "metadata": about}
             yield place, make_item(place, fields)

@@ -1,5 +1,6 @@
-"""Averages the criteria of a text into pillars, weighs these into one number, and ranks systems by it. The score of a
-pillar is the mean of its judges', and a judge's the mean of the pillar's criteria."""
+"""Averages the criteria of a text into pillars, weighs these into one number, and ranks systems by
+it. The score of a pillar is the mean of its judges', and a judge's the mean of the pillar's
+criteria."""
 
 import itertools
 import math
@@ -39,9 +40,11 @@ MOST_CASES = 30  # with more, neither rows of a heatmap nor marks of a case can 
 
 
 class Scores(NamedTuple):
-    """Of every item, index `item_id` throughout: `about` has columns case, system, group, words; `wide` one per judge
-    and criterion; `pillars` one per pillar, and `composite` is their weighted mean (NaN where one is missing). `voices`
-    has a table per pillar with a column per judge. `patched` items got a composite though a judgment was missing."""
+    """Of every item, index `item_id` throughout: `about` has columns case, system, group, words;
+    `wide` one per judge and criterion; `pillars` one per pillar, and `composite` is their weighted
+    mean (NaN where one is missing). `voices` has a table per pillar with a column per judge.
+    `patched` items got a composite though a judgment was missing.
+    """
 
     about: pd.DataFrame
     wide: pd.DataFrame
@@ -56,35 +59,56 @@ _FIRST = f"{_LEADS} n_first=n_tied"
 _NEXT = "n margin interval=nearest.claim.estimate.interval pair_level"
 _AHEAD = f"{_LEADS} {_NEXT}"
 _NEAREST = f"{_FIRST} {_NEXT}"
-COMPOSITE = Rules("composite.verdict_", (
-    Rule("one", "undecided", lambda e: not e.ahead),
-    Rule("none", "undecided", lambda e: not e.n),
-    Rule("first", "supported", lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead), _AHEAD),
-    Rule("equal", "refuted", lambda e: all(pair.apart.outcome == "within" for pair in e.pairs), "systems margin n"),
-    Rule("few_needed", "undecided", lambda e: e.few and e.settling, f"{_FIRST} groups systems fewest least most"),
-    Rule("few", "undecided", lambda e: e.few, f"{_FIRST} groups systems fewest"),
-    Rule("open_endless", "undecided", lambda e: e.needed == math.inf, _NEAREST),
-    Rule("open", "undecided", always, f"{_NEAREST} needed"),
-))  # fmt: skip
+COMPOSITE = Rules(
+    "composite.verdict_",
+    (
+        Rule("one", "undecided", lambda e: not e.ahead),
+        Rule("none", "undecided", lambda e: not e.n),
+        Rule(
+            "first",
+            "supported",
+            lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead),
+            _AHEAD,
+        ),
+        Rule(
+            "equal",
+            "refuted",
+            lambda e: all(pair.apart.outcome == "within" for pair in e.pairs),
+            "systems margin n",
+        ),
+        Rule(
+            "few_needed",
+            "undecided",
+            lambda e: e.few and e.settling,
+            f"{_FIRST} groups systems fewest least most",
+        ),
+        Rule("few", "undecided", lambda e: e.few, f"{_FIRST} groups systems fewest"),
+        Rule("open_endless", "undecided", lambda e: e.needed == math.inf, _NEAREST),
+        Rule("open", "undecided", always, f"{_NEAREST} needed"),
+    ),
+)
 WITHHELD = Rules("composite.verdict_", (Rule("missing", "undecided", always, "missing total"),))
 
 
 def compare_systems(
     table: pd.DataFrame, groups: pd.Series, margin: Margin, level: float, power: float
 ) -> SimpleNamespace:
-    """Every two systems over the cases that all have, as evidence for COMPOSITE: is one ahead of all others?
+    """Every two systems over the cases that all have, as evidence for COMPOSITE: is one ahead of
+    all others?
 
     Args:
         table: Cases x systems without a missing value, high is good.
         groups: The independent unit of every case.
         margin: Smallest difference that matters.
-        level: Of all intervals together; `alpha` is what each pair's leaves out for that (Bonferroni).
+        level: Of all intervals together; `alpha` is what each pair's leaves out for that
+            (Bonferroni).
         power: For the number of cases that would decide.
     Returns:
-        All `pairs`, of each `left` and `right`, the `differences` left minus right, the `claim` (None where there is
-        one group), and what the margin allows to say of it (`apart`); `ahead`, those of the `first` system, which has
-        the highest `mean`, with every other one, of which `nearest` comes first behind those `tied` with it; cases
-        `needed` to decide those that are open; and the numbers that sentences name.
+        All `pairs`, of each `left` and `right`, the `differences` left minus right, the `claim`
+        (None where there is one group), and what the margin allows to say of it (`apart`); `ahead`,
+        those of the `first` system, which has the highest `mean`, with every other one, of which
+        `nearest` comes first behind those `tied` with it; cases `needed` to decide those that are
+        open; and the numbers that sentences name.
     """
     mean = table.mean()
     order = mean.round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
@@ -95,8 +119,14 @@ def compare_systems(
         differences, apart = Differences(table[left] - table[right], units), UNKNOWN
         if (claim := differences.claim(margin.value, alpha, margin.span, power)) is not None:
             outcome = claim.outcome if margin.allows(claim.outcome) else "open"
-            apart = Apart(claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None)
-        pairs.append(SimpleNamespace(left=left, right=right, differences=differences, claim=claim, apart=apart))
+            apart = Apart(
+                claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None
+            )
+        pairs.append(
+            SimpleNamespace(
+                left=left, right=right, differences=differences, claim=claim, apart=apart
+            )
+        )
     ahead = [pair for pair in pairs if pair.left == order[0]]
     tied = [order[0], *(pair.right for pair in ahead if abs(pair.differences.mean) < SAME)]
     open_ = [pair.apart.needed for pair in ahead if pair.apart.outcome == "open"]
@@ -107,12 +137,28 @@ def compare_systems(
     first |= {"tied": tied, "n_tied": len(tied)}
     if nearest is not None and nearest.claim is not None:
         first["pair_level"] = at_least(nearest.claim.estimate.level)
-    settling = [pair.apart.needed for pair in pairs if pair.apart.outcome == "open" and pair.apart.needed is not None]
-    first |= {"settling": settling, "least": min(settling, default=0), "most": max(settling, default=0)}
+    settling = [
+        pair.apart.needed
+        for pair in pairs
+        if pair.apart.outcome == "open" and pair.apart.needed is not None
+    ]
+    first |= {
+        "settling": settling,
+        "least": min(settling, default=0),
+        "most": max(settling, default=0),
+    }
     first["few"] = any(pair.claim is None or pair.claim.few for pair in pairs)
-    counts = {"systems": len(order), "n": len(table), "groups": len(set(units)), "needed": needed, "fewest": fewest}
+    counts = {
+        "systems": len(order),
+        "n": len(table),
+        "groups": len(set(units)),
+        "needed": needed,
+        "fewest": fewest,
+    }
     rules = {"margin": margin.value, "alpha": alpha}
-    return SimpleNamespace(table=table, units=units, pairs=pairs, ahead=ahead, **first, **counts, **rules)
+    return SimpleNamespace(
+        table=table, units=units, pairs=pairs, ahead=ahead, **first, **counts, **rules
+    )
 
 
 def at_least(level: float) -> float:
@@ -126,37 +172,43 @@ def _about(frame: pd.DataFrame) -> pd.DataFrame:
     case = first[CASE] if CASE in first else first["pair_id"]
     case = case.where(case.notna(), pd.Series(first.index, index=first.index)).astype(str)
     words = first[WORDS] if WORDS in first else first["words"]
-    about = pd.DataFrame({"case": case, "system": first[SYSTEM].astype(str), "group": first["group"], "words": words})
+    about = pd.DataFrame(
+        {"case": case, "system": first[SYSTEM].astype(str), "group": first["group"], "words": words}
+    )
     if (twice := about[about.duplicated(["case", "system"])]).size:
         row = twice.iloc[0]
         both = about.index[(about["case"] == row["case"]) & (about["system"] == row["system"])][:2]
         raise DataError(
-            f"the items {', '.join(both)} are both by {row['system']!r} about {row['case']!r}; systems are compared on "
-            "one text per case."
+            f"the items {', '.join(both)} are both by {row['system']!r} about {row['case']!r};"
+            " systems are compared on one text per case."
         )
     return about
 
 
 def crossed(about: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
-    """Values of items as a table of cases by systems, both in input order; NaN where there is none."""
+    """Values of items as a table of cases by systems, both in input order; NaN where there is
+    none."""
     table = about.assign(value=values).pivot(index="case", columns="system", values="value")
     return table.reindex(index=about["case"].unique(), columns=about["system"].unique())
 
 
 @dataclass(frozen=True)
 class CompositeAnalysis(Limited):
-    """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every two.
+    """Weighted mean of pillars, ranking of systems with intervals over cases, tests between every
+    two.
 
     Args:
         weights: Pillar -> its weight; they sum to 1.
         criteria: Pillar -> its criteria; those of its own name where none are given.
         judges: Pillar -> the judges that count; without an entry all that give its criteria.
-        missing: What a missing judgment makes of a composite: "missing", or "renormalise": the mean of what is there,
-            with the weights of the pillars that are.
+        missing: What a missing judgment makes of a composite: "missing", or "renormalise": the mean
+            of what is there, with the weights of the pillars that are.
         bands: Name -> lowest composite that bears it.
-        margin: Smallest difference between systems that matters, in score units; None takes the rubric's.
+        margin: Smallest difference between systems that matters, in score units; None takes the
+            rubric's.
         level: Confidence level of every interval, and of all tests between systems together.
-        power: Wanted probability of finding a difference, for the number of cases that would decide.
+        power: Wanted probability of finding a difference, for the number of cases that would
+            decide.
         resamples: Bootstrap resamples over cases, for the places in the ranking.
         against: Folders of earlier runs with a composite over the same items: what changed since?
     """
@@ -179,16 +231,21 @@ class CompositeAnalysis(Limited):
         told = ", ".join(f"{pillar} {weight:g}" for pillar, weight in self.weights.items())
         if not self.weights or any(weight <= 0 for weight in self.weights.values()):
             raise ConfigError(
-                f"`weights` are {{{told}}}; every pillar needs a weight above 0 (leave out what has none)."
+                f"`weights` are {{{told}}}; every pillar needs a weight above 0 (leave out what has"
+                " none)."
             )
         if not math.isclose(total := math.fsum(self.weights.values()), 1, abs_tol=1e-9):
             raise ConfigError(f"`weights` sum to {total:g} ({told}); they must sum to 1.")
         for key, named in (("criteria", self.criteria), ("judges", self.judges or {})):
             if unknown := sorted(named.keys() - self.weights.keys()):
-                raise ConfigError(f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}.")
+                raise ConfigError(
+                    f"`{key}` names {unknown[0]!r}, which has no weight; weights: {told}."
+                )
         lows = list(self.bands.values())
         if lows != sorted(lows, reverse=True) or len(set(lows)) < len(lows):
-            raise ConfigError(f"`analysis.bands` is {dict(self.bands)}; give the highest band first.")
+            raise ConfigError(
+                f"`analysis.bands` is {dict(self.bands)}; give the highest band first."
+            )
 
     @property
     def weighing(self) -> pd.Series:
@@ -202,29 +259,46 @@ class CompositeAnalysis(Limited):
     def scores(self, judged: LongTable, repeat: int = 0) -> Scores:
         """Pillars and composite of every item, from one repeat."""
         about, scored = _about(judged.frame), judged.frame[judged.frame["repeat"] == repeat]
-        wide = scored.pivot(index="item_id", columns=["judge", "criterion"], values="score").reindex(about.index)
+        wide = scored.pivot(
+            index="item_id", columns=["judge", "criterion"], values="score"
+        ).reindex(about.index)
         voices = {}
         for pillar in self.weights:
-            judges = (self.judges or {}).get(pillar, dict.fromkeys(wide.columns.get_level_values("judge")))
-            pairs_of = {judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges}
-            there = {judge: wide[pairs] for judge, pairs in pairs_of.items() if all(p in wide.columns for p in pairs)}
+            judges = (self.judges or {}).get(
+                pillar, dict.fromkeys(wide.columns.get_level_values("judge"))
+            )
+            pairs_of = {
+                judge: [(judge, criterion) for criterion in self.of(pillar)] for judge in judges
+            }
+            there = {
+                judge: wide[pairs]
+                for judge, pairs in pairs_of.items()
+                if all(p in wide.columns for p in pairs)
+            }
             means_of = {judge: given.mean(axis=1, skipna=False) for judge, given in there.items()}
             voices[pillar] = pd.DataFrame(means_of, index=about.index).round(DIGITS)
         pillars, composite = self._weighed(voices, self.missing == "renormalise")
-        gaps = pd.DataFrame({p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index)
+        gaps = pd.DataFrame(
+            {p: own.isna().any(axis=1) | own.empty for p, own in voices.items()}, index=about.index
+        )
         patched = int((gaps.any(axis=1) & composite.notna()).sum())
         return Scores(about, wide, pillars, composite, voices, patched)
 
-    def _weighed(self, voices: Mapping[str, pd.DataFrame], patch: bool = False) -> tuple[pd.DataFrame, pd.Series]:
+    def _weighed(
+        self, voices: Mapping[str, pd.DataFrame], patch: bool = False
+    ) -> tuple[pd.DataFrame, pd.Series]:
         """The pillars and their weighted mean; with `patch`, from what is there."""
         # Means are rounded where they are made: (2/5 + 4/5) / 2 shall tie with 3/5.
-        pillars = pd.DataFrame({p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}).round(DIGITS)
+        pillars = pd.DataFrame(
+            {p: own.mean(axis=1, skipna=patch) for p, own in voices.items()}
+        ).round(DIGITS)
         there = (pillars.notna() * self.weighing).sum(axis=1)
         composite = ((pillars.fillna(0) * self.weighing).sum(axis=1) / there).round(DIGITS)
         return pillars, composite if patch else composite.where(pillars.notna().all(axis=1))
 
     def check(self, judged: LongTable) -> None:
-        """Raises Unsuited without systems or criteria, ConfigError for a judge that is not there."""
+        """Raises Unsuited without systems or criteria, ConfigError for a judge that is not
+        there."""
         check_order(self.name, judged.rubric)
         judged.need(self.name, SYSTEM)
         frame, there = judged.frame, set(judged.frame["criterion"].dropna())
@@ -232,9 +306,10 @@ class CompositeAnalysis(Limited):
             lacking = [criterion for criterion in self.of(pillar) if criterion not in there]
             if lacking and self.missing == "missing":
                 raise Unsuited(
-                    f"analysis={self.name} needs the criterion {lacking[0]!r} for the pillar {pillar!r}, and no judge "
-                    f"gives it (there are: {', '.join(sorted(there))}). Give weights to other pillars that sum to 1 "
-                    "(weights, criteria), or say that what is missing is left out (missing=renormalise)."
+                    f"analysis={self.name} needs the criterion {lacking[0]!r} for the pillar"
+                    f" {pillar!r}, and no judge gives it (there are: {', '.join(sorted(there))})."
+                    " Give weights to other pillars that sum to 1 (weights, criteria), or say that"
+                    " what is missing is left out (missing=renormalise)."
                 )
             for judge in (self.judges or {}).get(pillar, ()):
                 if judge not in set(frame["judge"]):
@@ -246,9 +321,16 @@ class CompositeAnalysis(Limited):
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
         self.check(judged)
-        tell, scores, margin = Telling(self.name), self.scores(judged), margin_of(judged.rubric, self.margin)
+        tell, scores, margin = (
+            Telling(self.name),
+            self.scores(judged),
+            margin_of(judged.rubric, self.margin),
+        )
         table = crossed(scores.about, -judged.sign * scores.composite)
-        whole, groups = table.dropna(), scores.about.drop_duplicates("case").set_index("case")["group"]
+        whole, groups = (
+            table.dropna(),
+            scores.about.drop_duplicates("case").set_index("case")["group"],
+        )
         systems = compare_systems(whole, groups, margin, self.level, self.power)
         ruling = verdict(COMPOSITE, systems)
         if scores.composite.isna().any() and ruling.standing != "undecided":
@@ -259,8 +341,12 @@ class CompositeAnalysis(Limited):
             self._rank(tell, judged, scores, systems, rng)
         self._by_judge(tell, judged, scores)
         self._compare_with_earlier(tell, judged, scores, margin)
-        tell.metrics = {name: value for name, value in tell.metrics.items() if not math.isnan(value)}
-        items = scores.about[["case", "system"]].assign(**dict(scores.pillars.items()), composite=scores.composite)
+        tell.metrics = {
+            name: value for name, value in tell.metrics.items() if not math.isnan(value)
+        }
+        items = scores.about[["case", "system"]].assign(
+            **dict(scores.pillars.items()), composite=scores.composite
+        )
         headline = "composite.best" if "composite.best" in tell.metrics else None
         items = items.rename_axis("item_id").reset_index()
         return [tell.result(*ruling.decided, headline=headline, items=items)]
@@ -272,8 +358,15 @@ class CompositeAnalysis(Limited):
     def _set_out(self, tell: Telling, scores: Scores, table: pd.DataFrame, margin: Margin) -> None:
         """Tell what the composite is made of, and what was left out of it."""
         incomplete, total = int(table.isna().any(axis=1).sum()), len(scores.composite)
-        counts = {"systems": table.shape[1], "cases": len(table) - incomplete, "cases_left_out": incomplete}
-        counts |= {"missing": (missing := int(scores.composite.isna().sum())), "renormalised": scores.patched}
+        counts = {
+            "systems": table.shape[1],
+            "cases": len(table) - incomplete,
+            "cases_left_out": incomplete,
+        }
+        counts |= {
+            "missing": (missing := int(scores.composite.isna().sum())),
+            "renormalised": scores.patched,
+        }
         for name, count in counts.items():
             tell.number(count, name)
         tell.say("weights", weights=dict(self.weights))
@@ -289,7 +382,12 @@ class CompositeAnalysis(Limited):
         tell.say("margin", margin=margin.value, source=f"margin_{margin.source}")
 
     def _rank(
-        self, tell: Telling, judged: LongTable, scores: Scores, systems: SimpleNamespace, rng: np.random.Generator
+        self,
+        tell: Telling,
+        judged: LongTable,
+        scores: Scores,
+        systems: SimpleNamespace,
+        rng: np.random.Generator,
     ) -> None:
         """Tell of every system, the best first, over the cases that all systems have."""
         whole, groups, about = systems.table, systems.units, scores.about
@@ -304,12 +402,30 @@ class CompositeAnalysis(Limited):
             mean = Estimate(float(values.mean()), np.nan, np.nan)
             if systems.groups > 1:
                 within = judged.scale[0] <= values.min() and values.max() <= judged.scale[1]
-                held = means.interval(values, self.level, groups=groups, bounds=judged.scale if within else None)
+                held = means.interval(
+                    values, self.level, groups=groups, bounds=judged.scale if within else None
+                )
                 mean = mean.replace(low=held.low, high=held.high)
-            place, low, high, first = (float(of_all[n]) for of_all in (places.place, *places.ends, places.first))
-            bands = {f"band{end}": "" if math.isnan(x) else self.band(x) for end, x in mean.metrics("").items()}
-            row: dict[str, Any] = {"place": place, "system": system, "n": len(whole), **mean.row("composite"), **bands}
-            row |= {"place_low": low, "place_high": high, "first_share": first, **pillars.loc[system].to_dict()}
+            place, low, high, first = (
+                float(of_all[n]) for of_all in (places.place, *places.ends, places.first)
+            )
+            bands = {
+                f"band{end}": "" if math.isnan(x) else self.band(x)
+                for end, x in mean.metrics("").items()
+            }
+            row: dict[str, Any] = {
+                "place": place,
+                "system": system,
+                "n": len(whole),
+                **mean.row("composite"),
+                **bands,
+            }
+            row |= {
+                "place_low": low,
+                "place_high": high,
+                "first_share": first,
+                **pillars.loc[system].to_dict(),
+            }
             rows.append(row)
             if len(rows) == 1:
                 tell.number(mean, "best")
@@ -318,11 +434,26 @@ class CompositeAnalysis(Limited):
             tell.number(first, "first_share", system)
             for pillar in self.weights:
                 tell.number(row[f"of_{pillar}"], "pillar", pillar, system)
-            shown = {"band": f"band_{bands['band']}", "places": (low, high), "system": system, "first": first}
+            shown = {
+                "band": f"band_{bands['band']}",
+                "places": (low, high),
+                "system": system,
+                "first": first,
+            }
             tell.say("system", mean.values("composite"), shown)
         tell.tables["ranking"] = ranking = pd.DataFrame(rows)
-        pairs = [  # `apart` holds with the level of all together, whatever share of it the table leaves to each
-            Comparison(p.left, p.right, "", p.differences.mean, systems.n, p.differences.p, lambda _, p=p: p.apart)  # type: ignore[misc]
+        # `apart` holds with the level of all together, whatever share of it the table leaves to
+        # each
+        pairs = [
+            Comparison(
+                p.left,
+                p.right,
+                "",
+                p.differences.mean,
+                systems.n,
+                p.differences.p,
+                lambda _, p=p: p.apart,
+            )  # type: ignore[misc]
             for p in systems.pairs
         ]
         tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
@@ -330,26 +461,41 @@ class CompositeAnalysis(Limited):
         tell.say("places_note", n=systems.n)
         open_ = sum(pair.apart.outcome == "open" for pair in systems.pairs)
         levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]
-        tell.say("tests", n=len(systems.pairs), open=open_, level=at_least(min(levels, default=1 - systems.alpha)))
+        tell.say(
+            "tests",
+            n=len(systems.pairs),
+            open=open_,
+            level=at_least(min(levels, default=1 - systems.alpha)),
+        )
         self._tell_bands(tell, judged)
         tell.say("no_truth")
         forest = columns(ranking, labels="system", estimate="composite", low="low", high="high")
         tell.draw("ranking", "forest", **forest, x_label="composite")
-        draw_heatmap(tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases")
+        draw_heatmap(
+            tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases"
+        )
 
     def _tell_bands(self, tell: Telling, judged: LongTable) -> None:
-        """Say what a bad score of the heaviest pillar alone does to the band: a mean can hide a grave error."""
+        """Say what a bad score of the heaviest pillar alone does to the band: a mean can hide a
+        grave error."""
         worst, best = judged.scale[:: -judged.sign]
         bad = [level for level in judged.rubric.levels if abs(level - worst) < abs(level - best)]
         if not self.bands or best < worst or not bad:
             return
         pillar = max(self.weights, key=lambda one: self.weights[one])
         whole = best - self.weights[pillar] * (best - max(bad))
-        tell.say("bands", pillar=pillar, score=max(bad), best=best, composite=whole, band=f"band_{self.band(whole)}")
+        tell.say(
+            "bands",
+            pillar=pillar,
+            score=max(bad),
+            best=best,
+            composite=whole,
+            band=f"band_{self.band(whole)}",
+        )
 
     def _by_judge(self, tell: Telling, judged: LongTable, scores: Scores) -> None:
-        """Tell the composite of every case, and with each judge alone of pillars with several: of every case, and the
-        means and places of the systems over what that judge judged."""
+        """Tell the composite of every case, and with each judge alone of pillars with several: of
+        every case, and the means and places of the systems over what that judge judged."""
         about, cases = scores.about, crossed(scores.about, scores.composite)
         drawn = 0 < len(cases) <= MOST_CASES
         if drawn:
@@ -357,36 +503,65 @@ class CompositeAnalysis(Limited):
         rows: list[dict[str, Any]] = []
         several = [voices for voices in scores.voices.values() if voices.shape[1] > 1]
         for judge in dict.fromkeys(judge for voices in several for judge in voices):
-            alone = {p: v[[judge]] if v.shape[1] > 1 and judge in v else v for p, v in scores.voices.items()}
+            alone = {
+                p: v[[judge]] if v.shape[1] > 1 and judge in v else v
+                for p, v in scores.voices.items()
+            }
             of_judge, composite = self._weighed(alone)
             grid = crossed(about, composite)
             if drawn:
-                draw_heatmap(tell, metric_name(f"cases_{judge}"), grid, "composite", judge=judge, caption="cases_of")
+                draw_heatmap(
+                    tell,
+                    metric_name(f"cases_{judge}"),
+                    grid,
+                    "composite",
+                    judge=judge,
+                    caption="cases_of",
+                )
             table = grid.dropna()
-            pillars = of_judge[about["case"].isin(table.index)].groupby(about["system"]).mean().add_prefix("of_")
+            pillars = (
+                of_judge[about["case"].isin(table.index)]
+                .groupby(about["system"])
+                .mean()
+                .add_prefix("of_")
+            )
             places = (judged.sign * table.mean()).round(NOISE).rank(method="min")
             for system in table.columns if len(table) else ():
                 row = {"voice": judge, "system": system, "n": len(table), "place": places[system]}
-                rows.append(row | pillars.loc[system].to_dict() | {"composite": table[system].mean()})
+                rows.append(
+                    row | pillars.loc[system].to_dict() | {"composite": table[system].mean()}
+                )
                 tell.number(rows[-1]["composite"], "by_judge", judge, system)
         if rows:
             tell.tables["by_judge"] = by_judge = pd.DataFrame(rows)
-            first = by_judge[by_judge["place"] == 1].groupby("voice", sort=False)["system"].agg(", ".join)
+            first = (
+                by_judge[by_judge["place"] == 1]
+                .groupby("voice", sort=False)["system"]
+                .agg(", ".join)
+            )
             if first.nunique() == 1:
                 tell.say("firsts_same", n=len(first), system=first.iloc[0])
             else:
                 tell.say("firsts_differ", n=len(first), firsts=first.to_dict())
             if drawn:
                 wide = by_judge.pivot(index="system", columns="voice", values="composite")
-                wide = wide.reindex(index=by_judge["system"].unique(), columns=by_judge["voice"].unique())
+                wide = wide.reindex(
+                    index=by_judge["system"].unique(), columns=by_judge["voice"].unique()
+                )
                 _draw_dots(tell, "by_judge", wide)
         tell.tables["cases"] = cases.rename_axis(columns=None).reset_index()
         tell.tables["cases"].attrs["names"] = list(cases.columns)
 
-    def _withheld(self, ruling: Ruling, judged: LongTable, scores: Scores, groups: pd.Series, margin: Margin) -> Ruling:
-        """The verdict if it stands with the missing pillars at the ends of the scale that speak most against it."""
+    def _withheld(
+        self, ruling: Ruling, judged: LongTable, scores: Scores, groups: pd.Series, margin: Margin
+    ) -> Ruling:
+        """The verdict if it stands with the missing pillars at the ends of the scale that speak
+        most against it."""
         low, high = (
-            crossed(scores.about, -judged.sign * (scores.pillars.fillna(end) * self.weighing).sum(axis=1)).dropna()
+            crossed(
+                scores.about,
+                -judged.sign * (scores.pillars.fillna(end) * self.weighing).sum(axis=1),
+            ).dropna()
             for end in judged.scale[:: -judged.sign]
         )
         first = ruling.evidence.first
@@ -397,10 +572,14 @@ class CompositeAnalysis(Limited):
             same = again.standing == "refuted" or again.evidence.first == first
             if again.standing != ruling.standing or not same:
                 empty = scores.composite.isna()
-                return verdict(WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty)))
+                return verdict(
+                    WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty))
+                )
         return ruling
 
-    def _compare_with_earlier(self, tell: Telling, judged: LongTable, scores: Scores, margin: Margin) -> None:
+    def _compare_with_earlier(
+        self, tell: Telling, judged: LongTable, scores: Scores, margin: Margin
+    ) -> None:
         """Tell of each system now and in earlier runs, over the items that both have."""
         rows = []
         level = family_level(self.level, len(self.against) * scores.about["system"].nunique())
@@ -411,15 +590,27 @@ class CompositeAnalysis(Limited):
             change = (scores.composite - there.reindex(scores.composite.index)).dropna()
             if folder.facts.get("dataset_digest") != judged.digest:
                 tell.say("history_differs", run=name, n=len(change))
-            for system, gain in change.groupby(scores.about["system"].reindex(change.index), sort=False):
+            for system, gain in change.groupby(
+                scores.about["system"].reindex(change.index), sort=False
+            ):
                 both = pd.DataFrame({"now": gain, "then": 0.0})
-                (pair,) = compare_systems(both, scores.about["group"], margin, level, self.power).pairs
+                (pair,) = compare_systems(
+                    both, scores.about["group"], margin, level, self.power
+                ).pairs
                 (low, high), beyond = pair.apart.interval, "higher"
                 if pair.left != "now":
                     (low, high), beyond = (-high, -low), "lower"
                 shown = {"within": "equal", "beyond": beyond}.get(pair.apart.outcome, "open")
-                row = {"run": name, "system": system, "n": len(gain), "then": float(there.reindex(gain.index).mean())}
-                row |= {"now": float(scores.composite.reindex(gain.index).mean()), "difference": float(gain.mean())}
+                row = {
+                    "run": name,
+                    "system": system,
+                    "n": len(gain),
+                    "then": float(there.reindex(gain.index).mean()),
+                }
+                row |= {
+                    "now": float(scores.composite.reindex(gain.index).mean()),
+                    "difference": float(gain.mean()),
+                }
                 rows.append(row | {"low": low, "high": high, "shown": shown})
         if rows:
             tell.tables["history"] = pd.DataFrame(rows)
@@ -428,11 +619,21 @@ class CompositeAnalysis(Limited):
 def _draw_dots(tell: Telling, name: str, table: pd.DataFrame) -> None:
     """Add a figure with a row per index and a mark per column."""
     series = {str(column): values.astype(float).tolist() for column, values in table.items()}
-    tell.draw(name, "dots", labels=[str(row) for row in table.index], series=series, x_label="composite")
+    tell.draw(
+        name, "dots", labels=[str(row) for row in table.index], series=series, x_label="composite"
+    )
 
 
 def draw_heatmap(tell: Telling, name: str, grid: pd.DataFrame, label: str, **more: Any) -> None:
     """Add a table as a picture; its colours run over 0-1 where all numbers lie there."""
     limits = (0.0, 1.0) if grid.max().max() <= 1 else None
-    matrix, ends = grid.to_numpy(dtype=float).tolist(), {"rows": grid.index.tolist(), "columns": grid.columns.tolist()}
-    tell.draw(name, "heatmap", **({**ends, "matrix": matrix, "label": label, "limits": limits} | more))
+    matrix, ends = (
+        grid.to_numpy(dtype=float).tolist(),
+        {
+            "rows": grid.index.tolist(),
+            "columns": grid.columns.tolist(),
+        },
+    )
+    tell.draw(
+        name, "heatmap", **({**ends, "matrix": matrix, "label": label, "limits": limits} | more)
+    )

@@ -1,5 +1,6 @@
-"""Asks of a composite whether it deserves belief: do its pillars go together, do the judges of a pillar agree, and each
-with itself, would a cheap score of surface likeness do as well, and do judges count words?"""
+"""Asks of a composite whether it deserves belief: do its pillars go together, do the judges of a
+pillar agree, and each with itself, would a cheap score of surface likeness do as well, and do
+judges count words?"""
 
 import itertools
 import math
@@ -43,47 +44,67 @@ NOISE = 12  # decimals of a change of a score that count
 _NEAR = 1e-6
 _ALPHA = "judges alpha=alpha.value n level interval=alpha.interval"
 
-AGREEMENT = Rules("agreement.verdict_", (
-    Rule("none", "undecided", lambda e: e.alpha is None, "judges"),
-    Rule("few", "undecided", lambda e: e.groups < e.needed, f"{_ALPHA} groups needed"),
-    Rule("agree", "supported", lambda e: e.tentative == e.reliable == "above", _ALPHA),
-    Rule("roughly", "supported", lambda e: e.tentative == "above", f"{_ALPHA} bound"),
-    Rule("missing", "undecided", lambda e: e.tentative == "missing", _ALPHA),
-    Rule("disagree", "refuted", lambda e: e.tentative == "below", f"{_ALPHA} bound"),
-    Rule("open", "undecided", always, f"{_ALPHA} bound"),
-))  # fmt: skip
-CONSISTENCY = Rules("consistency.verdict_", (
-    Rule("moves", "refuted", lambda e: e.moved, "margin=margin.value level names=moved"),
-    Rule("same", "supported", lambda e: e.margin.equivalence and e.within, "judges margin=margin.value level"),
-    Rule("few", "undecided", lambda e: e.few, "groups fewest judges"),
-    Rule("open", "undecided", always, "judges margin=margin.value level"),
-))  # fmt: skip
-PILLARS = Rules("pillars.verdict_", (
-    Rule("against", "refuted", lambda e: e.against, "level pillars=against"),
-    Rule("together", "supported", lambda e: e.n and not e.open, "n level"),
-    Rule("open", "undecided", always, "n level pillars=open"),
-))  # fmt: skip
-BASELINES = Rules("baselines.verdict_", (
-    Rule("follows", "refuted", lambda e: e.above, "order level baselines=above"),
-    Rule("none", "supported", lambda e: e.n and not e.open, "order level n"),
-    Rule("open", "undecided", always, "order level baselines=open"),
-))  # fmt: skip
+AGREEMENT = Rules(
+    "agreement.verdict_",
+    (
+        Rule("none", "undecided", lambda e: e.alpha is None, "judges"),
+        Rule("few", "undecided", lambda e: e.groups < e.needed, f"{_ALPHA} groups needed"),
+        Rule("agree", "supported", lambda e: e.tentative == e.reliable == "above", _ALPHA),
+        Rule("roughly", "supported", lambda e: e.tentative == "above", f"{_ALPHA} bound"),
+        Rule("missing", "undecided", lambda e: e.tentative == "missing", _ALPHA),
+        Rule("disagree", "refuted", lambda e: e.tentative == "below", f"{_ALPHA} bound"),
+        Rule("open", "undecided", always, f"{_ALPHA} bound"),
+    ),
+)
+CONSISTENCY = Rules(
+    "consistency.verdict_",
+    (
+        Rule("moves", "refuted", lambda e: e.moved, "margin=margin.value level names=moved"),
+        Rule(
+            "same",
+            "supported",
+            lambda e: e.margin.equivalence and e.within,
+            "judges margin=margin.value level",
+        ),
+        Rule("few", "undecided", lambda e: e.few, "groups fewest judges"),
+        Rule("open", "undecided", always, "judges margin=margin.value level"),
+    ),
+)
+PILLARS = Rules(
+    "pillars.verdict_",
+    (
+        Rule("against", "refuted", lambda e: e.against, "level pillars=against"),
+        Rule("together", "supported", lambda e: e.n and not e.open, "n level"),
+        Rule("open", "undecided", always, "n level pillars=open"),
+    ),
+)
+BASELINES = Rules(
+    "baselines.verdict_",
+    (
+        Rule("follows", "refuted", lambda e: e.above, "order level baselines=above"),
+        Rule("none", "supported", lambda e: e.n and not e.open, "order level n"),
+        Rule("open", "undecided", always, "order level baselines=open"),
+    ),
+)
 """The claim is the composite's: that no word overlap ranks the texts as it does."""
-LENGTH = Rules("length_bias.verdict_", (
-    Rule("biased", "refuted", lambda e: e.biased, "bound level names=biased"),
-    Rule("none", "supported", lambda e: e.judges and not e.open, "bound level judges"),
-    Rule("open", "undecided", always, "bound level names=open"),
-))  # fmt: skip
+LENGTH = Rules(
+    "length_bias.verdict_",
+    (
+        Rule("biased", "refuted", lambda e: e.biased, "bound level names=biased"),
+        Rule("none", "supported", lambda e: e.judges and not e.open, "bound level judges"),
+        Rule("open", "undecided", always, "bound level names=open"),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class OfComposite(Limited):
-    """What the analyses of a composite have in common: each tells what it finds, and rules on it by `rules`. `headline`
-    is a metric that sums it up, where there is one.
+    """What the analyses of a composite have in common: each tells what it finds, and rules on it by
+    `rules`. `headline` is a metric that sums it up, where there is one.
 
     Args:
-        composite, level: What it is made of; confidence level of every interval, or where an analysis says so of
-            several of a kind together.
+        composite, level: What it is made of; confidence level of every interval, or where an
+            analysis says so of several of a kind together.
     """
 
     name: ClassVar[str]
@@ -105,19 +126,23 @@ class OfComposite(Limited):
         headline = name if (name := f"{self.name}.{self.headline}") in tell.metrics else None
         return [tell.result(*ruling.decided, headline=headline, items=evidence.get("items"))]
 
-    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
-        """Add to what is told; the evidence for the verdict, and `items` where numbers per item are kept."""
+    def find(
+        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Add to what is told; the evidence for the verdict, and `items` where numbers per item are
+        kept."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class AgreementAnalysis(OfComposite):
-    """Agreement of the judges of one pillar, over the texts that both of a pair judged; failures are counted. Names the
-    judge that agrees least with the rest. Headline `agreement.alpha`.
+    """Agreement of the judges of one pillar, over the texts that both of a pair judged; failures
+    are counted. Names the judge that agrees least with the rest. Headline `agreement.alpha`.
 
     Args:
         pillar: The pillar with several judges.
-        categories: The values that a criterion may have, in score units, for kappa; () leaves kappa out.
+        categories: The values that a criterion may have, in score units, for kappa; () leaves kappa
+            out.
     """
 
     name, headline, rules = "agreement", "alpha", AGREEMENT
@@ -130,13 +155,19 @@ class AgreementAnalysis(OfComposite):
         voices = self.composite.scores(judged).voices.get(self.pillar, pd.DataFrame())
         if voices.shape[1] < 2:
             raise Unsuited(
-                f"analysis=agreement compares the judges of the pillar {self.pillar!r}, of which there are "
-                f"{voices.shape[1]}. Name another pillar with analysis.pillar, or have the texts judged by a second "
-                "judge."
+                f"analysis=agreement compares the judges of the pillar {self.pillar!r}, of which"
+                f" there are {voices.shape[1]}. Name another pillar with analysis.pillar, or have"
+                " the texts judged by a second judge."
             )
 
-    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
-        voices, groups, criteria = scores.voices[self.pillar], scores.about["group"], self.composite.of(self.pillar)
+    def find(
+        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        voices, groups, criteria = (
+            scores.voices[self.pillar],
+            scores.about["group"],
+            self.composite.of(self.pillar),
+        )
         for judge, n in voices.isna().sum().items():
             if n:
                 tell.say("failed", judge=judge, n=int(n), total=len(voices))
@@ -149,7 +180,10 @@ class AgreementAnalysis(OfComposite):
             kappas = {c: self._kappa(rated[left, c], rated[right, c], units) for c in criteria}
             counts = {"left": left, "right": right, "n": tau.n, "left_out": len(voices) - tau.n}
             rows.append(counts | tau.metrics("tau") | {"p": p})
-            for name, estimate in {"tau": tau, **{f"kappa.{c}": kappa for c, kappa in kappas.items()}}.items():
+            for name, estimate in {
+                "tau": tau,
+                **{f"kappa.{c}": kappa for c, kappa in kappas.items()},
+            }.items():
                 rows[-1] |= estimate.metrics(name.replace(".", "_", 1))
                 tell.number(estimate, name, f"{left}-{right}")
             shown = {c: kappa.value for c, kappa in kappas.items() if not math.isnan(kappa.value)}
@@ -163,27 +197,45 @@ class AgreementAnalysis(OfComposite):
         self._weakest(tell, scores, taus, rng)
         draw_heatmap(tell, "matrix", taus, "tau", limits=(-1.0, 1.0))
         bounds = {"tentative": TENTATIVE, "reliable": RELIABLE}
-        outcomes = {name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()}
-        counts = {"judges": voices.shape[1], "n": int(rated.sum()), "groups": int(groups[rated].nunique())}
+        outcomes = {
+            name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()
+        }
+        counts = {
+            "judges": voices.shape[1],
+            "n": int(rated.sum()),
+            "groups": int(groups[rated].nunique()),
+        }
         return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
 
     def _kappa(self, a: pd.Series, b: pd.Series, groups: list[Any]) -> Estimate:
-        """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all one."""
-        levels, scores, kappa = np.asarray(self.categories, dtype=np.float64), np.array([a, b], dtype=np.float64), None
+        """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all
+        one."""
+        levels, scores, kappa = (
+            np.asarray(self.categories, dtype=np.float64),
+            np.array([a, b], dtype=np.float64),
+            None,
+        )
         if levels.size and scores.size:
             x, y = (agreement.nearest_level(each, levels) for each in scores)
             if np.abs(np.array([x, y]) - scores).max() <= _NEAR:
                 kappa = agreement.kappa_interval(x, y, levels, level=self.level, groups=groups)
         return kappa or unknown()
 
-    def _weakest(self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator) -> None:
-        """Mean tau of each judge with the others, what it weighs in the composite, and whether the lowest is shown."""
+    def _weakest(
+        self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator
+    ) -> None:
+        """Mean tau of each judge with the others, what it weighs in the composite, and whether the
+        lowest is shown."""
         voices, groups = scores.voices[self.pillar], scores.about["group"]
         weight = self.composite.weights[self.pillar] / voices.shape[1]
         mean_tau = (np.nansum(matrix.to_numpy(), axis=1) - 1) / (voices.shape[1] - 1)
         failed = voices.isna().sum().to_numpy()
-        table = pd.DataFrame({"voice": voices.columns, "mean_tau": mean_tau, "weight": weight, "failed": failed})
-        tell.tables["voices"] = table = table.sort_values("mean_tau", kind="stable", ignore_index=True)
+        table = pd.DataFrame(
+            {"voice": voices.columns, "mean_tau": mean_tau, "weight": weight, "failed": failed}
+        )
+        tell.tables["voices"] = table = table.sort_values(
+            "mean_tau", kind="stable", ignore_index=True
+        )
         for name, tau in zip(table["voice"], table["mean_tau"], strict=True):
             tell.number(float(tau), "mean_tau", name)
         if voices.shape[1] < 3 or not np.isfinite(matrix.to_numpy()).all():
@@ -191,9 +243,14 @@ class AgreementAnalysis(OfComposite):
         last_two = [list(voices.columns).index(name) for name in table["voice"][:2]]
 
         def behind(rows: NDArray[np.float64]) -> float:
-            """Half of what the mean tau of the lowest with the others lies above that of the second."""
+            """Half of what the mean tau of the lowest with the others lies above that of the
+            second."""
             taus = [
-                [stats.kendalltau(rows[:, own], rows[:, k]).statistic for k in range(rows.shape[1]) if k != own]
+                [
+                    stats.kendalltau(rows[:, own], rows[:, k]).statistic
+                    for k in range(rows.shape[1])
+                    if k != own
+                ]
                 for own in last_two
             ]
             return float(np.mean(taus[0]) - np.mean(taus[1])) / 2
@@ -205,14 +262,21 @@ class AgreementAnalysis(OfComposite):
             held = jackknife.LeftOut(data, behind, rng, rated_by_all).coefficient(self.level)
             interval, shown = (2 * held.low, 2 * held.high), held.high < 0
         (judge, next_judge), (tau, tau_second) = table["voice"][:2], table["mean_tau"][:2]
-        values = {"judge": judge, "tau": tau, "weight": weight, "second": next_judge, "tau_second": tau_second}
+        values = {
+            "judge": judge,
+            "tau": tau,
+            "weight": weight,
+            "second": next_judge,
+            "tau_second": tau_second,
+        }
         tell.say("weakest" if shown else "lowest", values, interval=interval)
 
 
 @dataclass(frozen=True)
 class ConsistencyAnalysis(OfComposite):
-    """Every later judgment of a text against the first one of the same judge, pillar by pillar; `level` is that of all
-    claims together. Headline `consistency.mean_change`, the largest of all judges.
+    """Every later judgment of a text against the first one of the same judge, pillar by pillar;
+    `level` is that of all claims together. Headline `consistency.mean_change`, the largest of all
+    judges.
 
     Args:
         close: Difference, in score units, up to which two scores count as close.
@@ -228,14 +292,20 @@ class ConsistencyAnalysis(OfComposite):
         super().check(judged)
         if judged.frame["repeat"].max() < 1:
             raise Unsuited(
-                "analysis=consistency compares judgments of the same texts by the same judges, and each was made once. "
-                "Set run.repeats=2, or give the table the later judgments (a column `repeat`)."
+                "analysis=consistency compares judgments of the same texts by the same judges, and"
+                " each was made once. Set run.repeats=2, or give the table the later judgments (a"
+                " column `repeat`)."
             )
 
-    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(
+        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+    ) -> dict[str, Any]:
         margin, firsts = margin_of(judged.rubric, self.margin), pd.concat(scores.voices, axis=1)
         repeats = range(1, int(judged.frame["repeat"].max()) + 1)
-        later = [pd.concat(self.composite.scores(judged, repeat).voices, axis=1) - firsts for repeat in repeats]
+        later = [
+            pd.concat(self.composite.scores(judged, repeat).voices, axis=1) - firsts
+            for repeat in repeats
+        ]
         # By pillar and judge, of every text judged again without a failure on either side.
         changes = {voice: pd.concat([table[voice] for table in later]).dropna() for voice in firsts}
         changes = {voice: change for voice, change in changes.items() if len(change)}
@@ -243,13 +313,23 @@ class ConsistencyAnalysis(OfComposite):
         rows: list[dict[str, Any]] = []
         claims: dict[tuple[str, str], Claim] = {}
         for (pillar, voice), change in changes.items():
-            size, groups = change.abs().round(NOISE), scores.about["group"].reindex(change.index).tolist()
+            size, groups = (
+                change.abs().round(NOISE),
+                scores.about["group"].reindex(change.index).tolist(),
+            )
             ends = (np.nan, np.nan)
             if len(set(groups)) > 1:
-                held = claim(size, margin.value, alpha=alpha, groups=groups, bounds=(0.0, margin.span))
+                held = claim(
+                    size, margin.value, alpha=alpha, groups=groups, bounds=(0.0, margin.span)
+                )
                 claims[pillar, voice], ends = held, held.estimate.interval
             exact = proportion((size == 0).to_numpy(), self.level, groups=groups)
-            row: dict[str, Any] = {"voice": voice, "pillar": pillar, "n": len(size), "mean_change": float(size.mean())}
+            row: dict[str, Any] = {
+                "voice": voice,
+                "pillar": pillar,
+                "n": len(size),
+                "mean_change": float(size.mean()),
+            }
             row |= {"low": ends[0], "high": ends[1], "mean_shift": float(change.mean())}
             row |= {"largest": float(size.max()), **exact.metrics("exact_rate")}
             row["close_rate"] = float((size <= self.close + 1e-9).mean())
@@ -266,23 +346,31 @@ class ConsistencyAnalysis(OfComposite):
         few = not all_shown or any(held.few for held in shown)
         within = all_shown and all(held.outcome == "within" for held in shown)
         least = min(held.estimate.n_groups for held in shown) if all_shown else 0
-        counts = {"judges": len(rows), "groups": least, "fewest": max((held.fewest for held in shown), default=2)}
+        counts = {
+            "judges": len(rows),
+            "groups": least,
+            "fewest": max((held.fewest for held in shown), default=2),
+        }
         return {"margin": margin, "moved": moved, "within": within, "few": few, **counts}
 
 
 @dataclass(frozen=True)
 class CorrelationsAnalysis(OfComposite):
-    """Spearman's correlation of every two pillars (and of every two judges' pillars), and of each with the mean of the
-    others; `level` is that of the latter together. A pillar that falls where the others rise is flagged; whether it
-    does so beyond chance, its interval says. Headline `pillars.lowest`, the lowest of a pillar with the mean of the
-    others.
+    """Spearman's correlation of every two pillars (and of every two judges' pillars), and of each
+    with the mean of the others; `level` is that of the latter together. A pillar that falls where
+    the others rise is flagged; whether it does so beyond chance, its interval says. Headline
+    `pillars.lowest`, the lowest of a pillar with the mean of the others.
     """
 
     name, headline, rules = "pillars", "lowest", PILLARS
 
-    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(
+        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+    ) -> dict[str, Any]:
         groups, weights = scores.about["group"], self.composite.weighing
-        named: dict[str, pd.Series] = {}  # every pillar, and where it has several judges, each of them
+        named: dict[
+            str, pd.Series
+        ] = {}  # every pillar, and where it has several judges, each of them
         for pillar, voices in scores.voices.items():
             named[pillar] = scores.pillars[pillar]
             if voices.shape[1] > 1:
@@ -307,27 +395,38 @@ class CorrelationsAnalysis(OfComposite):
             rows.append(about | rho.row("rho") | {"p": p, "flagged": flagged})
             tell.number(rho.value, "rest", pillar)
             tell.say("flagged" if flagged else "with_rest", about, rho.values("rho"))
-        tell.tables["rest"] = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
+        tell.tables["rest"] = pd.DataFrame(
+            rows, columns="pillar n rho low high p flagged weight".split()
+        )
         tell.tables["pairs"] = pairs
-        tell.number(min((rho.value for rho in rest.values() if not math.isnan(rho.value)), default=None), "lowest")
+        tell.number(
+            min((rho.value for rho in rest.values() if not math.isnan(rho.value)), default=None),
+            "lowest",
+        )
         draw_heatmap(tell, "matrix", matrix, "rho", limits=(-1.0, 1.0))
         against = [pillar for pillar, rho in rest.items() if rho.high < 0]
-        return {"n": len(rest), "against": against, "open": [p for p, rho in rest.items() if not rho.low > 0]}
+        return {
+            "n": len(rest),
+            "against": against,
+            "open": [p for p, rho in rest.items() if not rho.low > 0],
+        }
 
 
 @dataclass(frozen=True)
 class BaselinesAnalysis(OfComposite):
-    """Kendall's tau-b and Spearman's correlation of each baseline with the composite, Holm over baselines: could a
-    cheap score of surface likeness (ROUGE, BERTScore) stand in for it? `level` is that of the intervals of tau
-    together. Headline `baselines.best`, the highest tau.
+    """Kendall's tau-b and Spearman's correlation of each baseline with the composite, Holm over
+    baselines: could a cheap score of surface likeness (ROUGE, BERTScore) stand in for it? `level`
+    is that of the intervals of tau together. Headline `baselines.best`, the highest tau.
 
-    A baseline is a criterion of the run, else a column of the item's metadata; ROUGE (F, stemmed) is computed from the
-    texts where they are known, and held against a column of that name.
+    A baseline is a criterion of the run, else a column of the item's metadata; ROUGE (F, stemmed)
+    is computed from the texts where they are known, and held against a column of that name.
 
     Args:
         of: Baseline -> the metadata that may hold it.
-        order: The correlation that the interval of tau must exceed for a baseline to stand in for the composite.
-        rounding: Decimals to which stored values of ROUGE are given, to be held against computed ones.
+        order: The correlation that the interval of tau must exceed for a baseline to stand in for
+            the composite.
+        rounding: Decimals to which stored values of ROUGE are given, to be held against computed
+            ones.
     """
 
     name, headline, rules = "baselines", "best", BASELINES
@@ -341,25 +440,36 @@ class BaselinesAnalysis(OfComposite):
         texts = any(inputs.keys() >= PAIR for inputs in (judged.inputs or {}).values())
         if not texts and not any(self._stored(judged, name) is not None for name in self.of):
             raise Unsuited(
-                f"analysis=baselines needs texts with a reference, or one of the columns {', '.join(self.of)}. Give "
-                "the items `summary` and `reference`, or name your columns in analysis.of."
+                "analysis=baselines needs texts with a reference, or one of the columns"
+                f" {', '.join(self.of)}. Give the items `summary` and `reference`, or name your"
+                " columns in analysis.of."
             )
 
-    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(
+        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+    ) -> dict[str, Any]:
         groups, index = scores.about["group"], scores.composite.index
         texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
-        computed = any(name in ROUGE for name in self.of) and any(inputs.keys() >= PAIR for inputs in texts)
+        computed = any(name in ROUGE for name in self.of) and any(
+            inputs.keys() >= PAIR for inputs in texts
+        )
         made = pd.DataFrame(rouge(texts) if computed else {}, index=index)
         values: dict[str, pd.Series] = {}
         for name in self.of:
             stored = self._stored(judged, name)
             if name in made and made[name].notna().any():
                 values[name] = made[name]
-                if stored is not None:  # is ROUGE as computed what was stored, to the decimals it was stored with?
+                if (
+                    stored is not None
+                ):  # is ROUGE as computed what was stored, to the decimals it was stored with?
                     gap = (made[name] - stored.reindex(index)).abs()
                     off, n = gap > 0.5 * 10**-self.rounding + 1e-9, int(gap.notna().sum())
                     more = {"off": int(off.sum()), "gap": float(gap.max())} if off.any() else {}
-                    tell.say("stored_differ" if off.any() else "stored_same", {"baseline": name, "n": n}, more)
+                    tell.say(
+                        "stored_differ" if off.any() else "stored_same",
+                        {"baseline": name, "n": n},
+                        more,
+                    )
             elif stored is not None:
                 values[name] = stored.reindex(index)
             else:
@@ -375,7 +485,9 @@ class BaselinesAnalysis(OfComposite):
         rows = []
         for name, ((tau, p_tau), (rho, p_rho)) in correlated.items():
             p = {"p_tau": p_tau, "p_holm": float(holm[name]), "p_rho": p_rho}
-            rows.append({"baseline": name, "n": tau.n, **tau.metrics("tau"), **rho.metrics("rho"), **p})
+            rows.append(
+                {"baseline": name, "n": tau.n, **tau.metrics("tau"), **rho.metrics("rho"), **p}
+            )
             tell.say("one", tau.values("tau"), p, baseline=name, rho=rho.value, n=tau.n)
             for key, estimate in (("tau", tau), ("rho", rho)):
                 tell.number(estimate, key, name)
@@ -384,7 +496,9 @@ class BaselinesAnalysis(OfComposite):
         tell.tables["baselines"] = table = pd.DataFrame(rows, columns=order)
         if table["tau"].notna().any():
             tell.number(float(table["tau"].max()), "best")
-            forest = columns(table, labels="baseline", estimate="tau", low="tau_low", high="tau_high")
+            forest = columns(
+                table, labels="baseline", estimate="tau", low="tau_low", high="tau_high"
+            )
             tell.draw("tau", "forest", **forest, x_label="tau", reference=0.0, limits=(-1.0, 1.0))
         above = table.loc[table["tau_low"] > self.order, "baseline"].tolist()
         open_ = table.loc[~(table["tau_high"] < self.order), "baseline"].tolist()
@@ -392,7 +506,8 @@ class BaselinesAnalysis(OfComposite):
         return {"n": len(table), "order": self.order, "above": above, "open": open_, "items": items}
 
     def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
-        """A criterion of this name, or what the items' metadata say; None where neither is there."""
+        """A criterion of this name, or what the items' metadata say; None where neither is
+        there."""
         frame = judged.first()
         if len(own := frame[frame["criterion"] == name]):
             return own.groupby("item_id")["score"].mean()
@@ -405,10 +520,10 @@ class BaselinesAnalysis(OfComposite):
 
 @dataclass(frozen=True)
 class LengthBiasAnalysis(OfComposite):
-    """Pearson's correlation of the number of words with the score of each judge, plain and between texts of equal
-    coverage or composite. |r| beyond the bound is flagged; bias is said where the whole interval lies beyond it.
-    `level` is that of the intervals of all judges together. Headline `length_bias.largest`, the r of the judge that is
-    furthest from 0.
+    """Pearson's correlation of the number of words with the score of each judge, plain and between
+    texts of equal coverage or composite. |r| beyond the bound is flagged; bias is said where the
+    whole interval lies beyond it. `level` is that of the intervals of all judges together. Headline
+    `length_bias.largest`, the r of the judge that is furthest from 0.
 
     Args:
         pillar: The pillar whose judges are looked at.
@@ -426,9 +541,13 @@ class LengthBiasAnalysis(OfComposite):
         options = [*self.composite.weights, "composite"]
         for key, names in (("pillar", [self.pillar]), ("given", self.given)):
             if unknown := [name for name in names if name not in options]:
-                raise ConfigError(f"`analysis.{key}` names {unknown[0]!r}; there are: {', '.join(options)}.")
+                raise ConfigError(
+                    f"`analysis.{key}` names {unknown[0]!r}; there are: {', '.join(options)}."
+                )
 
-    def find(self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator) -> dict[str, Any]:
+    def find(
+        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+    ) -> dict[str, Any]:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         criteria = self.composite.of(self.pillar)
         about = scores.about["group"], rng, family_level(self.level, voices.shape[1])
@@ -443,35 +562,60 @@ class LengthBiasAnalysis(OfComposite):
             for criterion in criteria if len(criteria) > 1 else ():
                 r_own = associate("pearson", words, scores.wide[judge, criterion], *about).estimate
                 others[f"r_{criterion}"] = r_own.value
-            equal = {name: scores.composite if name == "composite" else scores.pillars[name] for name in self.given}
+            equal = {
+                name: scores.composite if name == "composite" else scores.pillars[name]
+                for name in self.given
+            }
             held = {name: partial(words, score, level, *about) for name, level in equal.items()}
-            rows.append({"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others})
+            rows.append(
+                {"voice": judge, "n": r.n, **r.row("r"), "p": p, "flagged": flagged, **others}
+            )
             tell.number(r, "r", judge)
             for name, at_equal in held.items():
                 rows[-1] |= at_equal.metrics(f"given_{name}")
                 tell.number(at_equal, f"given.{name}", judge)
             for key, value in others.items():
                 tell.number(value, key.replace("r_", "r."), judge)
-            values = {"n": r.n, "r": r.value, "p": p, "spearman": others["spearman"], "judge": judge}
-            values |= {"interval": r.interval, "partials": {name: at_equal.value for name, at_equal in held.items()}}
-            tell.say("flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {})
+            values = {
+                "n": r.n,
+                "r": r.value,
+                "p": p,
+                "spearman": others["spearman"],
+                "judge": judge,
+            }
+            values |= {
+                "interval": r.interval,
+                "partials": {name: at_equal.value for name, at_equal in held.items()},
+            }
+            tell.say(
+                "flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {}
+            )
         tell.tables["judges"] = pd.DataFrame(rows)
         there = (r for r in plain.values() if not math.isnan(r.value))
         tell.number(max(there, key=lambda r: abs(r.value), default=None), "largest")
         if len(shown := voices.stack().dropna()):
-            marks = {"x": [float(words[item]) for item, _ in shown.index], "y": shown.astype(float).tolist()}
+            marks = {
+                "x": [float(words[item]) for item, _ in shown.index],
+                "y": shown.astype(float).tolist(),
+            }
             marks["ids"] = [item for item, _ in shown.index]
             groups = [str(judge) for _, judge in shown.index]
             tell.draw("words", "scatter", **marks, groups=groups, x_label="words", y_label="score")
-        biased = [judge for judge, r in plain.items() if r.against(self.bound) in ("beyond", "against")]
-        open_ = [judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)]
+        biased = [
+            judge for judge, r in plain.items() if r.against(self.bound) in ("beyond", "against")
+        ]
+        open_ = [
+            judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)
+        ]
         return {"bound": self.bound, "judges": len(plain), "biased": biased, "open": open_}
 
 
 @dataclass(frozen=True)
 class MetaAnalysis:
-    """Runs the composite and every analysis of it that the run has the conditions for; says which were left out. Each
-    can be set as if it were run alone, and all read the one composite (`analysis.composite.weights`)."""
+    """Runs the composite and every analysis of it that the run has the conditions for; says which
+    were left out. Each can be set as if it were run alone, and all read the one composite
+    (`analysis.composite.weights`).
+    """
 
     name: ClassVar[str] = "meta"
     long: ClassVar[bool] = True
@@ -484,7 +628,8 @@ class MetaAnalysis:
     taxonomy: TaxonomyAnalysis
 
     def check(self, judged: LongTable) -> None:
-        """Raises Unsuited where there is no composite, and what is wrong with a dataset otherwise."""
+        """Raises Unsuited where there is no composite, and what is wrong with a dataset
+        otherwise."""
         self.composite.check(judged)
         divided([*vars(self).values()], judged)
 

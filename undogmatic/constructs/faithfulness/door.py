@@ -15,13 +15,18 @@ def add(commands: Any) -> None:
     """Add the command."""
     extract = commands.add_parser("extract", help="write the text of PDF, text or Markdown files")
     extract.add_argument("files", nargs="+", metavar="FILE", help="a .pdf, .txt or .md file")
-    extract.add_argument("--to", metavar="FOLDER", help="write the texts here (default: beside each file)")
-    extract.add_argument("--overwrite", action="store_true", help="take the place of a text that is there already")
+    extract.add_argument(
+        "--to", metavar="FOLDER", help="write the texts here (default: beside each file)"
+    )
+    extract.add_argument(
+        "--overwrite", action="store_true", help="take the place of a text that is there already"
+    )
     extract.set_defaults(run=run, extra="faithfulness")
 
 
 def run(typed: argparse.Namespace) -> None:
-    """Read, write and print a table; exit with 1 if a file could not be read or its text not be written."""
+    """Read, write and print a table; exit with 1 if a file could not be read or its text not be
+    written."""
     from rich.console import Console
     from rich.table import Table
 
@@ -31,7 +36,9 @@ def run(typed: argparse.Namespace) -> None:
     table = Table(box=None, pad_edge=False)
     for head in ("file", "pages", "words", "removed", "notes", "text"):
         number = head not in ("file", "text")
-        table.add_column(head, justify="right" if number else "left", overflow="fold", no_wrap=number)
+        table.add_column(
+            head, justify="right" if number else "left", overflow="fold", no_wrap=number
+        )
     messages: list[str] = []
     failed = 0
     for source, target in targets.items():
@@ -43,7 +50,12 @@ def run(typed: argparse.Namespace) -> None:
             table.add_row(source.name, "", "", "", "", "not written")
             messages.append(f"error: {error}")
             continue
-        numbers = (document.pages, len(document.text.split()), len(document.removed), len(document.notes))
+        numbers = (
+            document.pages,
+            len(document.text.split()),
+            len(document.removed),
+            len(document.notes),
+        )
         table.add_row(source.name, *(f"{number:,}" for number in numbers), str(target))
         messages += [f"warning: {source}: {warning}" for warning in document.warnings]
     Console(markup=False, highlight=False, emoji=False, soft_wrap=False).print(table)
@@ -55,16 +67,19 @@ def run(typed: argparse.Namespace) -> None:
 
 
 def _targets(sources: list[Path], folder: str | None) -> dict[Path, Path]:
-    """Where the text of each file goes. Raises ConfigError where two would go to one place, or one onto its source."""
+    """Where the text of each file goes. Raises ConfigError where two would go to one place, or one
+    onto its source."""
     targets: dict[Path, Path] = {}
     for source in sources:
         target = (source.parent if folder is None else Path(folder)) / f"{source.stem}.txt"
         if target.absolute() == source.absolute():
             target = target.with_name(f"{source.stem}.extracted.txt")
-        if other := next((known for known, place in targets.items() if place == target and known != source), None):
+        if other := next(
+            (known for known, place in targets.items() if place == target and known != source), None
+        ):
             raise ConfigError(
-                f"{other} and {source} would both become {target}. Extract them one after the other, each with a --to "
-                "of its own."
+                f"{other} and {source} would both become {target}. Extract them one after the"
+                " other, each with a --to of its own."
             )
         targets[source] = target
     place = Path("texts" if folder is None else folder)
@@ -81,6 +96,7 @@ def _write(target: Path, text: str, overwrite: bool) -> None:
             if read_text(target) == text:
                 return
         raise ConfigError(
-            f"{target} is there already, with another text. Name another folder with --to, or --overwrite."
+            f"{target} is there already, with another text. Name another folder with --to, or"
+            " --overwrite."
         )
     files.write(target, text, files.ALL)

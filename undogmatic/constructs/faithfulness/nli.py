@@ -1,4 +1,5 @@
-"""Measures how much of the reference a summary leaves uncontradicted, by rules or by a model that names sentences."""
+"""Measures how much of the reference a summary leaves uncontradicted, by rules or by a model that
+names sentences."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -6,7 +7,11 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from undogmatic.constructs.faithfulness.compared import Means, Sides, sides, table, uncontradicted
-from undogmatic.constructs.faithfulness.facts.accusations import CONTRADICTED, contradictions, is_sure
+from undogmatic.constructs.faithfulness.facts.accusations import (
+    CONTRADICTED,
+    contradictions,
+    is_sure,
+)
 from undogmatic.constructs.faithfulness.facts.words import lexicon
 from undogmatic.errors import ConfigError, UnparseableAnswer
 from undogmatic.judges.asker import Asker
@@ -22,9 +27,12 @@ class SentenceFinding(NamedTuple):
     """What was found of one sentence of the reference."""
 
     contradicted: bool  # whether any sentence of the summary surely contradicts it
-    match: int | None = None  # the place of the one that does, else of the nearest; None where there is none
+    match: int | None = (
+        None  # the place of the one that does, else of the nearest; None where there is none
+    )
     why: str = ""  # the rule and what it found, or the words of whoever judged
-    kind: str = ""  # date, vote, outcome, ..., where it is known; with a kind but not `contradicted` it is a doubt
+    # date, vote, outcome, ..., where it is known; with a kind but not `contradicted` it is a doubt
+    kind: str = ""
     numbers: Mapping[str, float] = {}  # similarity or probabilities, by name
 
     @property
@@ -49,10 +57,11 @@ class Entailment(Unit):
 
 
 class NliJudge(Judge):
-    """1 - contradicted / total over the sentences of the reference; one that any sentence contradicts is contradicted.
+    """1 - contradicted / total over the sentences of the reference; one that any sentence
+    contradicts is contradicted.
 
-    A doubt is listed with the sentences and costs nothing. What a summary says besides moves nothing, and what it
-    leaves out neither: that is for `coverage`.
+    A doubt is listed with the sentences and costs nothing. What a summary says besides moves
+    nothing, and what it leaves out neither: that is for `coverage`.
 
     Args:
         nli: Who says whether a sentence contradicts another.
@@ -74,21 +83,38 @@ class NliJudge(Judge):
         rows = []
         for sentence, finding in zip(texts.reference, findings, strict=True):
             match = None if finding.match is None else texts.summary[finding.match]
-            label = "contradiction" if finding.contradicted else "doubt" if finding.doubted else "none"
-            row = {"sentence": sentence, "best_match": match, "label": label, "kind": finding.kind, "why": finding.why}
+            label = (
+                "contradiction" if finding.contradicted else "doubt" if finding.doubted else "none"
+            )
+            row = {
+                "sentence": sentence,
+                "best_match": match,
+                "label": label,
+                "kind": finding.kind,
+                "why": finding.why,
+            }
             rows.append({**row, **finding.numbers})
         score = self.rubric.units(uncontradicted([finding.contradicted for finding in findings]))
         issues = tuple(finding.why for finding in findings if finding.contradicted)
-        counts = {"contradicted": float(len(issues)), "doubted": float(sum(finding.doubted for finding in findings))}
-        return {"nli": Verdict(score=score, issues=issues, details=counts | texts.lengths | {"sentences": table(rows)})}
+        counts = {
+            "contradicted": float(len(issues)),
+            "doubted": float(sum(finding.doubted for finding in findings)),
+        }
+        return {
+            "nli": Verdict(
+                score=score,
+                issues=issues,
+                details=counts | texts.lengths | {"sentences": table(rows)},
+            )
+        }
 
 
 def in_words(asker: Asker, choice: str, wanted: str, instead: str) -> Asker:
     """The asker. Raises ConfigError where its answers hold numbers only."""
     if not asker.in_words:
         raise ConfigError(
-            f"{choice} wants {wanted}, and {asker.model.name} answers with numbers only here. Use a model that chats "
-            f"(model=gpt, model=ollama, ...), or without one: {instead}."
+            f"{choice} wants {wanted}, and {asker.model.name} answers with numbers only here. Use a"
+            f" model that chats (model=gpt, model=ollama, ...), or without one: {instead}."
         )
     return asker
 
@@ -111,8 +137,8 @@ class Contradicted(Answer):
 
 
 class LlmEntailment(Entailment):
-    """The model, asked in words, sees both texts by numbered sentences and lists the contradictions. A number that is
-    on neither list is an unreadable answer."""
+    """The model, asked in words, sees both texts by numbered sentences and lists the
+    contradictions. A number that is on neither list is an unreadable answer."""
 
     name = "llm"
 
@@ -123,16 +149,24 @@ class LlmEntailment(Entailment):
 
     async def compare(self, item: Item, sides: Sides) -> Sequence[SentenceFinding]:
         """What the model says of every sentence of the reference."""
-        numbered = {k: "\n".join(f"{n}. {text}" for n, text in enumerate(v, 1)) for k, v in sides._asdict().items()}
-        shown = item.model_copy(update={"inputs": item.inputs | numbered})  # as judged texts, within their fence
+        numbered = {
+            k: "\n".join(f"{n}. {text}" for n, text in enumerate(v, 1))
+            for k, v in sides._asdict().items()
+        }
+        shown = item.model_copy(
+            update={"inputs": item.inputs | numbered}
+        )  # as judged texts, within their fence
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
         findings = [SentenceFinding(False)] * len(sides.reference)
         for one in answer.contradictions:
             for name, sentences in sides._asdict().items():
                 if not 1 <= (number := getattr(one, name)) <= len(sentences):
-                    listed = as_text({"contradictions": [named.model_dump() for named in answer.contradictions]})
+                    listed = as_text(
+                        {"contradictions": [named.model_dump() for named in answer.contradictions]}
+                    )
                     raise UnparseableAnswer(
-                        f"`{name}` is {number}, and there are sentences 1 to {len(sentences)}", listed
+                        f"`{name}` is {number}, and there are sentences 1 to {len(sentences)}",
+                        listed,
                     )
             if not findings[one.reference - 1].contradicted:
                 why = f"{one.kind}: {one.why}"
@@ -144,15 +178,18 @@ class LlmEntailment(Entailment):
 
 
 class RulesEntailment(Entailment):
-    """Sentences are aligned by embedding; then dates, votes, numbers, outcomes, parties and negations are compared.
+    """Sentences are aligned by embedding; then dates, votes, numbers, outcomes, parties and
+    negations are compared.
 
-    What the rules do not know they do not find: it is a baseline that says what it found, and no reader.
+    What the rules do not know they do not find: it is a baseline that says what it found, and no
+    reader.
 
     Args:
-        embeddings, prompt: What says which sentences are alike; the run's prompt, which reaches nobody here.
+        embeddings, prompt: What says which sentences are alike; the run's prompt, which reaches
+            nobody here.
         aligned: Cosine similarity from which two sentences are about the same.
-        sure: A kind of contradiction counts if its precision on development (facts/precision.yaml) is above this
-            share; others are named as doubts.
+        sure: A kind of contradiction counts if its precision on development (facts/precision.yaml)
+            is above this share; others are named as doubts.
     """
 
     name = "rules"

@@ -1,8 +1,10 @@
-"""Lets several models summarise every text, at once or part by part, so that the summaries can be judged.
+"""Lets several models summarise every text, at once or part by part, so that the summaries can be
+judged.
 
-Parts are as large as a model's context allows, cut between paragraphs. What it says of the parts is summarised in turn,
-as often as it takes (map and reduce). `lead` and `centroid` take sentences out of the text instead of writing; they are
-baselines: who summarises worse than the first sentences has not summarised.
+Parts are as large as a model's context allows, cut between paragraphs. What it says of the parts is
+summarised in turn, as often as it takes (map and reduce). `lead` and `centroid` take sentences out
+of the text instead of writing; they are baselines: who summarises worse than the first sentences
+has not summarised.
 """
 
 from __future__ import annotations
@@ -33,18 +35,20 @@ SYSTEM = "system"
 class SummariseStep(Step):
     """A summary of each item by each model, as an item of its own, `ITEM/SYSTEM`.
 
-    Two stages: the item is multiplied by the systems, and then each asks its model. So a model that refuses is a
-    failure of its own summary alone, and what is made already is not made again.
+    Two stages: the item is multiplied by the systems, and then each asks its model. So a model that
+    refuses is a failure of its own summary alone, and what is made already is not made again.
 
     Args:
         models: What writes; a model's name (up to its server) is the name of the system.
         wordings: Language -> what a model is told (`SummaryWording`).
-        language: In which it is told, and in which the fixed sentences around it are, where the item names no language
-            that there is a wording in.
+        language: In which it is told, and in which the fixed sentences around it are, where the
+            item names no language that there is a wording in.
         text: The input that is summarised.
         words: How long a summary shall be.
-        max_tokens: Room for an answer; None: three tokens per word, and 200. A model that thinks first needs more.
-        context: Tokens that a model is taken to have room for, where it does not declare that itself.
+        max_tokens: Room for an answer; None: three tokens per word, and 200. A model that thinks
+            first needs more.
+        context: Tokens that a model is taken to have room for, where it does not declare that
+            itself.
         temperature, retries: Of the sampling; further attempts after an answer that cannot be read.
     """
 
@@ -64,19 +68,27 @@ class SummariseStep(Step):
     ) -> None:
         if language not in wordings:
             raise ConfigError(
-                f"the step summarise has no wording in {language!r} (it has: {', '.join(wordings)}). Choose another "
-                f"`prompt=`, or add `wordings.{language}` to its file in conf/step/."
+                f"the step summarise has no wording in {language!r} (it has:"
+                f" {', '.join(wordings)}). Choose another `prompt=`, or add `wordings.{language}`"
+                " to its file in conf/step/."
             )
         full = [model.name for model in models]
         if twice := next((name for name in full if full.count(name) > 1), None):
-            raise ConfigError(f"{twice} is named twice among the models that summarise; name each once.")
-        short = [name.partition("@")[0] for name in full]  # without the server, where that tells them apart
+            raise ConfigError(
+                f"{twice} is named twice among the models that summarise; name each once."
+            )
+        short = [
+            name.partition("@")[0] for name in full
+        ]  # without the server, where that tells them apart
         names = [full[n] if short.count(name) > 1 else name for n, name in enumerate(short)]
         self.text, self.language = text, language
         tokens = max_tokens if max_tokens is not None else 3 * words + 200
         settings = words, tokens, context, temperature, retries
         self.systems: Mapping[str, Mapping[str, Summarizer]] = {
-            name: {code: Summarizer(model, told, words_of(code), *settings) for code, told in wordings.items()}
+            name: {
+                code: Summarizer(model, told, words_of(code), *settings)
+                for code, told in wordings.items()
+            }
             for name, model in zip(names, models, strict=True)
         }
 
@@ -87,10 +99,13 @@ class SummariseStep(Step):
         return f"{self.name} by {self._system(item).model.name}"
 
     async def make(self, item: Item) -> Sequence[Item]:
-        """The item with its summary; its metadata tell `word_count`, and `parts`, in how many the text was read."""
+        """The item with its summary; its metadata tell `word_count`, and `parts`, in how many the
+        text was read."""
         made = await self._system(item).acall(text=item.inputs[self.text])
         about = item.metadata | {"word_count": len(made.summary.split()), "parts": made.parts}
-        inputs = {"summary": made.summary} | {k: text for k, text in item.inputs.items() if k != "summary"}
+        inputs = {"summary": made.summary} | {
+            k: text for k, text in item.inputs.items() if k != "summary"
+        }
         return [item.model_copy(update={"inputs": inputs, "metadata": about})]
 
     def _system(self, item: Item) -> Summarizer:
@@ -99,7 +114,8 @@ class SummariseStep(Step):
 
 
 class SystemsStep(Step):
-    """An item for each of the `systems`, which is to summarise the input `text`. It asks nothing."""
+    """An item for each of the `systems`, which is to summarise the input `text`. It asks
+    nothing."""
 
     name = "systems"
 
@@ -107,40 +123,51 @@ class SystemsStep(Step):
         self.systems, self.text = systems, text
 
     async def make(self, item: Item) -> Sequence[Item]:
-        """The items `ITEM/SYSTEM`, which share the item as their pair. Raises DataError where there is no text."""
+        """The items `ITEM/SYSTEM`, which share the item as their pair. Raises DataError where there
+        is no text."""
         if self.text not in item.inputs:
             raise DataError(
-                f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input `{self.text}` to "
-                f"summarise (it has: {', '.join(item.inputs)}). Read documents first "
-                "(steps=[extract,summarise]), or name the input: 'steps=[{step: summarise, text: NAME}]'."
+                f"{item.place + ': ' if item.place else ''}item {item.id!r} has no input"
+                f" `{self.text}` to summarise (it has: {', '.join(item.inputs)}). Read documents"
+                " first (steps=[extract,summarise]), or name the input: 'steps=[{step: summarise,"
+                " text: NAME}]'."
             )
         shared = {"pair": item.pair if item.pair is not None else item.id}
         about = item.metadata | {"case": item.id}
         return [
-            item.model_copy(update=shared | {"id": f"{item.id}/{system}", "metadata": about | {SYSTEM: system}})
+            item.model_copy(
+                update=shared | {"id": f"{item.id}/{system}", "metadata": about | {SYSTEM: system}}
+            )
             for system in self.systems
         ]
 
 
-TASKS = ("whole", "part", "joined")  # what the model sees: the text, one of its parts, or what was said of the parts
-SHRINKING = 0.9  # so much of its length may stay when a text's parts are summarised; else there is no end to it
+TASKS = (
+    "whole",
+    "part",
+    "joined",
+)  # what the model sees: the text, one of its parts, or what was said of the parts
+# so much of its length may stay when a text's parts are summarised; else there is no end to it
+SHRINKING = 0.9
 
 
 class SummaryWording(Record):
-    """What a model is told, in one language: for each task the instruction, in which {words} stands for the length."""
+    """What a model is told, in one language: for each task the instruction, in which {words} stands
+    for the length."""
 
     whole: str
     part: str
     joined: str
-    fence: str  # that the text is material and no instruction; what stands there is said in `conf/language/`
+    # that the text is material and no instruction; what stands there is said in `conf/language/`
+    fence: str
     heading: str  # over the text
     form: str  # how the summary stands in the form that the model fills
     continued: str  # what follows the text where a base model is to go on with its summary
 
 
 class Summarizer(dspy.Module):
-    """Writes a summary with one model: one that chats, a base model that continues, or a rule that takes sentences out.
-    Raises ConfigError where the model can do none of these.
+    """Writes a summary with one model: one that chats, a base model that continues, or a rule that
+    takes sentences out. Raises ConfigError where the model can do none of these.
 
     Args:
         wording, fixed: What the model is told, and the fixed sentences of the language around it.
@@ -164,42 +191,66 @@ class Summarizer(dspy.Module):
         self.model, self.wording, self.retries = model, wording, retries
         self.words, self.max_tokens = words, max_tokens
         self.rule = model if isinstance(model, Summarises) else None
-        self.base = model if self.rule is None and model.base and isinstance(model, Continues) else None
+        self.base = (
+            model if self.rule is None and model.base and isinstance(model, Continues) else None
+        )
         chats = "structured" in model.readouts and isinstance(model, Chats)
         if self.rule is None and self.base is None and not chats:
             raise ConfigError(
-                f"{model.name} writes no text (it serves: {', '.join(model.readouts)}). Name others, e.g. "
-                "summarizer=[lead,centroid,local,gpt]."
+                f"{model.name} writes no text (it serves: {', '.join(model.readouts)}). Name"
+                " others, e.g. summarizer=[lead,centroid,local,gpt]."
             )
         self.lm = LanguageModel(model)
         self.context = model.context if model.context is not None else context
         self.adapter = adapter.JudgeAdapter(fixed.model_copy(update={"fence": wording.fence}))
-        schema = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
-        form = {"name": "summary", "schema": schema | {"additionalProperties": False}, "strict": True}
+        schema = {
+            "type": "object",
+            "properties": {"summary": {"type": "string"}},
+            "required": ["summary"],
+        }
+        form = {
+            "name": "summary",
+            "schema": schema | {"additionalProperties": False},
+            "strict": True,
+        }
         settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         settings["response_format"] = {"type": "json_schema", "json_schema": form}
-        fields = {"text": adapter.material(wording.heading)}, {"summary": adapter.words(str, wording.form)}
+        fields = (
+            {"text": adapter.material(wording.heading)},
+            {"summary": adapter.words(str, wording.form)},
+        )
         for task in TASKS:
             instruction = getattr(wording, task).strip().format(words=words)
             signature = adapter.signature(instruction, *fields, helpers=("previous", "problem"))
             setattr(self, task, dspy.Predict(signature, **settings))
 
     async def aforward(self, text: str) -> dspy.Prediction:
-        """Summarise a text: a prediction with `summary`, and `parts`, in how many pieces the text was read. Raises
-        ModelError where the model refused, or its answer is cut off, empty or otherwise not what was asked for."""
+        """Summarise a text: a prediction with `summary`, and `parts`, in how many pieces the text
+        was read. Raises ModelError where the model refused, or its answer is cut off, empty or
+        otherwise not what was asked for.
+        """
         if self.rule is not None:
             return dspy.Prediction(summary=await self.rule.summarise(text, self.words), parts=1)
         sent = [self._continued("")]
         if self.base is None:
-            formatted = [self.adapter.format(getattr(self, task).signature, [], {"text": " "}) for task in TASKS]
-            sent = ["\n\n".join(str(message["content"]) for message in messages) for messages in formatted]
+            formatted = [
+                self.adapter.format(getattr(self, task).signature, [], {"text": " "})
+                for task in TASKS
+            ]
+            sent = [
+                "\n\n".join(str(message["content"]) for message in messages)
+                for messages in formatted
+            ]
         asked = max(map(self.model.count_tokens, sent))
-        room = self.context - self.max_tokens - asked  # tokens that a text may have to be read at once
+        room = (
+            self.context - self.max_tokens - asked
+        )  # tokens that a text may have to be read at once
         if room < 2 * self.max_tokens:
             raise ConfigError(
-                f"{self.model.name} has a context of {self.context:,} tokens, of which the instruction takes {asked:,} "
-                f"and the summary up to {self.max_tokens:,}; too few remain for a text. Ask for shorter ones "
-                "(words and max_tokens of the step summarise), or name a model with a larger context."
+                f"{self.model.name} has a context of {self.context:,} tokens, of which the"
+                f" instruction takes {asked:,} and the summary up to {self.max_tokens:,}; too few"
+                " remain for a text. Ask for shorter ones (words and max_tokens of the step"
+                " summarise), or name a model with a larger context."
             )
         notes, parts = text, 0
         while self.model.count_tokens(notes) > room:
@@ -207,19 +258,23 @@ class Summarizer(dspy.Module):
             # One after the other: how many calls are in flight is the engine's to say.
             shorter = "\n\n".join([(await self._write("part", piece)).strip() for piece in pieces])
             if parts and len(shorter) > SHRINKING * len(notes):
-                raise UnparseableAnswer("the summaries of the text's parts are as long as the parts", shorter)
+                raise UnparseableAnswer(
+                    "the summaries of the text's parts are as long as the parts", shorter
+                )
             notes, parts = shorter, parts or len(pieces)
         summary = await self._write("joined" if parts > 1 else "whole", notes)
         return dspy.Prediction(summary=summary.strip(), parts=max(1, parts))
 
     async def _write(self, task: str, text: str) -> str:
-        """The summary; of what a base model wrote, all to its first repetition or paragraph's end, without a sentence
-        that is cut off."""
+        """The summary; of what a base model wrote, all to its first repetition or paragraph's end,
+        without a sentence that is cut off."""
         if self.base is not None:
             went_on = await self.base.continue_text(self._continued(text), self.max_tokens)
             written = f"{self.wording.continued.strip()} {went_on.strip()}"
             every = sentences(written.strip().partition("\n\n")[0])
-            kept = every[: next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)]
+            kept = every[
+                : next((n for n, sentence in enumerate(every) if sentence in every[:n]), None)
+            ]
             if kept and not kept[-1].rstrip("”\"')]").endswith((".", "!", "?")):
                 kept.pop()
             if not kept:
@@ -228,7 +283,9 @@ class Summarizer(dspy.Module):
 
         async def once(**said: str | None) -> str:
             with dspy.context(lm=self.lm):
-                return str((await ask(getattr(self, task), self.adapter, text=text, **said)).summary)
+                return str(
+                    (await ask(getattr(self, task), self.adapter, text=text, **said)).summary
+                )
 
         return await insisting(self.retries, once)
 
@@ -237,12 +294,15 @@ class Summarizer(dspy.Module):
 
 
 def divided(text: str, room: int, count: Callable[[str], int]) -> list[str]:
-    """A text in pieces of at most `room` tokens each, of about one size, cut between paragraphs where that can be. A
-    paragraph that is too long is cut between sentences, a sentence that is between words."""
+    """A text in pieces of at most `room` tokens each, of about one size, cut between paragraphs
+    where that can be. A paragraph that is too long is cut between sentences, a sentence that is
+    between words."""
     whole, taken = count(text), 0
     wanted = math.ceil(whole / math.ceil(whole / room))
     pieces: list[list[str]] = [[]]
-    for piece in (piece for paragraph in text.split("\n\n") for piece in _fitting(paragraph, room, count)):
+    for piece in (
+        piece for paragraph in text.split("\n\n") for piece in _fitting(paragraph, room, count)
+    ):
         size = count(f"{piece}\n\n")
         if pieces[-1] and (taken + size > room or taken >= wanted):
             pieces.append([])
@@ -258,7 +318,11 @@ def _fitting(paragraph: str, room: int, count: Callable[[str], int]) -> list[str
     ways = ((sentences(paragraph), " "), (paragraph.split(), " "), (list(paragraph), ""))
     parts, between = next((way for way in ways if len(way[0]) > 1), ways[-1])
     half = len(parts) // 2
-    return [piece for some in (parts[:half], parts[half:]) for piece in _fitting(between.join(some), room, count)]
+    return [
+        piece
+        for some in (parts[:half], parts[half:])
+        for piece in _fitting(between.join(some), room, count)
+    ]
 
 
 REPEATED = 0.6  # cosine above which a sentence says what a chosen one says
@@ -274,15 +338,17 @@ class LeadModel(Model):
 
     def default_readout(self, rubric: str) -> str:
         raise ConfigError(
-            f"model={self.name} takes sentences out of a text and judges nothing. Name it in summarizer=[{self.name}], "
-            "and another model here: model=local or model=gpt."
+            f"model={self.name} takes sentences out of a text and judges nothing. Name it in"
+            f" summarizer=[{self.name}], and another model here: model=local or model=gpt."
         )
 
     async def summarise(self, text: str, words: int) -> str:
-        """Whole sentences in their order, at most `words` words, but at least one sentence. Raises UnparseableAnswer
-        where there is none in it."""
+        """Whole sentences in their order, at most `words` words, but at least one sentence. Raises
+        UnparseableAnswer where there is none in it."""
         every = sentences(text)
-        usable = [n for n, sentence in enumerate(every) if len(sentence.split()) >= SHORTEST] or list(range(len(every)))
+        usable = [
+            n for n, sentence in enumerate(every) if len(sentence.split()) >= SHORTEST
+        ] or list(range(len(every)))
         if not usable:
             raise UnparseableAnswer("there is no sentence in the text")
         ranked = [usable[n] for n in self.ranked([every[k] for k in usable])]
@@ -310,7 +376,9 @@ class CentroidModel(LeadModel):
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         try:
-            vectors = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode").fit_transform(sentences)
+            vectors = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode").fit_transform(
+                sentences
+            )
         except ValueError:  # no word in any of them has two letters
             return range(len(sentences))
         near = np.asarray(vectors @ np.asarray(vectors.mean(axis=0)).T).ravel()

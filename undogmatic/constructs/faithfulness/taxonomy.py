@@ -1,4 +1,5 @@
-"""Counts what judges quote as wrong or missing by class: by rules, and beside them the classes that others gave."""
+"""Counts what judges quote as wrong or missing by class: by rules, and beside them the classes that
+others gave."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +26,17 @@ from undogmatic.stats import agreement, limits
 OTHER = "other"
 KINDS = ("errors", "omissions")
 JOURNAL = "judgments.jsonl"
-_NO_WORDS = ("severity", "category", "categories", "primary_category")  # of a quote, but nothing that it says
+_NO_WORDS = (
+    "severity",
+    "category",
+    "categories",
+    "primary_category",
+)  # of a quote, but nothing that it says
 
 
 class Quoted(NamedTuple):
-    """One thing that a judge found, in its words. `given` is the class that somebody put it in, if anybody did."""
+    """One thing that a judge found, in its words. `given` is the class that somebody put it in, if
+    anybody did."""
 
     kind: str
     text: str
@@ -41,32 +48,44 @@ class QuoteClasses:
     """Classes by ordered patterns, the first that is found counts.
 
     Args:
-        path: A YAML file with the lists `errors` and `omissions`, each of {class, any: [patterns]}; None: the shipped.
+        path: A YAML file with the lists `errors` and `omissions`, each of {class, any: [patterns]};
+            None: the shipped.
     """
 
     def __init__(self, path: str | None = None, key: str = "rules") -> None:
-        file = data_folder() / "faith" / "error_rules.yaml" if path is None else existing_file(path, key, (".yaml",))
+        file = (
+            data_folder() / "faith" / "error_rules.yaml"
+            if path is None
+            else existing_file(path, key, (".yaml",))
+        )
         try:
             loaded = read_yaml(file)
             self.by_kind = {
-                kind: [(str(rule["class"]), [re.compile(p, re.I) for p in rule["any"]]) for rule in loaded[kind]]
+                kind: [
+                    (str(rule["class"]), [re.compile(p, re.I) for p in rule["any"]])
+                    for rule in loaded[kind]
+                ]
                 for kind in KINDS
             }
         except (KeyError, TypeError, re.error) as error:
             raise ConfigError(
-                f"{file}: no rules ({type(error).__name__}: {brief(str(error))}). It holds the lists `errors` and "
-                "`omissions`, each of {class: NAME, any: [regular expressions]}."
+                f"{file}: no rules ({type(error).__name__}: {brief(str(error))}). It holds the"
+                " lists `errors` and `omissions`, each of {class: NAME, any: [regular"
+                " expressions]}."
             ) from None
 
     def classify(self, kind: str, text: str) -> str:
         """The class of a quote; OTHER where no pattern is found."""
         rules = self.by_kind.get(kind, ())
-        return next((name for name, patterns in rules if any(each.search(text) for each in patterns)), OTHER)
+        return next(
+            (name for name, patterns in rules if any(each.search(text) for each in patterns)), OTHER
+        )
 
 
 def quotes(details: Mapping[str, Any], class_fields: Sequence[str] = ()) -> list[Quoted]:
-    """The quotes in the details of a verdict: `errors` and `omissions`, JSON text of a list of texts or objects, of
-    which the fields `class_fields` may hold the class that somebody put a quote in."""
+    """The quotes in the details of a verdict: `errors` and `omissions`, JSON text of a list of
+    texts or objects, of which the fields `class_fields` may hold the class that somebody put a
+    quote in."""
     read = []
     for kind in KINDS:
         text = details.get(kind)
@@ -76,7 +95,11 @@ def quotes(details: Mapping[str, Any], class_fields: Sequence[str] = ()) -> list
             listed = text
         for quoted in listed if isinstance(listed, list) else [listed]:
             entry = quoted if isinstance(quoted, Mapping) else {"": str(quoted)}
-            words = [v for k, v in entry.items() if isinstance(v, str) and k not in (*_NO_WORDS, *class_fields)]
+            words = [
+                v
+                for k, v in entry.items()
+                if isinstance(v, str) and k not in (*_NO_WORDS, *class_fields)
+            ]
             label = next((entry[k] for k in class_fields if isinstance(entry.get(k), str)), None)
             severity = None if entry.get("severity") is None else str(entry["severity"])
             read.append(Quoted(kind, " | ".join(words), severity, label))
@@ -84,64 +107,91 @@ def quotes(details: Mapping[str, Any], class_fields: Sequence[str] = ()) -> list
 
 
 class QuotesDataset:
-    """Every quote in the judgments of a run (`path`: its folder, or its judgments.jsonl), with the class that the rules
-    put it in as its label (`rules`: as of `QuoteClasses`)."""
+    """Every quote in the judgments of a run (`path`: its folder, or its judgments.jsonl), with the
+    class that the rules put it in as its label (`rules`: as of `QuoteClasses`)."""
 
     name = "quotes"
 
     def __init__(self, path: str, rules: str | None = None) -> None:
         folder = Path(path).expanduser()
-        self.path = existing_file(str(folder / JOURNAL) if folder.is_dir() else path, "dataset.path", (".jsonl",))
+        self.path = existing_file(
+            str(folder / JOURNAL) if folder.is_dir() else path, "dataset.path", (".jsonl",)
+        )
         self.rules = QuoteClasses(rules, "dataset.rules")
         self.about = str(self.path)
 
     def load(self) -> Sequence[Item]:
         """The quotes in the order of the journal. Raises DataError naming file and line."""
-        return unique(self._items(), f"{self.path}: no judgment in it quotes errors or omissions, so it")
+        return unique(
+            self._items(), f"{self.path}: no judgment in it quotes errors or omissions, so it"
+        )
 
     def _items(self) -> Iterable[tuple[str, Item]]:
         seen: dict[tuple[str, str], set[str]] = {}
         for number, row in json_lines(self.path):
             place, outcome = f"{self.path}:{number}", row.get("outcome")
             if not isinstance(outcome, dict) or not isinstance(row.get("item_id"), str):
-                raise DataError(f"{place}: not a judgment. Name the folder of a run, or its {JOURNAL}.")
+                raise DataError(
+                    f"{place}: not a judgment. Name the folder of a run, or its {JOURNAL}."
+                )
             if row.get("repeat"):
                 continue
             details = outcome.get("details") or {}
             if any(is_redacted(details.get(kind)) for kind in KINDS):
                 raise DataError(
-                    f"{place}: the run was judged with `tracking.redact` true, so its quotes were not kept, only their "
-                    "hashes. Name a run that was judged with tracking.redact=false."
+                    f"{place}: the run was judged with `tracking.redact` true, so its quotes were"
+                    " not kept, only their hashes. Name a run that was judged with"
+                    " tracking.redact=false."
                 )
             about, judge = row["item_id"], str(row.get("judge"))
             case, _, system = about.rpartition("/")
-            earlier = seen.setdefault((about, judge), set())  # a judge keeps its quotes beside each of its criteria
+            earlier = seen.setdefault(
+                (about, judge), set()
+            )  # a judge keeps its quotes beside each of its criteria
             for quote in (each for each in quotes(details) if each.text not in earlier):
                 earlier.add(quote.text)
-                fields = {"id": f"{about}/{judge}/{len(earlier)}", "text": quote.text, "pair": case or about}
+                fields = {
+                    "id": f"{about}/{judge}/{len(earlier)}",
+                    "text": quote.text,
+                    "pair": case or about,
+                }
                 fields["labels"] = {OVERALL: {"rules": self.rules.classify(quote.kind, quote.text)}}
-                fields["metadata"] = {"kind": quote.kind, "judge": judge, "system": system or about, "quoted": about}
+                fields["metadata"] = {
+                    "kind": quote.kind,
+                    "judge": judge,
+                    "system": system or about,
+                    "quoted": about,
+                }
                 yield place, make_item(place, fields)
 
 
 FEWEST_GROUPS = 10  # fewest independent groups for a verdict on agreement
-SUBSTANTIAL = 0.6  # Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement
-HEDGING = "hedging"  # the class of the rules, and the detail by which a judge says of a whole summary whether it hedges
+SUBSTANTIAL = (
+    0.6  # Landis and Koch (1977), doi:10.2307/2529310: kappa above it is substantial agreement
+)
+# the class of the rules, and the detail by which a judge says of a whole summary whether it hedges
+HEDGING = "hedging"
 _DETAILS = tuple(f"details.{kind}" for kind in KINDS)
 _KAPPA = "who kappa=kappa.value n level interval=kappa.interval bound"
-TAXONOMY = Rules("taxonomy.verdict_", (
-    Rule("none", "undecided", lambda e: e.kappa is None, "who"),
-    Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, f"{_KAPPA} groups needed"),
-    Rule("agree", "supported", lambda e: e.kappa.low > SUBSTANTIAL, _KAPPA),
-    Rule("differ", "refuted", lambda e: e.kappa.high < SUBSTANTIAL, f"{_KAPPA} share=share.value"),
-    Rule("open", "undecided", always, _KAPPA),
-))  # fmt: skip
+TAXONOMY = Rules(
+    "taxonomy.verdict_",
+    (
+        Rule("none", "undecided", lambda e: e.kappa is None, "who"),
+        Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, f"{_KAPPA} groups needed"),
+        Rule("agree", "supported", lambda e: e.kappa.low > SUBSTANTIAL, _KAPPA),
+        Rule(
+            "differ", "refuted", lambda e: e.kappa.high < SUBSTANTIAL, f"{_KAPPA} share=share.value"
+        ),
+        Rule("open", "undecided", always, _KAPPA),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class TaxonomyAnalysis(Limited):
-    """Quotes by class, judge and system, by ordered rules. Where the quotes bear a class already (`given`), or the run
-    is of a model that was asked for the class of each quote (dataset=quotes), its agreement with the rules is stated.
+    """Quotes by class, judge and system, by ordered rules. Where the quotes bear a class already
+    (`given`), or the run is of a model that was asked for the class of each quote (dataset=quotes),
+    its agreement with the rules is stated.
 
     Args:
         rules: A YAML file of ordered patterns (`quotes.QuoteClasses`); None: the shipped.
@@ -164,21 +214,31 @@ class TaxonomyAnalysis(Limited):
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited where no judge quotes anything, or what judges quote was hidden."""
-        if any(judged.frame[column].map(is_redacted).any() for column in _DETAILS if column in judged.frame):
+        if any(
+            judged.frame[column].map(is_redacted).any()
+            for column in _DETAILS
+            if column in judged.frame
+        ):
             raise Unsuited(
-                "analysis=taxonomy reads what judges quote, and `tracking.redact` is true, so that only hashes of it "
-                "are kept. Leave the analysis out, or judge with tracking.redact=false."
+                "analysis=taxonomy reads what judges quote, and `tracking.redact` is true, so that"
+                " only hashes of it are kept. Leave the analysis out, or judge with"
+                " tracking.redact=false."
             )
         asked = "metadata.quoted" in judged.frame
-        if not asked and judged.frame["score"].notna().any() and not any(c in judged.frame for c in _DETAILS):
+        if (
+            not asked
+            and judged.frame["score"].notna().any()
+            and not any(c in judged.frame for c in _DETAILS)
+        ):
             raise Unsuited(
-                "analysis=taxonomy reads what judges quote as errors and omissions, and none here does. Use "
-                "judge=bucket, give the table columns with quotes (dataset.details), or classify those of "
-                "another run: dataset=quotes dataset.path=RUN."
+                "analysis=taxonomy reads what judges quote as errors and omissions, and none here"
+                " does. Use judge=bucket, give the table columns with quotes (dataset.details), or"
+                " classify those of another run: dataset=quotes dataset.path=RUN."
             )
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
-        """One result; headline `taxonomy.kappa` where there are two classifiers, else `taxonomy.quotes`."""
+        """One result; headline `taxonomy.kappa` where there are two classifiers, else
+        `taxonomy.quotes`."""
         self.check(judged)
         tell = Telling(self.name)
         table = self._quotes(judged)
@@ -210,68 +270,109 @@ class TaxonomyAnalysis(Limited):
             evidence = self._agreement(tell, classed)
             decided = verdict(TAXONOMY, evidence).decided
             headline = headline if evidence.kappa is None else "taxonomy.kappa"
-        labels = classes["class"].where(classes["class"] != OTHER, classes["kind"] + f"_{OTHER}").tolist()
-        tell.draw("classes", "bars", labels=labels, values=classes["n"].astype(float).tolist(), y_label="quotes")
+        labels = (
+            classes["class"]
+            .where(classes["class"] != OTHER, classes["kind"] + f"_{OTHER}")
+            .tolist()
+        )
+        tell.draw(
+            "classes",
+            "bars",
+            labels=labels,
+            values=classes["n"].astype(float).tolist(),
+            y_label="quotes",
+        )
         return [tell.result(*decided, headline=headline)]
 
     def _quotes(self, judged: LongTable) -> pd.DataFrame:
-        """A row per quote: of a judge, where what it keeps beside several criteria counts once; or of those that a
-        model was asked for the class of, where one that it did not answer is left out."""
+        """A row per quote: of a judge, where what it keeps beside several criteria counts once; or
+        of those that a model was asked for the class of, where one that it did not answer is left
+        out."""
         rules, rows, frame = QuoteClasses(self.rules, "analysis.rules"), [], judged.first()
         if "metadata.quoted" in frame:
             frame = judged.scored()
-            names = {f"metadata.{name}": name for name in ("kind", "system")} | {"metadata.judge": "voice"}
-            asked = frame[frame["criterion"] == OVERALL].rename(columns=names | {"category": "given", "judge": "by"})
+            names = {f"metadata.{name}": name for name in ("kind", "system")} | {
+                "metadata.judge": "voice"
+            }
+            asked = frame[frame["criterion"] == OVERALL].rename(
+                columns=names | {"category": "given", "judge": "by"}
+            )
             texts = zip(asked["kind"].astype(str), asked["text"].astype(str), strict=True)
-            return asked.assign(**{"class": [rules.classify(*quote) for quote in texts], "severity": None})
+            return asked.assign(
+                **{"class": [rules.classify(*quote) for quote in texts], "severity": None}
+            )
         columns = [c for c in _DETAILS if c in frame]
         system = "metadata.system" if "metadata.system" in frame else "item_id"
         for (item, judge), judgments in frame.groupby(["item_id", "judge"], sort=False):
-            details = {c.removeprefix("details."): next(iter(judgments[c].dropna()), None) for c in columns}
+            details = {
+                c.removeprefix("details."): next(iter(judgments[c].dropna()), None) for c in columns
+            }
             about = {"item": item, "voice": judge, "by": "given"}
             about |= {"system": judgments[system].iloc[0], "group": judgments["group"].iloc[0]}
             for quote in quotes(details, self.given):
-                rows.append(about | quote._asdict() | {"class": rules.classify(quote.kind, quote.text)})
-        return pd.DataFrame(rows, columns="item kind class voice system group severity given by".split())
+                rows.append(
+                    about | quote._asdict() | {"class": rules.classify(quote.kind, quote.text)}
+                )
+        return pd.DataFrame(
+            rows, columns="item kind class voice system group severity given by".split()
+        )
 
     def _agreement(self, tell: Telling, classed: pd.DataFrame) -> SimpleNamespace:
-        """Tell of the classes that somebody else gave, and how the rules agree with them: the share of equal classes
-        and unweighted kappa (None where all quotes are in one class), both with intervals over groups."""
+        """Tell of the classes that somebody else gave, and how the rules agree with them: the share
+        of equal classes and unweighted kappa (None where all quotes are in one class), both with
+        intervals over groups.
+        """
         _count(tell, classed.groupby(["kind", "given"]).size(), "given")
         _count(tell, classed.groupby(["kind", "given", "system"]).size(), "given_by_system")
         tell.tables["given"] = _counts(classed, "given")
         theirs = classed["given"].map(lambda label: self.same.get(str(label), str(label)))
         codes = {name: float(n) for n, name in enumerate(sorted({*classed["class"], *theirs}))}
-        x, y = (labels.map(codes).to_numpy(dtype=np.float64) for labels in (classed["class"], theirs))
+        x, y = (
+            labels.map(codes).to_numpy(dtype=np.float64) for labels in (classed["class"], theirs)
+        )
         groups, kappa = classed["group"].tolist(), None
         if len(codes) > 1:
-            kappa = agreement.kappa_interval(x, y, [*codes.values()], "none", self.level, groups=groups)
+            kappa = agreement.kappa_interval(
+                x, y, [*codes.values()], "none", self.level, groups=groups
+            )
         share = limits.share((x == y).astype(np.float64), groups, self.level)
         tell.say("agreement", share.values("share"), n=len(classed), level=self.level)
         tell.number(share.value, "agreement")
         tell.number(kappa, "kappa")
-        tell.tables["crossed"] = classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")
+        tell.tables["crossed"] = (
+            classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")
+        )
         counts = {"n": len(classed), "groups": len(set(groups)), "needed": FEWEST_GROUPS}
         who = str(classed["by"].iloc[0])
-        return SimpleNamespace(share=share, kappa=kappa, level=self.level, who=who, bound=SUBSTANTIAL, **counts)
+        return SimpleNamespace(
+            share=share, kappa=kappa, level=self.level, who=who, bound=SUBSTANTIAL, **counts
+        )
 
 
 def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
-    """Count how summaries fail: a row per judge (and system, where there are any) has how many summaries it read, and
-    with errors, omissions and hedging (by a quote of that class, or because the judge says so of the whole)."""
+    """Count how summaries fail: a row per judge (and system, where there are any) has how many
+    summaries it read, and with errors, omissions and hedging (by a quote of that class, or because
+    the judge says so of the whole).
+    """
     frame = judged.scored()
     columns = [column for column in _DETAILS if column in frame]
     if "item" not in table or not columns:
         return pd.DataFrame()
     by = ["judge", "system"] if "metadata.system" in frame else ["judge"]
-    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace({"true": 1.0})  # as tables write a yes
+    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace(
+        {"true": 1.0}
+    )  # as tables write a yes
     own = frame.rename(columns={"metadata.system": "system"}).assign(
-        reads=frame[columns].notna().any(axis=1), says=pd.to_numeric(said, errors="coerce").fillna(0) > 0.5
+        reads=frame[columns].notna().any(axis=1),
+        says=pd.to_numeric(said, errors="coerce").fillna(0) > 0.5,
     )
     read = own.groupby([*by, "item_id"], sort=False)[["reads", "says"]].max().reset_index()
     read = read[read["reads"]]
     keys = pd.MultiIndex.from_frame(read[["item_id", "judge"]])
-    for name, quoted in [*((kind, table["kind"] == kind) for kind in KINDS), (HEDGING, table["class"] == HEDGING)]:
+    for name, quoted in [
+        *((kind, table["kind"] == kind) for kind in KINDS),
+        (HEDGING, table["class"] == HEDGING),
+    ]:
         read[name] = keys.isin(pd.MultiIndex.from_frame(table.loc[quoted, ["item", "voice"]]))
     read[HEDGING] |= read["says"]
     counts = {name: (name, "sum") for name in (*KINDS, HEDGING)}
@@ -280,7 +381,9 @@ def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
 
 def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
     counted = table.groupby(["kind", column]).size().reset_index(name="n")
-    return counted.sort_values(["kind", "n"], ascending=[True, False], kind="stable", ignore_index=True)
+    return counted.sort_values(
+        ["kind", "n"], ascending=[True, False], kind="stable", ignore_index=True
+    )
 
 
 def _count(tell: Telling, counts: pd.Series, name: str) -> None:

@@ -1,4 +1,5 @@
-"""Compares judges of predicted hierarchies with what can be measured of them: do they follow the automatic metrics?"""
+"""Compares judges of predicted hierarchies with what can be measured of them: do they follow the
+automatic metrics?"""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -8,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.association import partial
-from undogmatic.analyses.base import Correlation, Limited, LongTable, Share, check_groups, family_level
+from undogmatic.analyses.base import (
+    Correlation,
+    Limited,
+    LongTable,
+    Share,
+    check_groups,
+    family_level,
+)
 from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_order, units
@@ -17,10 +25,17 @@ from undogmatic.records.results import AnalysisResult, Standing, Telling
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
-_LIKEWISE = "precision recall structure_accuracy critical_recall hallucination_rate depth_accuracy".split()
+_LIKEWISE = (
+    "precision recall structure_accuracy critical_recall hallucination_rate depth_accuracy".split()
+)
 MEASURED = {"automatic_f1": "f1"} | dict(zip(_LIKEWISE, _LIKEWISE, strict=True))
 """Metadata of the dataset, and what the report calls it."""
-COUNTERPARTS = {OVERALL: "automatic_f1", "f1": "automatic_f1", "completeness": "recall", "accuracy": "precision"}
+COUNTERPARTS = {
+    OVERALL: "automatic_f1",
+    "f1": "automatic_f1",
+    "completeness": "recall",
+    "accuracy": "precision",
+}
 COUNTERPARTS |= {"structure": "structure_accuracy", "critical_recall": "critical_recall"}
 """Criterion -> the metric that measures the same, or the nearest to it."""
 
@@ -28,33 +43,46 @@ _COUNTED = "judge n groups level order needed"
 _HELD = "judge n groups level order spearman=found.value interval=found.interval"
 _BEYOND = f"{_HELD} beyond=beyond.value beyond_interval=beyond.interval"
 
-JUDGE = Rules("gating.judge_", (
-    Rule("no_overall", "undecided", lambda e: not e.overall, _COUNTED),
-    Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, _COUNTED),
-    Rule("constant", "refuted", lambda e: e.constant and e.whole, _COUNTED),
-    Rule("constant", "undecided", lambda e: e.constant, _COUNTED),
-    Rule("same_f1", "undecided", lambda e: e.found is None, _COUNTED),
-    Rule("reversed", "refuted", lambda e: e.found.best_high < 0, _HELD),
-    Rule("below", "refuted", lambda e: e.outcome == "below", _HELD),
-    Rule("open", "undecided", lambda e: e.outcome == "open", _HELD),
-    Rule("missing", "undecided", lambda e: e.outcome == "missing", _HELD),
-    Rule("size", "undecided", lambda e: not e.beyond.low > 0, _BEYOND),
-    Rule("follows", "supported", always, _BEYOND),
-))  # fmt: skip
-GATING = Rules("gating.verdict_", (
-    Rule("refuted", "refuted", lambda e: e.refuted, "order level judges=refuted"),
-    Rule("undecided", "undecided", lambda e: e.undecided or not e.supported, "order level judges=undecided"),
-    Rule("supported", "supported", always, "order level judges=supported"),
-))  # fmt: skip
+JUDGE = Rules(
+    "gating.judge_",
+    (
+        Rule("no_overall", "undecided", lambda e: not e.overall, _COUNTED),
+        Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, _COUNTED),
+        Rule("constant", "refuted", lambda e: e.constant and e.whole, _COUNTED),
+        Rule("constant", "undecided", lambda e: e.constant, _COUNTED),
+        Rule("same_f1", "undecided", lambda e: e.found is None, _COUNTED),
+        Rule("reversed", "refuted", lambda e: e.found.best_high < 0, _HELD),
+        Rule("below", "refuted", lambda e: e.outcome == "below", _HELD),
+        Rule("open", "undecided", lambda e: e.outcome == "open", _HELD),
+        Rule("missing", "undecided", lambda e: e.outcome == "missing", _HELD),
+        Rule("size", "undecided", lambda e: not e.beyond.low > 0, _BEYOND),
+        Rule("follows", "supported", always, _BEYOND),
+    ),
+)
+GATING = Rules(
+    "gating.verdict_",
+    (
+        Rule("refuted", "refuted", lambda e: e.refuted, "order level judges=refuted"),
+        Rule(
+            "undecided",
+            "undecided",
+            lambda e: e.undecided or not e.supported,
+            "order level judges=undecided",
+        ),
+        Rule("supported", "supported", always, "order level judges=supported"),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class GatingAnalysis(Limited):
-    """Automatic metrics by fault and by system, predictions that are no hierarchy by defect, and whether each judge's
-    criteria follow the metric that measures the same. Predictions of one case are one unit.
+    """Automatic metrics by fault and by system, predictions that are no hierarchy by defect, and
+    whether each judge's criteria follow the metric that measures the same. Predictions of one case
+    are one unit.
 
-    The claim is about the overall score and F1: the whole interval of their rank correlation lies above `order`, and it
-    stays above 0 between predictions with equally many gates, or counting gates would do as well.
+    The claim is about the overall score and F1: the whole interval of their rank correlation lies
+    above `order`, and it stays above 0 between predictions with equally many gates, or counting
+    gates would do as well.
 
     Args:
         order: The rank correlation that the lower limit must exceed.
@@ -67,12 +95,18 @@ class GatingAnalysis(Limited):
     level: Share = 0.95
 
     def check(self, judged: LongTable) -> None:
-        """Raises Unsuited without F1 per item, DataError for more conditions or systems than can be compared."""
+        """Raises Unsuited without F1 per item, DataError for more conditions or systems than can be
+        compared."""
         check_order(self.name, judged.rubric)
         judged.need(self.name, F1)
         for column in ("condition", "metadata.system"):
             if column in judged.frame:
-                check_groups(self.name, column, judged.frame[column].dropna().unique(), "leave the column out")
+                check_groups(
+                    self.name,
+                    column,
+                    judged.frame[column].dropna().unique(),
+                    "leave the column out",
+                )
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result; headline `gating.spearman`, the lowest of the judges'."""
@@ -83,14 +117,21 @@ class GatingAnalysis(Limited):
         judges = [str(judge) for judge in first["judge"].dropna().unique()]
         level = family_level(self.level, max(1, len(judges)))
         known = first[first[F1].notna()]
-        rulings = [verdict(JUDGE, self._followed(tell, known, judge, level, rng)) for judge in judges]
+        rulings = [
+            verdict(JUDGE, self._followed(tell, known, judge, level, rng)) for judge in judges
+        ]
         tell.findings += [ruling.finding for ruling in rulings]
         if failed := len(known[known["error"].notna()].drop_duplicates(["item_id", "judge"])):
             tell.say("failed", n=failed)
         self._tell_tracking(tell, judged, known, rng, level)
-        correlations = [ruling.evidence.found for ruling in rulings if ruling.evidence.found is not None]
+        correlations = [
+            ruling.evidence.found for ruling in rulings if ruling.evidence.found is not None
+        ]
         tell.number(min(correlations, key=lambda each: each.value, default=None), "spearman")
-        by = {name: [r.evidence.judge for r in rulings if r.standing == name] for name in get_args(Standing)}
+        by = {
+            name: [r.evidence.judge for r in rulings if r.standing == name]
+            for name in get_args(Standing)
+        }
         ruling = verdict(GATING, SimpleNamespace(order=self.order, level=level, **by))
         return [tell.result(*ruling.decided, headline="gating.spearman" if correlations else None)]
 
@@ -100,60 +141,91 @@ class GatingAnalysis(Limited):
         malformed = len(items) - len(measured)
         tell.number(len(items), "predictions")
         tell.number(malformed, "malformed")
-        tell.say("predictions", n=len(measured), total=len(items), cases=int(measured["group"].nunique()))
+        tell.say(
+            "predictions", n=len(measured), total=len(items), cases=int(measured["group"].nunique())
+        )
         if malformed:
             tell.say("malformed", n=malformed)
             counts = items[DEFECT].value_counts()
             tell.tables["defects"] = counts.rename_axis("defect").reset_index(name="n")
             for kind, n in counts.items():
                 tell.number(int(n), "defect", str(kind))
-        columns = {f"metadata.{name}": label for name, label in MEASURED.items() if f"metadata.{name}" in measured}
+        columns = {
+            f"metadata.{name}": label
+            for name, label in MEASURED.items()
+            if f"metadata.{name}" in measured
+        }
         rows = []
         for column, label in columns.items():
             if not (having := measured[measured[column].notna()]).empty:
                 average = float(having[column].mean())
                 rows.append({"metric": label, "n": len(having), "average": average})
                 if having["group"].nunique() > 1:
-                    held = means.interval(having[column], self.level, groups=units(having), bounds=(0.0, 1.0))
+                    held = means.interval(
+                        having[column], self.level, groups=units(having), bounds=(0.0, 1.0)
+                    )
                     rows[-1] |= {"low": held.low, "high": held.high}
                 tell.number(average, "mean", label)
         tell.tables["metrics"] = pd.DataFrame(rows)
         for name, column in (("condition", "condition"), ("system", "metadata.system")):
-            if column in measured and measured[column].notna().any():  # means per group, the lowest F1 first
+            if (
+                column in measured and measured[column].notna().any()
+            ):  # means per group, the lowest F1 first
                 grouped = measured.rename(columns=columns).groupby(column, sort=False)
-                table = pd.concat([grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1)
+                table = pd.concat(
+                    [grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1
+                )
                 table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
                 tell.tables[f"by_{name}"] = table
 
     def _followed(
         self, tell: Telling, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator
     ) -> SimpleNamespace:
-        """How the overall score of one judge follows F1, failures of it included: what JUDGE rules on. `beyond` is the
-        correlation at an equal number of gates."""
+        """How the overall score of one judge follows F1, failures of it included: what JUDGE rules
+        on. `beyond` is the correlation at an equal number of gates."""
         rows = known[(known["judge"] == judge) & (known["criterion"] == OVERALL)]
         done = rows[rows["score"].notna()]
-        e = SimpleNamespace(judge=judge, n=len(done), groups=done["group"].nunique(), level=level, order=self.order)
+        e = SimpleNamespace(
+            judge=judge, n=len(done), groups=done["group"].nunique(), level=level, order=self.order
+        )
         e.overall, e.found, e.needed = not rows.empty, None, FEWEST_GROUPS
-        e.constant = e.groups >= FEWEST_GROUPS and checks.is_constant(done["score"].to_numpy(dtype=np.float64))
+        e.constant = e.groups >= FEWEST_GROUPS and checks.is_constant(
+            done["score"].to_numpy(dtype=np.float64)
+        )
         if e.constant:
             e.whole = len(done) == len(rows) and limits.most_order(e.groups, level) < self.order
             e.needed = limits.fewest_same(self.order, level)
         elif e.overall and e.groups >= FEWEST_GROUPS:
             e.found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
         if e.found is not None:
-            e.beyond = partial(done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level)
+            e.beyond = partial(
+                done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level
+            )
             e.outcome = limits.hold(e.found, self.order).outcome
         if e.n > 2:
-            groups = {"groups": done["condition"].tolist()} if done["condition"].notna().all() else {}
+            groups = (
+                {"groups": done["condition"].tolist()} if done["condition"].notna().all() else {}
+            )
             groups |= {"ids": done["item_id"].tolist()}
-            points = {"x": done[F1].tolist(), "y": done["score"].tolist(), "x_label": "f1", "y_label": "score"}
+            points = {
+                "x": done[F1].tolist(),
+                "y": done["score"].tolist(),
+                "x_label": "f1",
+                "y_label": "score",
+            }
             tell.draw(f"scatter_{judge}", "scatter", **points, **groups)
         return e
 
     def _tell_tracking(
-        self, tell: Telling, judged: LongTable, known: pd.DataFrame, rng: np.random.Generator, level: float
+        self,
+        tell: Telling,
+        judged: LongTable,
+        known: pd.DataFrame,
+        rng: np.random.Generator,
+        level: float,
     ) -> None:
-        """A row per judge and criterion that a metric measures: rank correlation, error and bias in shares."""
+        """A row per judge and criterion that a metric measures: rank correlation, error and bias in
+        shares."""
         rows = []
         for (judge, criterion), both in known.groupby(["judge", "criterion"], sort=False):
             metric = COUNTERPARTS.get(str(criterion), "")
@@ -164,15 +236,31 @@ class GatingAnalysis(Limited):
             share = done["score"].map(judged.rubric.share)
             away, whole = share - done[column], None
             if len(done) >= 4:
-                whole = agreement.correlation("spearman", share.to_numpy(), done[column].to_numpy()).estimate
+                whole = agreement.correlation(
+                    "spearman", share.to_numpy(), done[column].to_numpy()
+                ).estimate
             held = None
             if whole is not None and done["group"].nunique() >= FEWEST_GROUPS:
-                held = limits.order(having["score"], having[column], rng, groups=units(having), level=level)
+                held = limits.order(
+                    having["score"], having[column], rng, groups=units(having), level=level
+                )
             numbers = {"spearman": np.nan if whole is None else whole}
-            numbers |= {end: np.nan if held is None else getattr(held, end) for end in ("low", "high")}
+            numbers |= {
+                end: np.nan if held is None else getattr(held, end) for end in ("low", "high")
+            }
             numbers |= {"mae": float(away.abs().mean()), "bias": float(away.mean())}
-            rows.append({"judge": judge, "criterion": criterion, "metric": MEASURED[metric], "n": len(done), **numbers})
+            rows.append(
+                {
+                    "judge": judge,
+                    "criterion": criterion,
+                    "metric": MEASURED[metric],
+                    "n": len(done),
+                    **numbers,
+                }
+            )
             for name, number in numbers.items():
-                tell.number(number if np.isfinite(number) else None, name, str(judge), str(criterion))
+                tell.number(
+                    number if np.isfinite(number) else None, name, str(judge), str(criterion)
+                )
         if rows:
             tell.tables = {"tracking": pd.DataFrame(rows)} | tell.tables

@@ -1,7 +1,8 @@
-"""Reads what a model answered as a hierarchy: JSON, JSON in a fence or among words, an indented outline, or arrows.
+"""Reads what a model answered as a hierarchy: JSON, JSON in a fence or among words, an indented
+outline, or arrows.
 
-Tolerant of form, never of content: what is cut off, runs in a ring, is absurdly large or no hierarchy is `Malformed`
-with its reason, so that half an answer is not scored as a small hierarchy.
+Tolerant of form, never of content: what is cut off, runs in a ring, is absurdly large or no
+hierarchy is `Malformed` with its reason, so that half an answer is not scored as a small hierarchy.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Malformed(ValueError):
 
 
 class Gate(NamedTuple):
-    """A gate with those below it. `critical` is whether an expert cannot do without it; None: nobody has said."""
+    """A gate with those below it. `critical` is whether an expert cannot do without it; None:
+    nobody has said."""
 
     name: str
     children: tuple[Gate, ...] = ()
@@ -39,7 +41,8 @@ class Gate(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A gate in its hierarchy: the name of the gate above it (None: the root) and its level, the root's being 0."""
+    """A gate in its hierarchy: the name of the gate above it (None: the root) and its level, the
+    root's being 0."""
 
     gate: Gate
     parent: str | None
@@ -70,7 +73,16 @@ def outline(root: Gate) -> str:
 
 NAME = ("name", "gate", "gate_name", "population", "label")
 CHILDREN = ("children", "gates", "subgates", "sub_gates", "subpopulations", "populations")
-WRAPPERS = ("gating_hierarchy", "hierarchy", "prediction", "gating_strategy", "gating_tree", "tree", "root", "result")
+WRAPPERS = (
+    "gating_hierarchy",
+    "hierarchy",
+    "prediction",
+    "gating_strategy",
+    "gating_tree",
+    "tree",
+    "root",
+    "result",
+)
 PARENT = ("parent", "parent_gate", "parent_name")
 CRITICAL = "is_critical"
 _SIGNS = str.maketrans(
@@ -85,8 +97,8 @@ def plain_signs(name: str) -> str:
 
 
 def gate_name(value: Any) -> str:
-    """A name on one line, with typographic signs as plain ones ("HLA‐DR" and "HLA-DR" are one marker). Raises
-    Malformed where it is none."""
+    """A name on one line, with typographic signs as plain ones ("HLA‐DR" and "HLA-DR" are one
+    marker). Raises Malformed where it is none."""
     name = " ".join(plain_signs(value).split()) if isinstance(value, str) else ""
     faults = {"is": not name, f"has {len(name):,} characters:": len(name) > LONGEST_GATE}
     faults["holds what cannot be printed:"] = not name.isprintable()
@@ -96,7 +108,8 @@ def gate_name(value: Any) -> str:
 
 
 class _Node(NamedTuple):
-    """A gate as it was read. What stands below it is read when asked for: faults are named from the root down."""
+    """A gate as it was read. What stands below it is read when asked for: faults are named from the
+    root down."""
 
     name: Any
     below: Iterable[_Node] = ()
@@ -104,8 +117,8 @@ class _Node(NamedTuple):
 
 
 def _grown(node: _Node, above: tuple[str, ...] = (), gates: Iterator[int] | None = None) -> Gate:
-    """The gate of a node, the next of `gates`, below those named `above`. Raises Malformed for what is absurdly wide or
-    deep, or stands below itself."""
+    """The gate of a node, the next of `gates`, below those named `above`. Raises Malformed for what
+    is absurdly wide or deep, or stands below itself."""
     gates = itertools.count(1) if gates is None else gates
     if next(gates) > MOST_GATES:
         raise Malformed("too_wide", f"more than {MOST_GATES:,} gates")
@@ -114,14 +127,17 @@ def _grown(node: _Node, above: tuple[str, ...] = (), gates: Iterator[int] | None
         raise Malformed("too_deep", f"more than {MOST_LEVELS} levels")
     if name.casefold() in map(str.casefold, above):
         raise Malformed("cyclic", f"{brief(name, 60)} stands below itself")
-    return Gate(name, tuple(_grown(each, (*above, name), gates) for each in node.below), node.critical)
+    return Gate(
+        name, tuple(_grown(each, (*above, name), gates) for each in node.below), node.critical
+    )
 
 
 def from_value(value: Any) -> Gate:
     """The hierarchy of a JSON value. Raises Malformed.
 
-    Known shapes: {name, children}; such an object inside a wrapper ({"hierarchy": ...}); names as keys
-    ({"All Events": {"Singlets": {}}}); a list of {name, parent}; and a list that holds one hierarchy.
+    Known shapes: {name, children}; such an object inside a wrapper ({"hierarchy": ...}); names as
+    keys ({"All Events": {"Singlets": {}}}); a list of {name, parent}; and a list that holds one
+    hierarchy.
     """
     while isinstance(value, Mapping) and not _values(value, NAME):  # the wrappers
         inner = [value[key] for key in WRAPPERS if isinstance(value.get(key), Mapping | list)]
@@ -137,20 +153,31 @@ def from_value(value: Any) -> Gate:
             raise Malformed("not_a_hierarchy", f"a list of {len(value)} and not one root")
         value = value[0]
     if not isinstance(value, Mapping):
-        raise Malformed("not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates")
+        raise Malformed(
+            "not_a_hierarchy", f"JSON, but {brief(value, 60)} and not an object of gates"
+        )
     if _values(value, NAME):
         return _grown(_object(value))
     if len(value) != 1:
-        raise Malformed("not_a_hierarchy", f"an object with {len(value)} keys and not one root: {brief([*value], 60)}")
+        raise Malformed(
+            "not_a_hierarchy",
+            f"an object with {len(value)} keys and not one root: {brief([*value], 60)}",
+        )
     ((root, inside),) = value.items()
     if not isinstance(inside, Mapping | list):
-        raise Malformed("not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it")
+        raise Malformed(
+            "not_a_hierarchy", f"an object with the key {brief(root, 60)} and nothing below it"
+        )
     return _grown(_Node(root, _below(root, inside, keyed=True)))
 
 
 def _values(node: Mapping[str, Any], keys: Sequence[str]) -> list[Any]:
     """What an object holds under these keys; a list is no name."""
-    return [node[key] for key in keys if key in node and not (keys is NAME and isinstance(node[key], list))]
+    return [
+        node[key]
+        for key in keys
+        if key in node and not (keys is NAME and isinstance(node[key], list))
+    ]
 
 
 def _object(node: Any) -> _Node:
@@ -165,14 +192,18 @@ def _object(node: Any) -> _Node:
 
 
 def _below(name: Any, inside: Any, keyed: bool = False) -> Iterator[_Node]:
-    """What stands below a gate: a list of names and of objects with a name, or one of these. Where gates are keys
-    (`keyed`), also an object of such keys, alone or with a single one in a list, a name alone, and nothing."""
+    """What stands below a gate: a list of names and of objects with a name, or one of these. Where
+    gates are keys (`keyed`), also an object of such keys, alone or with a single one in a list, a
+    name alone, and nothing.
+    """
     if keyed and isinstance(inside, Mapping):
         yield from (_Node(key, _below(key, value, keyed)) for key, value in inside.items())
         return
     if keyed and inside in (None, ""):
         return
-    alone = isinstance(inside, str) if keyed else isinstance(inside, Mapping) and _values(inside, NAME)
+    alone = (
+        isinstance(inside, str) if keyed else isinstance(inside, Mapping) and _values(inside, NAME)
+    )
     parts = [inside] if alone else inside
     if not isinstance(parts, list | tuple):
         where = f"below {brief(gate_name(name), 60)}"
@@ -186,7 +217,8 @@ def _below(name: Any, inside: Any, keyed: bool = False) -> Iterator[_Node]:
 
 
 def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
-    """The hierarchy of (parent, gate) pairs by name; a parent that is None or empty makes a root. Raises Malformed.
+    """The hierarchy of (parent, gate) pairs by name; a parent that is None or empty makes a root.
+    Raises Malformed.
 
     A gate that is linked to two parents is refused: which of them is meant cannot be known.
     """
@@ -212,7 +244,9 @@ def from_links(links: Iterable[tuple[Any, Any]]) -> Gate:
         raise Malformed("not_a_hierarchy", f"{brief(twice, 60)} stands below two gates")
     roots = [name for name, parents in above.items() if not parents]
     if len(roots) != 1:
-        raise Malformed("not_a_hierarchy", f"{len(roots)} gates without one above them: {brief(roots, 80)}")
+        raise Malformed(
+            "not_a_hierarchy", f"{len(roots)} gates without one above them: {brief(roots, 80)}"
+        )
 
     def node(name: str) -> _Node:
         return _Node(name, map(node, below.get(name, ())))
@@ -226,23 +260,30 @@ MOST_WORDS = 12  # words in a gate's name; what has more is a sentence
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ARROW = re.compile(r"-{1,3}>|={1,2}>|→|⟶|➔|»")
-_MARKS = re.compile(r"^(?P<indent>[\s│|]*)(?P<mark>(?:[├└┣┗╰+`][─━\-]+|[-*•–]|\d{1,3}[.)])\s+)?(?P<name>.*)$")
+_MARKS = re.compile(
+    r"^(?P<indent>[\s│|]*)(?P<mark>(?:[├└┣┗╰+`][─━\-]+|[-*•–]|\d{1,3}[.)])\s+)?(?P<name>.*)$"
+)
 """Matches every line: each of its parts may be empty."""
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.|\\\Z)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 """A bracket, or a text in quotes, in which brackets do not count."""
 
 
 def parse(answer: Any) -> Gate:
-    """The hierarchy in an answer, which is a text or what JSON made of one. Raises Malformed where it is empty,
-    truncated, cyclic, too deep, too wide, or not a hierarchy."""
+    """The hierarchy in an answer, which is a text or what JSON made of one. Raises Malformed where
+    it is empty, truncated, cyclic, too deep, too wide, or not a hierarchy."""
     if isinstance(answer, Mapping | list):
         return from_value(answer)
     text = answer.strip() if isinstance(answer, str) else ""
     if not text:
         what = "the answer has no words" if isinstance(answer, str) else "there is no answer"
-        raise Malformed("empty" if answer is None or isinstance(answer, str) else "not_a_hierarchy", what)
+        raise Malformed(
+            "empty" if answer is None or isinstance(answer, str) else "not_a_hierarchy", what
+        )
     if len(text) > LONGEST_ANSWER:
-        raise Malformed("too_wide", f"an answer of {len(text):,} characters; at most {LONGEST_ANSWER:,} are read")
+        raise Malformed(
+            "too_wide",
+            f"an answer of {len(text):,} characters; at most {LONGEST_ANSWER:,} are read",
+        )
     fenced = [inside.strip() for inside in _FENCE.findall(text)]
     if fenced and not any(fenced) and not _FENCE.sub("", text).strip():
         raise Malformed("empty", "a fence with nothing in it")
@@ -261,9 +302,9 @@ def parse(answer: Any) -> Gate:
 
 
 def _parse_text(text: str) -> Gate:
-    """The hierarchy in the first JSON of a text that is one, else in its arrows or lines. JSON is what stands between
-    an opening bracket and the one that closes it. Square brackets count only at the beginning of the text: elsewhere
-    they are words' own."""
+    """The hierarchy in the first JSON of a text that is one, else in its arrows or lines. JSON is
+    what stands between an opening bracket and the one that closes it. Square brackets count only at
+    the beginning of the text: elsewhere they are words' own."""
     fault, end = None, 0
     for _ in range(MOST_TRIES):
         if (start := 0 if end == 0 and text[0] == "[" else text.find("{", end)) < 0:
@@ -314,7 +355,9 @@ def _arrows(text: str) -> Gate:
         raise Malformed("not_a_hierarchy", "arrows, but between sentences and not gates")
     if any(chain[0] != chains[0][0] for chain in chains):
         return from_links([pair for chain in chains for pair in itertools.pairwise(chain)])
-    tree: dict[str, Any] = {}  # paths from one root: a gate is known by its whole path, so that two may share a name
+    tree: dict[
+        str, Any
+    ] = {}  # paths from one root: a gate is known by its whole path, so that two may share a name
     for chain in chains:
         node = tree
         for name in chain:
@@ -323,12 +366,16 @@ def _arrows(text: str) -> Gate:
 
 
 def _outline(text: str) -> Gate:
-    """An indented list: what stands further in lies below the nearest line before it that stands further out.
+    """An indented list: what stands further in lies below the nearest line before it that stands
+    further out.
 
-    Words before and after the list are left out: lines of more than MOST_WORDS words, and lines that end as sentences.
+    Words before and after the list are left out: lines of more than MOST_WORDS words, and lines
+    that end as sentences.
     """
     lines: list[tuple[int, str]] = []
-    for marks in filter(None, (_MARKS.match(line.expandtabs(4).rstrip()) for line in text.splitlines())):
+    for marks in filter(
+        None, (_MARKS.match(line.expandtabs(4).rstrip()) for line in text.splitlines())
+    ):
         name = marks["name"].strip(" *`_#").rstrip(":")
         if not name:
             continue
@@ -338,13 +385,19 @@ def _outline(text: str) -> Gate:
                 break
             lines.clear()
             continue
-        drawn = bulleted and marks["mark"][0] in "├└┣┗╰+`"  # the width of a drawn branch is part of the indentation
+        drawn = (
+            bulleted and marks["mark"][0] in "├└┣┗╰+`"
+        )  # the width of a drawn branch is part of the indentation
         lines.append((len(marks["indent"]) + (len(marks["mark"]) if drawn else 0), gate_name(name)))
         if len(lines) > MOST_GATES:
             raise Malformed("too_wide", f"more than {MOST_GATES:,} lines")
     if len(lines) < 2 or len({indent for indent, _ in lines}) < 2:
         raise Malformed("not_a_hierarchy", "neither JSON, nor an indented list, nor arrows")
-    while len(lines) > 2 and lines[0][0] == lines[1][0] and all(indent >= lines[1][0] for indent, _ in lines[1:]):
+    while (
+        len(lines) > 2
+        and lines[0][0] == lines[1][0]
+        and all(indent >= lines[1][0] for indent, _ in lines[1:])
+    ):
         lines = lines[1:]  # a heading
     (first, root), below = lines[0], list[_Node]()
     path, hierarchy = [(first, below)], _Node(root, below)

@@ -1,4 +1,5 @@
-"""Judges predicted gating hierarchies: five styles that ask once, and one that argues against a first judgment."""
+"""Judges predicted gating hierarchies: five styles that ask once, and one that argues against a
+first judgment."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
@@ -25,7 +26,8 @@ Graded = Annotated[float, Number("percent", own=GRADES)]
 
 
 class GatingAnswer(Answer):
-    """What a style says: its number fields are its criteria, `overall` the last; words are issues and a summary."""
+    """What a style says: its number fields are its criteria, `overall` the last; words are issues
+    and a summary."""
 
     room: ClassVar[int] = 1500
 
@@ -89,16 +91,21 @@ class Binary(GatingAnswer):
 class GatingJudge(Judge):
     """One answer, a criterion per number in it, each mapped linearly to the rubric's scale.
 
-    The numbers of the criteria, as shares, are in the details of `overall` too, where rules of `judge=selective` look
-    for `accuracy` and `scientific`. A prediction that is no hierarchy fails as `input`, with the reason, and nobody is
-    asked. Without words, each number is a level question.
+    The numbers of the criteria, as shares, are in the details of `overall` too, where rules of
+    `judge=selective` look for `accuracy` and `scientific`. A prediction that is no hierarchy fails
+    as `input`, with the reason, and nobody is asked. Without words, each number is a level
+    question.
     """
 
     asked: ClassVar[type[GatingAnswer]]
 
     def __init_subclass__(cls, asked: type[GatingAnswer]) -> None:
         super().__init_subclass__()
-        cls.name, cls.asked, cls.criteria = f"gating_{asked.__name__.lower()}", asked, tuple(numbers(asked))
+        cls.name, cls.asked, cls.criteria = (
+            f"gating_{asked.__name__.lower()}",
+            asked,
+            tuple(numbers(asked)),
+        )
 
     def __init__(self, asker: Asker) -> None:
         super().__init__()
@@ -118,13 +125,21 @@ class GatingJudge(Judge):
             shares[name] = (words[name] - low) / span  # a 1 on 0-10 is 0.1
             score = self.rubric.units((words[name] - low) / span)
             verdicts[name] = Verdict(score=score)
-            if (asked := prediction.distributions.get(name)) is not None:  # it was read by log-probabilities
+            if (
+                asked := prediction.distributions.get(name)
+            ) is not None:  # it was read by log-probabilities
                 values = tuple(self.rubric.units((level - low) / span) for level in asked.values)
-                verdicts[name] = entropy_verdict(asked.model_copy(update={"values": values}), score=score)
+                verdicts[name] = entropy_verdict(
+                    asked.model_copy(update={"values": values}), score=score
+                )
         del shares[OVERALL]
-        issues = [issue for name in ("issues", "errors", "reasons") for issue in words.get(name, ())]
+        issues = [
+            issue for name in ("issues", "errors", "reasons") for issue in words.get(name, ())
+        ]
         issues += [f"missing: {gate}" for gate in words.get("missing", ())]
-        summary = next((words[name] for name in ("summary", "reasoning", "advice") if name in words), None)
+        summary = next(
+            (words[name] for name in ("summary", "reasoning", "advice") if name in words), None
+        )
         whole = verdicts[OVERALL].replace(details=shares, issues=tuple(issues), rationale=summary)
         return verdicts | {OVERALL: whole}
 
@@ -134,7 +149,8 @@ class DefaultJudge(GatingJudge, asked=Default):
 
 
 class ValidationJudge(GatingJudge, asked=Validation):
-    """`judge=gating/validation`: estimates F1, structure accuracy and recall of critical gates unseen."""
+    """`judge=gating/validation`: estimates F1, structure accuracy and recall of critical gates
+    unseen."""
 
 
 class QualitativeJudge(GatingJudge, asked=Qualitative):
@@ -154,7 +170,9 @@ def hierarchy(item: Item) -> None:
     try:
         parse(item.inputs.get(PREDICTION, item.inputs.get(UNPARSED)))
     except Malformed as error:
-        raise UnfitInput(f"the prediction is no hierarchy; {error}", item.inputs.get(UNPARSED)) from None
+        raise UnfitInput(
+            f"the prediction is no hierarchy; {error}", item.inputs.get(UNPARSED)
+        ) from None
     if PREDICTION not in item.inputs:
         raise UnfitInput(f"there is no {PREDICTION} (the item has: {', '.join(item.inputs)})")
 
@@ -182,11 +200,13 @@ class Doubts(Answer):
 
 
 class UncertaintyJudge(Judge):
-    """The revised score, with the formulas of the devil's advocate: 1 - confidence is the strength of the case, and the
-    range runs from the initial to the revised score. The case is made against every score of the initial judge.
+    """The revised score, with the formulas of the devil's advocate: 1 - confidence is the strength
+    of the case, and the range runs from the initial to the revised score. The case is made against
+    every score of the initial judge.
 
-    Unlike in `judge=devils_advocate` the revised score counts, because this style is asked for one; the initial one is
-    in the details. A person is asked for where the level is high or the judge wants one.
+    Unlike in `judge=devils_advocate` the revised score counts, because this style is asked for one;
+    the initial one is in the details. A person is asked for where the level is high or the judge
+    wants one.
     """
 
     name = "gating_uncertainty"
@@ -202,12 +222,21 @@ class UncertaintyJudge(Judge):
         hierarchy(item)
         initial = initial or (await self.initial.acall(item=item)).verdict
         rubric, first = self.rubric, float(initial.score or 0)
-        # All scores of the initial judge: the overall one, and those of its other criteria that its details keep.
-        shares = ((name, initial.details.get(name)) for name in self.initial.criteria if name != OVERALL)
-        others = {name: rubric.units(share) for name, share in shares if not isinstance(share, str | None)}
+        # All scores of the initial judge: the overall one, and those of its other criteria that its
+        # details keep.
+        shares = (
+            (name, initial.details.get(name)) for name in self.initial.criteria if name != OVERALL
+        )
+        others = {
+            name: rubric.units(share) for name, share in shares if not isinstance(share, str | None)
+        }
         quoted = [f"{name} {rubric.scale.write(score)}" for name, score in others.items()]
-        quoted.append(f"{OVERALL} {written(initial, rubric)}" if quoted else written(initial, rubric))
-        doubts: Doubts = (await self.critique.acall(item=item, context={"initial": ", ".join(quoted)})).answer
+        quoted.append(
+            f"{OVERALL} {written(initial, rubric)}" if quoted else written(initial, rubric)
+        )
+        doubts: Doubts = (
+            await self.critique.acall(item=item, context={"initial": ", ".join(quoted)})
+        ).answer
         ends = sorted((first, doubts.revised_overall))
         strength = 1 - doubts.confidence / 100
         damage, severities = damaged(rubric, first, strength, ends, doubts.biological_issues)
@@ -219,9 +248,19 @@ class UncertaintyJudge(Judge):
         }
         if self.asker.in_words:
             details |= severities
-            details |= {"missing_critical_gates": ", ".join(missing), "invented_gates": ", ".join(invented)}
-        issues = [*initial.issues, *(f"{issue.severity}: {issue.text}" for issue in doubts.biological_issues)]
-        named = {"missing critical gate": missing, "may be invented": invented, "marker": doubts.marker_concerns}
+            details |= {
+                "missing_critical_gates": ", ".join(missing),
+                "invented_gates": ", ".join(invented),
+            }
+        issues = [
+            *initial.issues,
+            *(f"{issue.severity}: {issue.text}" for issue in doubts.biological_issues),
+        ]
+        named = {
+            "missing critical gate": missing,
+            "may be invented": invented,
+            "marker": doubts.marker_concerns,
+        }
         issues += [f"{what}: {concern}" for what, concerns in named.items() for concern in concerns]
         return initial.replace(
             score=doubts.revised_overall,

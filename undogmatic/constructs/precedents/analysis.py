@@ -1,4 +1,5 @@
-"""Tells which precedents the judged texts cite, and what a table of precedents knows of each; no score changes."""
+"""Tells which precedents the judged texts cite, and what a table of precedents knows of each; no
+score changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from undogmatic.records.results import AnalysisResult, Telling
 
 @dataclass(frozen=True)
 class PrecedentsAnalysis:
-    """Citations by outcome and by text, and whether the texts describe what was decided, where words tell that.
+    """Citations by outcome and by text, and whether the texts describe what was decided, where
+    words tell that.
 
     Args:
         lookup: The grammar of citations and the table.
-        required: Whether a dataset that cites nothing is told of, too; else it does not suit the analysis.
+        required: Whether a dataset that cites nothing is told of, too; else it does not suit the
+            analysis.
         redact: Whether the report may name nothing that a text names: counts alone.
     """
 
@@ -31,20 +34,29 @@ class PrecedentsAnalysis:
     redact: bool = False
 
     def check(self, judged: LongTable) -> None:
-        """Raises Unsuited where no text cites anything and that is not `required`; ConfigError, DataError."""
+        """Raises Unsuited where no text cites anything and that is not `required`; ConfigError,
+        DataError."""
         _ = self.lookup.entries
         if self.lookup.describes == "judge":
-            way = "Give words, or ask one by `undogmatic precedents FILE precedents.describes=judge model=...`"
-            raise ConfigError(f"`precedents.describes` is judge, and an analysis asks no judge. {way}.")
+            way = (
+                "Give words, or ask one by `undogmatic precedents FILE precedents.describes=judge"
+                " model=...`"
+            )
+            raise ConfigError(
+                f"`precedents.describes` is judge, and an analysis asks no judge. {way}."
+            )
         if not self.required and not any(map(self.lookup.look_up, _texts(judged).values())):
-            raise Unsuited(f"analysis={self.name} looks up what texts cite, and none here cites a precedent.")
+            raise Unsuited(
+                f"analysis={self.name} looks up what texts cite, and none here cites a precedent."
+            )
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
         """One result without headline."""
         found = {item: self.lookup.look_up(text) for item, text in _texts(judged).items()}
         items = pd.DataFrame([{"item_id": item} | counts(cited) for item, cited in found.items()])
         tell = told(found, self.lookup.about, self.lookup.reliability, self.redact)
-        # Where it alone was asked, the first sentence is the answer, which claims nothing of the scores.
+        # Where it alone was asked, the first sentence is the answer, which claims nothing of the
+        # scores.
         summary = tell.findings.pop(0) if self.required else None
         return [tell.result(summary, items=items)]
 
@@ -52,12 +64,18 @@ class PrecedentsAnalysis:
 def _texts(judged: LongTable) -> dict[str, str]:
     """What is judged of each item, all inputs together."""
     texts = judged.frame.drop_duplicates("item_id").set_index("item_id")["text"].astype(str)
-    return {str(item): "\n\n".join(judged.inputs.get(str(item), {}).values()) or text for item, text in texts.items()}
+    return {
+        str(item): "\n\n".join(judged.inputs.get(str(item), {}).values()) or text
+        for item, text in texts.items()
+    }
 
 
 def counts(cited: Sequence[LookedUp]) -> dict[str, int]:
-    """How many citations there are, and how many of each outcome and of what is said of them, where that is known."""
-    total = {"citations": len(cited)} | {name: sum(one.outcome == name for one in cited) for name in OUTCOMES}
+    """How many citations there are, and how many of each outcome and of what is said of them, where
+    that is known."""
+    total = {"citations": len(cited)} | {
+        name: sum(one.outcome == name for one in cited) for name in OUTCOMES
+    }
     said = [one.described.saying for one in cited if one.described]
     return total | ({name: said.count(name) for name in SAYINGS} if said else {})
 
@@ -68,12 +86,20 @@ def told(
     known: Measured | None = None,
     redact: bool = False,
 ) -> Telling:
-    """What is told of the citations of each text; `known`: how often what is said of precedents is right, if it is."""
+    """What is told of the citations of each text; `known`: how often what is said of precedents is
+    right, if it is."""
     tell, citing = Telling("precedents"), {item: cited for item, cited in found.items() if cited}
-    total = {"texts": len(found), "citing": len(citing)} | counts([one for cited in citing.values() for one in cited])
+    total = {"texts": len(found), "citing": len(citing)} | counts(
+        [one for cited in citing.values() for one in cited]
+    )
     for name, n in total.items():
         tell.number(float(n), name)
-    statuses = [one.told.values["status"] for cited in citing.values() for one in cited if one.outcome == "changed"]
+    statuses = [
+        one.told.values["status"]
+        for cited in citing.values()
+        for one in cited
+        if one.outcome == "changed"
+    ]
     summary = {name: n for name, n in total.items() if name not in (*SAYINGS, "changed")}
     summary |= {name: statuses.count(name) for name in STATUSES[1:]}
     tell.say("summary", summary, listed=total["found"] + total["changed"])
@@ -88,7 +114,10 @@ def told(
     if redact:
         tell.say("redacted")
         return tell
-    cites = [{"item_id": item, "cites": "; ".join(one.shown for one in cited)} for item, cited in citing.items()]
+    cites = [
+        {"item_id": item, "cites": "; ".join(one.shown for one in cited)}
+        for item, cited in citing.items()
+    ]
     doubtful = [
         {
             "item_id": item,
@@ -96,13 +125,18 @@ def told(
             "outcome": one.outcome,
             "entries": "; ".join(e.shown for e in one.entries),
         }
-        | {"status": one.told.values.get("status", ""), "note": one.told.values.get("note", "").removeprefix(": ")}
+        | {
+            "status": one.told.values.get("status", ""),
+            "note": one.told.values.get("note", "").removeprefix(": "),
+        }
         | ({"said": one.described.saying, "like": one.described.like} if one.described else {})
         for item, cited in citing.items()
         for one in cited
         if one.outcome != "found" or (one.described and one.described.saying == "otherwise")
     ]
     tell.tables |= {
-        name: pd.DataFrame(rows).fillna("") for name, rows in (("cites", cites), ("doubtful", doubtful)) if rows
+        name: pd.DataFrame(rows).fillna("")
+        for name, rows in (("cites", cites), ("doubtful", doubtful))
+        if rows
     }
     return tell

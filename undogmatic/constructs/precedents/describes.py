@@ -1,5 +1,6 @@
-"""Tells whether a text describes what a precedent decided, by the words that it shares with the table's `holding`, and
-measures on invented passages how often these words, or a judge, are right."""
+"""Tells whether a text describes what a precedent decided, by the words that it shares with the
+table's `holding`, and measures on invented passages how often these words, or a judge, are right.
+"""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -20,16 +21,20 @@ Saying = Literal["describes", "otherwise", "silent"]
 SAYINGS: tuple[Saying, ...] = get_args(Saying)
 By = Literal["words", "judge"]
 STEM, RIGHT, OTHER, AROUND = 5, 0.66, 0.9, 2
-"""Letters of a word that count; how much of a holding a passage must share to describe it, and of another's, if it
-shares nothing of that, to describe the other; most sentences before and behind that of a citation. Chosen on
-data/precedents/described_development.jsonl and the texts of data/curated/theses.jsonl."""
+"""Letters of a word that count; how much of a holding a passage must share to describe it, and of
+another's, if it shares nothing of that, to describe the other; most sentences before and behind
+that of a citation. Chosen on data/precedents/described_development.jsonl and the texts of
+data/curated/theses.jsonl."""
 MEASURED = data_folder() / "precedents" / "described_test.jsonl"
 _WORD = re.compile(r"[a-z]{4,}")
-_SENTENCE = re.compile(r"(?:(?<=[^\W\d_]{4})|(?<=[\d)])|(?<=[A-Z]{3}))[.!?]+(?=\s+[A-ZÀ-Þ])|\n\s*\n")
+_SENTENCE = re.compile(
+    r"(?:(?<=[^\W\d_]{4})|(?<=[\d)])|(?<=[A-Z]{3}))[.!?]+(?=\s+[A-ZÀ-Þ])|\n\s*\n"
+)
 
 
 class Described(NamedTuple):
-    """What a text says of a precedent that it cites, and the other whose holding it tells, if that is seen."""
+    """What a text says of a precedent that it cites, and the other whose holding it tells, if that
+    is seen."""
 
     saying: Saying
     like: str | None = None
@@ -37,12 +42,15 @@ class Described(NamedTuple):
     @property
     def told(self) -> Finding:
         """It in a sentence."""
-        return Finding(f"precedents.{self.saying}{'_like' if self.like else ''}", {"like": self.like})
+        return Finding(
+            f"precedents.{self.saying}{'_like' if self.like else ''}", {"like": self.like}
+        )
 
 
 class Measured(NamedTuple):
-    """How often words or a judge are right about MEASURED, and who always gives the commonest answer; and how many of
-    the passages that tell the contrary of what was decided (`turned`) were taken to describe it."""
+    """How often words or a judge are right about MEASURED, and who always gives the commonest
+    answer; and how many of the passages that tell the contrary of what was decided (`turned`) were
+    taken to describe it."""
 
     by: By
     right: Estimate
@@ -58,7 +66,11 @@ class Measured(NamedTuple):
     @property
     def told(self) -> Finding:
         """It in a sentence."""
-        facts = self.right.values("right") | {"hits": self.right.hits, "n": self.right.n, "always": self.always}
+        facts = self.right.values("right") | {
+            "hits": self.right.hits,
+            "n": self.right.n,
+            "always": self.always,
+        }
         key = f"precedents.{'examined' if self.useful else 'withheld'}_{self.by}"
         return Finding(key, facts | {"turned": self.turned, "missed": self.missed})
 
@@ -73,14 +85,22 @@ def measure(by: By, answer: Callable[[Mapping[str, Any]], Described | None]) -> 
 
 
 def passages(text: str, cited: Sequence[Citation]) -> list[str]:
-    """What stands around each citation of a text: its sentence, and so many before and behind as cite nothing else."""
+    """What stands around each citation of a text: its sentence, and so many before and behind as
+    cite nothing else."""
     ends = [0, *(m.end() for m in _SENTENCE.finditer(text)), len(text)]
     starts, found = [one.start for one in cited], list[str]()
     for one in cited:
-        first, last = bisect_right(ends, one.start, 1, len(ends) - 1) - 1, bisect_left(ends, one.end, 1, len(ends) - 1)
+        first, last = (
+            bisect_right(ends, one.start, 1, len(ends) - 1) - 1,
+            bisect_left(ends, one.end, 1, len(ends) - 1),
+        )
         for _ in range(AROUND):
-            first -= first > 0 and bisect_left(starts, ends[first - 1]) == bisect_left(starts, ends[first])
-            last += last < len(ends) - 1 and bisect_left(starts, ends[last]) == bisect_left(starts, ends[last + 1])
+            first -= first > 0 and bisect_left(starts, ends[first - 1]) == bisect_left(
+                starts, ends[first]
+            )
+            last += last < len(ends) - 1 and bisect_left(starts, ends[last]) == bisect_left(
+                starts, ends[last + 1]
+            )
         found.append(text[ends[first] : ends[last]])
     return found
 
@@ -91,19 +111,26 @@ def stems(text: str) -> set[str]:
 
 
 class Holdings:
-    """What the entries of a table decided, as weighted beginnings of words: rare ones weigh more, at most 1."""
+    """What the entries of a table decided, as weighted beginnings of words: rare ones weigh more,
+    at most 1."""
 
     def __init__(self, holdings: Mapping[str, str]) -> None:
         words = {name: stems(holding) for name, holding in holdings.items()}
         often, n = Counter(stem for each in words.values() for stem in each), len(words)
-        self._weights = {stem: log((n + 1) / (k + 0.5)) / log((n + 1) / 1.5) for stem, k in often.items()}
-        self._sums = {name: sum(map(self._weights.__getitem__, each)) for name, each in words.items()}
+        self._weights = {
+            stem: log((n + 1) / (k + 0.5)) / log((n + 1) / 1.5) for stem, k in often.items()
+        }
+        self._sums = {
+            name: sum(map(self._weights.__getitem__, each)) for name, each in words.items()
+        }
         self._holding: dict[str, list[str]] = defaultdict(list)
         for name, each in words.items():
             for stem in each:
                 self._holding[stem].append(name)
 
-    def said(self, passages: Sequence[str], own: set[str], cited: set[str], names: set[str]) -> Described:
+    def said(
+        self, passages: Sequence[str], own: set[str], cited: set[str], names: set[str]
+    ) -> Described:
         """What passages say of a precedent, by the one that says most.
 
         Args:
@@ -124,4 +151,8 @@ class Holdings:
         like = max(shares.keys() - cited, key=lambda name: (shares[name], name), default=None)
         if right >= RIGHT:
             return Described("describes")
-        return Described("otherwise", like) if like and not right and shares[like] >= OTHER else Described("silent")
+        return (
+            Described("otherwise", like)
+            if like and not right and shares[like] >= OTHER
+            else Described("silent")
+        )

@@ -24,20 +24,30 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("precedents", help="look up the precedents that texts cite")
     kinds = "a table (CSV, JSON Lines, Parquet, XLSX) or a text (.txt, .md); -: standard input"
     parser.add_argument("file", metavar="FILE", help=kinds)
-    own = f"{', '.join(SETTINGS)} (words or judge; with judge also its model, as for a run); to log it: {TRACKING}"
+    own = (
+        f"{', '.join(SETTINGS)} (words or judge; with judge also its model, as for a run); to log"
+        f" it: {TRACKING}"
+    )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help=own)
-    parser.add_argument("--text", metavar="C", action="append", help="the column of the texts; several count as one")
+    parser.add_argument(
+        "--text", metavar="C", action="append", help="the column of the texts; several count as one"
+    )
     parser.add_argument("--item", metavar="C", help="the column of the texts' ids")
     parser.add_argument(
-        "--sheet", metavar="NAME", help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)"
+        "--sheet",
+        metavar="NAME",
+        help="of a workbook the sheet, a range (A1:C40) or both (NAME!A1:C40)",
     )
-    parser.add_argument("--language", choices=languages(), default="en", help="of what is said (default: en)")
+    parser.add_argument(
+        "--language", choices=languages(), default="en", help="of what is said (default: en)"
+    )
     parser.add_argument("--json", action="store_true", help="print all that was found as JSON")
     parser.set_defaults(run=run)
 
 
 def run(typed: argparse.Namespace) -> None:
-    """Print what each text cites and what the table knows of it. The exit status is 0 whatever was found."""
+    """Print what each text cites and what the table knows of it. The exit status is 0 whatever was
+    found."""
     from undogmatic.constructs.precedents.analysis import PrecedentsAnalysis, counts, told
     from undogmatic.constructs.precedents.table import Precedents
     from undogmatic.datasets import table
@@ -54,15 +64,23 @@ def run(typed: argparse.Namespace) -> None:
     about = {"path": str(lookup.path), **lookup.about}
     with speaking(typed.language), doing("looking up what the texts cite", soon=True):
         texts, notes, problems = _texts(typed.file, typed.text, typed.item, typed.sheet)
-        found, known = {item: lookup.look_up(text) for item, text in texts.items()}, lookup.reliability
+        found, known = (
+            {item: lookup.look_up(text) for item, text in texts.items()},
+            lookup.reliability,
+        )
     if lookup.describes == "judge":
         from undogmatic.constructs.precedents.asking import ask
 
         found, known = ask(found, others)
-    words = Words(typed.language, [*texts_beside(PrecedentsAnalysis), Path(table.__file__).with_suffix(".texts.yaml")])
+    words = Words(
+        typed.language,
+        [*texts_beside(PrecedentsAnalysis), Path(table.__file__).with_suffix(".texts.yaml")],
+    )
     faults = [words.say(problem) for problem in problems]
     said = {
-        item: [" ".join(words.say(each.told) for each in (one, one.described) if each) for one in cited]
+        item: [
+            " ".join(words.say(each.told) for each in (one, one.described) if each) for one in cited
+        ]
         for item, cited in found.items()
     }
     telling = told(found, lookup.about, known)
@@ -71,7 +89,9 @@ def run(typed: argparse.Namespace) -> None:
     if tracker is not None:
         params = {"file": typed.file, "table": lookup.path.name, "entries": lookup.about["n"]}
         name = f"precedents-{Path(typed.file).name}"
-        where = tracker.log_found("precedents", name, params, telling.metrics, summary, telling.tables)
+        where = tracker.log_found(
+            "precedents", name, params, telling.metrics, summary, telling.tables
+        )
     if typed.json:
         rows = []
         for item, cited in found.items():
@@ -83,11 +103,29 @@ def run(typed: argparse.Namespace) -> None:
             ]
             rows.append({"item": item, "precedents": each})
         total = counts([one for cited in found.values() for one in cited])
-        told_of_it = None if known is None else known.right.row("right") | {"by": known.by, "always": known.always}
-        result = {"table": about, "counts": total, "describes": told_of_it, "texts": rows, "problems": faults}
-        print(json.dumps(result | ({"tracking": where} if where else {}), ensure_ascii=False, indent=2))
+        told_of_it = (
+            None
+            if known is None
+            else known.right.row("right") | {"by": known.by, "always": known.always}
+        )
+        result = {
+            "table": about,
+            "counts": total,
+            "describes": told_of_it,
+            "texts": rows,
+            "problems": faults,
+        }
+        print(
+            json.dumps(
+                result | ({"tracking": where} if where else {}), ensure_ascii=False, indent=2
+            )
+        )
         return
-    lines = [f"{item}  {line}" if len(texts) > 1 else line for item, sentences in said.items() for line in sentences]
+    lines = [
+        f"{item}  {line}" if len(texts) > 1 else line
+        for item, sentences in said.items()
+        for line in sentences
+    ]
     read = [*map(words.say, notes), *faults]
     found_of = lines or [words.text("precedents.nothing")]
     put([*read, *([""] if read else []), *found_of, "", *map(words.say, telling.findings)])
@@ -113,9 +151,15 @@ def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     for word in typed:
         key, mark, value = word.partition("=")
         own, name = key.startswith("precedents."), key.removeprefix("precedents.")
-        if not (mark and (key in SETTINGS or name.startswith(COLUMN) if own else f"{DESCRIBES}=judge" in typed)):
+        if not (
+            mark
+            and (
+                key in SETTINGS or name.startswith(COLUMN) if own else f"{DESCRIBES}=judge" in typed
+            )
+        ):
             there = (
-                f"{', '.join((*SETTINGS, TRACKING))}, each as KEY=VALUE; with {DESCRIBES}=judge also those of a judge"
+                f"{', '.join((*SETTINGS, TRACKING))}, each as KEY=VALUE; with {DESCRIBES}=judge"
+                " also those of a judge"
             )
             raise ConfigError(f"{brief(word)} is no setting. There are: {there}.")
         if not own:
@@ -130,7 +174,8 @@ def _settings(typed: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
 def _texts(
     file: str, columns: Sequence[str] | None, item: str | None, sheet: str | None
 ) -> tuple[dict[str, str], Sequence[Any], Sequence[Any]]:
-    """The texts by their ids, how the file was read, and what is wrong in it. Raises ConfigError, DataError."""
+    """The texts by their ids, how the file was read, and what is wrong in it. Raises ConfigError,
+    DataError."""
     from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.frames import read_frame
     from undogmatic.datasets.roles import find_texts
@@ -138,13 +183,23 @@ def _texts(
 
     if file == "-" or Path(file).suffix.lower() in TEXTS:
         if columns or item:
-            raise ConfigError("--text and --item name columns of a table, and this is one text. Leave them out.")
-        return {file: read_input() if file == "-" else read_text(existing_file(file, "FILE", TEXTS))}, (), ()
+            raise ConfigError(
+                "--text and --item name columns of a table, and this is one text. Leave them out."
+            )
+        return (
+            {file: read_input() if file == "-" else read_text(existing_file(file, "FILE", TEXTS))},
+            (),
+            (),
+        )
     frame = read_frame(file, sheet)
     found = find_texts(frame.cells, file, columns or (), item)
     texts: dict[str, str] = {}
     for place, row in zip(frame.places, frame.cells.to_dict("records"), strict=True):
-        name = next((str(row[each]) for each in found.columns["item"] if row[each] is not None), place)
+        name = next(
+            (str(row[each]) for each in found.columns["item"] if row[each] is not None), place
+        )
         told = (row[each] for each in found.columns["text"])
-        texts[name if name not in texts else f"{name} ({place})"] = "\n\n".join(str(t) for t in told if t is not None)
+        texts[name if name not in texts else f"{name} ({place})"] = "\n\n".join(
+            str(t) for t in told if t is not None
+        )
     return texts, [*frame.notes, *found.notes], frame.problems

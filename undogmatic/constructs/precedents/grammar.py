@@ -1,8 +1,10 @@
-"""Finds citations of precedents in a text, by a grammar: a YAML file that says how those of a jurisdiction are written.
+"""Finds citations of precedents in a text, by a grammar: a YAML file that says how those of a
+jurisdiction are written.
 
-A text is read without accents, with one space for any white space, so that patterns stay plain. From the head of a
-citation ("Tema") the numbers are read one after another, then what stands beside them and says of which court they are.
-Each step matches at one place and none goes back, so that the time grows with the length of the text.
+A text is read without accents, with one space for any white space, so that patterns stay plain.
+From the head of a citation ("Tema") the numbers are read one after another, then what stands beside
+them and says of which court they are. Each step matches at one place and none goes back, so that
+the time grows with the length of the text.
 """
 
 import re
@@ -23,22 +25,29 @@ from undogmatic.safety.outside import read_yaml
 
 FLAGS = re.IGNORECASE | re.ASCII
 STEPS, MARKS, LONGEST, NEAR, WIDEST, EXPANDED = 14, 4, 200, 40, 100, 2000
-"""Most words between a head and its number; marks beside a number; characters of a citation that are kept; characters
-between a head and a court before it; numbers that a range names, and all ranges of a text."""
+"""Most words between a head and its number; marks beside a number; characters of a citation that
+are kept; characters between a head and a court before it; numbers that a range names, and all
+ranges of a text."""
 NOTHING = "(?!)"
 _SENTENCE = re.compile(r"(?:(?<=[A-Za-z]{4})|(?<=\d)|(?<=\))|(?<=[A-Z]{3}))[.!?]+(?= [A-Z])|\n")
-_ROMAN = re.compile(r"(?=[A-Z]{2})(?:C[DM]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})(?![A-Za-z\d])")
+_ROMAN = re.compile(
+    r"(?=[A-Z]{2})(?:C[DM]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})(?![A-Za-z\d])"
+)
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_ENDS = r"(?![A-Za-z\d]|[.,]\d|\.[ao]\b| ?%)"  # a number is no part of a longer one, no ordinal and no percentage
+_ENDS = (  # a number is no part of a longer one, no ordinal and no percentage
+    r"(?![A-Za-z\d]|[.,]\d|\.[ao]\b| ?%)"
+)
 
 
 Stated = Literal["beside", "nearby", "kind", "table", "here", "nowhere"]
-"""Where a court is from: beside the number, elsewhere in the sentence, the kind itself, the table (where only one court
-has the number), or nowhere; here: it is the court that writes, which is not named."""
+"""Where a court is from: beside the number, elsewhere in the sentence, the kind itself, the table
+(where only one court has the number), or nowhere; here: it is the court that writes, which is not
+named."""
 
 
 class Mark(Record):
-    """What may stand beside a citation and say more of it; `speaks`: it is of the court that writes, "this Court"."""
+    """What may stand beside a citation and say more of it; `speaks`: it is of the court that
+    writes, "this Court"."""
 
     written: str
     court: str | None = None
@@ -108,7 +117,8 @@ class Citation(NamedTuple):
 
 @cache
 def _folded(char: str) -> str:
-    """What stands for a character: no accent, no mark that is not seen, one kind of space and of dash."""
+    """What stands for a character: no accent, no mark that is not seen, one kind of space and of
+    dash."""
     category = unicodedata.category(char)
     if char.isspace() or category == "No":  # a raised number is a note's
         return "\n" if char in "\n\u2028\u2029" else " "
@@ -121,18 +131,22 @@ def _folded(char: str) -> str:
 
 
 class _Shapes(dict[int, str]):
-    """What stands for a character where that is one that is seen, a space for a space, and NUL for all others."""
+    """What stands for a character where that is one that is seen, a space for a space, and NUL for
+    all others."""
 
     def __missing__(self, code: int) -> str:
         piece = _folded(chr(code))
-        return self.setdefault(code, piece if code == 32 or (len(piece) == 1 and piece not in " \n") else "\0")
+        return self.setdefault(
+            code, piece if code == 32 or (len(piece) == 1 and piece not in " \n") else "\0"
+        )
 
 
 _SHAPES, _PLAIN = _Shapes(), re.compile(r"[^\0 ]+(?: [^\0 ]+)*")
 
 
 def fold(text: str) -> tuple[str, list[int]]:
-    """The text as patterns read it (a line break only between paragraphs), and the place of each character of it."""
+    """The text as patterns read it (a line break only between paragraphs), and the place of each
+    character of it."""
     plain, places, breaks, shapes, at = list[str](), list[int](), 0, text.translate(_SHAPES), 0
     while at < len(text):
         run = _PLAIN.search(shapes, at)
@@ -146,7 +160,12 @@ def fold(text: str) -> tuple[str, list[int]]:
                     continue
                 piece = " "
             elif piece:
-                if breaks == 1 and char.islower() and plain[-2:] == ["-", " "] and "".join(plain[-3:-2]).isalpha():
+                if (
+                    breaks == 1
+                    and char.islower()
+                    and plain[-2:] == ["-", " "]
+                    and "".join(plain[-3:-2]).isalpha()
+                ):
                     del plain[-2:], places[-2:]  # a word that was divided at the end of a line
                 breaks = 0
             plain += piece
@@ -164,11 +183,14 @@ def _any(patterns: Sequence[str]) -> str:
 
 
 def _named(patterns: Sequence[str], firsts: Sequence[str] = ()) -> str:
-    """One of these as groups, by their places in the list. Where it is known with which letter each begins (`firsts`),
-    only those are tried that begin as the text does, which takes a quarter of the time."""
+    """One of these as groups, by their places in the list. Where it is known with which letter each
+    begins (`firsts`), only those are tried that begin as the text does, which takes a quarter of
+    the time."""
     parts = list[str]()
     named = [f"(?P<n{n}>{p})" for n, p in enumerate(patterns)]
-    for known, run in groupby(zip(firsts or [""] * len(named), named, strict=True), lambda each: each[0] != ""):
+    for known, run in groupby(
+        zip(firsts or [""] * len(named), named, strict=True), lambda each: each[0] != ""
+    ):
         those = list(run)
         for letter in dict.fromkeys(letter for letter, _ in those):
             these = "|".join(pattern for first, pattern in those if first == letter)
@@ -177,11 +199,16 @@ def _named(patterns: Sequence[str], firsts: Sequence[str] = ()) -> str:
 
 
 def _first(pattern: str) -> str:
-    """The letter with which all that a pattern matches begins; empty where that is not plain to see."""
+    """The letter with which all that a pattern matches begins; empty where that is not plain to
+    see."""
     found = re.match(r"(?:\(\?-i:)?([A-Za-z])", pattern)
     if found is None or re.search(r"\[\^?\]", pattern):
         return ""
-    rest = re.sub(r"\[[^\]]*\]", "_", re.sub(r"\\.", "_", re.sub(r"^\(\?-i:([A-Za-z]+)\)(?![?*{])", r"\1", pattern)))
+    rest = re.sub(
+        r"\[[^\]]*\]",
+        "_",
+        re.sub(r"\\.", "_", re.sub(r"^\(\?-i:([A-Za-z]+)\)(?![?*{])", r"\1", pattern)),
+    )
     while (shorter := re.sub(r"\([^()]*\)", "_", rest)) != rest:
         rest = shorter
     return found[1].lower() if re.fullmatch(r"[A-Za-z](?![?*{])[^|]*", rest) else ""
@@ -196,7 +223,10 @@ def _in_words(layout: Layout) -> str:
     tails = list[str]()
     for level in reversed(layout.words):
         smaller = "|".join(reversed(tails)) or NOTHING
-        tails.append(f"(?:{'|'.join(sorted(level, key=len, reverse=True))})(?: (?:{layout.joiner} )?(?:{smaller}))?")
+        tails.append(
+            f"(?:{'|'.join(sorted(level, key=len, reverse=True))})(?: (?:{layout.joiner}"
+            f" )?(?:{smaller}))?"
+        )
     return "|".join(reversed(tails)) or NOTHING
 
 
@@ -212,7 +242,8 @@ class _Read(NamedTuple):
 
 
 class _Number(NamedTuple):
-    """A number that was read, where it ends, whether it is doubtful, and whether it is a Roman numeral."""
+    """A number that was read, where it ends, whether it is doubtful, and whether it is a Roman
+    numeral."""
 
     value: str
     end: int
@@ -221,7 +252,8 @@ class _Number(NamedTuple):
 
 
 class Grammar:
-    """Finds citations. Raises ConfigError for a file that is no grammar, naming it and what is wrong."""
+    """Finds citations. Raises ConfigError for a file that is no grammar, naming it and what is
+    wrong."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -231,14 +263,22 @@ class Grammar:
         except ValidationError as error:
             raise ConfigError(f"{path}: no grammar of citations: {first_problem(error)}.") from None
         except re.error as error:
-            raise ConfigError(f"{path}: {error.pattern!r} is no regular expression ({error}).") from None
+            raise ConfigError(
+                f"{path}: {error.pattern!r} is no regular expression ({error})."
+            ) from None
 
     def _compile(self, layout: Layout) -> None:
-        heads = [(p, key, p in kind.weak) for key, kind in layout.kinds.items() for p in (*kind.heads, *kind.weak)]
+        heads = [
+            (p, key, p in kind.weak)
+            for key, kind in layout.kinds.items()
+            for p in (*kind.heads, *kind.weak)
+        ]
         heads.sort(key=lambda head: len(head[0]), reverse=True)
         self._of_head = [(key, weak) for _, key, weak in heads]
         written = [p if p.startswith("(?=") else f"(?:{p})(?![A-Za-z])" for p, _, _ in heads]
-        self._heads = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(written, [_first(p) for p, *_ in heads])})", FLAGS)
+        self._heads = re.compile(
+            rf"(?<![A-Za-z0-9])(?:{_named(written, [_first(p) for p, *_ in heads])})", FLAGS
+        )
         self._court_names, courts = [*layout.courts], [*map(_any, layout.courts.values())]
         self._courts = re.compile(rf"(?<![A-Za-z0-9])(?:{_named(courts)})(?![A-Za-z0-9])", FLAGS)
         group = layout.thousands or NOTHING
@@ -248,12 +288,18 @@ class Grammar:
             marks = _named([f"(?:{mark.written})(?![A-Za-z0-9])" for mark in kind.marks])
             refused = f" ?(?:{_any(layout.units)}|{kind.unless})"
             patterns = (kind.number or f"(?:{digits}){_ENDS}", marks, kind.after, refused)
-            self._read[key] = _Read(key, kind, *(re.compile(pattern, FLAGS) for pattern in patterns))
+            self._read[key] = _Read(
+                key, kind, *(re.compile(pattern, FLAGS) for pattern in patterns)
+            )
         self._sign = re.compile(rf"(?:{layout.sign})(?![A-Za-z])", FLAGS)
-        self._filler = re.compile(rf"(?P<open>[:(\[/,]|(?<= )-|-(?= )|{_any(layout.filler)})|[ )\]-]", FLAGS)
+        self._filler = re.compile(
+            rf"(?P<open>[:(\[/,]|(?<= )-|-(?= )|{_any(layout.filler)})|[ )\]-]", FLAGS
+        )
         self._glue = re.compile(rf"(?:[ ,/(\[:-]|{_any(layout.links)})*+", FLAGS)
         self._aside = re.compile(r" ?\([^()\n]{1,60}\)", FLAGS)
-        self._between = re.compile(rf"(?: ?(?:{_any(layout.between)}) ?)++(?:(?:{_any(layout.before)}) )?", FLAGS)
+        self._between = re.compile(
+            rf"(?: ?(?:{_any(layout.between)}) ?)++(?:(?:{_any(layout.before)}) )?", FLAGS
+        )
         self._to = re.compile(rf" ?(?:{_any(layout.to)}) ?", FLAGS)
         self._items = re.compile(layout.items, FLAGS)
         self._masks = re.compile(rf"(?<!\d)(?:{'|'.join(layout.masks) or NOTHING})(?!\d)", FLAGS)
@@ -264,10 +310,13 @@ class Grammar:
         """The kind that a table names, by its key or one of its other names."""
         own = [(key, kind) for key, kind in self.layout.kinds.items() if kind.kind is None]
         wanted = written.strip().casefold()
-        return next((k for k, spec in own if wanted in map(str.casefold, (k, spec.name, *spec.also))), None)
+        return next(
+            (k for k, spec in own if wanted in map(str.casefold, (k, spec.name, *spec.also))), None
+        )
 
     def number_of(self, kind: str, written: str) -> str | None:
-        """The number in a cell of a table, as `citations` writes it; None where it is none of this kind."""
+        """The number in a cell of a table, as `citations` writes it; None where it is none of this
+        kind."""
         plain = fold(written.strip())[0]
         found = self._number(self._read[kind], plain, 0)
         return found.value if found is not None and found.end == len(plain) else None
@@ -286,7 +335,9 @@ class Grammar:
             key, weak = self._of_head[_which(head)]
             cited, end, own = list[Citation](), 0, ""
             if self._read[key].spec.unaccented:
-                own = unicodedata.normalize("NFD", text[places[head.start()] : places[max(head.end() - 1, 0)] + 2])
+                own = unicodedata.normalize(
+                    "NFD", text[places[head.start()] : places[max(head.end() - 1, 0)] + 2]
+                )
             if not any(map(unicodedata.combining, own)):
                 cited, end = self._phrase(plain, head, self._read[key], weak, left)
             left -= len(cited)
@@ -294,14 +345,20 @@ class Grammar:
             at = max(end, head.end(), head.start() + 1)
         if not found:
             return []
-        spans = ((one, places[one.start], places[one.end - 1] + 1) for one in self._in_context(plain, found))
+        spans = (
+            (one, places[one.start], places[one.end - 1] + 1)
+            for one in self._in_context(plain, found)
+        )
         return [
             one._replace(words=text[start : min(end, start + LONGEST)], start=start, end=end)
             for one, start, end in spans
         ]
 
-    def _phrase(self, plain: str, head: Match[str], read: _Read, weak: bool, left: int) -> tuple[list[Citation], int]:
-        """The citations that begin with a head, and where they end; a doubtful one only with a court or mark beside."""
+    def _phrase(
+        self, plain: str, head: Match[str], read: _Read, weak: bool, left: int
+    ) -> tuple[list[Citation], int]:
+        """The citations that begin with a head, and where they end; a doubtful one only with a
+        court or mark beside."""
         before, at, number, doubtful, signed = list[Mark](), head.end(), None, False, False
         for _ in range(STEPS):
             if plain.startswith(" ", at):
@@ -326,33 +383,58 @@ class Grammar:
             values, end = self._list(read, plain, following, left)
             beside, at = self._beside(read, plain, end, len(values))
             marks = [*beside, *before]
-            if (cited and not beside) or (doubtful and not marks and self._court_before(plain, head.start()) is None):
+            if (cited and not beside) or (
+                doubtful and not marks and self._court_before(plain, head.start()) is None
+            ):
                 break
-            cited += self._made(read, marks, values, [m.court for m in beside if not m.written], (head.start(), at))
+            cited += self._made(
+                read, marks, values, [m.court for m in beside if not m.written], (head.start(), at)
+            )
             if not beside or (more := self._next(read, plain, at, heads=False)) is None:
                 break
             following = more
         return cited, cited[-1].end if cited else 0
 
     def _made(
-        self, read: _Read, marks: list[Mark], values: list[str], courts: list[str | None], span: tuple[int, int]
+        self,
+        read: _Read,
+        marks: list[Mark],
+        values: list[str],
+        courts: list[str | None],
+        span: tuple[int, int],
     ) -> list[Citation]:
-        """The citations of numbers with the marks that stand beside them all, or with a court for each."""
+        """The citations of numbers with the marks that stand beside them all, or with a court for
+        each."""
 
         def first(name: str) -> str | None:
-            return next((value for mark in marks if (value := getattr(mark, name)) is not None), None)
+            return next(
+                (value for mark in marks if (value := getattr(mark, name)) is not None), None
+            )
 
-        kind, series = first("kind") or read.spec.kind or read.key, read.spec.series or first("series")
+        kind, series = (
+            first("kind") or read.spec.kind or read.key,
+            read.spec.series or first("series"),
+        )
         named = next((mark.court for mark in marks if not mark.written), None) or first("court")
         fixed = read.spec.court or self.layout.kinds[kind].court
         stated: Stated = (
-            "beside" if named else "kind" if fixed else "here" if any(m.speaks for m in marks) else "nowhere"
+            "beside"
+            if named
+            else "kind"
+            if fixed
+            else "here"
+            if any(m.speaks for m in marks)
+            else "nowhere"
         )
         each = courts if len(courts) == len(values) else [named or fixed] * len(values)
-        return [Citation(kind, v, c, stated, series, "", *span) for v, c in zip(values, each, strict=True)]
+        return [
+            Citation(kind, v, c, stated, series, "", *span)
+            for v, c in zip(values, each, strict=True)
+        ]
 
     def _number(self, read: _Read, plain: str, at: int, joined: bool = True) -> _Number | None:
-        """The number at a place, if one stands there; one that is `joined` by a mere comma may not be a year."""
+        """The number at a place, if one stands there; one that is `joined` by a mere comma may not
+        be a year."""
         spec, doubtful = read.spec, False
         if found := read.number.match(plain, at):
             value = (found[1] if found.re.groups else found[0]).upper()
@@ -380,8 +462,14 @@ class Grammar:
         while True:
             for skipped in (read.after, self._items)[: 1 if number.roman else 2]:
                 at = found.end() if (found := skipped.match(plain, at)) else at
-            last = self._number(read, plain, to.end()) if (to := self._to.match(plain, at)) else None
-            if last is not None and not read.spec.number and 0 < int(last.value) - int(values[-1]) <= WIDEST:
+            last = (
+                self._number(read, plain, to.end()) if (to := self._to.match(plain, at)) else None
+            )
+            if (
+                last is not None
+                and not read.spec.number
+                and 0 < int(last.value) - int(values[-1]) <= WIDEST
+            ):
                 inner = range(int(values[-1]) + 1, int(last.value)) if len(values) < left else ()
                 values += map(str, inner)
                 following = last
@@ -392,18 +480,26 @@ class Grammar:
             values.append(following.value)
             at = following.end
 
-    def _next(self, read: _Read, plain: str, at: int, heads: bool = True, roman: bool = False) -> _Number | None:
-        """The number with which a list goes on; before it may stand its head again, unless `heads` is false. A doubtful
-        one is none, unless those before it are Roman numerals, too."""
+    def _next(
+        self, read: _Read, plain: str, at: int, heads: bool = True, roman: bool = False
+    ) -> _Number | None:
+        """The number with which a list goes on; before it may stand its head again, unless `heads`
+        is false. A doubtful one is none, unless those before it are Roman numerals, too."""
         if (between := self._between.match(plain, at)) is None:
             return None
         start, head = between.end(), self._heads.match(plain, between.end()) if heads else None
-        if head is not None and self._of_head[_which(head)][0] == read.key:  # "Súmula 5 e Súmula 7 do STJ"
+        if (
+            head is not None and self._of_head[_which(head)][0] == read.key
+        ):  # "Súmula 5 e Súmula 7 do STJ"
             start = head.end() + plain.startswith(" ", head.end())
         if sign := self._sign.match(plain, start):
             start = sign.end() + plain.startswith(" ", sign.end())
-        number = self._number(read, plain, start, joined=re.search("[A-Za-z]", between[0]) is not None)
-        return None if number is None or (number.doubtful and not (roman and number.roman)) else number
+        number = self._number(
+            read, plain, start, joined=re.search("[A-Za-z]", between[0]) is not None
+        )
+        return (
+            None if number is None or (number.doubtful and not (roman and number.roman)) else number
+        )
 
     def _mark(self, read: _Read, plain: str, at: int) -> tuple[Mark, int] | None:
         """The mark at a place, and where it ends; a court is a mark with nothing `written`."""
@@ -414,7 +510,8 @@ class Grammar:
         return None
 
     def _beside(self, read: _Read, plain: str, at: int, count: int) -> tuple[list[Mark], int]:
-        """Marks and then a court behind `count` numbers, or a court for each of them ("of the STF and of the STJ")."""
+        """Marks and then a court behind `count` numbers, or a court for each of them ("of the STF
+        and of the STJ")."""
         marks = list[Mark]()
         while len(marks) < max(MARKS, count):
             is_court = bool(marks) and not marks[-1].written
@@ -433,7 +530,9 @@ class Grammar:
 
     def _linked(self, read: _Read, plain: str, at: int) -> tuple[Mark, int] | None:
         """The mark or court behind words that link it."""
-        return self._mark(read, plain, glue.end()) if (glue := self._glue.match(plain, at)) else None
+        return (
+            self._mark(read, plain, glue.end()) if (glue := self._glue.match(plain, at)) else None
+        )
 
     def _court_before(self, plain: str, start: int) -> str | None:
         """The court that stands right before a head, with no more than links between."""
@@ -445,7 +544,10 @@ class Grammar:
     def _in_context(self, plain: str, found: list[Citation]) -> list[Citation]:
         """The citations with courts from what surrounds those that have none beside them."""
         own = [(one.start, one.end, one.court) for one in found if one.court is not None]
-        ends, done = [-1, *(m.start() for m in _SENTENCE.finditer(plain)), len(plain)], list[Citation]()
+        ends, done = (
+            [-1, *(m.start() for m in _SENTENCE.finditer(plain)), len(plain)],
+            list[Citation](),
+        )
         courts: dict[
             tuple[int, int], list[tuple[int, int, str]]
         ] = {}  # of each sentence that holds a citation without one
@@ -459,17 +561,31 @@ class Grammar:
                         (m.start(), m.end(), self._court_names[_which(m)])
                         for m in self._courts.finditer(plain, part[0] + 1, part[1])
                     ]
-                    courts[part] = sorted(named + own[bisect_left(own, (part[0] + 1,)) : bisect_left(own, (part[1],))])
+                    courts[part] = sorted(
+                        named + own[bisect_left(own, (part[0] + 1,)) : bisect_left(own, (part[1],))]
+                    )
                 near = beside or self._near(plain, one, courts[part])
-            done.append(one._replace(court=near, stated="beside" if beside else "nearby") if near else one)
+            done.append(
+                one._replace(court=near, stated="beside" if beside else "nearby") if near else one
+            )
         return done
 
     def _near(self, plain: str, one: Citation, named: list[tuple[int, int, str]]) -> str | None:
-        """The court of the nearest mention in the sentence: right behind, before, or else one that acted ("by it")."""
-        n, allowed = bisect_left(named, (one.start, 0, "")), self.layout.kinds[one.kind].nearby or self._court_names
+        """The court of the nearest mention in the sentence: right behind, before, or else one that
+        acted ("by it")."""
+        n, allowed = (
+            bisect_left(named, (one.start, 0, "")),
+            self.layout.kinds[one.kind].nearby or self._court_names,
+        )
         before = [m[2] for m in named[max(0, n - 8) : n] if m[2] in allowed]
-        behind = [m for m in named[n : n + 8] if one.end <= m[0] < one.end + 2 * NEAR and m[2] in allowed]
+        behind = [
+            m for m in named[n : n + 8] if one.end <= m[0] < one.end + 2 * NEAR and m[2] in allowed
+        ]
         gap = plain[one.end : behind[0][0]] if behind else ""
         if before and not (behind and self._glue.fullmatch(gap)):
             return before[-1]
-        return behind[0][2] if behind and self._glue.fullmatch(gap[gap.rstrip().rfind(" ") + 1 :]) else None
+        return (
+            behind[0][2]
+            if behind and self._glue.fullmatch(gap[gap.rstrip().rfind(" ") + 1 :])
+            else None
+        )

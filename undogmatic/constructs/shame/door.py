@@ -10,7 +10,9 @@ def add(commands: Any) -> None:
     """Add the command."""
     pairs = commands.add_parser("pairs", help="make the pairs file from a theses file")
     pairs.add_argument("theses", nargs="?", help="theses file (default: the shipped one)")
-    pairs.add_argument("--out", default="ab_pairs.jsonl", help="pairs file to write (default: ab_pairs.jsonl)")
+    pairs.add_argument(
+        "--out", default="ab_pairs.jsonl", help="pairs file to write (default: ab_pairs.jsonl)"
+    )
     pairs.set_defaults(run=run)
 
 

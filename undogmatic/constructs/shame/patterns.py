@@ -1,6 +1,8 @@
-"""Rates texts without a model: by counted patterns (`patterns`), or by a regression on character n-grams (`tfidf`).
+"""Rates texts without a model: by counted patterns (`patterns`), or by a regression on character
+n-grams (`tfidf`).
 
-It is here to be beaten: whoever knows the patterns can fool it, and the adversarial suite shows how.
+It is here to be beaten: whoever knows the patterns can fool it, and the adversarial suite shows
+how.
 """
 
 from __future__ import annotations
@@ -68,13 +70,17 @@ class Counts(NamedTuple):
 def count(text: str) -> Counts:
     """Occurrences per family, of the words however they were typed (`plain`)."""
     text, families = plain(text), _PATTERNS.items()
-    return Counts(**{name: sum(len(re.findall(p, text)) for p in family) for name, family in families})
+    return Counts(
+        **{name: sum(len(re.findall(p, text)) for p in family) for name, family in families}
+    )
 
 
 def share(counts: Counts) -> float:
-    """Authority's share of all that was found, in [0, 1]: citations and boosters against explanation markers.
+    """Authority's share of all that was found, in [0, 1]: citations and boosters against
+    explanation markers.
 
-    Add-one smoothing puts a text without any marker at 0.5. Hedges count for neither side: they earn nothing.
+    Add-one smoothing puts a text without any marker at 0.5. Hedges count for neither side: they
+    earn nothing.
     """
     authority = 2.0 * counts.citations + counts.boosters
     return (authority + 1.0) / (authority + 2.0 * counts.explanations + 2.0)
@@ -96,8 +102,8 @@ class PatternsModel(Model):
 
 
 class TfidfModel(Model):
-    """Fitted when it is first asked, on the same texts as the shipped probe, so that the two can be compared; the ridge
-    penalty is `alpha`."""
+    """Fitted when it is first asked, on the same texts as the shipped probe, so that the two can be
+    compared; the ridge penalty is `alpha`."""
 
     readouts = ("rules",)
     rubric = "shame"
@@ -115,20 +121,24 @@ class TfidfModel(Model):
         return min(1.0, max(0.0, value)), f"ridge on character n-grams: {value:.3f}"
 
 
-@functools.lru_cache(maxsize=2)  # seconds of work, and several instances of one run ask for the same
+@functools.lru_cache(
+    maxsize=2
+)  # seconds of work, and several instances of one run ask for the same
 def fitted(alpha: float) -> Pipeline:
-    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]; it reads
-    them plainly."""
+    """The pipeline of `tfidf_ridge` fitted on the development texts, text -> share in [0, 1]; it
+    reads them plainly."""
     texts, labels = development_texts()
     return tfidf_ridge(alpha, plain).fit(texts, [label / 100 for label in labels])
 
 
 def tfidf_ridge(alpha: float, reading: Callable[[str], str] | None = None) -> Pipeline:
-    """Character 2-5-grams within word boundaries, sublinear TF-IDF, ridge; on what `reading` makes of a
-    text, or on its small letters."""
+    """Character 2-5-grams within word boundaries, sublinear TF-IDF, ridge; on what `reading` makes
+    of a text, or on its small letters."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline
 
-    grams = TfidfVectorizer(preprocessor=reading, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2)
+    grams = TfidfVectorizer(
+        preprocessor=reading, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=2
+    )
     return make_pipeline(grams, Ridge(alpha=alpha))

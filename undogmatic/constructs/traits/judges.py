@@ -20,7 +20,8 @@ from undogmatic.records.rubric import Bands, NumericScale, Rubric, UnorderedScal
 class TraitJudge(ScoreJudge):
     """Ask once, for a rubric that says what a high and what a low score mean.
 
-    A response may stand alone, after a question, or in a scenario: what the rubric lets an item lack is left out.
+    A response may stand alone, after a question, or in a scenario: what the rubric lets an item
+    lack is left out.
     """
 
     name = "trait"
@@ -32,24 +33,32 @@ class TraitJudge(ScoreJudge):
 
 
 def check_guide(rubric: Rubric) -> None:
-    """Raise ConfigError unless the rubric is a scoring guide: named bands of a numeric scale, a HIGH and a LOW one with
-    their meanings in every language."""
+    """Raise ConfigError unless the rubric is a scoring guide: named bands of a numeric scale, a
+    HIGH and a LOW one with their meanings in every language."""
     opening = f"judge=trait scores by a guide of bands, and rubric={rubric.name}"
-    form = "`guide: {kind: bands, bands: [{name: LOW, low: 0, high: 30}, {name: MID, ...}, {name: HIGH, ...}]}`"
+    form = (
+        "`guide: {kind: bands, bands: [{name: LOW, low: 0, high: 30}, {name: MID, ...}, {name:"
+        " HIGH, ...}]}`"
+    )
     if not isinstance(rubric.scale, NumericScale) or not isinstance(rubric.guide, Bands):
         what = "has none" if rubric.guide is None else f"has a guide of {rubric.guide.kind}"
         raise ConfigError(f"{opening} {what}. Write {form} and its meanings, or use judge=score.")
     names = [band.name.upper() for band in rubric.guide.bands]
     if lacking := [name for name in ("HIGH", "LOW") if name not in names]:
         raise ConfigError(
-            f"{opening} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody could say what such a "
-            f"score means. Write {form}, with a meaning for each."
+            f"{opening} has no {' and no '.join(lacking)} (it has: {', '.join(names)}): nobody"
+            f" could say what such a score means. Write {form}, with a meaning for each."
         )
     for language, wording in rubric.wordings.items():
-        empty = [name for name, meaning in zip(names, wording.meanings, strict=True) if not meaning.strip()]
+        empty = [
+            name
+            for name, meaning in zip(names, wording.meanings, strict=True)
+            if not meaning.strip()
+        ]
         if empty:
             raise ConfigError(
-                f"{opening} says nothing of {empty[0]} in `wordings.{language}.meanings`. Write it there."
+                f"{opening} says nothing of {empty[0]} in `wordings.{language}.meanings`. Write it"
+                " there."
             )
 
 
@@ -68,20 +77,24 @@ class Relevance(Answer):
 
 
 class CoherenceJudge(Judge):
-    """First the structure of the response, seen alone; then whether it engages with the question. A response that is
-    off the topic gets no more than the cap, however well it is written.
+    """First the structure of the response, seen alone; then whether it engages with the question. A
+    response that is off the topic gets no more than the cap, however well it is written.
 
-    A response that breaks off is judged by its whole sentences. Without a question nothing can be off the topic.
+    A response that breaks off is judged by its whole sentences. Without a question nothing can be
+    off the topic.
 
-    Where log-probabilities tell the relevance, the same is asked of the same response with a question that says nothing
-    (CONTENT_FREE), and the odds are divided by those (after Zhao et al. 2021): many models favour one of the two
-    answers whatever they are asked.
+    Where log-probabilities tell the relevance, the same is asked of the same response with a
+    question that says nothing (CONTENT_FREE), and the odds are divided by those (after Zhao et al.
+    2021): many models favour one of the two answers whatever they are asked.
 
     Args:
-        readout, asker: How the score of the structure comes out of the model, and how relevance is asked for.
-        minimum_mass: Least probability on the numbers of the scale, and on the two answers about relevance.
+        readout, asker: How the score of the structure comes out of the model, and how relevance is
+            asked for.
+        minimum_mass: Least probability on the numbers of the scale, and on the two answers about
+            relevance.
         cap: Highest score of a response that is off the topic, as a share of the scale.
-        sure: Least probability of being off the topic at which the score is capped; nearer to even it is left alone.
+        sure: Least probability of being off the topic at which the score is capped; nearer to even
+            it is left alone.
     """
 
     name = "coherence"
@@ -107,7 +120,9 @@ class CoherenceJudge(Judge):
 
     async def judge(self, item: Item) -> Verdict:
         """The structure, capped where the response is off the topic."""
-        text, broken_off = whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
+        text, broken_off = (
+            whole_part(item.inputs[RESPONSE]) if RESPONSE in item.inputs else (item.text, False)
+        )
         alone = item.model_copy(update={"inputs": {RESPONSE: text}})
         verdict: Verdict = (await self.readout.acall(item=alone)).verdict
         structure = verdict.score
@@ -118,12 +133,16 @@ class CoherenceJudge(Judge):
         asked: float = (await self.relevance.acall(item=item)).answer.off_topic
         off_topic = asked
         if not self.asker.in_words:
-            content_free = item.model_copy(update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}})
+            content_free = item.model_copy(
+                update={"inputs": item.inputs | {QUESTION: CONTENT_FREE}}
+            )
             idle: float = (await self.relevance.acall(item=content_free)).answer.off_topic
             clipped = [min(max(probability, 1e-4), 1 - 1e-4) for probability in (asked, idle)]
             odds = clipped[0] / (1 - clipped[0]) * (1 - clipped[1]) / clipped[1]
             off_topic = odds / (1 + odds)
-        verdict = verdict.replace(details=details | {"off_topic_asked": asked, "off_topic": off_topic})
+        verdict = verdict.replace(
+            details=details | {"off_topic_asked": asked, "off_topic": off_topic}
+        )
         cap = self.rubric.units(self.cap)
         if structure > cap and off_topic >= self.sure - ROUNDING:
             # The distribution is that of the structure, and its expectation no longer the score.
@@ -136,10 +155,12 @@ class CoherenceJudge(Judge):
 def whole_part(text: str) -> tuple[str, bool]:
     """A text up to its last whole sentence, and whether something was left out after it.
 
-    What is left out is never more than what stays, nor than LONGEST_REST words: a text that never ends a sentence is
-    not cut off, and stays as it is.
+    What is left out is never more than what stays, nor than LONGEST_REST words: a text that never
+    ends a sentence is not cut off, and stays as it is.
     """
     end = max((match.end() for match in _ENDED.finditer(text)), default=0)
     kept, rest = text[:end], text[end:].split()
-    cut_off = any(word[:1].isalnum() for word in rest) and len(rest) <= min(LONGEST_REST, len(kept.split()))
+    cut_off = any(word[:1].isalnum() for word in rest) and len(rest) <= min(
+        LONGEST_REST, len(kept.split())
+    )
     return (kept, True) if cut_off else (text, False)

@@ -1,6 +1,8 @@
-"""Finds out which tool wrote a file of verdicts, and reads it as rows with the columns of a verdict table.
+"""Finds out which tool wrote a file of verdicts, and reads it as rows with the columns of a verdict
+table.
 
-A module of this folder that has a `READER` is one: what `undogmatic check` can read needs no list elsewhere.
+A module of this folder that has a `READER` is one: what `undogmatic check` can read needs no list
+elsewhere.
 """
 
 import importlib
@@ -22,7 +24,9 @@ def every() -> Iterator[Reader]:
 
 
 def find(path: Path) -> Reader | None:
-    """The reader of the tool that wrote this file or folder, by its first bytes and keys; None for any other, also for
-    one that cannot be opened."""
+    """The reader of the tool that wrote this file or folder, by its first bytes and keys; None for
+    any other, also for one that cannot be opened."""
     head = head_of(path)
-    return None if head is None else next((reader for reader in every() if reader.claims(head)), None)
+    return (
+        None if head is None else next((reader for reader in every() if reader.claims(head)), None)
+    )

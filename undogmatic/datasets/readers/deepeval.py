@@ -1,4 +1,5 @@
-"""Reads what DeepEval saves: a test run, or the dump of what its `evaluate` returns; one verdict per case and metric.
+"""Reads what DeepEval saves: a test run, or the dump of what its `evaluate` returns; one verdict
+per case and metric.
 
 The judge is the metric's model where DeepEval names it. The verdict is the score.
 """
@@ -7,7 +8,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, load, snake, text_of, whole
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    load,
+    snake,
+    text_of,
+    whole,
+)
 
 _LISTS = ("testCases", "conversationalTestCases", "test_results")
 
@@ -51,10 +63,16 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
     for given in case.get("metrics_data") or ():
         metric = {snake(key): inner for key, inner in given.items()}
         score = cell(metric.get("score"))
-        why = metric.get("error") or ("skipped" if metric.get("skipped") else "the metric has no score")
+        why = metric.get("error") or (
+            "skipped" if metric.get("skipped") else "the metric has no score"
+        )
         model = metric.get("evaluation_model")
         said = {"judge": model or "deepeval", "criterion": metric["name"], "settings.model": model}
-        yield row | said | ({"reason": str(why)} if score is None or metric.get("error") else {"verdict": score})
+        yield (
+            row
+            | said
+            | ({"reason": str(why)} if score is None or metric.get("error") else {"verdict": score})
+        )
 
 
 READER = Reader("a test run of DeepEval", _claims, _cases, _rows)

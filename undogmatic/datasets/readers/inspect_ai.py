@@ -1,7 +1,8 @@
 """Reads logs of Inspect (`.eval` and `.json`): one verdict per sample, scorer and key of a score.
 
-A score that a person edited is the judge's verdict as it was before, and the person's label. Where the epochs of a
-sample have the same output they are repeats of the judge; where the system answered anew they are items of one group.
+A score that a person edited is the judge's verdict as it was before, and the person's label. Where
+the epochs of a sample have the same output they are repeats of the judge; where the system answered
+anew they are items of one group.
 """
 
 import struct
@@ -30,7 +31,14 @@ from undogmatic.datasets.readers.log import (
 )
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL
-from undogmatic.safety.outside import JSON_BYTES, Unreadable, decoded, json_value, json_with_doubled, opened
+from undogmatic.safety.outside import (
+    JSON_BYTES,
+    Unreadable,
+    decoded,
+    json_value,
+    json_with_doubled,
+    opened,
+)
 
 WORDS = {"C": "correct", "I": "incorrect", "P": "partial"}
 """What Inspect's letters say. Its "N" (no answer) is no verdict."""
@@ -39,7 +47,8 @@ _HEADER = struct.Struct("<4s5H3L2H")
 
 
 class _Member(NamedTuple):
-    """A file in an archive: where its header begins, how it is packed, and its size before and after."""
+    """A file in an archive: where its header begins, how it is packed, and its size before and
+    after."""
 
     name: str
     start: int
@@ -62,8 +71,13 @@ def _records(path: Path, problems: list[str]) -> Given:
     about = log.get("eval") or {}
     status = log.get("status")
     if status not in ("success", None):
-        problems.append(f"{path}: the evaluation ended with the status {status}; what it scored was read.")
-    return [(f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}", (sample, about)) for sample in samples]
+        problems.append(
+            f"{path}: the evaluation ended with the status {status}; what it scored was read."
+        )
+    return [
+        (f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}", (sample, about))
+        for sample in samples
+    ]
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -71,7 +85,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     for _, (sample, _) in given:
         outputs.setdefault(str(sample.get("id")), []).append(_output(sample))
     criteria: dict[str, dict[str | None, None]] = {}
-    for judge, score in ((j, s) for _, (sample, _) in given for j, s in (sample.get("scores") or {}).items()):
+    for judge, score in (
+        (j, s) for _, (sample, _) in given for j, s in (sample.get("scores") or {}).items()
+    ):
         criteria.setdefault(judge, {}).update(dict.fromkeys(_values(score.get("value"))))
     times: dict[tuple[str, str | None], int] = {}
     verdicts, labels = list[Row](), list[Row]()
@@ -79,7 +95,9 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         sample_id, text, own = str(sample.get("id")), _output(sample), kept(sample.get("metadata"))
         anew = list(dict.fromkeys(outputs[sample_id])).index(text)
         repeat = times[sample_id, text] = times.get((sample_id, text), -1) + 1
-        row = {key: WORDS.get(value, value) for key, value in facts(sample.get("metadata")).items()} | {
+        row = {
+            key: WORDS.get(value, value) for key, value in facts(sample.get("metadata")).items()
+        } | {
             "item": f"{sample_id} ({anew + 1})" if anew else sample_id,
             "group": sample_id,
             "repeat": repeat,
@@ -95,23 +113,37 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             if own.kind and said["criterion"] is None:
                 said["criterion"] = OVERALL
             if said["judge"].lower().startswith("human"):
-                about_it = {"criterion": said["criterion"], "label": said.get("verdict"), "rater": said["judge"]}
+                about_it = {
+                    "criterion": said["criterion"],
+                    "label": said.get("verdict"),
+                    "rater": said["judge"],
+                }
                 labels.append(row | about_it)
             else:
                 verdicts.append(row | said | own.of(said["judge"], said["criterion"]))
         if not sample.get("scores") and not own.kind:
             why = (sample.get("error") or {}).get("message") or "the sample was not scored"
-            unscored = [(judge, criterion) for judge, named in criteria.items() for criterion in named]
-            verdicts += [row | {"judge": judge, "criterion": criterion, "reason": why} for judge, criterion in unscored]
+            unscored = [
+                (judge, criterion) for judge, named in criteria.items() for criterion in named
+            ]
+            verdicts += [
+                row | {"judge": judge, "criterion": criterion, "reason": why}
+                for judge, criterion in unscored
+            ]
     yield from joined(verdicts, labels, source, problems)
 
 
 def _scores(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Row]:
-    """What each scorer gave a sample; of a score that was edited the first value, and the last as the label."""
+    """What each scorer gave a sample; of a score that was edited the first value, and the last as
+    the label."""
     for judge, score in (sample.get("scores") or {}).items():
         history = [each for each in score.get("history") or () if isinstance(each, Mapping)]
         edits = [each for each in history if each.get("provenance")]
-        first = score if not edits else next((each for each in history if not each.get("provenance")), {})
+        first = (
+            score
+            if not edits
+            else next((each for each in history if not each.get("provenance")), {})
+        )
         given = _values(first.get("value"))
         labels = _values(score.get("value")) if edits else {}
         person = edits[-1]["provenance"].get("author") if edits else None
@@ -134,18 +166,22 @@ def _values(value: Any) -> dict[str | None, Any]:
 
 
 def _word(value: Any) -> Any:
-    return None if value == "N" else WORDS.get(value, value) if isinstance(value, str) else cell(value)
+    return (
+        None if value == "N" else WORDS.get(value, value) if isinstance(value, str) else cell(value)
+    )
 
 
 def _output(sample: Mapping[str, Any]) -> str | None:
     output = sample.get("output") or {}
     choices = output.get("choices") or ()
-    return text_of(output.get("completion")) or (text_of(choices[0].get("message")) if choices else None)
+    return text_of(output.get("completion")) or (
+        text_of(choices[0].get("message")) if choices else None
+    )
 
 
 def _settings(about: Mapping[str, Any], judge: str) -> Row:
-    """The judge's model and prompt, where the log says them: a scorer's own model, the role of a grader, or for a
-    scorer that asks a model and names none the evaluated one."""
+    """The judge's model and prompt, where the log says them: a scorer's own model, the role of a
+    grader, or for a scorer that asks a model and names none the evaluated one."""
     scorer: Mapping[str, Any] = next(
         (each for each in about.get("scorers") or () if str(each.get("name")).endswith(judge)), {}
     )
@@ -155,7 +191,9 @@ def _settings(about: Mapping[str, Any], judge: str) -> Row:
         model = model.get("model")
     if model is None and "model_graded" in judge:
         model = about.get("model")
-    prompt = "\n".join(str(options[key]) for key in ("template", "instructions") if options.get(key))
+    prompt = "\n".join(
+        str(options[key]) for key in ("template", "instructions") if options.get(key)
+    )
     told = {"settings.model": model, "settings.prompt": prompt}
     return {key: str(value) for key, value in told.items() if value}
 
@@ -166,13 +204,17 @@ def _plain(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]]:
-    """The header and the samples of a `.eval` file; of one whose end is missing, those that are whole."""
+    """The header and the samples of a `.eval` file; of one whose end is missing, those that are
+    whole."""
     log: dict[str, Any] = {"status": None}
     samples: dict[tuple[int, str], Any] = {}
     with opened(path) as file:
         members, is_whole = _members(file, path)
         for member in members:
-            if not member.name.startswith("samples/") and member.name not in ("_journal/start.json", "header.json"):
+            if not member.name.startswith("samples/") and member.name not in (
+                "_journal/start.json",
+                "header.json",
+            ):
                 continue
             try:
                 text = decoded(_unpack(file, member))
@@ -189,20 +231,29 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
             else:
                 log |= value
     if not is_whole:
-        # The log tells how many samples there were to be; of each that is not there nobody knows what it was.
+        # The log tells how many samples there were to be; of each that is not there nobody knows
+        # what it was.
         planned, epochs = at(log, "eval", "dataset", "samples"), at(log, "eval", "config", "epochs")
-        wanted = planned * (epochs if isinstance(epochs, int) else 1) if isinstance(planned, int) else 0
-        what = f"breaks off (a run that crashed, or half a copy); {len(members)} whole parts of it were read"
+        wanted = (
+            planned * (epochs if isinstance(epochs, int) else 1) if isinstance(planned, int) else 0
+        )
+        what = (
+            f"breaks off (a run that crashed, or half a copy); {len(members)} whole parts of it"
+            " were read"
+        )
         problems.append(Unread(f"{path}: {what}.", max(1, wanted - len(samples))))
     return log, list(samples.values())
 
 
 def _members(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
-    """The files of an archive by its list of contents, and whether it has one; without it, which is written last, one
-    after the other."""
+    """The files of an archive by its list of contents, and whether it has one; without it, which is
+    written last, one after the other."""
     try:
         listed = zipfile.ZipFile(file).infolist()
-        named = ((i.filename, i.header_offset, i.compress_type, i.compress_size, i.file_size) for i in listed)
+        named = (
+            (i.filename, i.header_offset, i.compress_type, i.compress_size, i.file_size)
+            for i in listed
+        )
         return [_Member(*one) for one in named], True
     except (zipfile.BadZipFile, struct.error, OSError):
         pass
@@ -210,19 +261,26 @@ def _members(file: BufferedReader, path: Path) -> tuple[list[_Member], bool]:
     size = file.seek(0, 2)
     while start + _HEADER.size <= size:
         file.seek(start)
-        sign, _, _, method, _, _, _, packed, unpacked, named, extra = _HEADER.unpack(file.read(_HEADER.size))
+        sign, _, _, method, _, _, _, packed, unpacked, named, extra = _HEADER.unpack(
+            file.read(_HEADER.size)
+        )
         end = start + _HEADER.size + named + extra + packed
         if sign != _LOCAL or end > size:
             break
-        found.append(_Member(file.read(named).decode("utf-8", "replace"), start, method, packed, unpacked))
+        found.append(
+            _Member(file.read(named).decode("utf-8", "replace"), start, method, packed, unpacked)
+        )
         start = end
     if not found:
-        raise DataError(f"{path}: begins like a log of Inspect (.eval) and holds no whole part of one.")
+        raise DataError(
+            f"{path}: begins like a log of Inspect (.eval) and holds no whole part of one."
+        )
     return found, False
 
 
 def _unpack(file: BufferedReader, member: _Member) -> bytes:
-    """The bytes of a file in an archive. Raises ValueError or zlib.error for one that is too large or damaged."""
+    """The bytes of a file in an archive. Raises ValueError or zlib.error for one that is too large
+    or damaged."""
     if member.size > JSON_BYTES:
         raise ValueError(f"larger than {JSON_BYTES:,} bytes")
     file.seek(member.start)

@@ -1,14 +1,25 @@
-"""Reads scores of Langfuse, as its API answers them or as its tables are exported (JSON, JSON Lines, CSV).
+"""Reads scores of Langfuse, as its API answers them or as its tables are exported (JSON, JSON
+Lines, CSV).
 
-A score with the source ANNOTATION is the label of its author; one of an evaluator (EVAL) or set by a program (API) is a
-verdict on the criterion of its name. An export of scores holds no texts.
+A score with the source ANNOTATION is the label of its author; one of an evaluator (EVAL) or set by
+a program (API) is a verdict on the criterion of its name. An export of scores holds no texts.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, first_of, joined, records, snake
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    first_of,
+    joined,
+    records,
+    snake,
+)
 from undogmatic.records.records import as_number
 
 _JUDGES = {"EVAL": "langfuse evaluator", "API": "langfuse api"}
@@ -27,10 +38,14 @@ def _rows(found: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         score = {snake(name): value for name, value in given.items()}
         value = _value(score)
         if score.get("data_type") in ("TEXT", "CORRECTION"):
-            problems.append(f"{place}: a score of the type {score['data_type']} is no verdict; it was left out.")
+            problems.append(
+                f"{place}: a score of the type {score['data_type']} is no verdict; it was left out."
+            )
             continue
         row: Row = {"item": _item(score), "criterion": str(score.get("name")), "place": place}
-        row |= {name: cell(score.get(name)) for name in ("trace_name", "environment") if score.get(name)}
+        row |= {
+            name: cell(score.get(name)) for name in ("trace_name", "environment") if score.get(name)
+        }
         origin = str(score.get("source")).upper()
         if origin == "ANNOTATION":
             who = score.get("author_user_name") or score.get("author_user_id") or "annotation"
@@ -62,4 +77,6 @@ def _item(score: Mapping[str, Any]) -> str:
     return "/".join(str(part) for part in parts if part) or str(score.get("id"))
 
 
-READER = Reader("scores of Langfuse", _claims, lambda path, problems: records(path, problems, "data"), _rows)
+READER = Reader(
+    "scores of Langfuse", _claims, lambda path, problems: records(path, problems, "data"), _rows
+)

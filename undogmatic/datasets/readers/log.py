@@ -1,4 +1,5 @@
-"""Holds what the readers share: the first look at a file, JSON that may break off, rows as a table."""
+"""Holds what the readers share: the first look at a file, JSON that may break off, rows as a
+table."""
 
 from __future__ import annotations
 
@@ -32,19 +33,21 @@ if TYPE_CHECKING:
 HEAD_BYTES = 65_536
 LOG_BYTES, LOG_PARTS = 200_000_000, 2_000_000  # of one JSON file
 COLUMNS = (
-    "item judge criterion repeat order verdict confidence reason label rater group text text_1 text_2 system".split()
+    "item judge criterion repeat order verdict confidence reason label rater group text text_1"
+    " text_2 system".split()
 )
-"""The columns that a reader may fill, in their order; `settings.KEY` (of the judge) and `place` stand at the end, any
-other column is a fact about the item."""
+"""The columns that a reader may fill, in their order; `settings.KEY` (of the judge) and `place`
+stand at the end, any other column is a fact about the item."""
 NAMES = ("item", "judge", "criterion", "rater", "group", "system")
 Row = dict[str, Any]
 OURS = "undogmatic"
-"""The key in the metadata of another tool under which `undogmatic export` keeps what that tool has no place for."""
+"""The key in the metadata of another tool under which `undogmatic export` keeps what that tool has
+no place for."""
 
 
 class Head(NamedTuple):
-    """The beginning of a file: its bytes, and the value of its JSON or of the JSON in its first line as far as that is
-    there (None: it is no JSON). A folder has neither."""
+    """The beginning of a file: its bytes, and the value of its JSON or of the JSON in its first
+    line as far as that is there (None: it is no JSON). A folder has neither."""
 
     path: Path
     raw: bytes
@@ -124,8 +127,10 @@ class Reader:
     Attributes:
         name: The tool and its file, for messages.
         claims: Whether a file that begins so is that tool's.
-        records: The records of a file; what is left out is added to the list of problems. Raises DataError.
-        rows: The rows of records from a file or another source, whose problems are added to the list, too.
+        records: The records of a file; what is left out is added to the list of problems. Raises
+            DataError.
+        rows: The rows of records from a file or another source, whose problems are added to the
+            list, too.
     """
 
     name: str
@@ -134,19 +139,23 @@ class Reader:
     rows: Callable[[Given, Path | str, list[str]], Iterable[Row]]
 
     def read(self, path: Path) -> pd.DataFrame:
-        """The verdicts and labels of a file in long form: the COLUMNS that are known, `settings.KEY` and `place`; other
-        columns are facts about the item. `attrs["problems"]` names what was left out, `attrs["reader"]` the tool.
-        Raises DataError for a file that is damaged or holds no verdict."""
+        """The verdicts and labels of a file in long form: the COLUMNS that are known,
+        `settings.KEY` and `place`; other columns are facts about the item. `attrs["problems"]`
+        names what was left out, `attrs["reader"]` the tool. Raises DataError for a file that is
+        damaged or holds no verdict."""
         problems: list[str] = []
         try:
             given = self.records(path, problems)
         except _SHAPE as error:
             why = f"{type(error).__name__}: {error}"
-            raise DataError(f"{path}: begins like {self.name}, and is built otherwise ({why}).") from None
+            raise DataError(
+                f"{path}: begins like {self.name}, and is built otherwise ({why})."
+            ) from None
         return self.frame(given, path, problems)
 
     def frame(self, given: Given, source: Path | str, problems: list[str]) -> pd.DataFrame:
-        """The table of records in hand, as `read` returns it; one that is built otherwise is a problem."""
+        """The table of records in hand, as `read` returns it; one that is built otherwise is a
+        problem."""
         more: list[str] = []
         try:
             rows = list(self.rows(given, source, more))
@@ -160,7 +169,11 @@ class Reader:
             list(self.rows([one], source, []))
         except _SHAPE as error:
             why = f"{type(error).__name__}: {error}"
-            problems.append(Unread(f"{one[0]}: is built otherwise than in {self.name} ({why}); it was left out."))
+            problems.append(
+                Unread(
+                    f"{one[0]}: is built otherwise than in {self.name} ({why}); it was left out."
+                )
+            )
             return False
         return True
 
@@ -181,7 +194,9 @@ def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.D
     order = [*(name for name in COLUMNS if name in seen), *others, *settings, "place"]
     for setting in settings:
         _settle(rows, setting)
-    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order})
+    frame = pd.DataFrame(
+        {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order}
+    )
     frame.attrs |= {"problems": problems, "reader": name, "source": source}
     return frame
 
@@ -191,14 +206,15 @@ def _plain(name: str, value: Any) -> Any:
 
 
 _PEOPLE = re.compile(
-    r"(human|label|gold|expert|annotator|rater)([_ ]?(label|score|rating|verdict|grade|\d{1,3}))?", re.I
+    r"(human|label|gold|expert|annotator|rater)([_ ]?(label|score|rating|verdict|grade|\d{1,3}))?",
+    re.I,
 )
 
 
 def people_among(names: Iterable[str], criteria: Iterable[Any]) -> dict[str, list[Any]]:
-    """The facts that are labels by their names (`human_label`, `gold`, `human_score_2`, and with the name of a
-    criterion behind it `human_clarity`), with the criteria that they are on: the one that is named, else the only one
-    or the overall one."""
+    """The facts that are labels by their names (`human_label`, `gold`, `human_score_2`, and with
+    the name of a criterion behind it `human_clarity`), with the criteria that they are on: the one
+    that is named, else the only one or the overall one."""
     known, found = list(criteria), dict[str, list[Any]]()
     for name in names:
         named = [each for each in known if each and name.lower().endswith(f"_{each}".lower())]
@@ -217,15 +233,24 @@ def _with_people(rows: list[Row], source: str, problems: list[str]) -> list[Row]
     people = people_among(names, dict.fromkeys(row.get("criterion") for row in rows))
     for name in [name for name, meant in people.items() if not meant]:
         way = f"Name the column after one, e.g. {name}_CRITERION"
-        problems.append(f"{source}: `{name}` seems to hold labels, and it is not known on which criterion. {way}.")
+        problems.append(
+            f"{source}: `{name}` seems to hold labels, and it is not known on which criterion."
+            f" {way}."
+        )
         del people[name]
     if not people:
         return rows
     found: list[Row] = []
     for row in rows:
-        told = {n: v for n in people if (v := row.get(n)) not in (None, "") and row.get("criterion") in people[n]}
+        told = {
+            n: v
+            for n in people
+            if (v := row.get(n)) not in (None, "") and row.get("criterion") in people[n]
+        }
         bare = {key: value for key, value in row.items() if key not in people}
-        found += [bare | {"label": as_number(value), "rater": name} for name, value in told.items()] or [bare]
+        found += [
+            bare | {"label": as_number(value), "rater": name} for name, value in told.items()
+        ] or [bare]
     return found
 
 
@@ -241,8 +266,8 @@ def _settle(rows: list[Row], name: str) -> None:
 
 
 def load(path: Path) -> tuple[Any, bool]:
-    """The value of a JSON file, and whether the file breaks off: then it is the value of what is there, whose last part
-    may be half. Raises DataError."""
+    """The value of a JSON file, and whether the file breaks off: then it is the value of what is
+    there, whose last part may be half. Raises DataError."""
     try:
         text = decoded(read_bytes(path, LOG_BYTES))
         try:
@@ -254,19 +279,25 @@ def load(path: Path) -> tuple[Any, bool]:
             except Unreadable:
                 raise error from None
     except Unreadable as error:
-        raise DataError(f"{error.at(str(path)).removesuffix('.')}. Is it the file as the tool wrote it?") from None
+        raise DataError(
+            f"{error.at(str(path)).removesuffix('.')}. Is it the file as the tool wrote it?"
+        ) from None
 
 
 def _single(value: Any, path: Path) -> Any:
     """What holds the records of a file. Raises DataError where a key stands twice in it."""
     if isinstance(value, Doubled):
-        what = f"the key {brief(value.key)} stands in it a second time, so that it is not known which is meant"
+        what = (
+            f"the key {brief(value.key)} stands in it a second time, so that it is not known which"
+            " is meant"
+        )
         raise DataError(f"{path}: {what}. Delete one of them.")
     return value
 
 
 def entries(path: Path, problems: list[str], *keys: str) -> list[Any]:
-    """The list at the end of these keys of a JSON file; without its last entry where the file breaks off there."""
+    """The list at the end of these keys of a JSON file; without its last entry where the file
+    breaks off there."""
     value, half = load(path)
     for key in keys:
         value = _single(value.get(key), path) if isinstance(value, Mapping) else None
@@ -274,25 +305,31 @@ def entries(path: Path, problems: list[str], *keys: str) -> list[Any]:
 
 
 def whole(found: Any, half: bool, path: Path, problems: list[str]) -> list[Any]:
-    """The objects in a list that are whole: all, or all but the last of a file that breaks off in it."""
+    """The objects in a list that are whole: all, or all but the last of a file that breaks off in
+    it."""
     kept = list(found) if isinstance(found, list) else []
     if half:
         kept = kept[:-1]
         problems.append(
-            Unread(f"{path}: breaks off; {len(kept)} whole entries were read, the one that is cut was left out.")
+            Unread(
+                f"{path}: breaks off; {len(kept)} whole entries were read, the one that is cut was"
+                " left out."
+            )
         )
     return [value for n, value in enumerate(kept, 1) if is_record(value, f"{path}#{n}", problems)]
 
 
 def records(path: Path, problems: list[str], *keys: str) -> Given:
-    """The objects of a file with their places: of a list in JSON (at the end of these keys, if it is an object), of
-    JSON Lines or of CSV."""
+    """The objects of a file with their places: of a list in JSON (at the end of these keys, if it
+    is an object), of JSON Lines or of CSV."""
     head = head_of(path)
     if head is None or head.value is None:
         found = list(_cells(path, problems))
     elif isinstance(head.value, list) or any(head.has(key) for key in keys):
         inside = keys if isinstance(head.value, Mapping) else ()
-        found = [(f"{path}#{n}", value) for n, value in enumerate(entries(path, problems, *inside), 1)]
+        found = [
+            (f"{path}#{n}", value) for n, value in enumerate(entries(path, problems, *inside), 1)
+        ]
     else:
         found = [(f"{path}:{n}", value) for n, value in lines(path, problems)]
     return [(place, value) for place, value in found if is_record(value, place, problems)]
@@ -301,10 +338,14 @@ def records(path: Path, problems: list[str], *keys: str) -> Given:
 def is_record(value: Any, place: str, problems: list[str]) -> bool:
     """Whether a value is an object in which no key stands twice; else it is a problem."""
     if not isinstance(value, Mapping):
-        problems.append(Unread(f"{place}: {brief(value)}, where an object was expected; it was left out."))
+        problems.append(
+            Unread(f"{place}: {brief(value)}, where an object was expected; it was left out.")
+        )
         return False
     if (twice := doubled_key(value)) is not None:
-        problems.append(Unread(f"{place}: the key {brief(twice)} stands in it a second time; it was left out."))
+        problems.append(
+            Unread(f"{place}: the key {brief(twice)} stands in it a second time; it was left out.")
+        )
         return False
     return True
 
@@ -324,13 +365,19 @@ def _cells(path: Path, problems: list[str]) -> Iterator[tuple[str, Mapping[str, 
             problems.append(Unread(f"{path}:{row.first}: {what}; the row was left out."))
     for one in quotes:
         where, n = one.values.get("place", path), one.values["rows"]
-        what = f"a quote is never closed, so that about {n} {'row' if n == 1 else 'rows'} could not be read"
+        what = (
+            f"a quote is never closed, so that about {n} {'row' if n == 1 else 'rows'} could not be"
+            " read"
+        )
         problems.append(Unread(f"{where}: {what}.", n))
 
 
-def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: list[str]) -> Iterator[Row]:
-    """The verdicts with the labels of the same item and criterion, a row for each label; an item that was only labelled
-    has a verdict that is missing. Labels on what no judge judged are a problem."""
+def joined(
+    verdicts: list[Row], labels: list[Row], path: Path | str, problems: list[str]
+) -> Iterator[Row]:
+    """The verdicts with the labels of the same item and criterion, a row for each label; an item
+    that was only labelled has a verdict that is missing. Labels on what no judge judged are a
+    problem."""
     by_key: dict[tuple[Any, Any], list[Row]] = {}
     for row in labels:
         by_key.setdefault((row["item"], row.get("criterion")), []).append(row)
@@ -338,21 +385,30 @@ def joined(verdicts: list[Row], labels: list[Row], path: Path | str, problems: l
     for row in verdicts:
         judges.setdefault(row.get("criterion"), {})[row.get("judge")] = None
         of_item = by_key.get((row["item"], row.get("criterion")), [{}])
-        yield from (row | {key: label[key] for key in ("label", "rater") if key in label} for label in of_item)
+        yield from (
+            row | {key: label[key] for key in ("label", "rater") if key in label}
+            for label in of_item
+        )
     judged = {(row["item"], row.get("criterion")) for row in verdicts}
     for key, rows in by_key.items():
         if key not in judged:
-            yield from (r | {"judge": judge, "reason": NOT_JUDGED} for r in rows for judge in judges.get(key[1], ()))
+            yield from (
+                r | {"judge": judge, "reason": NOT_JUDGED}
+                for r in rows
+                for judge in judges.get(key[1], ())
+            )
     for criterion in dict.fromkeys(key[1] for key in by_key if key[1] not in judges):
         count = sum(len(rows) for key, rows in by_key.items() if key[1] == criterion)
         problems.append(
-            f"{path}: {count} labels on {brief(criterion)}, on which no judge gave a verdict, were left out."
+            f"{path}: {count} labels on {brief(criterion)}, on which no judge gave a verdict, were"
+            " left out."
         )
 
 
 class Kept(NamedTuple):
-    """What `undogmatic export` kept of an item in the metadata of another tool: fields of the rows, the kind of
-    verdict (None: it was not written by us), labels, and confidences by judge and criterion."""
+    """What `undogmatic export` kept of an item in the metadata of another tool: fields of the rows,
+    the kind of verdict (None: it was not written by us), labels, and confidences by judge and
+    criterion."""
 
     row: Row
     kind: str | None
@@ -369,21 +425,30 @@ def kept(metadata: Any) -> Kept:
     """What we kept in the metadata of an item."""
     held = at(metadata, OURS)
     held = held if isinstance(held, Mapping) else {}
-    named = {key: value for key, value in held.items() if key in COLUMNS or key.startswith("system_")}
+    named = {
+        key: value for key, value in held.items() if key in COLUMNS or key.startswith("system_")
+    }
     row = {key: value for key, value in named.items() if key != "confidence"}
-    labels = [{"item": row.get("item"), **one} for one in held.get("labels") or () if isinstance(one, Mapping)]
+    labels = [
+        {"item": row.get("item"), **one}
+        for one in held.get("labels") or ()
+        if isinstance(one, Mapping)
+    ]
     return Kept(row, held.get("kind"), labels, held.get("confidence") or {})
 
 
 def lines(path: Path, problems: list[str]) -> Iterator[tuple[int, Any]]:
-    """The values of the lines of a JSON Lines file with their numbers; a line that is no JSON is a problem."""
+    """The values of the lines of a JSON Lines file with their numbers; a line that is no JSON is a
+    problem."""
     for number, raw in read_lines(path):
         try:
             text = decoded(raw)
             json_value(text, infinite=True)
             value = json_with_doubled(text)
         except Unreadable as error:
-            problems.append(Unread(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out."))
+            problems.append(
+                Unread(f"{path}:{number}: {str(error).removesuffix('.')}; the line was left out.")
+            )
             continue
         if not isinstance(value, Mapping) or is_record(value, f"{path}:{number}", problems):
             yield number, value
@@ -395,7 +460,8 @@ def snake(name: Any) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A value as a cell of a table: a number or text, None for nothing and NaN; true and false are words."""
+    """A value as a cell of a table: a number or text, None for nothing and NaN; true and false are
+    words."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None or (isinstance(value, float) and math.isnan(value)) or value == "":
@@ -404,8 +470,8 @@ def cell(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str | None:
-    """The text that a value holds: itself, the content of messages, of an object with one text that text; else JSON
-    as it is shown."""
+    """The text that a value holds: itself, the content of messages, of an object with one text that
+    text; else JSON as it is shown."""
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, Mapping):
@@ -419,9 +485,19 @@ def text_of(value: Any) -> str | None:
 
 
 def facts(*mappings: Any) -> Row:
-    """The entries of mappings that are facts about an item, or its label: numbers, words and texts."""
-    pairs = ((str(key), value) for each in mappings if isinstance(each, Mapping) for key, value in each.items())
-    plain = {key: value for key, value in pairs if isinstance(value, int | float | str) and not key.startswith("_")}
+    """The entries of mappings that are facts about an item, or its label: numbers, words and
+    texts."""
+    pairs = (
+        (str(key), value)
+        for each in mappings
+        if isinstance(each, Mapping)
+        for key, value in each.items()
+    )
+    plain = {
+        key: value
+        for key, value in pairs
+        if isinstance(value, int | float | str) and not key.startswith("_")
+    }
     return {key: cell(value) for key, value in plain.items() if key not in COLUMNS or key in TOLD}
 
 

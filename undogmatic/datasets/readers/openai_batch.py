@@ -1,8 +1,8 @@
-"""Reads the output file of a batch in OpenAI's form, whose answers are verdicts: a number or word, JSON, or a text that
-ends in one (`[[B]]`, `Score: 4`).
+"""Reads the output file of a batch in OpenAI's form, whose answers are verdicts: a number or word,
+JSON, or a text that ends in one (`[[B]]`, `Score: 4`).
 
-An answer in JSON with several numbers or words gives a criterion each. What holds no verdict, a refusal, a cut answer
-or a failed request is a missing verdict, and the reason is kept.
+An answer in JSON with several numbers or words gives a criterion each. What holds no verdict, a
+refusal, a cut answer or a failed request is a missing verdict, and the reason is kept.
 """
 
 import math
@@ -11,14 +11,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, at, cell, first_of, records, text_of
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    at,
+    cell,
+    first_of,
+    records,
+    text_of,
+)
 from undogmatic.safety.outside import Unreadable, brief, json_value
 
 JUDGE = "batch"
 LONGEST_WORD, MOST_WORDS = 30, 3
 _REMARKS = set(
-    "reason reasoning explanation rationale critique analysis comment comments evidence thought thoughts feedback "
-    "justification justificativa explicacao explicação motivo razao razão comentario comentário".split()
+    "reason reasoning explanation rationale critique analysis comment comments evidence thought"
+    " thoughts feedback justification justificativa explicacao explicação motivo razao razão"
+    " comentario comentário".split()
 )
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
 _MARKED = re.compile(r"\[\[\s*([^\[\]]{1,30}?)\s*\]\]")
@@ -33,18 +44,31 @@ def _claims(head: Head) -> bool:
     if not head.has("custom_id", "response"):
         return False
     response = head.value["response"]
-    return response is None or (isinstance(response, Mapping) and ("body" in response or "status_code" in response))
+    return response is None or (
+        isinstance(response, Mapping) and ("body" in response or "status_code" in response)
+    )
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     found = [(place, line, *_said(line)) for place, line in given]
     criteria = dict.fromkeys(name for *_, values, _ in found for name in values) or {None: None}
-    models = dict.fromkeys(model for _, line, *_ in found if (model := at(line, "response", "body", "model")))
-    judge = str(next(iter(models))) if len(models) == 1 else JUDGE  # a request that failed names none
+    models = dict.fromkeys(
+        model for _, line, *_ in found if (model := at(line, "response", "body", "model"))
+    )
+    judge = (
+        str(next(iter(models))) if len(models) == 1 else JUDGE
+    )  # a request that failed names none
     for place, line, values, why in found:
         body = (line.get("response") or {}).get("body") or {}
-        row: Row = {"item": str(line.get("custom_id")), "judge": str(body.get("model") or judge), "place": place}
-        told = {"settings.model": body.get("model"), "settings.temperature": body.get("temperature")}
+        row: Row = {
+            "item": str(line.get("custom_id")),
+            "judge": str(body.get("model") or judge),
+            "place": place,
+        }
+        told = {
+            "settings.model": body.get("model"),
+            "settings.temperature": body.get("temperature"),
+        }
         row |= {key: str(value) for key, value in told.items() if value is not None}
         for name in values or criteria:
             row |= {"criterion": name, "confidence": _confidence(body, values.get(name))}
@@ -57,21 +81,29 @@ def _said(line: Mapping[str, Any]) -> tuple[dict[str | None, Any], str | None]:
     body, error = response.get("body") or {}, line.get("error")
     failed = error or body.get("error")
     if failed or response.get("status_code", 200) != 200:
-        return {}, str(text_of((failed or {}).get("message")) or f"the request failed ({response.get('status_code')})")
+        return {}, str(
+            text_of((failed or {}).get("message"))
+            or f"the request failed ({response.get('status_code')})"
+        )
     choice = first_of(body.get("choices")) or {}
     message = choice.get("message") or {}
     if message.get("refusal"):
         return {}, f"refusal: {message['refusal']}"
-    text = text_of(message.get("content")) or text_of([one for one in body.get("output") or () if one.get("content")])
+    text = text_of(message.get("content")) or text_of(
+        [one for one in body.get("output") or () if one.get("content")]
+    )
     values = verdicts_of(text or "")
     cut = choice.get("finish_reason") == "length" or body.get("status") == "incomplete"
     if values and not (cut and None in values):
         return values, None
-    return {}, "the answer was cut" if cut else f"the answer holds no verdict: {brief(text or '', 80)}"
+    return {}, (
+        "the answer was cut" if cut else f"the answer holds no verdict: {brief(text or '', 80)}"
+    )
 
 
 def verdicts_of(text: str) -> dict[str | None, Any]:
-    """The verdicts in an answer, by criterion (None: there is one and it names none); {} if there are none."""
+    """The verdicts in an answer, by criterion (None: there is one and it names none); {} if there
+    are none."""
     text = text.strip()
     fenced = _FENCE.findall(text)
     for part in (text, *fenced[-1:], text[text.find("{") : text.rfind("}") + 1]):
@@ -98,7 +130,9 @@ def _of_json(value: Any) -> dict[str | None, Any]:
         if isinstance(inner, Mapping):
             for key, held in _of_json(inner).items():
                 found[name if key is None else key] = held
-        elif isinstance(inner, int | float) or (isinstance(inner, str) and 0 < len(inner) <= LONGEST_WORD):
+        elif isinstance(inner, int | float) or (
+            isinstance(inner, str) and 0 < len(inner) <= LONGEST_WORD
+        ):
             found[name] = cell(inner)
     return {None: next(iter(found.values()))} if len(found) == 1 and not _nested(value) else found
 

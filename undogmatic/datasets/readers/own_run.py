@@ -1,7 +1,8 @@
-"""Reads the folder of a run of ours: its journal, the labels that people gave it or its dataset had, and its texts.
+"""Reads the folder of a run of ours: its journal, the labels that people gave it or its dataset
+had, and its texts.
 
-The texts are those of `with_labels.jsonl`, else of the dataset's file where it is still as it was. Of several judgments
-with one key the last counts, as a resumed run asks again what got no answer.
+The texts are those of `with_labels.jsonl`, else of the dataset's file where it is still as it was.
+Of several judgments with one key the last counts, as a resumed run asks again what got no answer.
 """
 
 import contextlib
@@ -9,7 +10,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, at, cell, facts, joined, lines, records
+from undogmatic.datasets.readers.log import (
+    Given,
+    Head,
+    Reader,
+    Row,
+    at,
+    cell,
+    facts,
+    joined,
+    lines,
+    records,
+)
 from undogmatic.errors import DataError
 from undogmatic.records.records import OVERALL, text_mark
 from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
@@ -24,28 +36,47 @@ _NOT_FACTS = ("id", "text", "inputs", "pair", "maker", "label_count", "label_spr
 
 
 def _claims(head: Head) -> bool:
-    return head.path.is_dir() and (head.path / MANIFEST).is_file() and (head.path / JOURNAL).is_file()
+    return (
+        head.path.is_dir() and (head.path / MANIFEST).is_file() and (head.path / JOURNAL).is_file()
+    )
 
 
 def _journal(path: Path, problems: list[str]) -> Given:
-    return [(f"{path / JOURNAL}:{number}", given) for number, given in lines(path / JOURNAL, problems)]
+    return [
+        (f"{path / JOURNAL}:{number}", given) for number, given in lines(path / JOURNAL, problems)
+    ]
 
 
 def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     path = Path(source)
     last = {_key(given): (place, given) for place, given in records}
     known = _items(path, problems)
-    groups = {r["item_id"]: r["group"] for _, r in _table(path / SCORES, problems) if r.get("group")}
+    groups = {
+        r["item_id"]: r["group"] for _, r in _table(path / SCORES, problems) if r.get("group")
+    }
     verdicts = []
     for place, given in last.values():
-        outcome, origin, item = given["outcome"], given.get("provenance") or {}, str(given["item_id"])
-        row: Row = {"item": item, "group": groups.get(item)} | known.get(item, {}) | _settings(origin)
-        row |= {"judge": given["judge"], "criterion": given.get("criterion", OVERALL), "repeat": given.get("repeat", 0)}
+        outcome, origin, item = (
+            given["outcome"],
+            given.get("provenance") or {},
+            str(given["item_id"]),
+        )
+        row: Row = (
+            {"item": item, "group": groups.get(item)} | known.get(item, {}) | _settings(origin)
+        )
+        row |= {
+            "judge": given["judge"],
+            "criterion": given.get("criterion", OVERALL),
+            "repeat": given.get("repeat", 0),
+        }
         row |= {"place": place}
         if outcome.get("kind") == "verdict":
             category, score = outcome.get("category"), outcome.get("score")
             confidence = None if outcome.get("confidence") is None else outcome["confidence"] / 100
-            row |= {"verdict": cell(score if category is None else category), "confidence": confidence}
+            row |= {
+                "verdict": cell(score if category is None else category),
+                "confidence": confidence,
+            }
         else:
             row |= {"reason": str(outcome.get("message") or outcome.get("reason"))}
         verdicts.append(row)
@@ -60,7 +91,8 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
 
 
 def _choices(path: Path) -> dict[str, str]:
-    """What the labels 0, 1, ... of two outputs mean: the categories of the run's rubric in their order."""
+    """What the labels 0, 1, ... of two outputs mean: the categories of the run's rubric in their
+    order."""
     named = None
     with contextlib.suppress(DataError):
         named = (at(read_yaml(path / _CONFIG), "rubric", "scale") or {}).get("categories")
@@ -72,7 +104,12 @@ def _key(given: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _settings(origin: Mapping[str, Any]) -> Row:
-    told = {"model": "model", "prompt": "prompt_hash", "program": "program_hash", "readout": "readout"}
+    told = {
+        "model": "model",
+        "prompt": "prompt_hash",
+        "program": "program_hash",
+        "readout": "readout",
+    }
     return {f"settings.{name}": str(origin[key]) for name, key in told.items() if origin.get(key)}
 
 
@@ -80,15 +117,20 @@ def _labels(path: Path, criteria: Mapping[str, None], problems: list[str]) -> It
     """The labels of the review, where there was one, else those of the dataset."""
     about = [OVERALL] if OVERALL in criteria else list(criteria)
     if (path / REVIEWED).is_file():
-        last = {(one["item_id"], one["labeller"]): one for _, one in lines(path / REVIEWED, problems)}
+        last = {
+            (one["item_id"], one["labeller"]): one for _, one in lines(path / REVIEWED, problems)
+        }
         for (item, who), one in last.items():
             label = one["given"] if isinstance(one.get("given"), str) else one["label"]
-            yield from ({"item": item, "criterion": c, "label": cell(label), "rater": who} for c in about)
+            yield from (
+                {"item": item, "criterion": c, "label": cell(label), "rater": who} for c in about
+            )
     else:
         for _, row in _table(path / LABELS, problems):
             named = [row["criterion"]] if row.get("criterion") else about
             yield from (
-                {"item": row["item_id"], "criterion": c, "label": row["label"], "rater": "dataset"} for c in named
+                {"item": row["item_id"], "criterion": c, "label": row["label"], "rater": "dataset"}
+                for c in named
             )
 
 
@@ -104,22 +146,40 @@ def _items(path: Path, problems: list[str]) -> dict[str, Row]:
         return {}
     known: dict[str, Row] = {}
     for number, given in enumerate((row for _, row in _table(source, [])), 1):
-        inputs = given.get("inputs") or {name: given[name] for name in ("text", "summary", "source") if given.get(name)}
+        inputs = given.get("inputs") or {
+            name: given[name] for name in ("text", "summary", "source") if given.get(name)
+        }
         text = "\n\n".join(str(value) for value in inputs.values())
         pair = {f"text_{n}": inputs[f"output_{n}"] for n in (1, 2) if inputs.get(f"output_{n}")}
         item = str(given.get("id") or number)
         if marks.get(item, text_mark(text)) != text_mark(text):
-            problems.append(f"{source}: the text of {item} is no longer the one that was judged; no text was read.")
+            problems.append(
+                f"{source}: the text of {item} is no longer the one that was judged; no text was"
+                " read."
+            )
             return {}
-        more = {key: value for key, value in given.items() if key not in _NOT_FACTS and "label" not in key}
+        more = {
+            key: value
+            for key, value in given.items()
+            if key not in _NOT_FACTS and "label" not in key
+        }
         about = {key: more.pop(key) for key in ("system_1", "system_2") if key in more} | pair
-        known[item] = facts(more) | about | {"text": None if pair else text or None, "system": given.get("maker")}
+        known[item] = (
+            facts(more)
+            | about
+            | {
+                "text": None if pair else text or None,
+                "system": given.get("maker"),
+            }
+        )
     return known
 
 
 def _dataset(path: Path) -> Path | None:
     """The file of the run's dataset, if it is one that is still there."""
-    with contextlib.suppress(DataError, ImportError, OSError):  # without Hydra's extra its config is not read
+    with contextlib.suppress(
+        DataError, ImportError, OSError
+    ):  # without Hydra's extra its config is not read
         named, start = at(read_yaml(path / _CONFIG), "dataset", "path"), None
         with contextlib.suppress(DataError):
             start = at(read_yaml(path / _START), "hydra", "runtime", "cwd")

@@ -1,4 +1,5 @@
-"""Reads a verdict table that `undogmatic export` wrote (CSV, JSON Lines): its columns are those of the table itself."""
+"""Reads a verdict table that `undogmatic export` wrote (CSV, JSON Lines): its columns are those of
+the table itself."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,15 @@ def _claims(head: Head) -> bool:
 
 def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     for place, given in records:
-        row = {name: as_written(value) if isinstance(value, str) else value for name, value in given.items()}
-        row = {name: cell(as_number(value) if name in _NUMBERS else value) for name, value in row.items() if name}
+        row = {
+            name: as_written(value) if isinstance(value, str) else value
+            for name, value in given.items()
+        }
+        row = {
+            name: cell(as_number(value) if name in _NUMBERS else value)
+            for name, value in row.items()
+            if name
+        }
         row["repeat"] = int(row.get("repeat") or 0)
         yield row | {"place": row.get("place") or place}
 

@@ -1,8 +1,8 @@
 """Reads results of promptfoo (JSON, JSON Lines): one verdict per output and assertion.
 
-The judge of an assertion that asks a model is the grader where the file names it; of any other it is the kind of the
-assertion. A rating that a person gave in the viewer is a label of the whole output: of its assertion if it has only one
-that asks a model, else of whether all passed.
+The judge of an assertion that asks a model is the grader where the file names it; of any other it
+is the kind of the assertion. A rating that a person gave in the viewer is a label of the whole
+output: of its assertion if it has only one that asks a model, else of whether all passed.
 """
 
 import json
@@ -15,8 +15,8 @@ from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, fact
 
 WHOLE, PERSON = "all assertions", "human"
 ASKING = tuple(
-    "llm-rubric g-eval factuality model-graded- answer-relevance context- conversation-relevance search-rubric "
-    "select-best".split()
+    "llm-rubric g-eval factuality model-graded- answer-relevance context- conversation-relevance"
+    " search-rubric select-best".split()
 )
 """How the kinds of assertions begin that a grader answers."""
 _LINE = ("promptIdx", "testIdx", "testCase")
@@ -24,26 +24,42 @@ _LINE = ("promptIdx", "testIdx", "testCase")
 
 def _claims(head: Head) -> bool:
     results = head.value.get("results") if head.has("results") else None
-    return head.has(*_LINE) or (isinstance(results, Mapping) and head.has("evalId") and "version" in results)
+    return head.has(*_LINE) or (
+        isinstance(results, Mapping) and head.has("evalId") and "version" in results
+    )
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
-    results = [(place, result, list(_components(result.get("gradingResult")))) for place, result in given]
+    results = [
+        (place, result, list(_components(result.get("gradingResult")))) for place, result in given
+    ]
     parts = [part for _, _, each in results for part in each]
-    # Pass and fail where scores say no more, or where a person said pass or fail: the score stands on another scale.
+    # Pass and fail where scores say no more, or where a person said pass or fail: the score stands
+    # on another scale.
     as_words = all(part.get("score") in (0, 1, None) or _kind(part) == PERSON for part in parts)
     as_words |= any(_kind(part) == PERSON for part in parts)
-    voices = dict.fromkeys(_voice(result, part, each) for _, result, each in results for part in _graded(each))
+    voices = dict.fromkeys(
+        _voice(result, part, each) for _, result, each in results for part in _graded(each)
+    )
     groups: dict[str, str] = {}
     verdicts, labels = list[Row](), list[Row]()
     for number, (place, result, each) in enumerate(results):
         own = log.kept((result.get("testCase") or {}).get("metadata"))
-        row = _about(number, result, groups) | {"place": place} | ({"system": None} if own.kind else {}) | own.row
+        row = (
+            _about(number, result, groups)
+            | {"place": place}
+            | ({"system": None} if own.kind else {})
+            | own.row
+        )
         graded, person = _graded(each), next((part for part in each if _kind(part) == PERSON), None)
         asking = [part for part in graded if _kind(part).startswith(ASKING)] or graded
         for part in graded:
             judge, criterion = _voice(result, part, each)
-            said = {"judge": judge, "criterion": criterion} | _settings(result, part) | own.of(judge, criterion)
+            said = (
+                {"judge": judge, "criterion": criterion}
+                | _settings(result, part)
+                | own.of(judge, criterion)
+            )
             if (part.get("metadata") or {}).get("graderError"):
                 said["reason"] = str(part.get("reason") or "the grader failed")
             else:
@@ -74,10 +90,15 @@ def _results(path: Path, problems: list[str]) -> Given:
 
 def _about(number: int, result: Mapping[str, Any], groups: dict[str, str]) -> Row:
     """What is known of an output. Outputs from the same variables are one group."""
-    test, prompt = result.get("testIdx", number), result.get("promptIdx", 0)  # earlier versions did not number them
+    test, prompt = (
+        result.get("testIdx", number),
+        result.get("promptIdx", 0),
+    )  # earlier versions did not number them
     variables = json.dumps(result.get("vars"), sort_keys=True, default=str)
     provider = result.get("provider")
-    named = (provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else provider
+    named = (
+        (provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else provider
+    )
     return facts(result.get("vars"), (result.get("testCase") or {}).get("metadata")) | {
         "item": f"test {test + 1}, prompt {prompt + 1}",
         "group": groups.setdefault(variables, f"test {test + 1}"),
@@ -108,13 +129,20 @@ def _passes(part: Mapping[str, Any]) -> str:
     return "pass" if part.get("pass") else "fail"
 
 
-def _voice(result: Mapping[str, Any], part: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> tuple[str, str]:
-    """Judge and criterion of an assertion; of several of a kind the criterion says what each asks for."""
+def _voice(
+    result: Mapping[str, Any], part: Mapping[str, Any], parts: list[Mapping[str, Any]]
+) -> tuple[str, str]:
+    """Judge and criterion of an assertion; of several of a kind the criterion says what each asks
+    for."""
     kind, assertion = str(part["assertion"].get("type")), part["assertion"]
     alike = sum(other["assertion"].get("type") == kind for other in parts) > 1
-    criterion = assertion.get("metric") or (f"{kind}: {str(assertion.get('value'))[:60]}" if alike else kind)
+    criterion = assertion.get("metric") or (
+        f"{kind}: {str(assertion.get('value'))[:60]}" if alike else kind
+    )
     grader = _grader(result, part)
-    return (grader or "promptfoo's grader") if _kind(part).startswith(ASKING) else kind, str(criterion)
+    return (grader or "promptfoo's grader") if _kind(part).startswith(ASKING) else kind, str(
+        criterion
+    )
 
 
 def _grader(result: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
@@ -131,7 +159,10 @@ def _settings(result: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
         return {"settings.prompt": str(part["assertion"].get("value"))}
     options = (result.get("testCase") or {}).get("options") or {}
     asked = [options.get("rubricPrompt"), part["assertion"].get("value")]
-    told = {"settings.model": _grader(result, part), "settings.prompt": "\n".join(str(a) for a in asked if a)}
+    told = {
+        "settings.model": _grader(result, part),
+        "settings.prompt": "\n".join(str(a) for a in asked if a),
+    }
     return {key: value for key, value in told.items() if value}
 
 

@@ -1,7 +1,7 @@
 """Reads results of Ragas as pandas writes them (CSV, JSON): one verdict per row and metric.
 
-Ragas does not write down which model judged, so the judge is `ragas` and a metric is a criterion. A column of labels is
-on the metric that it names (`human_correct`), else on the only one.
+Ragas does not write down which model judged, so the judge is `ragas` and a metric is a criterion. A
+column of labels is on the metric that it names (`human_correct`), else on the only one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,15 @@ from undogmatic.records.records import as_number
 
 JUDGE = "ragas"
 _INPUTS = (
-    "user_input response retrieved_contexts reference reference_contexts retrieved_context_ids reference_context_ids "
-    "multi_responses reference_topics reference_tool_calls rubric rubrics persona_name query_style query_length "
-    "synthesizer_name id name"
+    "user_input response retrieved_contexts reference reference_contexts retrieved_context_ids"
+    " reference_context_ids multi_responses reference_topics reference_tool_calls rubric rubrics"
+    " persona_name query_style query_length synthesizer_name id name"
 ).split()
-_NAMES = {"user_input", "retrieved_contexts"}, {"user_input", "response"}, {"user_input", "reference"}
+_NAMES = (
+    {"user_input", "retrieved_contexts"},
+    {"user_input", "response"},
+    {"user_input", "reference"},
+)
 
 
 def _claims(head: Head) -> bool:
@@ -28,15 +32,26 @@ def _claims(head: Head) -> bool:
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
-    names = [name for name in dict.fromkeys(name for _, row in given for name in row) if name not in _INPUTS]
+    names = [
+        name
+        for name in dict.fromkeys(name for _, row in given for name in row)
+        if name not in _INPUTS
+    ]
     numbers = [name for name in names if _is_metric(row.get(name) for _, row in given)]
     metrics = [name for name in numbers if name not in log.people_among(numbers, numbers)]
     groups: dict[str, str] = {}
     for count, (place, row) in enumerate(given, 1):
         asked = text_of(row.get("user_input")) or ""
         about: Row = {name: cell(row.get(name)) for name in names if name not in metrics}
-        about |= {"item": str(row.get("id") or f"row {count}"), "group": groups.setdefault(asked, f"row {count}")}
-        about |= {"text": text_of(row.get("response")), "input": asked, "context": text_of(row.get("reference"))}
+        about |= {
+            "item": str(row.get("id") or f"row {count}"),
+            "group": groups.setdefault(asked, f"row {count}"),
+        }
+        about |= {
+            "text": text_of(row.get("response")),
+            "input": asked,
+            "context": text_of(row.get("reference")),
+        }
         about |= {"place": place}
         for metric in metrics:
             value = cell(as_number(row.get(metric)))

@@ -12,13 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import outcomes
-from undogmatic.constructs.faithfulness.facts.accusations import Accusation, contradictions, hedges, inventions, phrases
+from undogmatic.constructs.faithfulness.facts.accusations import (
+    Accusation,
+    contradictions,
+    hedges,
+    inventions,
+    phrases,
+)
 from undogmatic.constructs.faithfulness.facts.reading import values
 from undogmatic.constructs.faithfulness.facts.words import sentences
 from undogmatic.models.embeddings import MiniLMEmbeddings
 
-PAIRS: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
-FAITHFUL = [(pair["reference"], said) for pair in PAIRS for said in (*pair["faithful"], pair["reference"])]
+PAIRS: list[dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8")
+)
+FAITHFUL = [
+    (pair["reference"], said) for pair in PAIRS for said in (*pair["faithful"], pair["reference"])
+]
 FAITHFUL += [
     (
         "The Supreme Court affirmed the injunction against the league in 2021.",
@@ -32,9 +42,9 @@ FAITHFUL += [
 """Paraphrases and references themselves; and what is asked for, and a rounded number."""
 WRONG = [(n, kind) for n, pair in enumerate(PAIRS) for kind in pair["wrong"]]
 FILLER = (
-    "The matter drew wide attention. Courts across the country deal with cases of many kinds every year. Lawyers "
-    "debated it at length, and scholars will go on to do so. As is well known, the law is a living thing, and 7,000 "
-    "new cases were filed in 1999."
+    "The matter drew wide attention. Courts across the country deal with cases of many kinds every"
+    " year. Lawyers debated it at length, and scholars will go on to do so. As is well known, the"
+    " law is a living thing, and 7,000 new cases were filed in 1999."
 )
 
 
@@ -45,7 +55,9 @@ def found(reference: str, summary: str) -> list[Accusation | None]:
 
 
 @pytest.mark.parametrize(("reference", "summary"), FAITHFUL)
-def test_a_faithful_paraphrase_and_the_reference_itself_raise_no_alarm(reference: str, summary: str) -> None:
+def test_a_faithful_paraphrase_and_the_reference_itself_raise_no_alarm(
+    reference: str, summary: str
+) -> None:
     assert not any(found(reference, summary))
 
 
@@ -63,7 +75,12 @@ TURNED = [
     ("en", RULED, "The Court ruled 5-4 against the plaintiff.", "party"),
     ("en", RULED, "The Court ruled against the plaintiff by a 5-4 vote.", "party"),
     ("en", RULED, "The Court ruled 5-4 in favor of the defendant.", "party"),
-    ("en", "The board denied the tenant's appeal.", "The board granted the tenant's appeal.", "outcome"),
+    (
+        "en",
+        "The board denied the tenant's appeal.",
+        "The board granted the tenant's appeal.",
+        "outcome",
+    ),
     ("en", "The Court upheld the tax.", "The Court struck down the tax.", "outcome"),
     ("en", "The judge overruled the objection.", "The judge sustained the objection.", "outcome"),
     ("en", "The mill was held liable.", "The mill was absolved of all liability.", "outcome"),
@@ -85,12 +102,19 @@ NOT_TURNED = [
     ("The Court of Appeals affirmed.", "The Court vacated the Court of Appeals' judgment."),
     ("The mill is liable for the flood.", "The architect is not liable."),
     ("The justices voted 5-4 to deny the transfer.", "The motion was defeated by a vote of 4-5."),
-    ("O tribunal reformou a sentença e julgou procedente o pedido.", "A sentença havia julgado improcedente o pedido."),
-    ("A lei é constitucional, exceto o art. 4º.", "O art. 4º da lei foi declarado inconstitucional."),
+    (
+        "O tribunal reformou a sentença e julgou procedente o pedido.",
+        "A sentença havia julgado improcedente o pedido.",
+    ),
+    (
+        "A lei é constitucional, exceto o art. 4º.",
+        "O art. 4º da lei foi declarado inconstitucional.",
+    ),
     ("A ré foi condenada a indenizar a autora.", "O tribunal isentou a autora das custas."),
     ("O recorrente teve o recurso provido.", "A maioria decidiu em favor do recorrente."),
 ]
-"""Both may be true: the other side of the same, a dissent, an earlier instance, an argument, another matter."""
+"""Both may be true: the other side of the same, a dissent, an earlier instance, an argument,
+another matter."""
 
 
 def alike(reference: str, summary: str) -> list[Accusation | None]:
@@ -132,19 +156,23 @@ def test_pairs_of_development_are_told_apart_and_the_stored_table_is_of_these_pa
     assert (missed, alarms) == (["pt-dev-wrong-party-6"], [])
     stored = pd.read_csv(outcomes.RESULTS)
     pd.testing.assert_frame_equal(
-        outcomes.table(found), stored[stored.split == "dev"].reset_index(drop=True), check_dtype=False
+        outcomes.table(found),
+        stored[stored.split == "dev"].reset_index(drop=True),
+        check_dtype=False,
     )
 
 
 EN = (
-    "Halvorsen v. Pier Street Garage. Anna Halvorsen left her van at the Pier Street Garage on May 4, 2018, and paid "
-    "$35.00. The trial court awarded her $12,400 under section 14-2 of the Harbor Code. Relying on Poole v. Lamb, 88 "
-    "Harb. 12 (1990), the Supreme Court of Brazil Bay affirmed. No. 19-CV-220."
+    "Halvorsen v. Pier Street Garage. Anna Halvorsen left her van at the Pier Street Garage on May"
+    " 4, 2018, and paid $35.00. The trial court awarded her $12,400 under section 14-2 of the"
+    " Harbor Code. Relying on Poole v. Lamb, 88 Harb. 12 (1990), the Supreme Court of Brazil Bay"
+    " affirmed. No. 19-CV-220."
 )
 PT = (
-    "A autora Joana Prates, de Campinas, pagou R$ 1.350,00 à ré Viação Mirante S.A. em 3 de abril de 2019. "
-    "A Turma aplicou o art. 734 do Código Civil, a Lei nº 8.078/1990, as Súmulas 145 e 161 do STJ e o Tema 210. "
-    "O motorista perdeu o horário e a passageira dormiu na rodoviária. Processo nº 0001234-56.2019.8.26.0114."
+    "A autora Joana Prates, de Campinas, pagou R$ 1.350,00 à ré Viação Mirante S.A. em 3 de abril"
+    " de 2019. A Turma aplicou o art. 734 do Código Civil, a Lei nº 8.078/1990, as Súmulas 145 e"
+    " 161 do STJ e o Tema 210. O motorista perdeu o horário e a passageira dormiu na rodoviária."
+    " Processo nº 0001234-56.2019.8.26.0114."
 )
 
 
@@ -183,26 +211,66 @@ def test_what_no_source_has_is_found_and_named(source: str, summary: str, kind: 
 @pytest.mark.parametrize(
     ("source", "summary"),
     [
-        (EN, "Ms. Halvorsen paid 35 dollars in May 2018. About $12,000 was awarded, and three judges agreed."),
-        (EN, "The Brazilian court affirmed in No. 19-CV-220, following Poole, 88 Harb. 12. The Garage lost."),
+        (
+            EN,
+            (
+                "Ms. Halvorsen paid 35 dollars in May 2018. About $12,000 was awarded, and three"
+                " judges agreed."
+            ),
+        ),
+        (
+            EN,
+            (
+                "The Brazilian court affirmed in No. 19-CV-220, following Poole, 88 Harb. 12. The"
+                " Garage lost."
+            ),
+        ),
         (EN, "In Halvorsen v. Pier Street Garage, § 14-2 was applied. Outcome: Affirmed."),
         (EN, "**Key Facts and Procedural History**\n\nThe van stood in the garage."),
-        (PT, "Em abril de 2019, a Sra. Prates pagou R$ 1.350. Incidem os arts. 734 do CC e a Lei 8.078/90."),
-        (PT, "Aplicaram-se as Súmulas nº 161 e 145 do Superior Tribunal de Justiça e o Tema nº 210."),
-        (PT, "O Autor da ação, a Ré e a Companhia foram ouvidos. A Viação Mirante foi vencida pela Turma."),
-        (PT, "Nunca é demais lembrar que o direito está presente na vida de todos, como tanto já se comentou."),
+        (
+            PT,
+            (
+                "Em abril de 2019, a Sra. Prates pagou R$ 1.350. Incidem os arts. 734 do CC e a Lei"
+                " 8.078/90."
+            ),
+        ),
+        (
+            PT,
+            "Aplicaram-se as Súmulas nº 161 e 145 do Superior Tribunal de Justiça e o Tema nº 210.",
+        ),
+        (
+            PT,
+            (
+                "O Autor da ação, a Ré e a Companhia foram ouvidos. A Viação Mirante foi vencida"
+                " pela Turma."
+            ),
+        ),
+        (
+            PT,
+            (
+                "Nunca é demais lembrar que o direito está presente na vida de todos, como tanto já"
+                " se comentou."
+            ),
+        ),
     ],
 )
 def test_what_a_source_has_in_another_form_is_no_invention(source: str, summary: str) -> None:
     assert kinds(summary, source) == set()
 
 
-def test_events_are_only_looked_for_where_the_sources_say_everything_and_hedges_where_they_have_none() -> None:
+def test_events_are_only_looked_for_where_the_sources_say_everything_and_hedges_where_they_have_none() -> (
+    None
+):
     summary = "Bêbado, o motorista insultou a passageira e quebrou a janela."
     assert kinds(summary, PT, events=False) == set()
-    assert kinds("Drunk, the driver insulted the passenger.", PT) == set(), "another language proves nothing"
+    assert kinds("Drunk, the driver insulted the passenger.", PT) == set(), (
+        "another language proves nothing"
+    )
     near, far = np.array([[0.8]]), np.array([[0.2]])
-    sure, unsure = ["The Supreme Court affirmed the judgment."], ["The Supreme Court perhaps affirmed the judgment."]
+    sure, unsure = (
+        ["The Supreme Court affirmed the judgment."],
+        ["The Supreme Court perhaps affirmed the judgment."],
+    )
     (found,) = hedges(sure, unsure, near, 0.45)
     assert found.outcome and found.said == ("perhaps",)
     assert not hedges(unsure, unsure, near, 0.45)
@@ -251,15 +319,22 @@ def test_a_number_in_words_is_read_whole(words: str, language: Any, number: floa
         ("o IPTU de 2018 a 2020", "pt"),
         ("the 1966–1967 handbook", "en"),
         ("o décimo quinto lugar", "pt"),
-        ("Eram cinkuenta e oito cozinheiros.", "pt"),  # in a spelling that nobody listed: not to be read as eight
+        (
+            "Eram cinkuenta e oito cozinheiros.",
+            "pt",
+        ),  # in a spelling that nobody listed: not to be read as eight
         ("There were some twelvty eight cooks.", "en"),
     ],
 )
-def test_a_range_of_years_a_half_read_ordinal_and_the_end_of_a_number_are_no_value(text: str, language: Any) -> None:
+def test_a_range_of_years_a_half_read_ordinal_and_the_end_of_a_number_are_no_value(
+    text: str, language: Any
+) -> None:
     assert values(text, language) == ()
 
 
-HARD: dict[str, list[str]] = yaml.safe_load(Path(__file__).parent.with_name("hard.yaml").read_text(encoding="utf-8"))
+HARD: dict[str, list[str]] = yaml.safe_load(
+    Path(__file__).parent.with_name("hard.yaml").read_text(encoding="utf-8")
+)
 CASES = [case for cases in HARD.values() for case in cases]
 
 
@@ -267,7 +342,9 @@ def _plain(text: str) -> str:
     return " ".join(re.sub(r"(?m)\*\*|^- ", "", text).split())
 
 
-def test_the_table_is_long_and_in_both_languages_and_short_sentences_are_left_out_where_asked() -> None:
+def test_the_table_is_long_and_in_both_languages_and_short_sentences_are_left_out_where_asked() -> (
+    None
+):
     assert len(CASES) >= 40
     assert min(map(len, HARD.values())) >= 20
     text = "Yes. The ruling was upheld. No more."

@@ -1,4 +1,5 @@
-"""Reads the facts of a sentence: dates, votes and numbers, how things ended, what is denied, and who is or did what."""
+"""Reads the facts of a sentence: dates, votes and numbers, how things ended, what is denied, and
+who is or did what."""
 
 import functools
 import re
@@ -25,8 +26,8 @@ UNANIMOUS, DIVIDED = (1, 0), (1, 1)
 
 
 class Value(NamedTuple):
-    """A value in a sentence. Its parts are year, month, day (None where not said) of a date; votes for and against,
-    without numbers (1, 0) for unanimous and (1, 1) for divided; or one number."""
+    """A value in a sentence. Its parts are year, month, day (None where not said) of a date; votes
+    for and against, without numbers (1, 0) for unanimous and (1, 1) for divided; or one number."""
 
     kind: Literal["date", "vote", "number"]
     parts: tuple[float | None, ...]
@@ -37,11 +38,14 @@ class Value(NamedTuple):
 
 
 def agree(one: Value, other: Value) -> bool:
-    """Whether both may be true of the same thing: a year agrees with any day in it, 9-0 with "unanimous"."""
+    """Whether both may be true of the same thing: a year agrees with any day in it, 9-0 with
+    "unanimous"."""
     if not comparable(one, other):
         return False
     if counted(one) == counted(other):
-        return all(a is None or b is None or a == b for a, b in zip(one.parts, other.parts, strict=True))
+        return all(
+            a is None or b is None or a == b for a, b in zip(one.parts, other.parts, strict=True)
+        )
     numbers, words_alone = (one, other) if counted(one) else (other, one)
     return (numbers.parts[1] == 0) == (words_alone.parts == UNANIMOUS)
 
@@ -57,8 +61,12 @@ def counted(value: Value) -> bool:
 
 
 def room(value: Value, sentence: str) -> float:
-    """How far a number of a sentence may lie from the one that it stands for: a little behind "about", else 0."""
-    before, about = plain(sentence)[max(0, value.start - 30) : value.start], lexicon("support")["about"]
+    """How far a number of a sentence may lie from the one that it stands for: a little behind
+    "about", else 0."""
+    before, about = (
+        plain(sentence)[max(0, value.start - 30) : value.start],
+        lexicon("support")["about"],
+    )
     rounded = re.search(rf"(?<!\w){about}$", f"{before} ") or re.search(f"{about}$", before)
     return ROUNDED * (value.parts[0] or 0) if rounded else 1e-9
 
@@ -77,16 +85,21 @@ def values(sentence: str, language: Language) -> tuple[Value, ...]:
     return tuple(sorted(read, key=lambda value: value.start))
 
 
-_YEARS = re.compile(r"(?<!\w)(?:1[6-9]|20)\d\d ?(?:-|/|to|through|until|a|ate) ?(?:(?:1[6-9]|20)\d\d|\d\d)(?![\w/-])")
+_YEARS = re.compile(
+    r"(?<!\w)(?:1[6-9]|20)\d\d ?(?:-|/|to|through|until|a|ate)"
+    r" ?(?:(?:1[6-9]|20)\d\d|\d\d)(?![\w/-])"
+)
 """From a year to another: no date, and no number."""
 _BETWEEN = r"\s+e\s+|\s+and\s+|\s*-\s*|\s+"
 _CUT = re.compile(
     r"(?:ent[ao]s?|int[ae]|\w*esim[ao]|decim[ao]|cem|cento|mil|milh\w+|\w+ty|hundred|thousand|million)"
     r"(?:\s+(?:e|and)\s+|\s*-\s*|,?\s+)$"
 )
-"""What stands before a number that is only the end of a longer one, of which another part was not known."""
+"""What stands before a number that is only the end of a longer one, of which another part was not
+known."""
 _LONGEST_CUT = 60
-"""Letters in which such an end of a number is looked for: in front of every number of a long text it must be short."""
+"""Letters in which such an end of a number is looked for: in front of every number of a long text
+it must be short."""
 _PERCENT = re.compile(r"%|(?:percent(?:age)?|por[ -]cento|per[ -]cent)\b")
 _COINS = {"dollar": "$", "dollars": "$", "reais": "r$", "real": "r$", "euros": "€", "pounds": "£"}
 
@@ -115,7 +128,9 @@ def _patterns() -> dict[str, list[re.Pattern[str]]]:
     day, year = r"(?P<d>[0-3]?\d)(?:st|nd|rd|th|º|o)?", r"(?P<y>1[6-9]\d\d|20\d\d)"
     against = r"(?: a favor| favoraveis| in favor)?(?: to|,? against|,? e| a| contra| x|,? and)+"
     spelled = rf"(?:{ones}|mil)(?:(?:{_BETWEEN})(?:{ones}|{times}))*"
-    written = rf"(?P<digits>\d+(?:[.,]\d+)*)(?P<times>(?: (?:{times}))*)(?P<ordinal>st|nd|rd|th|[ºª])?"
+    written = (
+        rf"(?P<digits>\d+(?:[.,]\d+)*)(?P<times>(?: (?:{times}))*)(?P<ordinal>st|nd|rd|th|[ºª])?"
+    )
     dates = (
         r"(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})",
         r"(?P<a>\d{1,2})[./](?P<b>\d{1,2})[./](?P<y>\d{4})",
@@ -133,7 +148,11 @@ def _patterns() -> dict[str, list[re.Pattern[str]]]:
         rf"(?<![\w.,#])(?P<money>r\$|us\$|\$|€|£)? ?(?:{written}|(?P<spelled>{spelled})(?!\w))"
         r"(?:-| ?\([^)]{1,40}\))? ?(?P<unit>%|(?:[a-z]+[ -]?){0,3})"
     )
-    return {"date": [*map(compiled, dates)], "vote": [*map(compiled, counts)], "number": [re.compile(number)]}
+    return {
+        "date": [*map(compiled, dates)],
+        "vote": [*map(compiled, counts)],
+        "number": [re.compile(number)],
+    }
 
 
 def _dates(text: str, language: Language) -> Iterator[Value]:
@@ -142,11 +161,15 @@ def _dates(text: str, language: Language) -> Iterator[Value]:
             parts = match.groupdict()
             month, day = parts.get("m"), parts.get("d")
             if "a" in parts:
-                month, day = (parts["b"], parts["a"]) if language == "pt" else (parts["a"], parts["b"])
+                month, day = (
+                    (parts["b"], parts["a"]) if language == "pt" else (parts["a"], parts["b"])
+                )
                 month, day = (day, month) if int(month) > 12 else (month, day)
             if day is None or 1 <= int(day) <= 31:
                 written = (parts.get("y"), month, day)
-                date = tuple(None if part is None else months().get(part) or int(part) for part in written)
+                date = tuple(
+                    None if part is None else months().get(part) or int(part) for part in written
+                )
                 yield Value("date", date, frozenset(), match[0], match.start())
                 text = blanked(text, *match.span())
 
@@ -182,7 +205,11 @@ def _numbers(text: str, language: Language) -> Iterator[Value]:
     several = compiled(f"(?:{'|'.join(names)}){ending}")
     for number, name in enumerate(names, 1):
         for match in re.finditer(rf"\b{name}{ending} (?P<unit>[a-z]+)", text):
-            if not (several.fullmatch(match["unit"]) or _is_cut(text, match.start()) or match["unit"] in idle):
+            if not (
+                several.fullmatch(match["unit"])
+                or _is_cut(text, match.start())
+                or match["unit"] in idle
+            ):
                 units = frozenset({f"the n-th {stem(match['unit'], language)}"})
                 yield Value("number", (number,), units, match[0], match.start())
     for match in _patterns()["number"][0].finditer(text):
@@ -197,18 +224,24 @@ def _numbers(text: str, language: Language) -> Iterator[Value]:
         after = words(match["unit"])
         coin = match["money"] or ("%" if _PERCENT.match(match["unit"]) else None)
         coin = coin or next((_COINS[word] for word in after[:3] if word in _COINS), None)
-        stems = (stem(word, language) for word in takewhile(lambda word: word not in idle, after[:2]))
-        units = frozenset(f"the n-th {unit}" if match["ordinal"] else unit for unit in ([coin] if coin else stems))
+        stems = (
+            stem(word, language) for word in takewhile(lambda word: word not in idle, after[:2])
+        )
+        units = frozenset(
+            f"the n-th {unit}" if match["ordinal"] else unit for unit in ([coin] if coin else stems)
+        )
         if units:
             kept = 0 if match["money"] else len(units)
-            said = match[0][: match.start("unit") - match.start()] + (" ".join(after[:kept]) or match["unit"][:1])
+            said = match[0][: match.start("unit") - match.start()] + (
+                " ".join(after[:kept]) or match["unit"][:1]
+            )
             start = match.start() + len(match[0]) - len(match[0].lstrip())
             yield Value("number", (value,), units, said.strip(" -"), start)
 
 
 def digits(written: str) -> float:
-    """What digits come to, 1,500.00 and 1.500,00 alike: the last of two kinds of marks is the decimal one, a single one
-    before three digits is none."""
+    """What digits come to, 1,500.00 and 1.500,00 alike: the last of two kinds of marks is the
+    decimal one, a single one before three digits is none."""
     whole, mark, behind = written.rpartition(max(".,", key=written.rfind))
     kinds = {*written} & {*".,"}
     grouped = len(kinds) == 1 and (mark in whole or len(behind) == 3)
@@ -216,7 +249,8 @@ def digits(written: str) -> float:
 
 
 def _spelled(written: str, language: Language) -> float | None:
-    """two hundred and five, duzentos e cinco: what the words come to; None where they are no number in the language."""
+    """two hundred and five, duzentos e cinco: what the words come to; None where they are no number
+    in the language."""
     named, times = lexicon()["numbers"][language], lexicon()["multiples"]
     total = current = 0.0
     for word in re.split(_BETWEEN, written):
@@ -231,7 +265,9 @@ def _spelled(written: str, language: Language) -> float | None:
     return total + current
 
 
-REACH = 60  # characters behind a participle in which "by the ..." names who did it, and in which an object stands
+# characters behind a participle in which "by the ..." names who did it, and in which an object
+# stands
+REACH = 60
 NEAR = 4  # words before a word in which a negator turns it round
 
 
@@ -244,7 +280,9 @@ class Outcome(NamedTuple):
     said: str  # as it stands in the sentence
     of: str = ""  # of what a judgment speaks: "laws" or "decisions", or "" where that is not said
     earlier: bool = False  # whether it is told as past already then: "had denied"
-    near: frozenset[str] = frozenset()  # where it needs one, words that tell of whom or what it is said
+    near: frozenset[str] = (
+        frozenset()
+    )  # where it needs one, words that tell of whom or what it is said
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -260,7 +298,8 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
         # An odd number of negators close before it, in its own clause, turns it round.
         clause = _CLAUSES.split(before)[-1]
         denied = sum(word in negators for word in words(clause)[-NEAR:]) % 2 == 1
-        # The instance that did it stands behind "by the"; else it is the last one named before, which acts.
+        # The instance that did it stands behind "by the"; else it is the last one named before,
+        # which acts.
         agent = re.match(r"[^.;,]{0,30}?\b(?:by|pel[oa]|por)\b([^.;,]*)", behind)
         levels = _courts(agent[1])[:1] if agent is not None else []
         passive = _PASSIVE.search(before) is not None
@@ -279,13 +318,15 @@ def outcomes(sentence: str, language: Language) -> tuple[Outcome, ...]:
     return tuple(dict.fromkeys(read))
 
 
-_CLAUSES = re.compile(r"[,;:]| but | mas | while | although | though | whereas | enquanto | embora ")
+_CLAUSES = re.compile(
+    r"[,;:]| but | mas | while | although | though | whereas | enquanto | embora "
+)
 _PASSIVE = re.compile(r"(?:was|were|been|is|be|foi|foram|sido|ser|seja) (?:\w+ ){0,2}$")
 
 
 def undecided(text: str, start: int) -> bool:
-    """Whether what stands at a place of a plain text is only asked, argued or wished by somebody: a word for that is
-    before it in its clause."""
+    """Whether what stands at a place of a plain text is only asked, argued or wished by somebody: a
+    word for that is before it in its clause."""
     clause = _CLAUSES.split(text[:start])[-1]
     return any(compiled(words).search(clause) for words in lexicon()["undecided"])
 
@@ -296,8 +337,8 @@ def _earlier(before: str) -> bool:
 
 
 def _actor(sentence: str, start: int) -> list[str]:
-    """The level of the court that is named last before a place, in a list of one; none, where none is named. "The
-    Court" with a capital is the one whose decision is summarised."""
+    """The level of the court that is named last before a place, in a list of one; none, where none
+    is named. "The Court" with a capital is the one whose decision is summarised."""
     before = _reviewed().sub(lambda match: " " * len(match[0]), plain(sentence)[:start])
     levels = _courts(before)[-1:]
     own = re.search(r"\b[Tt]he Court\b(?! of)(?!.*\b[Cc]ourt)", sentence[:start])
@@ -306,13 +347,15 @@ def _actor(sentence: str, start: int) -> list[str]:
 
 @functools.cache
 def _reviewed() -> re.Pattern[str]:
-    """Courts that do not act there, since it is their decision that stands or falls: "reversed the district court"."""
+    """Courts that do not act there, since it is their decision that stands or falls: "reversed the
+    district court"."""
     verbs = "|".join(lexicon()["outcomes"]["judgment"].values())
     return compiled(rf"(?:{verbs}) (?:[\w']+ ){{0,4}}(?:{'|'.join(lexicon()['levels'].values())})")
 
 
 def _of(verb: str, thing: str) -> str:
-    """Whether a verb, or else the first noun that it is said of, speaks of a law or a decision; "" of neither."""
+    """Whether a verb, or else the first noun that it is said of, speaks of a law or a decision; ""
+    of neither."""
     for text in (verb, thing):
         found = [
             (match.start(), name)
@@ -325,22 +368,28 @@ def _of(verb: str, thing: str) -> str:
     return ""
 
 
-_PARTLY = re.compile(r"in part\b|partial|partly|parcial|em parte|\bexcept\b|\bexceto\b|\bsalvo\b|ressalvad")
+_PARTLY = re.compile(
+    r"in part\b|partial|partly|parcial|em parte|\bexcept\b|\bexceto\b|\bsalvo\b|ressalvad"
+)
 _NOT_DECIDED = frozenset(
-    "to would should if for seek seeks seeking sought request requested requesting urged urging para de a pedindo "
-    "pediu requerendo requereu pleiteando pleiteou buscando buscou".split()
+    "to would should if for seek seeks seeking sought request requested requesting urged urging"
+    " para de a pedindo pediu requerendo requereu pleiteando pleiteou buscando buscou".split()
 )
 
 
 def _matches(text: str, ways: Mapping[str, str]) -> list[tuple[bool, re.Match[str]]]:
-    """What stands and what falls; of two that overlap the first ("negou provimento", not "provimento"). What is said
-    to hold in part only is neither."""
+    """What stands and what falls; of two that overlap the first ("negou provimento", not
+    "provimento"). What is said to hold in part only is neither."""
     every = [
-        (way == "stands", match) for way in ("stands", "falls") for match in compiled(_whole(ways[way])).finditer(text)
+        (way == "stands", match)
+        for way in ("stands", "falls")
+        for match in compiled(_whole(ways[way])).finditer(text)
     ]
     apart: list[tuple[bool, re.Match[str]]] = []
     for stands, match in sorted(every, key=lambda each: (each[1].start(), -each[1].end())):
-        if not any(match.start() < other.end() and other.start() < match.end() for _, other in apart):
+        if not any(
+            match.start() < other.end() and other.start() < match.end() for _, other in apart
+        ):
             apart.append((stands, match))
     return [each for each in apart if not _in_part(text, each[1])]
 
@@ -351,18 +400,25 @@ def _in_part(text: str, match: re.Match[str]) -> bool:
 
 
 def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
-    """What patterns say of outcomes, before the words around them are looked at: about, stands, the match, said."""
+    """What patterns say of outcomes, before the words around them are looked at: about, stands, the
+    match, said."""
     for about, ways in lexicon()["outcomes"].items():  # judgments that stand or fall, guilt, claims
         for stands, match in _matches(text, ways):
-            # Of something other than a decision: "provided that", "seeking reversal", "the upheld rules".
+            # Of something other than a decision: "provided that", "seeking reversal", "the upheld
+            # rules".
             before = (words(text[: match.start()]) or [""])[-1]
             noun = match[0].endswith(("al", "ance", "ing")) or match[0].startswith("appeal")
-            elsewhere = match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
+            elsewhere = (
+                match[0] == "provided" or before in _NOT_DECIDED or (before == "the" and not noun)
+            )
             if about != "judgment" or not elsewhere:
                 yield about, stands, match, match[0]
     ways = lexicon()["asked"]  # granted or refused, by what was asked for
     for stands, match in _matches(text, ways):
-        around = (text[match.end() : match.end() + REACH], text[max(0, match.start() - REACH) : match.start()])
+        around = (
+            text[match.end() : match.end() + REACH],
+            text[max(0, match.start() - REACH) : match.start()],
+        )
         for part in around if " appeal" not in around[0][:20] else ():
             clause = re.split(r"[;:.]", part)[0]
             things = [name for name in ways["objects"] if re.search(rf"\b{name}s?\b", clause)]
@@ -379,7 +435,8 @@ def _endings(text: str) -> Iterator[tuple[str, bool, re.Match[str], str]]:
 
 @functools.lru_cache(maxsize=20_000)
 def _courts(text: str) -> list[str]:
-    """The levels of the courts that a text names, in order; a court within the name of another counts once."""
+    """The levels of the courts that a text names, in order; a court within the name of another
+    counts once."""
     spans: list[tuple[int, int, str]] = []
     for level, source in lexicon()["levels"].items():
         for match in compiled(source).finditer(text):
@@ -389,8 +446,8 @@ def _courts(text: str) -> list[str]:
 
 
 def alike(one: Outcome, other: Outcome, turned: bool = False) -> bool:
-    """Whether both say the same of one matter, before courts that may be the same; or `turned`, that it ended both
-    ways, so that both cannot be true."""
+    """Whether both say the same of one matter, before courts that may be the same; or `turned`,
+    that it ended both ways, so that both cannot be true."""
     same_court = one.level == other.level or not one.level or not other.level
     if turned and one.earlier != other.earlier:
         same_court = one.level == other.level != ""
@@ -401,7 +458,9 @@ def alike(one: Outcome, other: Outcome, turned: bool = False) -> bool:
 
 
 OVERLAP = 0.6  # share of the shorter sentence's content words that the other must have
-_ONLY = re.compile(r"\b(not only|nao so|nao somente|nao apenas|no longer than|no later than|no less than)\b")
+_ONLY = re.compile(
+    r"\b(not only|nao so|nao somente|nao apenas|no longer than|no later than|no less than)\b"
+)
 _LESS = re.compile(r"(?!unless|regardless|nonetheless|nevertheless)\w{4,}less")
 _DOUBLE = re.compile(r"\b(not|nao)\b[^.,;]{0,25}\b(un|in|im|ir|ile|des)\w+")
 
@@ -409,8 +468,9 @@ _DOUBLE = re.compile(r"\b(not|nao)\b[^.,;]{0,25}\b(un|in|im|ir|ile|des)\w+")
 def turned(one: str, other: str, language: Language) -> list[str] | None:
     """The place at which one sentence denies what the other says, as it stands in each, or None.
 
-    Only sentences with mostly the same content words are compared, and only where the same word is denied in one and
-    not in the other; with every further negation in either sentence nothing is said.
+    Only sentences with mostly the same content words are compared, and only where the same word is
+    denied in one and not in the other; with every further negation in either sentence nothing is
+    said.
     """
     both, negators = (one, other), word_set("negators", language)
     if any(_ONLY.search(plain(sentence)) or _DOUBLE.search(plain(sentence)) for sentence in both):
@@ -448,7 +508,8 @@ class Role(NamedTuple):
     """What somebody is or did, by a name or word that stands for them."""
 
     who: frozenset[str]  # the words of the name, or the side's canonical word
-    what: str  # writes, dissents, concurs; wins, loses; "RELATION:SIDE"; "VERB NAME" for what was done to whom
+    # writes, dissents, concurs; wins, loses; "RELATION:SIDE"; "VERB NAME" for what was done to whom
+    what: str
     said: str  # as it stands in the sentence
     level: str = ""  # of who wins or loses: the instance before which, as of an outcome
     side: str = ""  # of who wins or loses: "relation:side", where the words name one
@@ -456,13 +517,21 @@ class Role(NamedTuple):
 
 @functools.cache
 def _sides() -> tuple[tuple[re.Pattern[str], str], ...]:
-    sides = ((n, side, names) for n, both in enumerate(lexicon()["sides"]) for side, names in enumerate(both))
+    sides = (
+        (n, side, names)
+        for n, both in enumerate(lexicon()["sides"])
+        for side, names in enumerate(both)
+    )
     return tuple((compiled("|".join(names)), f"{n}:{side}") for n, side, names in sides)
 
 
 def side_of(phrase: str) -> str | None:
     """The side that a phrase names first, "relation:side", or None."""
-    places = [(match.start(), name) for each, name in _sides() if (match := each.search(plain(phrase))) is not None]
+    places = [
+        (match.start(), name)
+        for each, name in _sides()
+        if (match := each.search(plain(phrase))) is not None
+    ]
     return min(places)[1] if places else None
 
 
@@ -475,7 +544,9 @@ def opposite(one: str, other: str) -> bool:
 def judges(sentence: str) -> tuple[Role, ...]:
     """Which judge wrote, dissented or concurred, by last names."""
     roles, waiting, titles = list[Role](), list[str](), lexicon()["titles"]
-    for clause in re.split(rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence):
+    for clause in re.split(
+        rf"[;,]? (?:and|while|whereas|but|e|enquanto|mas) (?=(?:the )?{titles})|;", sentence
+    ):
         lists = re.findall(rf"{titles} ({_NAMES}(?:(?:, | and |, and | e ){_NAMES})*)", clause)
         names = (name for several in lists for name in re.split(r",? and |, | e ", several) if name)
         named, text = [plain(name.split()[-1]) for name in names], plain(clause)
@@ -484,8 +555,12 @@ def judges(sentence: str) -> tuple[Role, ...]:
             named = named[:1]  # who joined did not write
         waiting += named
         if deeds:
-            done = deeds[:-1] if deeds[-1] == "writes" and len(deeds) > 1 else deeds  # wrote a dissent
-            roles += [Role(frozenset({name}), deed, clause.strip()) for name in waiting for deed in done]
+            done = (
+                deeds[:-1] if deeds[-1] == "writes" and len(deeds) > 1 else deeds
+            )  # wrote a dissent
+            roles += [
+                Role(frozenset({name}), deed, clause.strip()) for name in waiting for deed in done
+            ]
             waiting = []
     return tuple(roles)
 
@@ -501,16 +576,24 @@ def winners(sentence: str, language: Language) -> tuple[Role, ...]:
             start = match.start("whom") if named else match.end()
             behind = sentence[start : match.end("whom")] if named else sentence[start:][:BEHIND]
             phrase = _PHRASE_ENDS.split(behind)[0]
-            if undecided(text, match.end()) or _earlier(text[: match.start()]) or _denied(text, match, language):
+            if (
+                undecided(text, match.end())
+                or _earlier(text[: match.start()])
+                or _denied(text, match, language)
+            ):
                 continue
-            who = frozenset(word for word in words(plain(phrase)) if word not in known and len(word) > 2)
+            who = frozenset(
+                word for word in words(plain(phrase)) if word not in known and len(word) > 2
+            )
             level = "".join(_actor(sentence, match.start())[:1])
             said = match[0] if named else sentence[match.start() : match.end()] + phrase
             roles.append(Role(who, what, said, level, side_of(phrase) or ""))
     return tuple(roles)
 
 
-_PHRASE_ENDS = re.compile(r"[,;.:(]| and | e | on | because | that | que | por | a \w+r\b| to | for | para | in ")
+_PHRASE_ENDS = re.compile(
+    r"[,;.:(]| and | e | on | because | that | que | por | a \w+r\b| to | for | para | in "
+)
 
 
 @functools.cache
@@ -539,20 +622,28 @@ def _denied(text: str, match: re.Match[str], language: Language) -> bool:
 
 @functools.lru_cache(maxsize=20_000)
 def named_sides(sentence: str) -> tuple[Role, ...]:
-    """Names that a sentence puts on a side: "the plaintiff, Ana Reis", "Ana Reis, the plaintiff", "autora Ana Reis"."""
+    """Names that a sentence puts on a side: "the plaintiff, Ana Reis", "Ana Reis, the plaintiff",
+    "autora Ana Reis"."""
     roles, before = [], rf"({_NAMES}),? (?:\(|the |a |o |as |was the |is the |era [ao] )+$"
     for each, side in _sides():
         for match in each.finditer(plain(sentence)):
             after = re.match(rf",? (?:the |a |o )?({_NAMES})", sentence[match.end() :])
             for name in (after, re.search(before, sentence[: match.start()])):
                 if name is not None:
-                    roles.append(Role(frozenset(words(plain(name[1]))), side, name[0].strip(" ,(") + " / " + match[0]))
+                    roles.append(
+                        Role(
+                            frozenset(words(plain(name[1]))),
+                            side,
+                            name[0].strip(" ,(") + " / " + match[0],
+                        )
+                    )
     return tuple(roles)
 
 
 @functools.lru_cache(maxsize=20_000)
 def deeds(sentence: str, language: Language) -> tuple[Role, ...]:
-    """Who did it to whom, for verbs that cannot be turned round: the parties nearest before and behind the verb."""
+    """Who did it to whom, for verbs that cannot be turned round: the parties nearest before and
+    behind the verb."""
     roles = []
     for verb in word_set("acts", language):
         for match in re.finditer(rf"\b{verb}\b", plain(sentence)):
@@ -571,7 +662,13 @@ def deeds(sentence: str, language: Language) -> tuple[Role, ...]:
 
 def _parties(text: str) -> list[frozenset[str]]:
     """The names, and the words for sides, in the order in which a text has them."""
-    places = [(match.start(), frozenset(words(plain(match[0])))) for match in re.finditer(_NAMES, text)]
-    places += [(match.start(), frozenset({side})) for each, side in _sides() for match in each.finditer(plain(text))]
+    places = [
+        (match.start(), frozenset(words(plain(match[0])))) for match in re.finditer(_NAMES, text)
+    ]
+    places += [
+        (match.start(), frozenset({side}))
+        for each, side in _sides()
+        for match in each.finditer(plain(text))
+    ]
     first = dict(reversed(places))  # a name, where a side begins at the same place
     return [first[start] for start in sorted(first)]

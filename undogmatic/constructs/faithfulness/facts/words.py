@@ -1,8 +1,9 @@
-"""Divides texts into sentences and words, in English and Portuguese, and holds the words of law that the rules know.
+"""Divides texts into sentences and words, in English and Portuguese, and holds the words of law
+that the rules know.
 
-sentencex divides: of pysbd, sentencex, spaCy's rule-based sentencizer and an untrained punkt it got most of the hard
-places in tests/constructs/faithfulness/hard.yaml right. What it cuts at an abbreviation of law that it does not know is
-joined again.
+sentencex divides: of pysbd, sentencex, spaCy's rule-based sentencizer and an untrained punkt it got
+most of the hard places in tests/constructs/faithfulness/hard.yaml right. What it cuts at an
+abbreviation of law that it does not know is joined again.
 """
 
 import functools
@@ -15,12 +16,13 @@ from undogmatic.safety.outside import read_yaml
 
 Language = Literal["en", "pt"]
 _BEFORE_ANYTHING = (
-    "al art arts cf des desa dep desemb exmo exma fl fls ilmo ilma min mins rel rela relª rev sec secs sr sra srs dr "
-    "dra drs prof profa supp súm sum v vs"
+    "al art arts cf des desa dep desemb exmo exma fl fls ilmo ilma min mins rel rela relª rev sec"
+    " secs sr sra srs dr dra drs prof profa supp súm sum v vs"
 ).split()
 """What never ends a sentence: a name, a number or a reference follows."""
 _BEFORE_A_NUMBER = (
-    "ac adi ag al ap ch cl fn fns inc incs lei n nn no nos nn nrs num núm p pp par para paras pars proc reg vol §"
+    "ac adi ag al ap ch cl fn fns inc incs lei n nn no nos nn nrs num núm p pp par para paras pars"
+    " proc reg vol §"
 ).split()
 """What ends none if a number (digits or Roman) or, for a few in Portuguese, "único" follows."""
 _PIECE_OF_A_NAME = re.compile(r"(?:Ltda|Cia|S\.A|S/A|Inc|Corp|Co|Ltd)\.$")
@@ -32,10 +34,11 @@ _LONE_MARK = re.compile(r"^\(?(?:\d{1,3}|[a-z]|[IVX]{1,5})[.)]$")
 
 
 def sentences(text: str, least: int = 1) -> list[str]:
-    """The sentences of a text in their order, each on one line, without the marks of Markdown; those with fewer than
-    `least` characters are left out.
+    """The sentences of a text in their order, each on one line, without the marks of Markdown;
+    those with fewer than `least` characters are left out.
 
-    A heading or an entry of a list is a sentence of its own, and the number in front of an entry stays with it.
+    A heading or an entry of a list is a sentence of its own, and the number in front of an entry
+    stays with it.
     """
     return [sentence for sentence in _divided(text) if len(sentence) >= least]
 
@@ -66,7 +69,9 @@ def _belongs(before: str, piece: str) -> bool:
     if _PIECE_OF_A_NAME.search(before) and _PIECE_OF_A_NAME.search(piece.split(" ", maxsplit=1)[0]):
         return True
     word = ending[1].lower() if (ending := _WORD.search(before)) is not None else ""
-    return word in _BEFORE_ANYTHING or (word in _BEFORE_A_NUMBER and _NUMBER.match(piece) is not None)
+    return word in _BEFORE_ANYTHING or (
+        word in _BEFORE_A_NUMBER and _NUMBER.match(piece) is not None
+    )
 
 
 @functools.cache
@@ -95,9 +100,15 @@ def compiled(source: str) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=20_000)
 def plain(text: str) -> str:
-    """Lower case, without accents, with one kind of dash, apostrophe and space; every character stays in its place."""
-    folded = "".join(letter if letter in "ºª" else unicodedata.normalize("NFD", letter)[0] for letter in text.lower())
-    return folded.translate({0x2013: "-", 0x2014: "-", 0x2212: "-", 0x2019: "'", 0x2018: "'", 0xA0: " "})
+    """Lower case, without accents, with one kind of dash, apostrophe and space; every character
+    stays in its place."""
+    folded = "".join(
+        letter if letter in "ºª" else unicodedata.normalize("NFD", letter)[0]
+        for letter in text.lower()
+    )
+    return folded.translate(
+        {0x2013: "-", 0x2014: "-", 0x2212: "-", 0x2019: "'", 0x2018: "'", 0xA0: " "}
+    )
 
 
 def blanked(text: str, start: int, end: int, blank: str = " ") -> str:
@@ -113,14 +124,20 @@ def words(text: str) -> list[str]:
 def language_of(text: str) -> Language:
     """English or Portuguese, by the function words (English where neither has more)."""
     in_text = words(plain(text))
-    english, portuguese = (sum(word in word_set("function", name) for word in in_text) for name in ("en", "pt"))
+    english, portuguese = (
+        sum(word in word_set("function", name) for word in in_text) for name in ("en", "pt")
+    )
     return "pt" if portuguese > english else "en"
 
 
 def content(text: str, language: Language) -> list[str]:
     """The stems of the words that carry content, in order."""
     stop = word_set("stop negators", language)
-    carrying = (word for word in words(plain(text)) if word not in stop and len(word) > 2 and not word.isdigit())
+    carrying = (
+        word
+        for word in words(plain(text))
+        if word not in stop and len(word) > 2 and not word.isdigit()
+    )
     return [stem(word, language) for word in carrying]
 
 
@@ -129,4 +146,6 @@ def stem(word: str, language: Language) -> str:
     """What the forms of a word have in common (Snowball)."""
     import snowballstemmer
 
-    return str(snowballstemmer.stemmer({"en": "english", "pt": "portuguese"}[language]).stemWord(word))
+    return str(
+        snowballstemmer.stemmer({"en": "english", "pt": "portuguese"}[language]).stemWord(word)
+    )
