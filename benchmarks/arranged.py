@@ -1,13 +1,10 @@
-"""How often is a judge believed that reads one property of the surface, on pairs whose sides differ
-in just that?
+"""How often is a judge believed that reads one property of the surface, on pairs whose sides differ in just that?
 
-    python -m benchmarks.arranged          # about two minutes; writes
-    benchmarks/results/arranged.csv
+    python -m benchmarks.arranged          # about two minutes; writes benchmarks/results/arranged.csv
 
-The two texts of a pair are made of the same random words, and differ in one arrangement: the first
-letter, the last word, where a verb stands, alliteration, or the order of a question and a
-statement. The judge knows the side by that alone (40 points, noise 8). No such judge deserves to be
-believed; the surface judge must find each of them out.
+The two texts of a pair are made of the same random words, and differ in one arrangement: the first letter, the last
+word, where a verb stands, alliteration, or the order of a question and a statement. The judge knows the side by that
+alone (40 points, noise 8). No such judge deserves to be believed; the surface judge must find each of them out.
 """
 
 from __future__ import annotations

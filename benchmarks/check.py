@@ -1,23 +1,19 @@
-"""How often does `undogmatic check` believe a judge that reads nothing, and how often not a good
-one?
+"""How often does `undogmatic check` believe a judge that reads nothing, and how often not a good one?
 
-    python -m benchmarks.check believed --seeds 400 --write      # all; writes
-    benchmarks/results/check_believed.csv python -m benchmarks.check believed --seeds 50 --judges
-    regex_8 good --items 100
+    python -m benchmarks.check believed --seeds 400 --write      # all; writes benchmarks/results/check_believed.csv
+    python -m benchmarks.check believed --seeds 50 --judges regex_8 good --items 100
 
-Texts are invented anew for each seed, in English or Portuguese. What a text means hangs on the
-order of two clauses, which no count of words gives away. A judge without merit is shown where it
-looks best: people's labels are its own verdicts, one in ten of them turned round, unless it is
-fitted to labels that words give away. A good judge and two people each mistake the meaning of one
-text in twenty; in "worded" worlds its labels go with citations and length so far that a word
-counter reaches two thirds of them.
+Texts are invented anew for each seed, in English or Portuguese. What a text means hangs on the order of two clauses,
+which no count of words gives away. A judge without merit is shown where it looks best: people's labels are its own
+verdicts, one in ten of them turned round, unless it is fitted to labels that words give away. A good judge and two
+people each mistake the meaning of one text in twenty; in "worded" worlds its labels go with citations and length so
+far that a word counter reaches two thirds of them.
 
     python -m benchmarks.check believed --texts held traits rules --seeds 100 --items 100
 
-Real texts in place of invented ones. The limits of the surface check (`analyses/surface.py`) were
-chosen on invented texts and on "legal"; nothing is chosen on the others, which only say how well
-that does. "good" has labels that go with nothing in the texts, "good_worded" the labels of the
-texts themselves.
+Real texts in place of invented ones. The limits of the surface check (`analyses/surface.py`) were chosen on invented
+texts and on "legal"; nothing is chosen on the others, which only say how well that does. "good" has labels that go with
+nothing in the texts, "good_worded" the labels of the texts themselves.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""How often does a judge at the limit pass `undogmatic check` at least once, if people look again
-and again?
+"""How often does a judge at the limit pass `undogmatic check` at least once, if people look again and again?
 
-    python -m benchmarks.check_looks --seeds 150 --write     # writes
-    benchmarks/results/check_looks.csv
+    python -m benchmarks.check_looks --seeds 150 --write     # writes benchmarks/results/check_looks.csv
 
-The judge's true agreement is the limit itself (kappa 0.4 over pass and fail in equal parts), so it
-deserves no Yes. Its texts say nothing about labels or verdicts. Each sample is looked at when so
-many of its items are labelled; the first line is a chance of passing at one look, the last that of
-passing at any of them.
+The judge's true agreement is the limit itself (kappa 0.4 over pass and fail in equal parts), so it deserves no Yes. Its
+texts say nothing about labels or verdicts. Each sample is looked at when so many of its items are labelled; the first
+line is a chance of passing at one look, the last that of passing at any of them.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """How good a student of the shipped probe is, on which embeddings, and how fast.
 
-    python -m benchmarks.distill            development texts, a quarter of the authors left out at
-    a time python -m benchmarks.distill --test     students of all development texts on the test
-    texts, and speeds
+    python -m benchmarks.distill            development texts, a quarter of the authors left out at a time
+    python -m benchmarks.distill --test     students of all development texts on the test texts, and speeds
 
-The teacher of the first is a probe that was fitted without the author in question, as are the
-student and the probes on other embeddings, which are fitted to people's labels without copies. The
-teacher of the second is the shipped probe. Vectors are read once and kept in the cache; states take
-as long as the probe. `--write` keeps the table in benchmarks/results/distill.csv.
+The teacher of the first is a probe that was fitted without the author in question, as are the student and the probes
+on other embeddings, which are fitted to people's labels without copies. The teacher of the second is the shipped probe.
+Vectors are read once and kept in the cache; states take as long as the probe. `--write` keeps the table in
+benchmarks/results/distill.csv.
 """
 
 from __future__ import annotations

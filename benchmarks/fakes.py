@@ -1,13 +1,12 @@
 """How often is a judge without merit believed, and a good one not?
 
-    python -m benchmarks.fakes                       # all, hours; writes
-    benchmarks/results/fakes.csv python -m benchmarks.fakes --seeds 20 --pairs 46 --worlds apart
+    python -m benchmarks.fakes                       # all, hours; writes benchmarks/results/fakes.csv
+    python -m benchmarks.fakes --seeds 20 --pairs 46 --worlds apart
 
-Every judge of tests/fakes gives its scores to `analysis=ab` as it ships, on made-up pairs: with
-surfaces "alike", "between" or "apart" (the treatment longer by 0.5 or 1.5 standard deviations, with
-more capitals and commas). Each seed draws new texts and new scores. Rows that are in the results
-are not made again (`--again` makes all). new scores. Rows that are in the results are not made
-again (`--again` makes all).
+Every judge of tests/fakes gives its scores to `analysis=ab` as it ships, on made-up pairs: with surfaces "alike",
+"between" or "apart" (the treatment longer by 0.5 or 1.5 standard deviations, with more capitals and commas). Each seed
+draws new texts and new scores. Rows that are in the results are not made again (`--again` makes all).
+new scores. Rows that are in the results are not made again (`--again` makes all).
 """
 
 from __future__ import annotations

@@ -1,23 +1,19 @@
-"""How fast a hosted model is judged, against a bare HTTP client on the same machine in the same
-run.
+"""How fast a hosted model is judged, against a bare HTTP client on the same machine in the same run.
 
-    python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1]
-    [--limit N]
+    python -m benchmarks.hosted [--items 1500] [--rounds 3] [--in-flight 64] [--latency 0.1] [--limit N]
         [--profile FILE] [--whole]
 
-A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an
-aiohttp client that posts the same payloads and reads the JSON back, and (b) the whole pipeline:
-items -> structured readout (DSPy) -> score judge -> local engine -> journal with the raw calls,
-cache on, in a fresh folder. Printed are both rates, their ratio (medians), and the ceiling
-`in_flight / latency`.
+A stub server in its own process answers after `latency` seconds. Rounds alternate between (a) an aiohttp client that
+posts the same payloads and reads the JSON back, and (b) the whole pipeline: items -> structured readout (DSPy) -> score
+judge -> local engine -> journal with the raw calls, cache on, in a fresh folder. Printed are both rates, their ratio
+(medians), and the ceiling `in_flight / latency`.
 
-With `--limit 50` the server takes 50 calls a second and answers 429 beyond. Nothing is set, neither
-calls in flight nor a rate; printed is the rate that the pipeline reaches against the server's own.
+With `--limit 50` the server takes 50 calls a second and answers 429 beyond. Nothing is set, neither calls in flight nor
+a rate; printed is the rate that the pipeline reaches against the server's own.
 
-With `--whole` the command itself is measured, `undogmatic run` with `tracking=mlflow` into a new
-store, over a file of `--items` texts of drawn words. Printed are its seconds by the clock and of a
-processor, those of judging, and what lies outside, by phase. A phase ends when a file of it appears
-in the run's folder (needs /proc).
+With `--whole` the command itself is measured, `undogmatic run` with `tracking=mlflow` into a new store, over a file of
+`--items` texts of drawn words. Printed are its seconds by the clock and of a processor, those of
+judging, and what lies outside, by phase. A phase ends when a file of it appears in the run's folder (needs /proc).
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""Prints the size and the order of the package: lines, modules, circles, imports upward, and what
-else makes it hard.
+"""Prints the size and the order of the package: lines, modules, circles, imports upward, and what else makes it hard.
 
     python -m benchmarks.house              the table, and the rooms with their lines
-    python -m benchmarks.house --walk       also follow the config through a run of `model=patterns`
-    (seconds) python -m benchmarks.house --seconds    also measure a table at both doors (half a
-    minute) python -m benchmarks.house --beside httpx dspy   also measure how dense other packages
-    are
+    python -m benchmarks.house --walk       also follow the config through a run of `model=patterns` (seconds)
+    python -m benchmarks.house --seconds    also measure a table at both doors (half a minute)
+    python -m benchmarks.house --beside httpx dspy   also measure how dense other packages are
 
-The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their
-order.
+The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their order.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """How far the probe's score moves when text that has no part in a text is put into it.
 
-    python -m benchmarks.injected             150 test texts with every family that no probe was
-    fitted on python -m benchmarks.injected --seen      the families that the shipped probe was
-    fitted on, for comparison python -m benchmarks.injected --shipped   without the other probe,
-    whose fit reads all development texts
+    python -m benchmarks.injected             150 test texts with every family that no probe was fitted on
+    python -m benchmarks.injected --seen      the families that the shipped probe was fitted on, for comparison
+    python -m benchmarks.injected --shipped   without the other probe, whose fit reads all development texts
 
-The columns are the shipped probe, and the same probe fitted on the development texts alone, without
-copies that have other text in them, and reading every word with the same weight. Movement is the
-mean of the absolute differences, with an interval of level 95 % over what belongs together among
-the texts; `shift` is the mean difference.
+The columns are the shipped probe, and the same probe fitted on the development texts alone, without copies that have
+other text in them, and reading every word with the same weight. Movement is the mean of the absolute differences, with
+an interval of level 95 % over what belongs together among the texts; `shift` is the mean difference.
 """
 
 from __future__ import annotations

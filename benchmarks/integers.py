@@ -1,17 +1,12 @@
-"""Whole numbers on the embedded model: how fast, how to read those split into digits, how near a
-larger model.
+"""Whole numbers on the embedded model: how fast, how to read those split into digits, how near a larger model.
 
     python -m benchmarks.integers [speed] [split] [reference] [--texts 12] [--rounds 3]
 
-speed      calls and judgments per second of `readout=integers` against `readout=logprobs` and
-`readout=probe`, on the
-           same texts (of the rubric that is the default) with the same examples, in turn, round by
-           round, cache off.
-split      what is lost where beginnings of numbers are followed only so far, or not at all: the
-error of the expected
+speed      calls and judgments per second of `readout=integers` against `readout=logprobs` and `readout=probe`, on the
+           same texts (of the rubric that is the default) with the same examples, in turn, round by round, cache off.
+split      what is lost where beginnings of numbers are followed only so far, or not at all: the error of the expected
            score against the one from whole numbers, for odds of several shapes; no model is asked.
-reference  Spearman's correlation of the embedded model's scores with a hosted model's on
-`trait/items.jsonl` of the
+reference  Spearman's correlation of the embedded model's scores with a hosted model's on `trait/items.jsonl` of the
            reference data, with its interval; skipped where these are not there.
 Prints, judges nothing.
 """

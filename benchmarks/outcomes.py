@@ -1,15 +1,13 @@
-"""What the offline rules see of outcomes, sides and votes that are turned round, and what they take
-for turned round.
+"""What the offline rules see of outcomes, sides and votes that are turned round, and what they take for turned round.
 
     python -m benchmarks.outcomes                        # the table of the development half
-    python -m benchmarks.outcomes --split dev --rows     # every pair that is judged wrongly, with
-    what was said python -m benchmarks.outcomes --split dev test --write   # both halves; keeps
-    results/outcomes.csv
+    python -m benchmarks.outcomes --split dev --rows     # every pair that is judged wrongly, with what was said
+    python -m benchmarks.outcomes --split dev test --write   # both halves; keeps results/outcomes.csv
 
-data/faith/outcomes.jsonl has pairs of a reference and a summary: wrong ones, whose outcome, side or
-vote is turned round or changed, and faithful ones that look so. `named` counts pairs of which
-anything is said, `cost` those of which it costs something (the kind of accusation is sure).
-Precision is the share of accused pairs that are wrong.
+data/faith/outcomes.jsonl has pairs of a reference and a summary: wrong ones, whose outcome, side or vote
+is turned round or changed, and faithful ones that look so. `named` counts pairs of which anything is said,
+`cost` those of which it costs something (the kind of accusation is sure). Precision is the share of accused
+pairs that are wrong.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Takes the pictures of all reports and of all pages of MLflow: `python -m benchmarks.pictures`.
 
-    python -m benchmarks.pictures                        # makes the runs, and then docs/pictures/
-    and docs/pictures.md python -m benchmarks.pictures --folder runs          # keeps the runs
-    there; those that are there are not made again python -m benchmarks.pictures --only sweep
-    overview  # some of them
+    python -m benchmarks.pictures                        # makes the runs, and then docs/pictures/ and docs/pictures.md
+    python -m benchmarks.pictures --folder runs          # keeps the runs there; those that are there are not made again
+    python -m benchmarks.pictures --only sweep overview  # some of them
 
-Each report is written anew in English and in Portuguese and opened in a headless Chromium: light,
-dark and 390 pixels wide, its beginning and its table of items. MLflow is English, and has a dark
-mode of its own. Needs Chromium.
+Each report is written anew in English and in Portuguese and opened in a headless Chromium: light, dark and 390 pixels
+wide, its beginning and its table of items. MLflow is English, and has a dark mode of its own. Needs Chromium.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """What the offline rules see of the errors planted in the shipped summaries, split by split.
 
     python -m benchmarks.planted              # the table of data/README.md
-    python -m benchmarks.planted --rows dev   # everything that was named in the summaries of a
-    split python -m benchmarks.planted --precision  # how often accusations of a kind are right
-    (facts/precision.yaml)
+    python -m benchmarks.planted --rows dev   # everything that was named in the summaries of a split
+    python -m benchmarks.planted --precision  # how often accusations of a kind are right (facts/precision.yaml)
 
-An error is found if `bucket_rules` quotes the planted sentence, which says nothing of the faithful
-summary; what is left out is found if it is listed as missing, or a sentence of the reference is no
-longer covered. What is found may cost nothing: the composite of the faithful summary minus that of
-the flawed one says what it cost.
+An error is found if `bucket_rules` quotes the planted sentence, which says nothing of the faithful summary; what is
+left out is found if it is listed as missing, or a sentence of the reference is no longer covered. What is found may
+cost nothing: the composite of the faithful summary minus that of the flawed one says what it cost.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""How many of the citations in the forms of tests/fixtures/precedents the grammar finds, and how
-fast; and how often it is right whether a text describes what a precedent decided.
+"""How many of the citations in the forms of tests/fixtures/precedents the grammar finds, and how fast; and how often it
+is right whether a text describes what a precedent decided.
 
     python -m benchmarks.precedents
-    python -m benchmarks.precedents describes            # what a text shares with the table, beside
-    trivial rivals python -m benchmarks.precedents describes states e5  # and beside embeddings,
-    which take some minutes
+    python -m benchmarks.precedents describes            # what a text shares with the table, beside trivial rivals
+    python -m benchmarks.precedents describes states e5  # and beside embeddings, which take some minutes
 
-All files were written by hand for this project, in the styles of two authors each. Grammar and
-thresholds were made with sight of `development`; the test passages of `describes` were run once,
-after the thresholds were chosen.
+All files were written by hand for this project, in the styles of two authors each. Grammar and thresholds were made
+with sight of `development`; the test passages of `describes` were run once, after the thresholds were chosen.
 """
 
 import re

@@ -1,15 +1,12 @@
-"""How well the probe judges texts of authors it has not seen, beside the baselines `tfidf` and
-`patterns`.
+"""How well the probe judges texts of authors it has not seen, beside the baselines `tfidf` and `patterns`.
 
     python -m benchmarks.probe            development texts, one author left out at a time
-    python -m benchmarks.probe --test     the shipped probe on the test texts (other authors and
-    precedents)
+    python -m benchmarks.probe --test     the shipped probe on the test texts (other authors and precedents)
 
-Pairs and AUC compare naked texts with explained ones; an attack's AUC compares its texts (labels of
-60 and more) with the explained ones. Spearman and the mean absolute error are over the texts with a
-label of their own, so without the pairs, whose labels are class centres. Intervals are those of the
-analyses, of level 95 %, over what belongs together among the texts of a row: pair, precedent,
-copies.
+Pairs and AUC compare naked texts with explained ones; an attack's AUC compares its texts (labels of 60 and more) with
+the explained ones. Spearman and the mean absolute error are over the texts with a label of their own, so without the
+pairs, whose labels are class centres. Intervals are those of the analyses, of level 95 %, over what
+belongs together among the texts of a row: pair, precedent, copies.
 """
 
 from __future__ import annotations

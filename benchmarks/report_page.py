@@ -1,18 +1,15 @@
-"""Measures reports in a headless Chromium: size, time until the table stands, frames per second,
-width, accessibility.
+"""Measures reports in a headless Chromium: size, time until the table stands, frames per second, width, accessibility.
 
     python -m benchmarks.report_page                     made runs of 138 and of 10,000 items
-    python -m benchmarks.report_page --axe axe.min.js REPORT.html ...   reports that are there, and
-    what axe-core says
+    python -m benchmarks.report_page --axe axe.min.js REPORT.html ...   reports that are there, and what axe-core says
 
-Frames per second are those of the page's own clock: while nothing moves, and while the table is
-scrolled by a third of its height with every frame. How fast that can be on a machine as busy as
-this one is now, is measured just before and just after on a bare table of as many rows of that
-height, which has one cell in a row and no script; `share of bare` is the report's rate as a share
-of the mean of both. The milliseconds that the page takes of the processor for a frame depend on its
-speed alone; 16.7 are to be had for 60 frames a second. axe-core (npm pack axe-core) is not part of
-the project; without it there are no lines `axe`. It looks at the page with all that can be folded
-open.
+Frames per second are those of the page's own clock: while nothing moves, and while the table is scrolled by a third of
+its height with every frame. How fast that can be on a machine as busy as this one is now, is measured just before and
+just after on a bare table of as many rows of that height, which has one cell in a row and no script; `share of bare`
+is the report's rate as a share of the mean of both. The milliseconds that the page takes of the processor for a frame
+depend on its speed alone; 16.7 are to be had for 60 frames a second.
+axe-core (npm pack axe-core) is not part of the project; without it there are no lines `axe`. It looks at the page with
+all that can be folded open.
 """
 
 import argparse

@@ -1,17 +1,14 @@
-"""How often the alarm over a reward sounds, in the toy (`examples/reward.py`) and simulated; how
-fast a reward is.
+"""How often the alarm over a reward sounds, in the toy (`examples/reward.py`) and simulated; how fast a reward is.
 
-    python -m benchmarks.reward toy --seeds 20 --write     # every judge scores the 27 texts of the
-    toy once python -m benchmarks.reward alarms --seeds 500 --write
-    python -m benchmarks.reward seconds --model student    # or another model; --student FILE for
-    one of your own
+    python -m benchmarks.reward toy --seeds 20 --write     # every judge scores the 27 texts of the toy once
+    python -m benchmarks.reward alarms --seeds 500 --write
+    python -m benchmarks.reward seconds --model student    # or another model; --student FILE for one of your own
 
-`toy` trains the writer with one judge while another is on watch, once per seed, and keeps in
-results/reward_toy.csv in how many of the trainings there was an alarm, at which step (median), and
-what was written in the end. `alarms` draws trainings from distributions in which the truth is
-known: the second judge rises by exactly the share that is allowed, not at all, or by more; or the
-reward does not rise and the second judge falls. `seconds` prints the time for 512 completions of
-100 words, each another, and the memory of the process.
+`toy` trains the writer with one judge while another is on watch, once per seed, and keeps in results/reward_toy.csv in
+how many of the trainings there was an alarm, at which step (median), and what was written in the end. `alarms` draws
+trainings from distributions in which the truth is known: the second judge rises by exactly the share that is allowed,
+not at all, or by more; or the reward does not rise and the second judge falls. `seconds` prints the time for 512
+completions of 100 words, each another, and the memory of the process.
 """
 
 from __future__ import annotations

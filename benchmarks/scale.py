@@ -1,25 +1,20 @@
-"""What a text costs as texts become more: seconds, peak memory and bytes per further text of the
-whole program.
+"""What a text costs as texts become more: seconds, peak memory and bytes per further text of the whole program.
 
-    python -m benchmarks.scale [--models patterns student hosted] [--engines local ray] [--workers 1
-    2]
+    python -m benchmarks.scale [--models patterns student hosted] [--engines local ray] [--workers 1 2]
         [--sizes 1000 10000] [--analysis none] [--tracking none] [--report] [--write]
     python -m benchmarks.scale --made labelled calibration [--sizes 2000 20000]
 
-Each row is a process of its own: `python -m undogmatic.run` over a file of generated texts, with
-rules (`patterns`), a student that was fitted to them (`student`) or a stub server that answers
-after a hundredth of a second (`hosted`), by engine=local (one process) and, where it is installed,
-by engine=ray with so many workers. `MB` is the peak of that process, `all MB` of it and all that it
-starts, looked at four times a second; `processor` are its seconds of a processor, which other work
-on the machine does not lengthen as it does those of the clock. `x MB` and the bytes per further
-text are against the row of 10,000 texts, of this run or of benchmarks/results (without one, of the
-fewest texts), so that each size can be measured by itself. `--report` then makes the report anew
-from the run's folder (`undogmatic report`) and measures that, too. `--write` keeps the rows in
-benchmarks/results.
+Each row is a process of its own: `python -m undogmatic.run` over a file of generated texts, with rules (`patterns`), a
+student that was fitted to them (`student`) or a stub server that answers after a hundredth of a second (`hosted`), by
+engine=local (one process) and, where it is installed, by engine=ray with so many workers. `MB` is the peak of that
+process, `all MB` of it and all that it starts, looked at four times a second; `processor` are its seconds of a
+processor, which other work on the machine does not lengthen as it does those of the clock. `x MB` and the bytes per
+further text are against the row of 10,000 texts, of this run or of benchmarks/results (without one, of the fewest
+texts), so that each size can be measured by itself. `--report` then makes the report anew from the run's folder
+(`undogmatic report`) and measures that, too. `--write` keeps the rows in benchmarks/results.
 
-With `--made` nothing is judged: a table of judgments that have everything an analysis can read
-(label, interval, confidence, entropy, doubt) is made and analysed. Imports (3-5 s, 240 MB) do not
-grow with the texts.
+With `--made` nothing is judged: a table of judgments that have everything an analysis can read (label, interval,
+confidence, entropy, doubt) is made and analysed. Imports (3-5 s, 240 MB) do not grow with the texts.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
-"""Trains a toy writer on a judge's score, with a second judge on watch: `python examples/reward.py
---reward patterns`.
+"""Trains a toy writer on a judge's score, with a second judge on watch: `python examples/reward.py --reward patterns`.
 
-The writer puts together a short Brazilian decision of three sentences. In each it names an
-authority, explains, or strings together the words that explanations are made of without saying
-anything. It begins with authorities, and learns by a policy gradient with the group's mean as
-baseline (as GRPO does), in numpy alone. There are 27 texts, and every judge scores each of them
-once.
+The writer puts together a short Brazilian decision of three sentences. In each it names an authority, explains, or
+strings together the words that explanations are made of without saying anything. It begins with authorities, and learns
+by a policy gradient with the group's mean as baseline (as GRPO does), in numpy alone. There are 27 texts, and every
+judge scores each of them once.
 
-    python examples/reward.py                            # trained on the embedded default: it
-    learns to explain python examples/reward.py --reward patterns          # trained on counted
-    words: it learns to string them together python examples/reward.py --reward local --second
-    patterns --seed 3 --steps 120 python examples/reward.py --track                    # logged to
-    MLflow too; look at it: undogmatic ui
+    python examples/reward.py                            # trained on the embedded default: it learns to explain
+    python examples/reward.py --reward patterns          # trained on counted words: it learns to string them together
+    python examples/reward.py --reward local --second patterns --seed 3 --steps 120
+    python examples/reward.py --track                    # logged to MLflow too; look at it: undogmatic ui
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     UndogmaticError
     |- ConfigError            a key, value or file the user chose; edit and rerun, never retried
-    |- DataError              a line, field or pair in the user's data; edit and rerun, never
-    retried |- RunStopped             the run ended early but cleanly; what was judged is kept
+    |- DataError              a line, field or pair in the data; edit and rerun, never retried
+    |- RunStopped             the run ended early but cleanly; what was judged is kept
     |  |- BudgetExceeded      the call or cost budget is full
     |  `- StorageError        the disk does not take what is to be written
     `- ModelError             one answer could not be had; becomes a Failure, never a number

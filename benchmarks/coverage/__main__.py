@@ -1,19 +1,17 @@
 """How often stated intervals hold the truth: distribution x number of units x grouping x method.
 
-    python -m benchmarks.coverage         # everything, an hour or more; writes
-    benchmarks/results/coverage.csv python -m benchmarks.coverage --samples 200 --only mean --units
-    10 30 --out part.csv python -m benchmarks.coverage --worst # of what is stored, the worst of
-    each kind, of 10 and of 30 groups python -m benchmarks.coverage --only answer strata # the
-    figures of an answer, of 60, 100 and 250 items python -m benchmarks.coverage --answers # of what
-    is stored, these figures by how items are grouped
+    python -m benchmarks.coverage         # everything, an hour or more; writes benchmarks/results/coverage.csv
+    python -m benchmarks.coverage --samples 200 --only mean --units 10 30 --out part.csv
+    python -m benchmarks.coverage --worst # of what is stored, the worst of each kind, of 10 and of 30 groups
+    python -m benchmarks.coverage --only answer strata # the figures of an answer, of 60, 100 and 250 items
+    python -m benchmarks.coverage --answers # of what is stored, these figures by how items are grouped
 
-A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a
-limit errs on one side, and a claim is made by one limit. `unlimited` is the share of intervals with
-an infinite end, or, of the figures of an answer, with both ends at those of what is possible: they
-say nothing, and hold all there is. Samples that give no interval, such as those of so few groups
-that none is told, are drawn anew. The rules that were not chosen stand beside those that were
-(`student`, `bca`, `bootstrap`, `pseudo-values`). Rows in the results that are not measured again
-stay.
+A row says in how many samples the truth lay inside the 95 % interval, and below or above it: a limit errs on one side,
+and a claim is made by one limit. `unlimited` is the share of intervals with an infinite end, or, of the figures of an
+answer, with both ends at those of what is possible: they say nothing, and hold all there is. Samples that give no
+interval, such as those of so few groups that none is told, are drawn anew.
+The rules that were not chosen stand beside those that were (`student`, `bca`, `bootstrap`, `pseudo-values`). Rows in
+the results that are not measured again stay.
 """
 
 from __future__ import annotations

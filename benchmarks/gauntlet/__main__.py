@@ -1,13 +1,11 @@
 """How many judges without merit does each validator of judges believe, and how many good ones not?
 
     python -m benchmarks.gauntlet --seeds 2                                   # this program only
-    python -m benchmarks.gauntlet --seeds 2 --install ~/gauntlet --write      # the others too;
-    writes the table
+    python -m benchmarks.gauntlet --seeds 2 --install ~/gauntlet --write      # the others too; writes the table
 
-Each judge is a file (`judges.py`), made anew from its seed and written where `--out` says. Each
-validator gets an environment of its own under `--install`, is shown the same files on its own
-defaults (`tools.py`), and is read by a published table. Results are in
-`benchmarks/results/gauntlet.csv`, the tables in `docs/gauntlet.md`.
+Each judge is a file (`judges.py`), made anew from its seed and written where `--out` says. Each validator gets an
+environment of its own under `--install`, is shown the same files on its own defaults (`tools.py`), and is read by a
+published table. Results are in `benchmarks/results/gauntlet.csv`, the tables in `docs/gauntlet.md`.
 """
 
 from __future__ import annotations

@@ -3,16 +3,14 @@
 A module of this folder is a door. It has
 
     strategy()    a hypothesis strategy of what may stand before the door;
-    enter(case)   puts one case through it, and raises AssertionError where anything comes of it but
-    a record, or one
-                  UndogmaticError with its place and status 2 or 3; never more than 30 s or 200 MB
-                  for it (`watched`): the examples are so long that what grows with the square of
-                  the length does not end in that time;
+    enter(case)   puts one case through it, and raises AssertionError where anything comes of it but a record, or one
+                  UndogmaticError with its place and status 2 or 3; never more than 30 s or 200 MB for it (`watched`):
+                  the examples are so long that what grows with the square of the length does not end in that time;
     EXAMPLES      the cases that went wrong once;
     COUNT         how many cases the tests try, 120 where it says nothing.
 
-tests/test_fuzz.py tries each door for some seconds, `python -m benchmarks.fuzz DOOR --minutes 10`
-for as long as it is told. What begins with an underscore is no door.
+tests/test_fuzz.py tries each door for some seconds, `python -m benchmarks.fuzz DOOR --minutes 10` for as long as it is
+told. What begins with an underscore is no door.
 """
 
 import contextlib

@@ -5,9 +5,9 @@ An analysis gathers its evidence (any object with attributes), and asks for the 
 
     TASTE = Rules("taste.verdict_", (
         Rule("few", "undecided", lambda e: e.n < 10, "n"),
-        Rule("bitter", "refuted", lambda e: e.share.high < 0.5, "n share=share.value
-        interval=share.interval"), Rule("sweet", "supported", lambda e: e.share.low > 0.5, "n
-        share=share.value"), Rule("open", "undecided", always, "n"),
+        Rule("bitter", "refuted", lambda e: e.share.high < 0.5, "n share=share.value"),
+        Rule("sweet", "supported", lambda e: e.share.low > 0.5, "n share=share.value"),
+        Rule("open", "undecided", always, "n"),
     ))
     ruling = verdict(TASTE, Evidence(n=40, share=share))
     AnalysisResult(..., verdict=ruling.finding, standing=ruling.standing)

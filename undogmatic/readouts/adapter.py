@@ -9,13 +9,13 @@ fixed sentences of the language say that nothing between them is an order.
 
 Fields of a signature that mean something to it:
     inputs marked as judged (`judged`): fenced, under their headings where there are several;
-    `the_rubric`: stands in the system message behind the instructions; `the_note`: behind the form
-    of the answer; `the_context`, `the_given`, `the_said`, `the_question`: behind what is judged;
-    `the_previous`, `the_problem`: of an
-        answer that could not be read. They are named so because an input of a rubric may be called
-        "question";
-    outputs marked by `number` are read on their scale; an output `level` is one label, and its
-    `values` what they mean.
+    `the_rubric`: stands in the system message behind the instructions;
+    `the_note`: behind the form of the answer;
+    `the_context`, `the_given`, `the_said`, `the_question`: behind what is judged;
+    `the_previous`, `the_problem`: of an answer that could not be read. They are named so because
+        an input of a rubric may be called "question";
+    outputs marked by `number` are read on their scale;
+    an output `level` is one label, and its `values` what they mean.
 """
 
 import contextlib

@@ -3,11 +3,10 @@ decided.
 
 An analysis tells an estimate once, so that metric, sentence and table row cannot disagree:
 
-    metrics |= share.metrics("ab.share_expected")           # ab.share_expected,
-    ab.share_expected_low, ..._high findings.append(Finding("ab.share", share.values("share")))   #
-    share=0.8, interval=(0.7, 0.9) rows.append({"judge": judge} | share.row("share"))      # share,
-    low, high; with `row("share", "share_")` share_low if share.against(margin, sign) == "beyond":
-    ...
+    metrics |= share.metrics("ab.share_expected")  # ab.share_expected, ..._low, ..._high
+    findings.append(Finding("ab.share", share.values("share")))  # share=0.8, interval=(0.7, 0.9)
+    rows.append({"judge": judge} | share.row("share"))  # share, low, high
+    if share.against(margin, sign) == "beyond": ...
 
 What has more to say than this holds an `Estimate` in a field (`Claim.estimate`).
 """
