@@ -296,8 +296,9 @@ class _Workers(Place):
                 raise records.error
             return records  # type: ignore[no-any-return]
         failure = Failure(
-            reason=JudgeFault.kind, message=f"the worker that judged it ended or broke down: {said}"
-        )  # type: ignore[arg-type]
+            reason=JudgeFault.kind,  # type: ignore[arg-type]
+            message=f"the worker that judged it ended or broke down: {said}",
+        )
         if isinstance(step, JudgeStep):
             return step.judgments(item, repeat, failure)
         return [Made(item_id=item.id, repeat=repeat, step=step.name, outcome=failure, cost=FREE)]

@@ -159,8 +159,9 @@ class _Read(NamedTuple):
         )
         commas = np.array([text.find(",") for text in self.texts])
         named = {
-            name: signs(lambda sign, own=own: sign in own) for name, own in _PUNCTUATION.items()
-        }  # type: ignore[misc]
+            name: signs(lambda sign, own=own: sign in own)  # type: ignore[misc]
+            for name, own in _PUNCTUATION.items()
+        }
         marks = signs(lambda sign: not sign.isalnum() and not sign.isspace())
         found = {
             "characters": sizes,

@@ -480,8 +480,9 @@ def _with_intervals(
         low, high = ([job.metrics.get(f"{section}{name}{end}") for job in jobs] for end in ENDS)
         pairs = zip(low, high, strict=True)
         columns[f"{name}_interval"] = [
-            None if None in ends or np.isinf(ends).any() else ends for ends in pairs
-        ]  # type: ignore[arg-type]
+            None if None in ends or np.isinf(ends).any() else ends  # type: ignore[arg-type]
+            for ends in pairs
+        ]
     return columns
 
 

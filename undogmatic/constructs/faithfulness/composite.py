@@ -452,8 +452,8 @@ class CompositeAnalysis(Limited):
                 p.differences.mean,
                 systems.n,
                 p.differences.p,
-                lambda _, p=p: p.apart,
-            )  # type: ignore[misc]
+                lambda _, p=p: p.apart,  # type: ignore[misc]
+            )
             for p in systems.pairs
         ]
         tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
