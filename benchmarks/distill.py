@@ -246,9 +246,8 @@ def speed(who: str) -> dict[str, float]:
     score = probe_score() if who == "probe" else alone(who, cache=False)
     score(texts[1:2])  # loads the model
     found = {COLD_RATE: _rate(score, some)}
-    status = dict(
-        line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
-    )  # without its parent's
+    # without its parent's
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     found["memory of the process at most, MB"] = int(status["VmHWM"].split()[0]) / 1024
     if who != "probe":
         alone(who, cache=True)(texts)

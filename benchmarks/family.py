@@ -87,10 +87,11 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
             seconds=np.exp(noise()),
         )
         config = {"rubric": RUBRIC, "analysis": {"treatment": "naked", "baseline": "explained"}}
+        # so that correlations with labels are compared, too
         facts = {
             "dataset_digest": "same",
             "headline": LABELLED,
-        }  # so that correlations with labels are compared, too
+        }
         jobs[f"judge {number}"] = Job(
             number, {}, config, facts, {}, scores, "finished", items=items
         )

@@ -56,9 +56,8 @@ def ranked(metric: str, n: int, effect: float, draw: np.random.Generator) -> Mea
     common = draw.normal(0, 1, n)
 
     def scores(more: float) -> Array:
-        if (
-            metric == "rank_correlation"
-        ):  # of a bivariate normal distribution (Kendall's tau by Greiner's relation)
+        # of a bivariate normal distribution (Kendall's tau by Greiner's relation)
+        if metric == "rank_correlation":
             rho = np.sin(np.arcsin(FOLLOWS) + np.pi * more)
             of_label = rho / np.sqrt(1 - rho**2)
         else:

@@ -147,9 +147,8 @@ def by_ray(kills: int, draw: random.Random) -> None:
             victim = draw.choice(workers() or [0]) if number % 2 else process.pid
             time.sleep(moment)
             killed = time.monotonic()
-            with contextlib.suppress(
-                ProcessLookupError
-            ):  # on a busy machine it may have ended by now
+            # on a busy machine it may have ended by now
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(victim or process.pid, signal.SIGKILL if victim else 0)
             asked, kept = len(stub.requests), _kept(folder / JOURNAL)
             status = process.wait()

@@ -264,9 +264,8 @@ def called(folder: Path, *words: str) -> None:
 
 def reported(folder: Path, out: Path, only: Sequence[str]) -> None:
     """Write every report in both languages, and take its pictures."""
-    shutil.copy(
-        Path(__file__).resolve().parents[1] / "data" / "check" / "demo.csv", folder
-    )  # to be named without a path
+    # to be named without a path
+    shutil.copy(Path(__file__).resolve().parents[1] / "data" / "check" / "demo.csv", folder)
     for language in ("en", "pt"):
         for name in RUNS:
             if (folder / name).exists() and (not only or name in only):

@@ -528,10 +528,11 @@ def _filled(name: str, field: dict[str, Any], text: str) -> Any:
     if field.get("type") in ("number", "integer"):
         shift = {"range_low": -10, "range_high": 10}.get(name, 0)
         share = min(100, max(0, score_of(text) + shift)) / 100
+        # some providers' schemas have no bounds
         low, high = (
             field.get("minimum", 0),
             field.get("maximum", 100),
-        )  # some providers' schemas have no bounds
+        )
         value = low + share * (high - low)
         return round(value) if field["type"] == "integer" else value
     texts = {
@@ -551,9 +552,8 @@ def judged_text(body: dict[str, Any]) -> str:
     the decision state."""
     if "state" in body:
         state = body["state"]
-        inputs = (
-            state.get("inputs", state) if isinstance(state, dict) else {"text": state}
-        )  # DSPy nests its inputs
+        # DSPy nests its inputs
+        inputs = state.get("inputs", state) if isinstance(state, dict) else {"text": state}
         return str(inputs.get("text", inputs))
     fenced = [m["content"] for m in body.get("messages", []) if m["role"] == "user"]
     fenced = (

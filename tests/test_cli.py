@@ -199,9 +199,8 @@ def test_a_terminated_and_a_killed_run_resume_to_the_same_scores(
     tables = [
         (tmp_path / name / "scores.csv").read_text().splitlines() for name in ("whole", "cut")
     ]
-    whole_run, cut_run = (
-        [line.split(",")[:6] for line in table] for table in tables
-    )  # without `seconds`
+    # without `seconds`
+    whole_run, cut_run = ([line.split(",")[:6] for line in table] for table in tables)
     assert whole_run == cut_run
 
 

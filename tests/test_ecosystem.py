@@ -38,10 +38,11 @@ def test_the_changelog_names_every_command() -> None:
         text=True,
         check=True,
     ).stdout
+    # of the run, and of the data
     commands = {line.split("\t")[0] for line in listed.splitlines()} - {
         "ui",
         "pairs",
-    }  # of the run, and of the data
+    }
     assert {"check", "run", "distill"} <= commands
     assert {name for name in commands if f"undogmatic {name}" not in page("CHANGELOG.md")} == set()
 

@@ -91,9 +91,8 @@ def attempt() -> Callable[[Path, str, int], Ended]:
 def whole(attempt: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, int]:
     """The results of an undisturbed run, and how often it writes."""
     folder = put(tmp_path_factory.mktemp("whole") / "w" / "texts.jsonl", TEXTS).parent
-    with contextlib.chdir(
-        folder
-    ):  # in this process, so that its children have the modules, words and fonts already
+    # in this process, so that its children have the modules, words and fonts already
+    with contextlib.chdir(folder):
         run_experiment(compose_config(WORDS), CHOICES, Path("here"))
     ended = attempt(folder, "none", 0)
     assert ended.status == 0, ended.stderr
@@ -107,9 +106,8 @@ def test_a_run_survives_a_fault_at_each_write(
     undisturbed, writes = whole
     assert writes > 20
     seen: set[Any] = set()
-    begin = {FULL: 1, FORBIDDEN: 2, KILLED: 3}[
-        fault
-    ]  # they take turns; benchmarks/faults_on_disk.py tries all places
+    # they take turns; benchmarks/faults_on_disk.py tries all places
+    begin = {FULL: 1, FORBIDDEN: 2, KILLED: 3}[fault]
     for at in range(begin, writes + 1, 3):
         folder = tmp_path / str(at)
         ended = attempt(folder, fault, at)

@@ -36,9 +36,8 @@ def without_procedure(path: Path) -> str:
     """The file's text less what may speak of points; other forbidden words in it still count."""
     text = path.read_text(encoding="utf-8")
     key = path.relative_to(PACKAGE).as_posix()
-    if key.startswith(
-        "report/texts/"
-    ):  # the table of plurals and their singulars is of the language
+    # the table of plurals and their singulars is of the language
+    if key.startswith("report/texts/"):
         return re.sub(r"\bpoints=point\b|\bpontos=ponto\b", "", text)
     if key.startswith("judges/texts/"):
         return re.sub(r"(?ms)^points:\n.*?(?=^\w|\Z)", lambda m: _no_points(m[0]), text)

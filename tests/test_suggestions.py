@@ -128,14 +128,12 @@ def test_every_command_that_is_suggested_has_its_door(capsys: pytest.CaptureFixt
     said, parser = suggested()[1], _parser()
     assert len(said) > 20
     for command, file in said.items():
-        filled = re.sub(
-            r"\bN\b", "3", command.replace(FILLED, "RUN")
-        )  # a number that the reader chooses
+        # a number that the reader chooses
+        filled = re.sub(r"\bN\b", "3", command.replace(FILLED, "RUN"))
         _, door, *words = filled.replace('"text"', "text").split()
         try:
-            _ = door == "run" or parser.parse_args(
-                [door, *words]
-            )  # the words of `run` are read by Hydra
+            # the words of `run` are read by Hydra
+            _ = door == "run" or parser.parse_args([door, *words])
         except SystemExit as ended:
             printed = "".join(capsys.readouterr())
             left_open = any(

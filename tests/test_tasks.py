@@ -183,9 +183,8 @@ def differs_most(sheet: Report) -> tuple[str, str]:
 def test_the_item_on_which_judge_and_people_differ_most_is_one_click_away(sheet: Report) -> None:
     name, text = differs_most(sheet)
     screen = Screen(sheet.page)
-    assert (
-        screen.rows[1].split()[0] == name and text in screen.rows[1]
-    )  # the first row below the head
+    # the first row below the head
+    assert screen.rows[1].split()[0] == name and text in screen.rows[1]
     assert "All items" in screen.links
 
     async def click() -> str:

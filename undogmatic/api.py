@@ -103,9 +103,8 @@ def scoring_config(overrides: Sequence[str] = (), config_dir: Folders = ()) -> d
 
     config, choices = composed(overrides, config_dir)
     typed = any(re.match(r"[+~]{0,2}model[=.@]", word) for word in overrides)
-    if (
-        typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None
-    ):  # the default of conf/config.yaml
+    # the default of conf/config.yaml
+    if typed or choices.get("model") != "local" or setting("LLM_PROVIDER") is None:
         return config
     return compose_config([*overrides, "model=env"], config_dir)
 
@@ -139,10 +138,11 @@ def score_composed(
             ScoreResult(**fields, model=where.model, readout=where.readout, overrides=noted)
         )
     if log:
+        # whatever it is: on the safe side
         redact = config.tracking.get("redact") not in (
             False,
             None,
-        )  # whatever it is: on the safe side
+        )
         _log(
             _logged(item, judgment, redact) for item, judgment in zip(items, judgments, strict=True)
         )
@@ -188,9 +188,8 @@ def _log(lines: Iterable[Mapping[str, Any]]) -> None:
     try:
         path = cache_folder() / LOG
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(
-            f"{path}.lock", timeout=LONGEST_LOCK, mode=files.OWN
-        ):  # of all processes that score
+        # of all processes that score
+        with FileLock(f"{path}.lock", timeout=LONGEST_LOCK, mode=files.OWN):
             if path.is_file() and path.stat().st_size > LOG_BYTES:
                 path.replace(path.with_name(f"{LOG}.1"))
             files.make_own(path)

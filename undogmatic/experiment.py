@@ -242,9 +242,8 @@ def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> 
         asked = dict.fromkeys(step.provenance.model for step in parts.judges if step.judge.asks)
         if parts.steps and asked:  # without the models that make the texts
             described["model"] = " + ".join(asked)
-    if (
-        not (parts.uses_own or parts.prompted) or not parts.asks
-    ):  # what the config says of it was not used
+    # what the config says of it was not used
+    if not (parts.uses_own or parts.prompted) or not parts.asks:
         described.pop("prompt", None)
     if not parts.asks:
         del described["readout"]
@@ -338,9 +337,8 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
             asyncio.run(experiment.engine.adrain(recipe, asked, journals, repeats, progress.step))
     except UndogmaticError as error:
         mean = None
-        with contextlib.suppress(
-            StorageError
-        ):  # it may be why it ended; what was judged is in the journal
+        # it may be why it ended; what was judged is in the journal
+        with contextlib.suppress(StorageError):
             _, _, frame = reached()
             keep_scores(folder, frame)
             mean = so_far(frame, parts.rubric)

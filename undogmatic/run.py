@@ -60,9 +60,8 @@ def job(cfg: DictConfig) -> float | None:
             root.removeHandler(handler)
             handler.close()
     hydra_config = HydraConfig.get()
-    folder = command.as_typed(
-        Path(hydra_config.runtime.output_dir)
-    )  # as messages and hints show it
+    # as messages and hints show it
+    folder = command.as_typed(Path(hydra_config.runtime.output_dir))
     try:
         with claim.held(folder):
             try:
@@ -72,9 +71,8 @@ def job(cfg: DictConfig) -> float | None:
 
                 written = [folder / name for name in OF_RUN]
                 keep_apart(_read(config), named("hydra.run.dir", written, folder))
-                loaded = load(
-                    settings(config)
-                )  # a bad file is named before anything heavy is imported
+                # a bad file is named before anything heavy is imported
+                loaded = load(settings(config))
                 from undogmatic.experiment import run_experiment
 
                 return run_experiment(config, dict(hydra_config.runtime.choices), folder, loaded)

@@ -306,9 +306,8 @@ def _judgekit(programs: Path, case: Case, folder: Path) -> str:
             "numeric": ("score", rows[column]),
         }[case.kind]
         own = pd.DataFrame(about | {"judge_id": name, field: values})
-        own = (
-            own if name == "judge" else own.drop_duplicates("item_id")
-        )  # a label holds for both orders
+        # a label holds for both orders
+        own = own if name == "judge" else own.drop_duplicates("item_id")
         _jsonl(own, folder / f"{name}.jsonl")
     return run([programs / "judgekit", "report", "judge.jsonl", "--human", "human.jsonl"], folder)
 

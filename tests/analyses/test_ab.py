@@ -509,20 +509,22 @@ def paired(*pairs: tuple[str, ...]) -> pd.DataFrame:
         (ASKED, paired(OLD, OLD), OLD),
         (ASKED, paired(NEW), NEW),
         (ASKED, paired(OLD, NEW), NEW),
+        # its other side is missing, and that of another design is none
         (
             ASKED,
             paired((*OLD, "imitation")),
             OLD,
-        ),  # its other side is missing, and that of another design is none
+        ),
         (ASKED, paired(("imitation",), ("explanation",), OLD), OLD),
         (ASKED, paired(("imitation",), ("explanation",)), NEW),
         (ASKED, paired(("other",)), NEW),
         (ASKED, ALONE, OLD),  # a text without pair stands with nobody
+        # one name finds the one that it stands with
         (
             ("authority_only", ASKED[1]),
             paired(NEW, OLD),
             OLD,
-        ),  # one name finds the one that it stands with
+        ),
         ((ASKED[0], "explained_only"), paired(NEW, OLD), OLD),
         (("a", "b"), paired(OLD), ("a", "b")),
     ],

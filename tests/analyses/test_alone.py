@@ -84,9 +84,8 @@ def test_where_people_have_no_majority_no_verdict_agrees(rng: Rng) -> None:
     other = np.where(np.arange(100) < 40, 1 - labels, labels)
     said = tell(verdict_table("pass_fail", labels, {"a": labels, "b": other}), alone.tell)[1]
     assert said["alone.none_whole"].values["wrong"] == 40
-    more = said["alone.none_whole"].values[
-        "more"
-    ]  # the judge errs nowhere: who is right is not settled
+    # the judge errs nowhere: who is right is not settled
+    more = said["alone.none_whole"].values["more"]
     assert more.key == "alone.more_split_settles" and (
         more.values["split"],
         more.values["against"],

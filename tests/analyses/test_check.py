@@ -41,9 +41,8 @@ def judged(
 
 GOOD = noisy(LABELS, 0.05)
 CHOICES = np.vstack([GOOD, GOOD])
-FIRST = np.vstack(
-    [np.zeros(N), np.ones(N)]
-)  # the first place holds the first output as given, the second swapped
+# the first place holds the first output as given, the second swapped
+FIRST = np.vstack([np.zeros(N), np.ones(N)])
 HOLES = np.where(np.arange(N) < 50, np.nan, GOOD)
 CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     "good": (lambda: judged(GOOD), "believed", "supported"),
@@ -159,9 +158,8 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
         "refuted",
     ),
 }
-SHUFFLED = (
-    np.random.default_rng(102).permutation(TEXTS).tolist()
-)  # nothing foretells these labels from these texts
+# nothing foretells these labels from these texts
+SHUFFLED = np.random.default_rng(102).permutation(TEXTS).tolist()
 NOISE = np.random.default_rng(6).normal(0, 9, N)
 LABELS_OF_A_WORD = np.array([float("river" in text) for text in TEXTS])
 LABELS_OF_A_WORD_AND_LUCK = noisy(LABELS_OF_A_WORD, 0.08, 2)
@@ -248,9 +246,8 @@ def test_what_a_judge_decides_alone_holds_for_all_criteria_together() -> None:
     asked = []
     for n in (1, 5):
         result = check(several_criteria([GOOD] * n), CheckOptions(alpha=0.2))
-        assert all(
-            each.standing == "supported" for each in result.judges
-        )  # a good judge keeps its yes
+        # a good judge keeps its yes
+        assert all(each.standing == "supported" for each in result.judges)
         asked += [
             n.values["confidence"] for n in result.judges[0].told.notes if "alone.whole" in n.key
         ]
@@ -353,10 +350,11 @@ def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothin
     (now,) = check(new, CheckOptions(), old).judges
     assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 1
     assert "drift.verdicts_higher" in {noted.key for noted in now.told.notes}
+    # the second has no texts
     for table, waits in (
         (new, False),
         (verdict_table("pass_fail", GOOD, LABELS), True),
-    ):  # the second has no texts
+    ):
         said = {noted.key for noted in answer(table, alpha=0.2).told.notes}
         assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)
 

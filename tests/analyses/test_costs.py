@@ -63,9 +63,8 @@ def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(tmp_path: Pa
     folder = baseline(tmp_path / "base", 4)
     with (Path(folder) / "judgments.jsonl").open("a", encoding="utf-8") as journal:
         journal.write(verdict("i0", 50.0, cost=cost(5)).model_dump_json() + "\n")
-    assert analyse(judged(*[cost(2)] * 4), baseline=folder)["ratio.calls"] == pytest.approx(
-        1.0
-    )  # 2 to (5 + 3) / 4
+    # 2 to (5 + 3) / 4
+    assert analyse(judged(*[cost(2)] * 4), baseline=folder)["ratio.calls"] == pytest.approx(1.0)
 
 
 def test_without_a_baseline_calls_are_held_against_one() -> None:

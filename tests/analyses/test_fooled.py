@@ -386,9 +386,8 @@ def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> Non
     for again in (text, f" {text.upper()}\r\n", "Tema 69 – o ICMS nao compoe a base de calculo"):
         assert was_seen(again, marks)
     assert not was_seen("Tema 70: o ICMS não compõe a base de cálculo.", marks)
-    assert (
-        was_seen(text, {text_mark(text)}) and texts_of_marks(marks) == 2
-    )  # files of before note the text as it was
+    # files of before note the text as it was
+    assert was_seen(text, {text_mark(text)}) and texts_of_marks(marks) == 2
 
 
 def test_of_many_judges_one_that_agrees_by_chance_is_not_believed() -> None:

@@ -69,17 +69,19 @@ def verdict(gain: float, n: int = 60, lost: int = 0, **settings: Any) -> Told:
         ({"gain": 8, "margin": SMALL}, "open", "undecided"),
         ({"gain": 15, "margin": SMALL}, "better", "supported"),
         ({"gain": 0, "n": 200, "margin": SMALL}, "within", "refuted"),
+        # nobody set it
         (
             {"gain": 0, "n": 200, "margin": SMALL._replace(source="default")},
             "open",
             "undecided",
-        ),  # nobody set it
+        ),
         ({"gain": 25, "lost": 1}, "better", "supported"),
+        # failures that could turn it withhold it
         (
             {"gain": 25, "lost": 15},
             "missing",
             "undecided",
-        ),  # failures that could turn it withhold it
+        ),
         ({"gain": 8, "lost": 15}, "missing", "undecided"),
         ({"gain": 8, "lost": 56}, "too_few", "undecided"),
         ({"gain": 8, "looks": 3}, "better", "supported"),
@@ -172,10 +174,11 @@ def test_a_program_that_the_search_left_as_it_was_has_no_gain_and_no_interval() 
 def test_a_metric_that_ranks_is_compared_by_its_ranks() -> None:
     draw = np.random.default_rng(3)
     label = draw.uniform(0, 100, 80)
+    # squeezed, but in order
     noise, sharp = (
         draw.uniform(0, 100, 80),
         label / 10 + draw.normal(0, 1, 80),
-    )  # squeezed, but in order
+    )
     result = compared(noise, sharp, RANKS, label)
     assert result.ruled[0] == "better" and result["after"] > 0.85 and result["before"] < 0.65
     assert compared(noise, draw.uniform(0, 100, 80), RANKS, label).ruled[0] == "open"

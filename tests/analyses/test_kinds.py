@@ -98,9 +98,8 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
 
 
 def test_rates_of_pass_and_fail_by_hand() -> None:
-    labels = np.repeat(
-        [1.0, 1, 0, 0], [40, 10, 5, 45]
-    )  # 40 of 50 passes and 45 of 50 fails are found
+    # 40 of 50 passes and 45 of 50 fails are found
+    labels = np.repeat([1.0, 1, 0, 0], [40, 10, 5, 45])
     verdicts = np.repeat([1.0, 0, 1, 0], [40, 10, 5, 45])
     _, all_told = told(verdict_table("pass_fail", verdicts, labels), prevalence=0.1)
     values = {name: found.value for name, found in all_told.figures.items()}
@@ -170,9 +169,8 @@ def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> 
 
 
 def test_a_position_is_preferred_or_not_or_unknown() -> None:
-    first = np.stack(
-        [np.zeros(100), np.ones(100)]
-    )  # the first output as given, the second when swapped
+    # the first output as given, the second when swapped
+    first = np.stack([np.zeros(100), np.ones(100)])
     found, all_told = told(verdict_table("pairwise", first, LABELS))
     assert found.first and found.first.value == 1 and "prefers_first" in keys(all_told)
     assert found.estimate and found.estimate.value == pytest.approx(0) and not found.one_class
@@ -279,9 +277,8 @@ def test_a_judge_that_says_what_people_say_on_average_is_not_accused(
             or found.values["along"].key == "kinds.along_nowhere"
             or margin
         )
-        if (
-            noise == 1.4 and seed == 0
-        ):  # what once accused it: the difference falls where both are averaged
+        # what once accused it: the difference falls where both are averaged
+        if noise == 1.4 and seed == 0:
             label = labels["ana"]
             assert rated.drift_values(verdicts - label, (verdicts + label) / 2, 4.0).mean() < -2
     assert accused <= 1

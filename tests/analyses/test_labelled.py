@@ -124,9 +124,8 @@ def test_a_word_counter_is_not_believed_where_length_goes_with_the_label() -> No
     texts = [made_up(1 + n, str(k)) for k, n in enumerate(letters.tolist())]
     result = analyse(worded(list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)), texts))
     assert result.standing != "supported" and result.ruled[0] not in ("order", "order_and_size")
-    alike = worded(
-        list(CLOSE), [made_up(1, str(k)) for k in range(60)]
-    )  # one text throughout for the surface
+    # one text throughout for the surface
+    alike = worded(list(CLOSE), [made_up(1, str(k)) for k in range(60)])
     assert analyse(alike).standing == "supported"
     assert analyse(worded(list(CLOSE), ["a"] * 60)).ruled[0] == "no_texts"
 

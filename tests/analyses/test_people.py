@@ -385,9 +385,8 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
     always = tell(
         "pairwise", np.zeros(N), {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)}
     )
-    assert (
-        always.figures["people.judge"].value > 0.8
-    )  # the better output stands first in nearly all items
+    # the better output stands first in nearly all items
+    assert always.figures["people.judge"].value > 0.8
 
 
 @pytest.mark.parametrize(

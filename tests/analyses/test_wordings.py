@@ -117,9 +117,8 @@ def words_in(tree: Any) -> Iterator[str]:
 
 
 def test_the_portuguese_wordings_have_no_english_words() -> None:
-    paths = [
-        path for path in FOLDER.parent.rglob("*.texts.yaml") if path.name != "init.texts.yaml"
-    ]  # which holds files
+    # which holds files
+    paths = [path for path in FOLDER.parent.rglob("*.texts.yaml") if path.name != "init.texts.yaml"]
     trees = [(read(path)["en"], read(path)["pt"]) for path in paths]
     trees.append((read(REPORT_TEXTS / "en.yaml"), read(REPORT_TEXTS / "pt.yaml")))
     english, portuguese = (

@@ -91,9 +91,8 @@ def test_another_judge_is_asked_about_the_same_items_and_no_others(
     ]
     first = typed("undogmatic.run", "model=patterns", *words, folder=tmp_path)
     assert first.returncode == 0, first.stderr
-    main(
-        ["rejudge", "first", "model=tfidf", "--margin", "5"]
-    )  # which runs the other judge in a process of its own
+    # which runs the other judge in a process of its own
+    main(["rejudge", "first", "model=tfidf", "--margin", "5"])
     shown = capsys.readouterr().out
     (way,) = re.findall(r"`undogmatic (review export first --all)`", shown)
     main(way.split())  # the command that would settle it

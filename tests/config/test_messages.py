@@ -138,9 +138,8 @@ def test_what_a_chosen_file_adds_to_a_key_that_is_there_is_said_to_be_the_files(
 def test_a_key_of_a_group_that_is_swept_over_may_belong_to_an_option() -> None:
     message = refused("model=gpt", "judge.depth=3") + refused("engine=local", "model.api_base=x")
     assert "swept" not in message
-    error = raised(
-        "model.api_base=http://h/v1"
-    )  # as Hydra does for -m model=openai_compatible,patterns
+    # as Hydra does for -m model=openai_compatible,patterns
+    error = raised("model.api_base=http://h/v1")
     words = ["-m", "model=openai_compatible,patterns", "model.api_base=http://h/v1"]
     assert "as model is swept over; to set it: ++model.api_base=VALUE." in explain(error, words)
 

@@ -187,9 +187,8 @@ def test_ids_still_join_and_a_text_that_was_edited_below_an_id_is_said() -> None
     frame.drop(columns="text").assign(text="x").rename(columns={"text": "note"}).to_csv(
         "t.csv", index=False
     )
-    assert (
-        len(check(judge=("verdict",)).labels.dropna(subset=["label"])) == 3
-    )  # no texts to compare
+    # no texts to compare
+    assert len(check(judge=("verdict",)).labels.dropna(subset=["label"])) == 3
 
 
 def test_the_columns_that_were_shown_are_those_that_are_compared() -> None:

@@ -193,9 +193,8 @@ EMPTY = '<table:table-cell table:number-columns-repeated="16000"/>'
 
 
 def test_repeated_rows_and_columns_of_opendocument(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = read(
-        "a.ods", ods(ODS_ROWS + ods_row([], EMPTY, 1_048_000))
-    )  # as a spreadsheet program ends every sheet
+    # as a spreadsheet program ends every sheet
+    found = read("a.ods", ods(ODS_ROWS + ods_row([], EMPTY, 1_048_000)))
     assert (len(found.cells), list(found.cells.columns)) == (40, list(FRAME.columns))
     far = ods(
         ODS_ROWS

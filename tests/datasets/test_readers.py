@@ -433,9 +433,8 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(
         c for c in ("item", "judge", "criterion", "repeat", "verdict") if c in all_of and c in frame
     ]
     rows, before = said(frame, *columns), said(all_of, *columns)
-    ends_late = share == 0.9 or (
-        share == 0.6 and path.suffix == ".eval"
-    )  # what follows the samples is lost alone
+    # what follows the samples is lost alone
+    ends_late = share == 0.9 or (share == 0.6 and path.suffix == ".eval")
     assert len(rows) < len(before) or ends_late
     assert set(map(str, rows)) <= set(map(str, before))
 

@@ -597,10 +597,11 @@ def test_files_that_cannot_be_read_say_why(content: str | bytes, name: str, word
 def test_what_was_guessed_and_may_be_otherwise_is_said_with_its_option() -> None:
     words = ("good", "bad", "fair")
     table = read(rows("id,juiz,nota", lambda i: f"{i},{words[i % 3]},{words[i * 2 % 3]}"))
+    # not three judges with these names
     assert (table.judges, table.raters("overall")) == (
         ["juiz"],
         ["nota"],
-    )  # not three judges with these names
+    )
     both = rows(
         "response,summary,nota,juiz",
         lambda i: f"one answer of {i},one summary of {i},{3 + i % 3},{3 + i % 2}",

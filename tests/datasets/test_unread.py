@@ -129,9 +129,8 @@ def test_labels_that_are_damaged_count_too() -> None:
     assert result.table.unread == len(DAMAGED)
     assert result.judges[0].verdict.key == "check.verdict_missing"
     one = [row | ({"human_ana": "#REF!"} if n in DAMAGED else {}) for n, row in enumerate(ROWS)]
-    assert (
-        checked({"a.csv": csv_of(one)}).table.unread == 0
-    )  # ben's labels of these items are there
+    # ben's labels of these items are there
+    assert checked({"a.csv": csv_of(one)}).table.unread == 0
 
 
 TORN = {
@@ -179,9 +178,8 @@ def test_a_refutation_that_lost_rows_may_undo_is_open() -> None:
     rows = [row | {"judge": row["human_ana"]} for row in ROWS]
     passing = [n for n, row in enumerate(rows) if row["judge"] == "pass"]
     result = checked({"a.jsonl": lines_of(rows, twice, passing)})
-    assert (
-        result.judges[0].standing == "undecided"
-    )  # all that can be read is "fail", and nobody knows the rest
+    # all that can be read is "fail", and nobody knows the rest
+    assert result.judges[0].standing == "undecided"
 
 
 def part(rows: list[Row], *names: str) -> list[Row]:
@@ -202,10 +200,11 @@ def test_of_joined_files_what_is_lost_counts_once() -> None:
     assert found.verdict.values["missing"] == len(DAMAGED)
     texts = csv_of(part(SOUND, "item", "text"), more_cells, range(1, 400, 40))
     sound = checked({"v.csv": csv_of(part(SOUND, "item", "judge", "human_ana")), "t.csv": texts})
+    # no verdict stood there
     assert (sound.table.unread, sound.judges[0].standing) == (
         0,
         "supported",
-    )  # no verdict stood there
+    )
 
 
 def test_what_one_judge_lost_is_no_gap_of_the_other() -> None:

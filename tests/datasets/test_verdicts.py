@@ -291,11 +291,12 @@ def test_columns_with_other_names_and_decimal_commas_are_read_and_said() -> None
     said = " ".join(map(words.say, found.read))
     assert "t.csv is not UTF-8" in said and "read as judges (`dataset.columns.judge`)" in said
     assert "`dataset.columns.id=exemplo`" in said and "`dataset.columns.criterion=criterio`" in said
+    # as it says that they are typed
     columns = {
         "id": "exemplo",
         "criterion": "criterio",
         "judge": "juiza",
-    }  # as it says that they are typed
+    }
     assert outcomes(dataset(Path("t.csv"), columns=columns)) == outcomes(found)
 
 
@@ -310,9 +311,8 @@ def test_columns_are_recognised_where_none_are_named() -> None:
     assert [item.labels["overall"]["nota"] for item in items] == [row["nota"] for row in rows]
     said = outcomes(found)
     assert said[items[0].id, "juiz", "overall", 0] == "unparseable"
-    assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(
-        0.5
-    )  # 3 of 1 to 5, on a rubric from 0 to 1
+    # 3 of 1 to 5, on a rubric from 0 to 1
+    assert said[items[1].id, "juiz", "overall", 0] == pytest.approx(0.5)
     with pytest.raises(DataError, match="unordered"):
         table(*({"id": n, "judge": "xyz"[n % 3] * 3, "label": "xxx"} for n in range(9))).load()
 

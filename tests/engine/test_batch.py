@@ -93,9 +93,8 @@ def test_one_batch_gives_the_scores_of_single_calls_for_half_the_price(
     batched.stub.batch_seconds = 0.1
     judgments = batched(batched.anthropic() if provider == "anthropic" else None)
     right(judgments)
-    assert [judgment.cost.usd for judgment in judgments] == [0.05] * len(
-        ITEMS
-    )  # 100 tokens at 1,000 USD a million
+    # 100 tokens at 1,000 USD a million
+    assert [judgment.cost.usd for judgment in judgments] == [0.05] * len(ITEMS)
     assert (len(batched.stub.batches), len(batched.stub.requests)) == (1, len(ITEMS))
     batched(batched.anthropic() if provider == "anthropic" else None)
     assert len(batched.stub.batches) == 1
@@ -210,9 +209,8 @@ def test_batches_never_take_more_money_than_there_is(
 ) -> None:
     """What a question costs is known after the first answer; before, as many are sent as the budget
     pays for surely."""
-    cheap = Price(
-        input=100, output=0
-    )  # 0.005 USD for the 100 tokens that the stub counts, at most 0.1 by its length
+    # 0.005 USD for the 100 tokens that the stub counts, at most 0.1 by its length
+    cheap = Price(input=100, output=0)
     model = ChatModel("stub", batched.stub.url + "/v1", price=cheap, batch=True)
     with pytest.raises(RunStopped, match=r"`engine.max_usd` is 0.052, 0.0500 USD were spent"):
         batched(model, max_usd=0.052)

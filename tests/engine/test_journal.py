@@ -298,9 +298,8 @@ def test_an_index_that_is_not_of_this_journal_is_not_used(
 ) -> None:
     run(cache=False)
     stale, lines = beside(run.path).read_bytes(), run.path.read_bytes().splitlines(keepends=True)
-    run.path.write_bytes(
-        b"".join(lines[lost:])
-    )  # the journal of another time, or lines that a user took out
+    # the journal of another time, or lines that a user took out
+    run.path.write_bytes(b"".join(lines[lost:]))
     assert len(Journals(run.folder).judgments.done) == 12 - lost
     beside(run.path).write_bytes(stale)
     right(run(cache=False))
@@ -337,9 +336,8 @@ def test_repeats_of_many_are_read_in_order_and_a_later_record_counts(
 def test_a_disk_that_fills_under_the_index_stops_the_run_and_keeps_what_was_judged(
     run: Run, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(
-        "undogmatic.runs.index._TABLE", "CREATE TABLE places (key BLOB)"
-    )  # nothing fits in
+    # nothing fits in
+    monkeypatch.setattr("undogmatic.runs.index._TABLE", "CREATE TABLE places (key BLOB)")
     with pytest.raises(StorageError, match="cannot be written"):
         run(cache=False)
     assert len(run.kept()) >= 4

@@ -31,9 +31,8 @@ from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.index import read_records
 
 ray = pytest.importorskip("ray")
-machines = pytest.mark.xdist_group(
-    "ray"
-)  # a cluster takes twenty seconds to start, so one worker alone has one
+# a cluster takes twenty seconds to start, so one worker alone has one
+machines = pytest.mark.xdist_group("ray")
 HALVED = [Item(id=f"h{n}", text=f"words {n} of a text with number {n}") for n in range(6)]
 
 
@@ -108,9 +107,8 @@ def test_a_worker_that_is_killed_costs_no_answer(
     journals = Journals(tmp_path)
     asyncio.run(engine.adrain(recipe, ITEMS, journals, on_record=kill))
     right(list(journals.results(ITEMS, recipe.build().judges, 1)[1]))
-    assert (
-        killed and len(stub.requests) <= len(ITEMS) + 1
-    )  # what was in flight at that moment is asked again
+    # what was in flight at that moment is asked again
+    assert killed and len(stub.requests) <= len(ITEMS) + 1
 
 
 @machines
@@ -120,9 +118,8 @@ def test_all_workers_share_one_budget(
     with pytest.raises(BudgetExceeded, match="max_calls"):
         judged(by_ray(cluster, tmp_path, max_calls=5, workers=2), hosted(stub), tmp_path)
     assert len(stub.requests) == spent(tmp_path)[0] == 5
-    right(
-        judged(LocalEngine(cache=False), hosted(stub), tmp_path)
-    )  # goes on with what the workers did
+    # goes on with what the workers did
+    right(judged(LocalEngine(cache=False), hosted(stub), tmp_path))
     assert stub.texts() == dict.fromkeys((item.text for item in ITEMS), 1)
 
 
@@ -135,10 +132,11 @@ def test_a_ledger_that_cannot_be_written_halts_the_desk() -> None:
     asyncio.run(_Workers._listen(workers))
     halt.assert_awaited_once_with(Fault("StorageError", "no space left"))
     assert (engine.budget.calls, engine.budget.usd, workers._window) == (3, 0.5, 16)
+    # the desk hears what the ledger has
     assert [call.args for call in news.await_args_list] == [
         (0,),
         (3,),
-    ]  # the desk hears what the ledger has
+    ]
 
 
 @machines

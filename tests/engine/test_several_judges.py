@@ -170,12 +170,13 @@ def test_a_sweep_compares_the_judges_of_its_jobs_like_jobs(tmp_path: Path) -> No
     assert judges == [(0, "score"), (0, "score-2"), (1, "score")]
     assert len(result.agreement) == 3
     same = result.comparisons[result.comparisons["difference"] == 0]
+    # the judge that both jobs have
     assert set(same["measure"]) == {
         "score",
         "absolute_error",
         "spearman",
         "pearson",
-    }  # the judge that both jobs have
+    }
     assert same["p"].isna().all()
     headlines = result.jobs.set_index(["number", "judge"])["headline"]
     assert headlines[0, "score"] == headlines[1, "score"] != headlines[0, "score-2"]

@@ -113,9 +113,8 @@ def test_items_are_made_once_however_often_they_are_judged() -> None:
     assert set(Halve.asked.values()) == {1}
     judged = [(line["repeat"], line["item_id"]) for line in rows_in(OUT / JOURNAL)]
     assert sorted(judged) == [(n, name) for n in range(3) for name in ("a.0", "a.1", "b.0", "b.1")]
-    assert [n for n, _ in judged] == sorted(
-        n for n, _ in judged
-    )  # a run that is stopped has its first repeat
+    # a run that is stopped has its first repeat
+    assert [n for n, _ in judged] == sorted(n for n, _ in judged)
 
 
 def test_items_of_one_id_and_what_is_no_step_are_refused_by_name() -> None:

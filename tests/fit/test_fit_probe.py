@@ -49,9 +49,8 @@ def test_neither_the_scale_of_features_nor_a_monotone_change_of_the_labels_count
     features, labels = data(100)
     moved = features * np.linspace(0.5, 40, 12) + 7
     expected = fit_regression(features, labels).raw(features)
-    assert fit_regression(moved, labels).raw(moved) == pytest.approx(
-        expected, abs=5e-3
-    )  # half precision
+    # half precision
+    assert fit_regression(moved, labels).raw(moved) == pytest.approx(expected, abs=5e-3)
     assert fit_regression(features, labels**3).raw(features) == pytest.approx(expected)
 
 

@@ -157,9 +157,8 @@ def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_on
     table = judged_by(longer)
     (reading,) = analysis(table, np.random.default_rng(0))
     assert reading.metrics["preference.agreement.pairwise_kappa"] == pytest.approx(1)
-    assert (
-        reading.standing == "undecided"
-    )  # the longer output is always the better one: a word counter does as well
+    # the longer output is always the better one: a word counter does as well
+    assert reading.standing == "undecided"
     made = verdict_table(table)
     assert made.kind == "pairwise" and set(made.verdicts["order"]) == {"as_given", "swapped"}
     assert {"text_1", "text_2", "system_1", "system_2"} <= set(made.items)

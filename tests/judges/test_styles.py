@@ -305,9 +305,8 @@ def test_points_over_the_options_of_a_multiple_choice_item(bench: Bench) -> None
         "medium",
     )
     assert found.distribution.probabilities == pytest.approx((0.7, 0.3, 0, 0))
-    assert found.details["entropy"] == pytest.approx(
-        0.8813 / 2, abs=1e-4
-    )  # of 0.7 and 0.3, over log2 of 4 options
+    # of 0.7 and 0.3, over log2 of 4 options
+    assert found.details["entropy"] == pytest.approx(0.8813 / 2, abs=1e-4)
     assert '"level_1": 0-100 (points for: B)' in bench.chat.requests[0]["system"]
     assert "C: TST" in bench.asked()[0]
 

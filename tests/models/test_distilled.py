@@ -119,9 +119,8 @@ def test_intervals_cover_what_people_say_where_there_are_labels() -> None:
         taught.lesson.labels <= taught.limits[1]
     )
     assert covered[known].mean() > 0.75
-    assert (
-        np.abs(taught.scores - taught.lesson.scores).mean() < 15
-    )  # the score itself is still the teacher's
+    # the score itself is still the teacher's
+    assert np.abs(taught.scores - taught.lesson.scores).mean() < 15
 
 
 def test_odd_texts_raise_nothing_and_what_is_no_text_has_no_score(file: Path) -> None:
@@ -230,9 +229,8 @@ def test_ridge_is_least_squares_without_a_penalty_and_the_kind_that_orders_best_
     net = solve(rows, scores, "elastic net", [0.01, 1.0])
     assert np.abs(net[0, 0]) > 8 and net[1, :5] == pytest.approx(np.zeros(5), abs=1e-9)
     curved = rng.normal(size=(120, 2))
-    assert (
-        choose(curved, curved[:, 0] ** 2, np.arange(120) % 6, METHODS)[0] == "kernel ridge"
-    )  # no line follows it
+    # no line follows it
+    assert choose(curved, curved[:, 0] ** 2, np.arange(120) % 6, METHODS)[0] == "kernel ridge"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -265,9 +263,8 @@ def test_each_kind_of_student_survives_its_file(method: Method, tmp_path: Path) 
     assert again.score(fit.lesson.texts) == pytest.approx(
         fit.student.score(fit.lesson.texts), abs=0.5
     )
-    again.save(
-        tmp_path / "again.safetensors"
-    )  # it calculates in other types than those of the file
+    # it calculates in other types than those of the file
+    again.save(tmp_path / "again.safetensors")
     assert (tmp_path / "again.safetensors").read_bytes() == (
         tmp_path / "s.safetensors"
     ).read_bytes()

@@ -236,9 +236,8 @@ def test_an_interrupt_ends_a_long_prompt_while_it_is_read(model: EmbeddedModel) 
 
     def interrupt() -> None:
         began = time.process_time()
-        while (
-            time.process_time() - began < 0.5
-        ):  # in which no more than a few hundred tokens are read
+        # in which no more than a few hundred tokens are read
+        while time.process_time() - began < 0.5:
             time.sleep(0.01)
         ended.set()
 
@@ -296,9 +295,8 @@ def test_whole_numbers_are_made_of_digits_and_a_reason_ends_with_its_line(
         assert readings.setdefault(reasoning, found).score == found.score
     plainly, reasoned = readings[False], readings[True]
     assert plainly.distribution.off_scale < 0.5
-    assert (
-        sum(mass > 0 for mass in plainly.distribution.probabilities) > 10
-    )  # single digits alone would be ten
+    # single digits alone would be ten
+    assert sum(mass > 0 for mass in plainly.distribution.probabilities) > 10
     assert 1 <= plainly.details["look_ahead"] <= 10
     assert reasoned.rationale
     assert "\n" not in reasoned.rationale

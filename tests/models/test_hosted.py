@@ -690,9 +690,8 @@ def test_a_home_that_cannot_be_written_to_costs_no_score(
     ]
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "cannot be used" in line
-    with pytest.raises(
-        ConfigError, match="cannot be used"
-    ):  # a folder that was named is counted on
+    # a folder that was named is counted on
+    with pytest.raises(ConfigError, match="cannot be used"):
         score_text("Tema 3", [f"engine.cache_dir='{tmp_path}/a file/below'"])
 
 

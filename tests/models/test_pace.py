@@ -77,11 +77,12 @@ def asked(server: Server, count: int, **options: float) -> tuple[Pace, float]:
 
 @pytest.mark.parametrize(
     ("limit", "latency", "count", "share"),
+    # a slow server is got to know slowly
     [
         (50, 0.1, 1500, 0.95),
         (50, 1.0, 1500, 0.7),
         (4, 0.2, 300, 0.9),
-    ],  # a slow server is got to know slowly
+    ],
 )
 def test_the_limit_of_a_server_is_found_and_used_up(
     limit: float, latency: float, count: int, share: float

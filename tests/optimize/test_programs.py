@@ -219,9 +219,8 @@ def test_best_moves_only_to_what_was_shown_to_be_better_than_the_best(
         best("1", writes="Judge as you please.")
         == load(tmp_path / "outputs/a/1/baseline.json").predictors
     )
-    assert (
-        best("2") == found("2") != found("1")
-    )  # better than the best, which was what it began with
+    # better than the best, which was what it began with
+    assert best("2") == found("2") != found("1")
     assert "`best` stays" not in capsys.readouterr().err
     assert best("3", writes=MAGIC + " Be brief.") == found("2") != found("3")
     assert "`best` stays at version 2, with which it was not compared" in capsys.readouterr().err

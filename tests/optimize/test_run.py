@@ -71,9 +71,8 @@ def test_the_program_asks_what_was_scored_also_when_it_is_loaded_from_its_file(
 ) -> None:
     gain = optimise(name, *(WRITING | SHOWING)[name])
     folder = tmp_path / "outputs/a/b"
-    if (
-        name != "random_search"
-    ):  # the one instruction or the examples that the scripted judge needs, found and believed
+    # the one instruction or the examples that the scripted judge needs, found and believed
+    if name != "random_search":
         report = (folder / "report.md").read_text(encoding="utf-8")
         assert gain["improvement.gain_low"] > 10 and gain["improvement.p"] < 0.01
         assert "Yes.** The optimised program is better" in report and "kestrel" in report
@@ -151,9 +150,8 @@ def test_a_killed_search_goes_on_without_paying_twice_and_says_what_it_took(
     assert (folder / "run.json").is_file()
     taken = optimise("copro", *COPRO)["program.search_calls"]
     after = len(REQUESTS)
-    assert (
-        len(set(REQUESTS[before:]) & set(REQUESTS[:14])) <= 1
-    )  # what was under way when it died is asked again
+    # what was under way when it died is asked again
+    assert len(set(REQUESTS[before:]) & set(REQUESTS[:14])) <= 1
     spent = sum(each.get("calls", 0) for each in rows_in(folder / "spent.jsonl"))
     assert 14 < taken <= spent == after
     first, report = (
@@ -339,9 +337,8 @@ def test_no_optimiser_sees_the_test_texts_by_another_name(
             named = f"optimizer.{key}={{dataset: texts, path: {other}}}"
             with pytest.raises(DataError, match="on both sides of the split"):
                 optimise("labeled_fewshot", named, rows=rows)
-    unknown = [
-        {"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)
-    ]  # numbered as the test texts
+    # numbered as the test texts
+    unknown = [{"text": row["text"], "label": row["label"]} for row in texts(40, seed=1)]
     put(other, unknown)
     optimise(
         "labeled_fewshot",

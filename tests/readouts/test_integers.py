@@ -68,9 +68,8 @@ def test_further_calls_are_bounded_and_too_little_on_the_numbers_is_a_failure_an
     found = read(model, DEMOS, look_ahead=3)
     assert len(model.requests) == 4
     assert found.details["look_ahead"] == 3
-    assert found.distribution.off_scale == pytest.approx(
-        0.6
-    )  # 5 and 55 by the first of the three calls
+    # 5 and 55 by the first of the three calls
+    assert found.distribution.off_scale == pytest.approx(0.6)
     with pytest.raises(OffScaleAnswer, match=r"carry 0\.200 .* readout\.minimum_mass=0\.25"):
         read(NumbersChat(lambda _: odds, digits=True, base=True), DEMOS, look_ahead=1)
     with pytest.raises(OffScaleAnswer):

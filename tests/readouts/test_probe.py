@@ -280,9 +280,8 @@ def test_a_probe_reads_a_text_by_the_folding_that_is_in_its_file_and_one_without
     ]
     # A sentence begins with a capital, which these states do not count.
     assert said == [reading_of(before, FakeStates(), Item(id="x", text="Aaaa b.")).score] * 3
-    assert (
-        before.identity() != after.identity()
-    )  # or a run would go on with scores of the other reading
+    # or a run would go on with scores of the other reading
+    assert before.identity() != after.identity()
 
 
 def test_a_folding_of_other_rules_is_refused_by_name(fitted: Probe, tmp_path: Path) -> None:

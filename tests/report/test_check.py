@@ -51,9 +51,8 @@ def test_what_the_terminal_leaves_out_is_counted(capsys: Capture) -> None:
     check.show(checks.result(one, verdicts=checks.table(problems=problems)), checks.words())
     said = capsys.readouterr().out
     assert said.count("\n- ") == check.MOST_FINDINGS + 1 and len(said.splitlines()) <= 40
-    assert (
-        f"{20 + 3 - check.MOST_FINDINGS} more findings are in the report" in said
-    )  # one of them is a detail
+    # one of them is a detail
+    assert f"{20 + 3 - check.MOST_FINDINGS} more findings are in the report" in said
     assert (
         "v.csv:2: no verdict" in said
         and "v.csv:3" not in said

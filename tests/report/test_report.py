@@ -391,9 +391,8 @@ def test_an_analysis_brings_its_words_and_an_unworded_finding_shows_its_values(
     assert markdown.startswith("# How far apart does local score?\n")
     assert "From 1.0 to 9.5 points." in shown and "[spread.odd] n = 3" in shown and "Range" in shown
     _, shown = written(finished(results=results, texts=results[0].texts, language="pt"))
-    assert (
-        "De 1,0 a 9,5 pontos." in shown and "Spread" in shown
-    )  # a title in English, where there is no other
+    # a title in English, where there is no other
+    assert "De 1,0 a 9,5 pontos." in shown and "Spread" in shown
 
 
 def test_who_inherits_an_analysis_inherits_its_words(module: Any) -> None:

@@ -165,11 +165,12 @@ def test_failures_levels_issues_and_exchanges_are_in_it(finished: Build) -> None
         run.judgments[2],
     ]
     told = unpacked(finished(None, [], items=run.items, judgments=judgments, frame=run.frame))
+    # most doubt first, what has none last
     assert [row["id"] for row in told["rows"]] == [
         "b",
         "a",
         "c",
-    ]  # most doubt first, what has none last
+    ]
     columns = {column["title"]: n for n, column in enumerate(told["columns"])}
     assert [row["cells"][columns["Failed"]] for row in told["rows"]] == [
         None,

@@ -302,9 +302,8 @@ def test_what_was_filled_in_is_what_comes_back(
     if suffix == "jsonl":
         assert {row["text"] for row in rows} == {text}
     wanted = dict(zip(ids, given, strict=False))
-    for row, label in zip(
-        rows, wanted.values(), strict=True
-    ):  # equal width: the order of the dataset
+    # equal width: the order of the dataset
+    for row, label in zip(rows, wanted.values(), strict=True):
         row |= {
             "label": repr(label) if suffix == "csv" else label,
             "labeller": "ana",

@@ -189,9 +189,8 @@ class TestFromMlflow:
     def test_labels_that_a_file_brought_are_known(self, logged: str, note: Note) -> None:
         rows = [{"item_id": "i0", "label": 7.5, "labeller": "ana"}, {"item_id": "i1", "label": 10}]
         import_labels(logged, fill(rows, "f.csv"), scale="0-10")
-        assert "0 labels added, 2 were there already" in import_labels(
-            logged
-        )  # the two traces of i0 count once
+        # the two traces of i0 count once
+        assert "0 labels added, 2 were there already" in import_labels(logged)
         say(note, "i2", 50, "bo")
         assert "1 label added, 2 were there already" in import_labels(logged, labeller="carla")
         assert self.labels(logged) == [

@@ -131,9 +131,8 @@ def test_the_last_answer_of_one_rater_counts_and_it_is_said(tmp_path: Path) -> N
     one, other = sheet(tmp_path), sheet(tmp_path)
     assert one.label("i0", "pass").replaced is None
     assert other.label("i0", "fail").replaced == "pass"
-    assert (
-        one.label("i0", "pass", was="fail").replaced is None
-    )  # the page has seen what it replaces
+    # the page has seen what it replaces
+    assert one.label("i0", "pass", was="fail").replaced is None
     assert other.label("i0", "pass").replaced is None  # it is the same answer
     assert (one.replaced, other.replaced) == (0, 1)
     assert sheet(tmp_path, rater="ben").label("i0", "fail").replaced is None  # that of another
@@ -221,9 +220,8 @@ def test_the_token_is_on_no_command_line(
     (url,) = opened
     token = told[0].partition("token=")[2].partition('"')[0]
     assert url.startswith("file://") and len(token) > 30 and token not in url
-    assert (
-        token in capsys.readouterr().out
-    )  # on the terminal alone, for a browser that is opened by hand
+    # on the terminal alone, for a browser that is opened by hand
+    assert token in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv"]
 
 

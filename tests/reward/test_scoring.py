@@ -38,9 +38,8 @@ def chat(text: Any, role: str = "assistant") -> list[dict[str, Any]]:
 
 
 def test_it_has_the_signature_of_trainers_and_pays_less_for_a_worse_score() -> None:
-    made = pickle.loads(
-        pickle.dumps(reward("shame", "patterns"))
-    )  # trainers hand it to other processes
+    # trainers hand it to other processes
+    made = pickle.loads(pickle.dumps(reward("shame", "patterns")))
     columns = {
         "prompts": ["p"] * 2,
         "completion_ids": [[1], [2]],

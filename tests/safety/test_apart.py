@@ -148,9 +148,8 @@ def test_an_export_by_its_default_name_is_not_written_over_its_source(capsys: Ca
         main(["export", "verdicts.csv", *CARELESS, "--to", "csv"])
     assert "Name another: --out verdicts-2.csv" in capsys.readouterr().err
     assert Path("verdicts.csv").read_bytes() == before
-    main(
-        ["export", "a.csv", *CARELESS, "--to", "csv"]
-    )  # another table by that name was no source of this one
+    # another table by that name was no source of this one
+    main(["export", "a.csv", *CARELESS, "--to", "csv"])
 
 
 def test_a_report_is_not_written_over_a_table_in_its_folder_nor_over_that_of_a_run(
@@ -225,9 +224,8 @@ def test_other_files_by_like_names_are_written(here: Path) -> None:
     keep_apart(
         read, [*named("--card", "a.md"), *named("--report", "a"), *named("--out", "sub/a.csv")]
     )
-    keep_apart(
-        named("FILE", "gone.csv"), named("--out", "gone.csv")
-    )  # that it is not there is said by its reader
+    # that it is not there is said by its reader
+    keep_apart(named("FILE", "gone.csv"), named("--out", "gone.csv"))
     if not Path("A.csv").exists():  # a disk that tells capitals apart
         keep_apart(read, named("--out", "A.csv"))
     assert free(Path("a.csv")) == Path("a-2.csv")

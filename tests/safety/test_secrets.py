@@ -561,9 +561,8 @@ def test_no_key_is_in_what_a_run_leaves(
     ):
         assert any(name.endswith(part) for name in found), part
     monkeypatch.setenv("OPENAI_API_KEY", keys["key_env"])
-    main(
-        ["review", "export", str(next(tmp_path.glob("outputs/*/*")))]
-    )  # which reads the run's configs again
+    # which reads the run's configs again
+    main(["review", "export", str(next(tmp_path.glob("outputs/*/*")))])
     printed += "".join(capfd.readouterr()).encode()
     found |= left_behind(tmp_path, ".env", "mine/experiment/probe.yaml")
     assert not (seen := leaks(found | {"terminal": printed}, keys)), "\n".join(seen)

@@ -123,10 +123,11 @@ class TestKappa:
 class TestKrippendorff:
     def test_four_observers(self) -> None:
         result = agreement.krippendorff_alpha(OBSERVERS)
+        # unit 12 has a single rating
         assert (result.estimate, result.n) == (
             pytest.approx(0.849, abs=5e-4),
             11,
-        )  # unit 12 has a single rating
+        )
 
     @given(VARIED, st.permutations(range(12)))
     def test_raters_and_units_have_no_order(self, ab, order) -> None:  # type: ignore[no-untyped-def]
@@ -189,9 +190,8 @@ class TestBlandAltman:
         b = np.linspace(0, 100, 11)
         shift = agreement.bland_altman(b + 4, b)
         assert (shift.bias.value, shift.sd, shift.drift) == pytest.approx((4, 0, 0), abs=1e-9)
-        stretch = agreement.bland_altman(
-            50 + 1.5 * (b - 50), b
-        )  # difference 0.5 (b - 50) on mean 50 + 1.25 (b - 50)
+        # difference 0.5 (b - 50) on mean 50 + 1.25 (b - 50)
+        stretch = agreement.bland_altman(50 + 1.5 * (b - 50), b)
         assert (stretch.bias.value, stretch.drift) == pytest.approx((0, 0.4))
 
     def test_constant_means_have_no_drift(self) -> None:

@@ -173,9 +173,8 @@ def test_a_perfectly_calibrated_judge_has_a_calibration_error_too(rng: Rng) -> N
         found = jackknife.LeftOut(columns, calibration.calibration_error(10), rng, groups)
         return calibration.NoisyError(found, rng, 10, 300).perfect
 
-    assert if_perfect(np.array([0.5, 0.0])) == pytest.approx(
-        0.25
-    )  # the first is right or wrong, half away
+    # the first is right or wrong, half away
+    assert if_perfect(np.array([0.5, 0.0])) == pytest.approx(0.25)
     means = [if_perfect(rng.uniform(size=n)).mean() for n in (30, 300, 3000)]
     assert means[0] > 0.1 > means[1] > 0.02 > means[2]
     stated = rng.uniform(size=60)
@@ -191,9 +190,8 @@ def of_a_judge(rng: np.random.Generator, n: int, off: float) -> tuple[np.ndarray
 class TestInterval:
     def test_a_judge_that_keeps_its_word_may_have_no_calibration_error(self, rng: Rng) -> None:
         found = [calibration.error_interval(*of_a_judge(rng, 30, 0.0), rng) for _ in range(100)]
-        assert (
-            min(own.estimate.value for own in found) > 0.02
-        )  # so that an interval round it would leave 0 out
+        # so that an interval round it would leave 0 out
+        assert min(own.estimate.value for own in found) > 0.02
         assert sum(own.estimate.low > 0 for own in found) <= 5
 
     def test_one_that_boasts_is_found_out_and_its_error_held(self, rng: Rng) -> None:

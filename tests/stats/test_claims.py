@@ -51,9 +51,8 @@ class TestPower:
     ) -> None:
         assert claims.power_at(-0.5, 30) == claims.power_at(0.5, 30)
         assert claims.power_at(0.0, 30, alpha=0.01) == pytest.approx(0.01)
-        assert (
-            claims.power_at(10.0, 5) == 0.0
-        )  # the smallest two-sided p-value of five pairs is 2/32
+        # the smallest two-sided p-value of five pairs is 2/32
+        assert claims.power_at(10.0, 5) == 0.0
         refuses("`n_pairs` is 5: too few", claims.minimum_detectable_effect, 5)
 
     def test_fewest_pairs_is_where_the_exact_test_can_first_be_significant(self) -> None:

@@ -161,9 +161,8 @@ class TestAtEqual:
         apart = rng.uniform(0.5, 2, 40)
         one_meets, three_meet = np.r_[-1, apart[1:]], np.r_[-1, -0.5, -1.5, apart[3:]]
         turn = 5 * rng.normal(0, 1, 40)
-        rotated = np.column_stack(
-            [turn + apart, turn - apart]
-        )  # apart only in a direction between the controls
+        # apart only in a direction between the controls
+        rotated = np.column_stack([turn + apart, turn - apart])
         found = [
             confound.at_equal(d, z, 10).extrapolated
             for z in (apart, one_meets, three_meet, rotated)

@@ -33,17 +33,15 @@ def _drawn(design: Design, rng: Rng, n: int = 300) -> Judged:
     this way."""
     truth = rng.choice([1.0, 2, 3, 4, 5], n, p=[0.1, 0.2, 0.4, 0.2, 0.1])
     verdicts = np.clip(truth + rng.choice([0.0, 1, 0, 1, -1], n), 1, 5)
-    verdicts = np.maximum(
-        verdicts, 2
-    )  # the lowest step is never given, so that every verdict is common
+    # the lowest step is never given, so that every verdict is common
+    verdicts = np.maximum(verdicts, 2)
     chance = np.full(n, np.nan)
     chosen = np.ones(n, dtype=bool)
     if design == "random":
         chosen = rng.permutation(n) < 60
     elif design == "by_verdict":
-        place = np.array(
-            [np.sum(verdicts[:k] == verdicts[k]) for k in range(n)]
-        )  # items are in random order
+        # items are in random order
+        place = np.array([np.sum(verdicts[:k] == verdicts[k]) for k in range(n)])
         chosen = place < 15
     elif design == "probabilities":
         chance = np.clip(0.1 + 0.1 * (verdicts - 2), 0, 1)

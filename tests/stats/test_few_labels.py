@@ -36,9 +36,8 @@ def _drawn(
     p = n_labels * (even / unsure.size + (1 - even) * unsure / unsure.sum())
     assert p.max() < 1
     order = rng.permutation(p.size)
-    steps = np.floor(
-        np.cumsum(p[order]) + rng.random()
-    )  # systematic sampling: exactly these probabilities
+    # systematic sampling: exactly these probabilities
+    steps = np.floor(np.cumsum(p[order]) + rng.random())
     return p, np.sort(order[np.diff(steps, prepend=0.0) > 0])
 
 

@@ -21,9 +21,8 @@ def test_estimates_are_differences_of_means_and_limits_come_from_both() -> None:
     assert found.first.value == pytest.approx(np.mean(now.first) - np.mean(start.first))
     assert found.lag.value == pytest.approx(found.second.value - 0.25 * found.first.value)
     one, other = (interval(each.first, 1 - 2 * 0.005) for each in (now, start))
-    low = found.first.value - np.hypot(
-        one.value - one.low, other.high - other.value
-    )  # Zou and Donner (2008)
+    # Zou and Donner (2008)
+    low = found.first.value - np.hypot(one.value - one.low, other.high - other.value)
     assert (found.first.low, found.first.level) == (pytest.approx(low), pytest.approx(0.99))
 
 

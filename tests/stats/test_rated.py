@@ -104,9 +104,8 @@ def test_grades_become_labels_by_the_line_that_they_came_from(
     found = sure(rated.conversion(noisy, ENDLESS, rng))
     assert found.conversion == pytest.approx((slope, shift), abs=0.4)
     assert found.after == pytest.approx(1, abs=0.3) and found.before > found.after + 0.5
-    assert (
-        rated.conversion(alone(exact.labels, noisy.labels), ENDLESS, rng) is None
-    )  # what people say already
+    # what people say already
+    assert rated.conversion(alone(exact.labels, noisy.labels), ENDLESS, rng) is None
     written = found.conversion.rounded(9.0, 2)
     assert np.abs(written.of(verdicts) - found.conversion.of(verdicts)).max() < 0.01
 

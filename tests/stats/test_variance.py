@@ -98,9 +98,8 @@ class TestHowMany:
         needed = sure(study.needed("judge", 0.8))
         enough, fewer = (study.reliability({"judge": n}).phi.value for n in (needed, needed - 1))
         assert enough >= 0.8 > fewer
-        assert (
-            study.needed("judge", 0.8, absolute=False) == 2
-        )  # Spearman-Brown of .71: 4 (1 - .71) / .71 = 1.6
+        # Spearman-Brown of .71: 4 (1 - .71) / .71 = 1.6
+        assert study.needed("judge", 0.8, absolute=False) == 2
         assert study.cheapest(0.8) == {"judge": needed}
         phis = [study.reliability({"judge": n}).phi.value for n in range(1, 20)]
         assert phis == sorted(phis), "more is never less reliable"
@@ -166,9 +165,8 @@ class TestIntervals:
 
     def test_moving_and_stretching_the_scale(self, rng: Rng) -> None:
         scores = rng.normal(50, 10, (30, 1)) + rng.normal(0, 5, (30, 3))
-        scores -= scores.mean(
-            axis=0
-        )  # judges that are alike: their variance is estimated to be below 0
+        # judges that are alike: their variance is estimated to be below 0
+        scores -= scores.mean(axis=0)
         one, other = Study(scores, ["judge"]), Study(20 + 3 * scores, ["judge"])
         assert other.reliability({}).phi.low == pytest.approx(one.reliability({}).phi.low)
         for a, b in zip(one.components(), other.components(), strict=True):

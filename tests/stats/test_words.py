@@ -76,9 +76,8 @@ def test_a_list_is_priced_in_groups(rng: Rng) -> None:
     own = [f"t{k}a t{k}b t{k}c " for k in groups]
     seen = words.marks([a + b for a, b in zip(own, common, strict=True)])
     together = np.sign(rng.normal(size=40)[groups] + rng.normal(size=groups.size))
-    assert (
-        len(words.listed(seen, together, np.arange(groups.size)).steps) > 2
-    )  # what rows would pay for
+    # what rows would pay for
+    assert len(words.listed(seen, together, np.arange(groups.size)).steps) > 2
     assert words.listed(seen, together, groups).steps == ()
     within = np.array([1 if "kalo" in text or "zuve" in text else -1 for text in common])
     assert {seen.names[step] for step in words.listed(seen, within, groups).steps} >= {
@@ -125,9 +124,8 @@ def test_a_rule_is_foretold_and_chance_is_not(rng: Rng) -> None:
     coins = rng.integers(2, size=(30, 120)).astype(float)
     told = surface_judge.foretell(np.concatenate([rule[None], coins]), shares=True)
     right = ((told > 0.5) == np.concatenate([rule[None], coins])).mean(axis=1)
-    assert right[0] > 0.9 and right[1:].mean() == pytest.approx(
-        0.52, abs=0.03
-    )  # most coins have a more frequent side
+    # most coins have a more frequent side
+    assert right[0] > 0.9 and right[1:].mean() == pytest.approx(0.52, abs=0.03)
 
 
 def test_texts_of_the_own_group_say_nothing(rng: Rng) -> None:

@@ -81,9 +81,8 @@ class TestLeaderboard:
             )
         result = result_of(tmp_path)
         tests = result.comparisons.set_index("measure")
-        assert (
-            tests.loc["score", "shown"] == "equal"
-        )  # beyond .1, and within the 10 points that matter
+        # beyond .1, and within the 10 points that matter
+        assert tests.loc["score", "shown"] == "equal"
         named = {
             finding.values["margin"] for finding in result.findings if "margin" in finding.values
         }
@@ -159,13 +158,14 @@ class TestVerdict:
         ("jobs", "facts", "verdict", "measure", "told"),
         [
             ([WEAK, STRONG], {}, "clear_margin", "pair_difference", "b ranks first"),
+            # the leader was fitted to the texts
             (
                 [WEAK, STRONG],
                 {"seen": [0, 12]},
                 "seen",
                 None,
                 "",
-            ),  # the leader was fitted to the texts
+            ),
             ([WEAK, STRONG], {"seen": [12, 0]}, "clear_margin", None, ""),
             (ALIKE, {}, "equal", None, "its lead is too small to matter: "),
             ([RIGHT, WRONG], {}, "mixed", "absolute_error", ""),
@@ -348,9 +348,8 @@ class TestComparisons:
         counts = sweep_of(tmp_path / "holes", (holes, 0.5), jobs[1]).comparisons.set_index(
             "measure"
         )["n"]
-        assert (
-            counts["score"] == builders.PAIRS
-        )  # pairs are the unit; two of them have one text left
+        # pairs are the unit; two of them have one text left
+        assert counts["score"] == builders.PAIRS
         assert counts["pair_difference"] == builders.PAIRS - 2
 
     def test_agreement_of_a_job_with_itself_and_with_a_constant(self, tmp_path: Path) -> None:
@@ -525,9 +524,8 @@ def test_jobs_with_the_same_scores_are_told_apart_by_the_worth_of_their_uncertai
     # The same for every text: nothing to describe, and what is described has no p-value.
     assert set(result.tables["described"]["measure"]) == {"width"}
     assert "p" not in result.tables["described"]
-    assert (
-        "ece" not in tests.index
-    )  # 24 independent texts; a run of its own gives no ECE below 30 either
+    # 24 independent texts; a run of its own gives no ECE below 30 either
+    assert "ece" not in tests.index
     tested = [
         finding.values["measure"]
         for finding in result.findings

@@ -108,13 +108,14 @@ def test_groups_are_the_units_of_test_and_interval_and_what_is_one_group_or_the_
         (4.5, 6, TEN, "score", "equal"),  # another than 0 beyond doubt, and too small to matter
         (0.5, 5, TEN, "score", "equal"),
         (0.5, 60, TEN, "score", "open"),
+        # nobody said what is too small to matter
         (
             0.5,
             5,
             TEN._replace(source="default"),
             "score",
             "open",
-        ),  # nobody said what is too small to matter
+        ),
         (30, 5, TEN._replace(source="default"), "score", "higher"),
         (0.5, 5, TEN._replace(value=0.0), "score", "open"),
         (30, 5, TEN._replace(value=100.0), "score", "open"),

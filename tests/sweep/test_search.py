@@ -142,9 +142,8 @@ def test_a_search_from_the_command_to_its_report_and_again_without_judging(tmp_p
         n for n, t in times.items() if (tmp_path / "s" / n / "run.json").stat().st_mtime_ns != t
     }
     assert changed == {"1"}
-    assert (
-        json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1
-    )  # the same winner on the same texts
+    # the same winner on the same texts
+    assert json.loads((tmp_path / "s" / "search.json").read_text())["looks"] == 1
     other = run(tmp_path, *words, "hydra.sweep.dir=t", "prompt=minimal_pt", "model=tfidf")
     assert other.returncode == 0, other.stderr
     assert "look number 2 at the winner's test texts" in (tmp_path / "t" / "report.md").read_text()

@@ -260,11 +260,12 @@ class TestTraces:
         ]
         items = [item.model_copy(update={"label": 5.0}) for item in run.items]
         made: list[dict[str, list[Any]]] = []
+        # the second time all is there already
         for ours, times in (
             (False, 1),
             (True, 1),
             (True, 2),
-        ):  # the second time all is there already
+        ):
             shutil.copy(migrated, file := tmp_path / "traces.db")
             with opened(f"sqlite:///{file}", "undogmatic", "") as store:
                 run_id, marks = (

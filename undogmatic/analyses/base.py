@@ -258,9 +258,8 @@ class LongTable:
             shown = {
                 name: scores.tolist() for name, scores in drawn.items() if scores.size <= MOST_READ
             }
-            if kind == "histogram" and len(shown) < len(
-                drawn
-            ):  # as many as that are counted instead
+            # as many as that are counted instead
+            if kind == "histogram" and len(shown) < len(drawn):
                 counts = {
                     name: np.histogram(scores, edges)[0].tolist() for name, scores in drawn.items()
                 }

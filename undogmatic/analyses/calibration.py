@@ -445,9 +445,8 @@ class Doubt:
         self.tell.tables["review"] = pd.DataFrame(
             {name: values[at] for name, values in columns.items()}
         )
-        k = int(
-            np.searchsorted(curve.n, round(0.2 * error.size))
-        )  # the budget that the report puts into words
+        # the budget that the report puts into words
+        k = int(np.searchsorted(curve.n, round(0.2 * error.size)))
         budget, guided, low, high = (
             float(line[k]) for line in (share, curve.guided, band.low, band.high)
         )

@@ -248,9 +248,8 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -
         own, agreement, rival, least, limits, reason, default=default, options=options, among=among
     )
     ruling = verdict(CHECK, evidence)
-    if (
-        ruling.standing != "supported"
-    ):  # nobody lets a judge decide that is not shown to be believed
+    # nobody lets a judge decide that is not shown to be believed
+    if ruling.standing != "supported":
         told.notes = [
             (
                 replace(

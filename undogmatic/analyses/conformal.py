@@ -225,9 +225,8 @@ class ConformalAnalysis(AgainstTruth):
         alone = None if grouped else next(iter(fitted.reach.values()))
         table: list[dict[str, Any]] = []
         for part in conformal.coverage(fitted, ends, *checked, self.coverage_margin, self.level):
-            name = (
-                part.group if table else "all"
-            )  # the first slice is all of them, whatever its name
+            # the first slice is all of them, whatever its name
+            name = part.group if table else "all"
             row = {"method": method, "group": name, "n": part.inside.n}
             row |= {key: getattr(part, key) for key in ("inside", "promise", "n_fit", "mean_width")}
             row |= dict(zip(("band_low", "band_high"), part.band or (None, None), strict=True))

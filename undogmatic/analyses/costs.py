@@ -154,9 +154,8 @@ def spent(judgments: Iterable[Judgment]) -> pd.DataFrame:
         )
         for j in judgments
     )
-    parts = [
-        pd.DataFrame([*islice(rows, HELD)], columns=names)
-    ]  # as objects a row takes eight times as much
+    # as objects a row takes eight times as much
+    parts = [pd.DataFrame([*islice(rows, HELD)], columns=names)]
     while len(parts[-1]) == HELD and (more := [*islice(rows, HELD)]):
         parts.append(pd.DataFrame(more, columns=names))
     return pd.concat(

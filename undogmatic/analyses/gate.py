@@ -214,17 +214,14 @@ class Gated:
     made: datetime.date
     expires: datetime.date | None = None
     status: str = "finished"
-    units: Mapping[str, str] = field(
-        default_factory=dict
-    )  # language -> what a point of the score is called
+    # language -> what a point of the score is called
+    units: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[Path, ...] = ()  # the files with the words of its figures
     source: str = "FILE"  # what the card was made from: its first file, or a run's folder
-    known: Mapping[str, str] = field(
-        default_factory=dict
-    )  # the name of a card's judge, and the criterion
-    headline: Mapping[str, str] = field(
-        default_factory=dict
-    )  # name of a standing -> the figure that sums it up
+    # the name of a card's judge, and the criterion
+    known: Mapping[str, str] = field(default_factory=dict)
+    # name of a standing -> the figure that sums it up
+    headline: Mapping[str, str] = field(default_factory=dict)
     items_labelled: int = 0  # items with verdict and label of a card
     limits: tuple[str, ...] = ()  # what limits the use of a card's judge, in sentences
     in_order: bool = (

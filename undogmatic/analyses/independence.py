@@ -86,9 +86,8 @@ def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
     tied, first = np.zeros(len(items), dtype=bool), dict[Mark, int]()
     parents = {item.parent for item in items if item.parent is not None}
     forms: dict[str | None, _Forms] = {}
-    for name in (
-        (None, *varied) if len(varied) > 1 else (None,)
-    ):  # the whole of an item, and each of its inputs
+    # the whole of an item, and each of its inputs
+    for name in (None, *varied) if len(varied) > 1 else (None,):
         forms[name] = _Forms()
     for place, item in enumerate(items):
         tied[place] = item.pair is not None or item.id in parents or item.parent is not None

@@ -183,9 +183,8 @@ def _compare(
                 for name, of in than.items()
                 for judge in of
             ]
-        agrees = (
-            -means_of[best] if kind == "numeric" else means_of[best]
-        )  # of grades, the distance from the labels
+        # of grades, the distance from the labels
+        agrees = -means_of[best] if kind == "numeric" else means_of[best]
         evidence = SimpleNamespace(
             best=best, agreement=agrees, measure=f"of_{measure}", worse=worse
         )
@@ -201,9 +200,8 @@ def _compare(
                 if ruling.key == "no_margin"
                 else None
             )
-            weight = (
-                Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL
-            )  # of more, the best and a table tell it
+            # of more, the best and a table tell it
+            weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL
             told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
 
 

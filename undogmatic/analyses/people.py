@@ -201,9 +201,8 @@ def _compared(
     Args:
         sides: What one person says, another, and the judge, shape (3, n_pairs).
     """
-    if (
-        kind == "pairwise"
-    ):  # which output is the first means nothing: every choice stands with its mirror image
+    # which output is the first means nothing: every choice stands with its mirror image
+    if kind == "pairwise":
         mirrored = np.where(sides < TIE_PLACE, 1 - sides, sides)
         sides, pair, codes = np.hstack([sides, mirrored]), np.tile(pair, 2), np.tile(codes, 2)
     one, other, judge = sides
@@ -238,9 +237,8 @@ def _annotator(
     own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions
 ) -> None:
     nominal = own.table.kind not in MEASURES
-    margin = (
-        options.margin if nominal else None
-    )  # of scores, a margin in their units is no share of items
+    # of scores, a margin in their units is no share of items
+    margin = options.margin if nominal else None
     given = {"epsilon": options.epsilon, "stated": margin, "usual": annotators.EPSILON}
     source, epsilon = next((name, value) for name, value in given.items() if value is not None)
     labels = once["label"].to_numpy()

@@ -249,10 +249,11 @@ def paired_rival(
         "bounds": settings.bounds,
     }
     try:
+        # a surface that tells the sides apart is a control, whatever its slope
         foretold = [
             True,
             bool(against_coin),
-        ]  # a surface that tells the sides apart is a control, whatever its slope
+        ]
         at_equal = confound.at_equal(
             a - b, controls, settings.margin.value, predictions=foretold, **shared
         )

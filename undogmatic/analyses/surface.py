@@ -756,9 +756,8 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
         keys = LENGTH_BESIDE  # of which length may be a mere companion
     times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
     settle = Finding("surface.settle_margin", {"grades": times}) if options.margin is None else None
-    interval = (
-        tests if outcome == "within" else both
-    )  # the one that lies within the margin, where that is said
+    # the one that lies within the margin, where that is said
+    interval = tests if outcome == "within" else both
     values: dict[str, Any] = {
         "n": rows["item"].nunique(),
         "groups": both.n_groups,

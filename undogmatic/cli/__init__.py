@@ -42,9 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Our own errors are printed without a traceback; the exit status is then not
     0."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if (
-        not sys.warnoptions
-    ):  # what a library warns its caller of says nothing to who typed a command
+    # what a library warns its caller of says nothing to who typed a command
+    if not sys.warnoptions:
         warnings.simplefilter("ignore")
     know_words(words)
     for word in words:
@@ -108,9 +107,8 @@ def _once_each(typed: argparse.Namespace, words: Sequence[str], lost: Sequence[s
             line.append(options[-1])
         line.append(word)
     more = dict.fromkeys(option for option in options if line.count(option) > words.count(option))
-    if not more or not any(
-        Path(word).exists() for word in words
-    ):  # it may be the file that is mistyped
+    # it may be the file that is mistyped
+    if not more or not any(Path(word).exists() for word in words):
         return None
     verb = "takes" if len(more) == 1 else "take"
     return f"{' and '.join(more)} {verb} one name each time. Type: undogmatic {shlex.join(line)}"

@@ -238,9 +238,8 @@ def _plain(value: Any) -> str:
 
 def _worded(rubric: "Rubric", language: str, words: "Words") -> str:
     """The rubric's wordings, one per language; what was typed is in one of them alone."""
-    numeric = (
-        rubric.scale.kind == "numeric"
-    )  # the meanings of categories follow them, without a guide
+    # the meanings of categories follow them, without a guide
+    numeric = rubric.scale.kind == "numeric"
     lines = [f"# guide: {_plain({'kind': 'anchors', 'at': rubric.levels})}"] if numeric else []
     lines.append("wordings:")
     for code, wording in rubric.wordings.items():

@@ -90,9 +90,8 @@ def _print(browser: str, page: Path, path: Path) -> None:
         "--no-pdf-header-footer",
         f"--print-to-pdf={path.resolve()}",
     ]
-    options += (
-        ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    )  # root may have none
+    # root may have none
+    options += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     path.unlink(missing_ok=True)
     try:
         told = subprocess.run(

@@ -62,9 +62,8 @@ def run(typed: argparse.Namespace) -> None:
     from undogmatic.runs.progress import doing, speaking
 
     text = typed.text
-    if text is not None and (
-        typed.file is not None or typed.input
-    ):  # the first positional is then an override
+    # the first positional is then an override
+    if text is not None and (typed.file is not None or typed.input):
         typed.overrides.insert(0, text)
         text = None
     if (text is not None) + (typed.file is not None) + bool(typed.input) != 1:

@@ -402,9 +402,8 @@ def _raised(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename is not None:
         places = [error]
     where = f"{places[-1].filename}:{places[-1].lineno}: " if places else ""
-    kind = (
-        "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
-    )  # whose text says it all
+    # whose text says it all
+    kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
     return where + ": ".join(filter(None, (kind, what)))
 
 

@@ -99,9 +99,8 @@ class Loader(ConfigLoader):
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
         """Compose and check. Raises ConfigError, and what Hydra and OmegaConf raise."""
-        words = [
-            word for word in overrides if not _searches(word)
-        ]  # their folders are on the search path already
+        # their folders are on the search path already
+        words = [word for word in overrides if not _searches(word)]
         try:
             config = self.inner.load_configuration(
                 config_name, words, run_mode, from_shell, validate_sweep_overrides
@@ -145,14 +144,14 @@ class Loader(ConfigLoader):
             )
             if len(self._siblings) >= self.MOST_SIBLINGS:
                 self._siblings.clear()
+            # a run writes its folder into its own
             self._siblings[shape] = (
                 master_config,
                 name,
                 copy.deepcopy(config),
-            )  # a run writes its folder into its own
-        OmegaConf.copy_cache(
-            from_config=master_config, to_config=config
-        )  # the same `now` in all jobs
+            )
+        # the same `now` in all jobs
+        OmegaConf.copy_cache(from_config=master_config, to_config=config)
         if self._looking and len(self._kept) < self.MOST_KEPT:
             self._master, self._kept[name] = master_config, config
         return config

@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 # The key of a composed config that holds the user's folders, for names used inside a group's file
 FOLDERS = "folders"
 SCHEME = "groups"  # Of a place of the search path that is read here
+# Who brings a place of the search path that is not the user's
 NO_USERS = (
     "hydra",
     "main",
     "schema",
-)  # Who brings a place of the search path that is not the user's
+)
 _HEADER = 512  # characters of a file in which Hydra looks for `# @package`
-_STEP = re.compile(
-    r"(?!\.)[^/\\\0]+"
-)  # one name on the way to a file; none leads out of the folder
+# one name on the way to a file; none leads out of the folder
+_STEP = re.compile(r"(?!\.)[^/\\\0]+")
 _SWEPT = re.compile(r"[\w.@-]+(/[\w.@-]+)*")
 
 _latest: list[str] = []
@@ -247,9 +247,8 @@ def _loaded(group: str, name: str, key: str, users: Sequence[str], composed: boo
     """What the file of an option says, over the options of its group that its `defaults` list
     names; one whose list has more is for Hydra, which composes it, alone."""
     loaded = _said(group, name, key, users)
-    listed: Any = OmegaConf.to_container(
-        loaded
-    )  # as it is written: an entry may be ??? or a reference
+    # as it is written: an entry may be ??? or a reference
+    listed: Any = OmegaConf.to_container(loaded)
     bases = [base for base in listed.get("defaults") or () if base != "_self_"]
     if not bases or not all(
         isinstance(base, str) and base in options(group, users) for base in bases

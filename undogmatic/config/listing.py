@@ -33,11 +33,12 @@ FLAGS = (
     ("--experimental-rerun", None, _UNUSED, ()),
 )
 """Options of `undogmatic run`: long, short, what they do, what they take (None: nothing)."""
+# keys whose value names options of a group
 LISTS = {
     "judges": "judge",
     "steps": "step",
     "summarizer": "model",
-}  # keys whose value names options of a group
+}
 _LONGEST = 110  # characters of a description, so that it stays on its line
 
 

@@ -133,9 +133,8 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
     """A file that is in no group's folder, typed or named in another file's defaults list."""
     group, _, option = str(error.missing_cfg_file).rpartition("/")
     known = sorted(error.options or options(group))
-    if "/" in group and group not in map(
-        _key, words
-    ):  # a folder is part of the option's name: judge=FOLDER/NAME
+    # a folder is part of the option's name: judge=FOLDER/NAME
+    if "/" in group and group not in map(_key, words):
         group, _, folder = group.partition("/")
         option, known = (
             f"{folder}/{option}",
@@ -163,9 +162,8 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
 def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:
     full, node = str(cause.full_key), cause.parent_node
     section, _, key = full.rpartition(".")
-    keyed = [
-        (word, f"{_key(word)}.") for word in words
-    ]  # a word sets the key, one inside it, or a mapping around it
+    # a word sets the key, one inside it, or a mapping around it
+    keyed = [(word, f"{_key(word)}.") for word in words]
     setting = (
         word
         for word, k in keyed
@@ -226,17 +224,19 @@ def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[s
     return " ".join(filter(None, [what, step, listed]))
 
 
+# What every judge may have of its own (`engine.recipe`).
 OF_A_JUDGE = (
     "prompt",
     "model",
     "readout",
-)  # What every judge may have of its own (`engine.recipe`).
+)
+# What a run hands to a constructor, so that no key may
 SUPPLIED = (
     "Asker",
     "Readout",
     "Rubric",
     "Prompt",
-)  # What a run hands to a constructor, so that no key may
+)
 
 
 def accepted(node: DictConfig, section: str, key: str) -> bool:

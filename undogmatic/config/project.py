@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.safety.outside import YAML_BYTES, read_text
 
+# The first of them that says something is the project file
 FILES = (
     "undogmatic.toml",
     "pyproject.toml",
-)  # The first of them that says something is the project file
+)
 OWN = "undogmatic"
 KEYS = ("conf", "modules")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")

@@ -157,9 +157,8 @@ def _built(annotation: Any) -> bool:
         )
     inner = typing.get_args(annotation)
     if typing.get_origin(annotation) is typing.Annotated:
-        if any(
-            isinstance(mark, BeforeValidator) for mark in inner[1:]
-        ):  # it takes more than its type says
+        # it takes more than its type says
+        if any(isinstance(mark, BeforeValidator) for mark in inner[1:]):
             return True
         inner = inner[:1]
     return typing.get_origin(annotation) is not typing.Literal and any(map(_built, inner))

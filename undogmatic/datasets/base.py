@@ -103,9 +103,8 @@ def make_item(place: str, fields: dict[str, Any]) -> Item:
     except ValidationError as error:
         problem = error.errors()[0]
         parts = list(map(str, problem["loc"]))
-        key = ".".join(
-            parts[:3] if parts[:1] == ["labels"] else parts
-        )  # behind a label is which type was tried
+        # behind a label is which type was tried
+        key = ".".join(parts[:3] if parts[:1] == ["labels"] else parts)
         # In files the short forms are usual.
         short = {"inputs": "text", f"labels.{OVERALL}.{UNNAMED}": "label"}.get(
             key, key.removeprefix("inputs.")

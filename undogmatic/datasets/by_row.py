@@ -112,9 +112,8 @@ def places(
             place = Place(next(free, next(iter(of_mark[mark]))), moved=True)
             taken.add(place.item)
         elif item in of_id and numbers is None:
-            place = Place(
-                item, changed=True
-            )  # the id says that it is the same item, and its text was edited
+            # the id says that it is the same item, and its text was edited
+            place = Place(item, changed=True)
         else:
             place = Place(None)
         found[item, mark] = place

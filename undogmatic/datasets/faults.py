@@ -141,9 +141,8 @@ def of_one_kind(
         for judge, criterion in left
     ]
     judge, criterion = left[0]
-    apart = any(
-        key[0] == judge and key not in left for key in kinds
-    )  # the same judge's other criteria are kept
+    # the same judge's other criteria are kept
+    apart = any(key[0] == judge and key not in left for key in kinds)
     option = f"--criterion {quoted(criterion)}" if apart else f"--judge {quoted(str(judge))}"
     facts = {"names": names[:EXAMPLES], "n": len(names), "option": option}
     problems.append(Finding("table.other_kind", facts))

@@ -189,9 +189,8 @@ def _of_numbers(values: Sequence[float], rubric: Rubric) -> LabelScale | None:
     low, high = min(values), max(values)
     for start, end in ROUND_ENDS:
         near = (end - start) / 10
-        few = (
-            end in (3.0, 4.0) and len(set(values)) != end - start + 1
-        )  # rare, and part of one with more levels
+        # rare, and part of one with more levels
+        few = end in (3.0, 4.0) and len(set(values)) != end - start + 1
         if start <= low <= start + near and end - near <= high <= end and not few:
             return LabelScale(ends=(start, end), assumed=True)
     return None

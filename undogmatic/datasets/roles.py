@@ -269,9 +269,8 @@ class _ItemSearch(Search):
         found = [column for name in names if (column := self._meant(name)) is not None]
         if len(names) == 1 and not found:
             option = self.option.format(role, "").rstrip("= ")
-            self._named(
-                names[0], option if option.startswith("--") else f"`{option}`"
-            )  # which says that it is none
+            # which says that it is none
+            self._named(names[0], option if option.startswith("--") else f"`{option}`")
         return tuple(found) if found or not names else None
 
     def _input(self, role: str, inputs: Sequence[str], required: bool) -> str | None:
@@ -318,9 +317,8 @@ class _ItemSearch(Search):
     def _labels(self) -> tuple[str, ...]:
         """The columns of what people said: those that are called so, or else the only one with
         grades."""
-        free = [
-            name for name in self._free() if not name.startswith("label.")
-        ]  # these name a criterion
+        # these name a criterion
+        free = [name for name in self._free() if not name.startswith("label.")]
         sides = {name: side for name in free if (side := side_of(name)) in (-1, 0)}
         people = [name for name, side in sides.items() if side == -1 and self._is_value(name)]
         grades = [

@@ -38,23 +38,25 @@ from undogmatic.safety.outside import (
 from undogmatic.safety.spool import again, gathered, mapped
 
 LARGEST = 1_000_000_000  # Bytes of a file that is read at once, and what a workbook may unpack to
+# What separates the cells of CSV
 MARKS = {
     ",": "commas",
     ";": "semicolons",
     "\t": "tabs",
     "|": "bars",
-}  # What separates the cells of CSV
+}
 
 ROW_LINES = (
     100_000  # Line breaks in the cells of one CSV row; where there are more, a quote was left open
 )
 BATCH_BYTES = 50_000_000  # What a batch of Parquet rows may take in memory
+# by how a file begins
 PACKED = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
-}  # by how a file begins
+}
 MOST_COLUMNS = 2_000  # Each is looked at for what it may hold, and compared with the answers
 MOST_CELLS = (
     100_000_000  # Cells of a table in memory, empty ones among them: about a gigabyte of places
@@ -249,9 +251,8 @@ def csv_rows(
         reader = csv.reader(chain(start, lines), delimiter=mark, strict=True)
         cells: list[str] | None = []
         while cells is not None:
-            before = csv.field_size_limit(
-                ROW_BYTES
-            )  # of the process; texts are often longer than its usual limit
+            # of the process; texts are often longer than its usual limit
+            before = csv.field_size_limit(ROW_BYTES)
             try:
                 cells = next(reader, None)
             except csv.Error as error:
@@ -620,18 +621,16 @@ def _of_csv(
         row for row in csv_rows(path, MARKS, problems) if any(cell.strip() for cell in row.cells)
     )
     header = next(lines, None)
-    if header is not None and header.cells[0].lower().startswith(
-        "sep="
-    ):  # a spreadsheet's own line
+    # a spreadsheet's own line
+    if header is not None and header.cells[0].lower().startswith("sep="):
         header = next(lines, None)
     if header is None:
         among = f", among them `{needed[0]}`" if needed else ""
         raise DataError(f"{path} is empty. Its first line must name the columns{among}.")
     width, mark = len(header.cells), header.mark
     have(f"{path}:{header.first}", needed, [name.strip() for name in header.cells])
-    unnamed = {
-        n for n, name in enumerate(header.cells) if not name.strip()
-    }  # without cells, too, they are no columns
+    # without cells, too, they are no columns
+    unnamed = {n for n, name in enumerate(header.cells) if not name.strip()}
     repeated, half = list[int](), _ends_within_line(path)
 
     def kept() -> Iterator[tuple[int, list[str]]]:

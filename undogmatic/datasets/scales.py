@@ -216,9 +216,8 @@ def _numeric(
         if len(given) and theirs is None:
             together = _ends(np.union1d(numbers, given))
             other = _ends(given)
-            if (
-                len(numbers) == 1 and other[0] <= numbers[0] <= other[1]
-            ):  # a constant says nothing of its scale
+            # a constant says nothing of its scale
+            if len(numbers) == 1 and other[0] <= numbers[0] <= other[1]:
                 ends = other
             elif len(given) == 1 and ends[0] <= given[0] <= ends[1]:
                 other = ends

@@ -183,9 +183,8 @@ def _sheets(path: Path, raw: bytes, largest: int) -> list[tuple[str, Rows]]:
     """The sheets by name, each with its filled rows."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # what a library cannot keep of a workbook, such as a drop-down list
+            # what a library cannot keep of a workbook, such as a drop-down list
+            warnings.simplefilter("ignore")
             if not raw.startswith(_ZIP):
                 return _of_calamine(raw)
             with zipfile.ZipFile(io.BytesIO(raw)) as parts:

@@ -256,9 +256,8 @@ class _Builder:
         item = self._items()
         verdicts = self._stack(item, columns.verdicts, columns.judges, "judge")
         labels = self._stack(item, columns.labels, columns.rater, "rater")
-        if any(
-            frame.is_log for frame in self.frames
-        ):  # where a verdict stands beside each of its labels
+        # where a verdict stands beside each of its labels
+        if any(frame.is_log for frame in self.frames):
             verdicts = verdicts.drop_duplicates(
                 [name for name in verdicts if name != "row"]
             ).reset_index(drop=True)
@@ -664,9 +663,8 @@ class _Builder:
         table = table[table["item"].notna()]
         by_item = table.groupby("item", sort=False)
         items = by_item.first()
-        if len(items) < len(
-            table
-        ):  # what most items have several of is of their verdicts, and none of the items
+        # what most items have several of is of their verdicts, and none of the items
+        if len(items) < len(table):
             differing = by_item[[name for name in table if name.startswith(SLICE)]].nunique()
             items = items.drop(
                 columns=[n for n, own in differing.items() if (own > 1).sum() > (own == 1).sum()]

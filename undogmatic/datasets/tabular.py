@@ -284,9 +284,8 @@ def item_of(
             name not in inputs and isinstance(cell, str) and not cell.strip()
         ):
             shown[name] = cells.pop(name)
-    options = shown.get(
-        OPTIONS
-    )  # one a line behind its letter; what is no list and no object of texts stays
+    # one a line behind its letter; what is no list and no object of texts stays
+    options = shown.get(OPTIONS)
     if isinstance(options, list) and len(options) <= len(ascii_uppercase):
         shown[OPTIONS] = options = dict(zip(ascii_uppercase, options, strict=False))
     if isinstance(options, dict) and not any(

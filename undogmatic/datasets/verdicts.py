@@ -81,9 +81,8 @@ class VerdictsDataset:
 
     def __init__(
         self,
-        path: (
-            str | Annotated[list[str], Field(min_length=1)]
-        ),  # a file, several, or a folder: all tables in it
+        # a file, several, or a folder: all tables in it
+        path: (str | Annotated[list[str], Field(min_length=1)]),
         inputs: Sequence[str] = ("text",),  # what was judged; usually what the rubric shows
         optional: Sequence[str] = (),  # inputs of the rows that fill them
         columns: Mapping[str, Names | None] | None = None,  # what is in which; null: recognised
@@ -236,9 +235,8 @@ class VerdictsDataset:
         chosen, shown = dict[str, Any](), dict[str, str]()
         for role, names in self.columns.items():
             option = {"id": "item", "label": "human"}.get(role, role)
-            if (
-                role in ("judge", "label") and names
-            ):  # several columns are several judges or persons
+            # several columns are several judges or persons
+            if role in ("judge", "label") and names:
                 chosen[option] = (
                     names if len(names) == 1 else tuple(name for name in names if has(frames, name))
                 )
@@ -284,9 +282,8 @@ class VerdictsDataset:
         try:
             frames, options = self._frames
             table = table_of(frames, options)
-            if (
-                table.kind == "pass_fail" and options.kind is None
-            ):  # 0 and 1 may be numbers of a scale that has more
+            # 0 and 1 may be numbers of a scale that has more
+            if table.kind == "pass_fail" and options.kind is None:
                 with suppress(ConfigError):
                     numbers = table_of(frames, options.model_copy(update={"kind": "numeric"}))
                     same = (

@@ -302,9 +302,8 @@ class _Desk:
                 await self._round(requests)
             except Exception as error:  # as it is: whoever waits must hear of it
                 self._fail(requests, error)
-            for _ in range(
-                10
-            ):  # whoever has an answer notes its price, and may have another question
+            # whoever has an answer notes its price, and may have another question
+            for _ in range(10):
                 await asyncio.sleep(0)
 
     async def _round(self, requests: dict[str, dict[str, Any]]) -> None:

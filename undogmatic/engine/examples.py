@@ -72,9 +72,8 @@ def taken(prompt: Prompt, rubric: Rubric, chosen: Settings) -> Taken:
             f" more, {way}."
         )
     demonstrations = tuple(_demonstration(item, rubric, prompt.language) for item in shown)
-    used = (
-        set() if prompt.examples_from else {group[item.id] for item in shown}
-    )  # other data are judged
+    # other data are judged
+    used = set() if prompt.examples_from else {group[item.id] for item in shown}
     ids = frozenset(item.id for item in items if group[item.id] in used)
     return Taken(prompt.model_copy(update={"demonstrations": demonstrations}), ids)
 

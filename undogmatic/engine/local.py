@@ -201,9 +201,8 @@ class LocalEngine(Engine):
         with journals:
             async with self._place(recipe, running, journals) as place:
                 fixed = place.fixed
-                spare = (
-                    fixed or START
-                )  # later two for each that ended: the calls of those just begun are not seen yet
+                # later two for each that ended: the calls of those just begun are not seen yet
+                spare = fixed or START
                 while True:
                     while stop is None and spare and place.room(len(running)) and agenda.pending():
                         spare -= 1
@@ -328,9 +327,8 @@ class _Agenda:
         again = isinstance(items, Sequence) and not parts.steps
         self.source = ((item, n) for n in range(repeats if again else 1) for item in items)
         self.held = repeats > 1 and not again
-        self.due: deque[tuple[Processes, Item, int]] = (
-            deque()
-        )  # to be begun: an item for a step, or a judge's repeat
+        # to be begun: an item for a step, or a judge's repeat
+        self.due: deque[tuple[Processes, Item, int]] = deque()
         self.later: deque[tuple[Item, int]] = deque()
         self.under_way: dict[
             str, tuple[Item, int]

@@ -385,9 +385,8 @@ async def _same(node: str) -> None:
     """Raises ConfigError where the program on a machine is not the one that runs here."""
     import ray
 
-    def program() -> (
-        str
-    ):  # sent as it is, because what another version has in this place is not known
+    # sent as it is, because what another version has in this place is not known
+    def program() -> str:
         import hashlib
         import importlib.util
         import pathlib

@@ -53,12 +53,10 @@ class Parts(NamedTuple):
     steps: tuple[Step, ...] = ()  # what makes items from items, in their order; often nothing
     asks: bool = True  # False where the judgments were made elsewhere, and there is nobody to ask
     uses_own: bool = True  # whether a step or a judge asks the model that `model=` names
-    groups: Set[str] = (
-        frozenset()
-    )  # the run's groups besides these that a step or a judge asked for, e.g. `nli`
-    shown: frozenset[str] = (
-        frozenset()
-    )  # ids of the dataset's items that the prompt shows as examples, or kin of these
+    # the run's groups besides these that a step or a judge asked for, e.g. `nli`
+    groups: Set[str] = frozenset()
+    # ids of the dataset's items that the prompt shows as examples, or kin of these
+    shown: frozenset[str] = frozenset()
 
     def asking(self) -> AbstractContextManager[None]:
         """The context in which steps and judges work: the model that is asked where they have none

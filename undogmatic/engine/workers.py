@@ -33,9 +33,8 @@ from undogmatic.safety.command import WORKERS, guard_worker
 from undogmatic.safety.paths import cache_folder
 from undogmatic.safety.secrets import know_environment
 
-_owed: ContextVar[list[Any]] = ContextVar(
-    "undogmatic_owed"
-)  # prices of an item that the desk was told of
+# prices of an item that the desk was told of
+_owed: ContextVar[list[Any]] = ContextVar("undogmatic_owed")
 
 
 class Fault(NamedTuple):
@@ -88,9 +87,8 @@ class Desk:
         self._number, self._calls, self._usd = 0, 0, 0.0
         self._kept = 0.0  # notes that the ledger has, as far as it is known here
         self._news = asyncio.Event()
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = (
-            deque()
-        )  # until the ledger has the note of a number
+        # until the ledger has the note of a number
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._fault: Fault | None = None
 
     def _note(self, calls: int, usd: float) -> None:
@@ -104,9 +102,8 @@ class Desk:
     async def _noted(self) -> None:
         """Wait until the ledger has all that was noted up to now. Raises what the run was halted
         for."""
-        if (
-            self._fault is None and self._number > self._kept
-        ):  # a price that is not known adds no note to wait for
+        # a price that is not known adds no note to wait for
+        if self._fault is None and self._number > self._kept:
             noted = asyncio.get_running_loop().create_future()
             self._waiting.append((self._number, noted))
             await noted

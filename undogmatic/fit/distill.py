@@ -342,9 +342,8 @@ def together(lessons: Sequence[Lesson], rubric: Rubric | None) -> Lesson:
         text: item for each in lessons for item, text in zip(each.items, each.texts, strict=True)
     }
     ids = [first[text].id for text in mean.index]
-    twice = {
-        each for each, n in Counter(ids).items() if n > 1
-    }  # of two runs; an author may be named in the id
+    # of two runs; an author may be named in the id
+    twice = {each for each, n in Counter(ids).items() if n > 1}
     items = [
         first[text].model_copy(update={"id": f"{own}-{n}"}) if own in twice else first[text]
         for n, (own, text) in enumerate(zip(ids, mean.index, strict=True))
@@ -408,9 +407,8 @@ def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
             if both.sum() < FEWEST_LABELS or np.ptp(said[both]) == 0:
                 continue
             order = spearman_interval(said[both], values[both], rng, groups=codes[both])
-            within = np.clip(
-                said[both], lesson.rubric.minimum, lesson.rubric.maximum
-            )  # a regression may go beyond
+            # a regression may go beyond
+            within = np.clip(said[both], lesson.rubric.minimum, lesson.rubric.maximum)
             error = mean_absolute_error(values[both], within, groups=codes[both], span=span)
             rows.append(
                 {"judge": name, "against": truth, "n": int(both.sum())} | _ends(order, "spearman")
@@ -453,9 +451,8 @@ def _against(truth: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Finding
     known = {str(row["judge"]): row for row in rows}
     if (own := known.get("student")) is None:
         return {}
-    counter = known.get("surface", {}).get(
-        "spearman", np.nan
-    )  # none where it says the same of every text
+    # none where it says the same of every text
+    counter = known.get("surface", {}).get("spearman", np.nan)
     values = {
         "n": own["n"],
         "own": own["spearman"],
@@ -506,9 +503,8 @@ def _departures(fit: Fit, codes: Index, span: float) -> pd.DataFrame | None:
             if by is None
             else dict.fromkeys(values[np.argsort(by, kind="stable")])
         )
-        plain = {
-            value: value.rpartition(":")[2].replace("_", " ") for value in there
-        }  # "gold:half_empty": half empty
+        # "gold:half_empty": half empty
+        plain = {value: value.rpartition(":")[2].replace("_", " ") for value in there}
         if len({*plain.values()}) < len(plain) or by is not None:
             plain = {value: value for value in there}
         for value in there:

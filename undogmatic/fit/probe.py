@@ -199,9 +199,8 @@ def fit_probe(
 
     labels = _labels(items, rubric)
     folds, how, authors = fold_codes(items)
-    with threadpool_limits(
-        1
-    ):  # sums in another order give other last bits, and a file should be reproducible
+    # sums in another order give other last bits, and a file should be reproducible
+    with threadpool_limits(1):
         raw = held_out_raw(features, labels, folds, copies)
         regression = fit_regression(features, labels, copies)
     scores, (low, high) = held_out(raw, labels, folds, (rubric.minimum, rubric.maximum))
@@ -479,9 +478,8 @@ def put_in(text: str, copy: str) -> np.ndarray:
     """The share of each piece of the copy that does not come from the text, shape (n_pieces,)."""
     shorter = min(len(text), len(copy))
     start, back = (
-        next(
-            (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), shorter
-        )  # what both have in common
+        # what both have in common
+        next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), shorter)
         for a, b in ((text, copy), (text[::-1], copy[::-1]))
     )
     end = len(copy) - min(back, shorter - start)

@@ -129,9 +129,8 @@ def fit_student(
     divisors = alike(embeddings.widths(lesson.texts[0]))
     people = lesson.labels if np.isfinite(lesson.labels).sum() >= LEAST_LABELS else None
     ends = lesson.rubric.minimum, lesson.rubric.maximum
-    with threadpool_limits(
-        1
-    ):  # sums in another order give other last bits, and a file should be reproducible
+    # sums in another order give other last bits, and a file should be reproducible
+    with threadpool_limits(1):
         others = [folds != fold for fold in np.unique(folds)]
         votes = list(methods)
         if len(methods) > 1:

@@ -38,9 +38,8 @@ from undogmatic.records.rubric import NumericScale, Rubric
 LEAST_SHARE = 0.02
 """Of the probability, on levels that respect the bounds of a number; with less, the answer
 contradicts itself."""
-Wordings = Mapping[
-    str, Mapping[str, Any]
-]  # Language -> step -> its wording, as in a file of conf/judge/
+# Language -> step -> its wording, as in a file of conf/judge/
+Wordings = Mapping[str, Mapping[str, Any]]
 
 
 class Question(Unit):

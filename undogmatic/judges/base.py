@@ -49,15 +49,13 @@ class Judge(Unit):
     """
 
     name = "judge"  # its name in `judge=`
-    criteria: tuple[str, ...] = (
-        OVERALL,
-    )  # what it says of an item; several are given by the same calls
+    # what it says of an item; several are given by the same calls
+    criteria: tuple[str, ...] = (OVERALL,)
     rubric: Rubric  # the scale of its scores
     asks = True  # whether it asks the run's model; else its verdicts name what it uses instead
     needs_order = False  # whether its procedure has no meaning for categories without an order
-    weighed_on: frozenset[str] = (
-        frozenset()
-    )  # marks of the texts that the procedure itself (no readout) was fitted on
+    # marks of the texts that the procedure itself (no readout) was fitted on
+    weighed_on: frozenset[str] = frozenset()
     places: Sequence[
         Mapping[str, Any]
     ] = ()  # model, prompt and readout of each judge inside that has its own
@@ -177,9 +175,8 @@ def ways(sources: Iterable[Source], judge: str = "") -> "tuple[Asked, ...]":
     from undogmatic.runs.outcome import Asked
 
     asked = []
-    marks = re.compile(
-        r"\\[nrt\"]|\W"
-    )  # without them a text is the same however it is escaped or folded
+    # without them a text is the same however it is escaped or folded
+    marks = re.compile(r"\\[nrt\"]|\W")
     for source in sources:
         prompt, text = source.prompt, source.shown()
         bare = marks.sub("", text)
@@ -207,9 +204,8 @@ def coherent(verdict: Verdict, rubric: Rubric) -> Verdict:
         return verdict
     (low, high), slack = verdict.interval, 1e-9 * (rubric.maximum - rubric.minimum)
     score, *ends = map(rubric.scale.write, (verdict.score, low, high))
-    same_category = (
-        not isinstance(rubric.scale, NumericScale) and score in ends
-    )  # whatever the numbers
+    # whatever the numbers
+    same_category = not isinstance(rubric.scale, NumericScale) and score in ends
     issue = (
         f"Contradiction: the score {score} lies outside the judge's own range, {ends[0]} to"
         f" {ends[1]}."

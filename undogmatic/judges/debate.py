@@ -103,9 +103,8 @@ class DebateJudge(Judge):
             debated.level,
             details,
             interval=self.rubric.interval(debated.confidence_interval),
-            issues=(
-                debated.notes if position is None else ()
-            ),  # a score beyond the sides is named with every judge's
+            # a score beyond the sides is named with every judge's
+            issues=(debated.notes if position is None else ()),
         )
 
 

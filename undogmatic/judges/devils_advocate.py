@@ -176,9 +176,8 @@ class SinglePassJudge(Judge):
 
     def __init__(self, initial: Judge, asker: Asker) -> None:
         super().__init__()
-        self.initial = (
-            None if asker.in_words else initial
-        )  # in words the answer holds its own score
+        # in words the answer holds its own score
+        self.initial = None if asker.in_words else initial
         self.asker, self.rubric = asker, asker.rubric
         self.answer = asker.question("single_pass", SinglePass, known=("score",))
 
@@ -199,9 +198,8 @@ class SinglePassJudge(Judge):
             10 * self.rubric.share(n) for n in (answer.score, answer.range_low, answer.range_high)
         )
         level, level_from = critique_uncertainty(score, 0.0, (ends[0], ends[1]), 0).level, "width"
-        if no_confidence(
-            verdict.confidence
-        ):  # a narrow range is no knowledge where nothing is known
+        # a narrow range is no knowledge where nothing is known
+        if no_confidence(verdict.confidence):
             level_from = "width, stated_confidence" if level == "high" else "stated_confidence"
             level = "high"
         return verdict.replace(

@@ -96,9 +96,8 @@ class PanelJudge(Judge):
             if isinstance(answer, Verdict)
         ]
         if 2 * len(decided) < len(seats):
-            kinds = {
-                type(error) for error in failed
-            }  # an item that none can read has not been answered badly
+            # an item that none can read has not been answered badly
+            kinds = {type(error) for error in failed}
             kind = kinds.pop() if len(kinds) == 1 else UnparseableAnswer
             raise kind(
                 f"{len(failed)} of {len(seats)} failed, the first: {failed[0]}", failed[0].raw
@@ -139,9 +138,8 @@ class PanelJudge(Judge):
         levels = [verdict.uncertainty for verdict in verdicts]
         joined = aggregate_uncertainty(
             shares,
-            [
-                level or "low" for level in levels
-            ],  # a member without a level does not widen the interval
+            # a member without a level does not widen the interval
+            [level or "low" for level in levels],
             [verdict.review for verdict in verdicts],
             [verdict.issues for verdict in verdicts],
         )
@@ -151,9 +149,8 @@ class PanelJudge(Judge):
         doubt = float(scores.std())
         nearest = int(np.argmin(np.abs(scores - np.median(scores))))
         score = self._score(scores, seats)
-        moved = (
-            self.rubric.share(score) - joined.score
-        )  # the interval is that of the score given, not of the mean
+        # the interval is that of the score given, not of the mean
+        moved = self.rubric.share(score) - joined.score
         low, high = (min(1.0, max(0.0, end + moved)) for end in joined.confidence_interval)
         # How far the members agree, but no more than they are sure of themselves: agreement is not
         # knowledge.

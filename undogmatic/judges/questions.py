@@ -114,9 +114,8 @@ def schema(kind: type[Answer], rubric: Rubric) -> dict[str, Any]:
     made["required"] = list(made["properties"])
     for name, field in made["properties"].items():
         field.pop("default", None)
-        if (
-            "anyOf" in field
-        ):  # a default of None is for readouts without words; here the field must be filled
+        # a default of None is for readouts without words; here the field must be filled
+        if "anyOf" in field:
             made["properties"][name] = next(
                 option for option in field["anyOf"] if option.get("type") != "null"
             )
@@ -150,9 +149,8 @@ def repeats(wording: str, answer: Any) -> bool:
     if not isinstance(answer, str):
         return False
     asked = set(_WORD.findall(_CHOICES.sub("", wording).casefold()))
-    words = {
-        word for word in _WORD.findall(answer.casefold()) if not word.isdigit()
-    }  # "argument 1"
+    # "argument 1"
+    words = {word for word in _WORD.findall(answer.casefold()) if not word.isdigit()}
     return words <= asked if words else set(answer) <= set(" .…")
 
 

@@ -105,9 +105,8 @@ class SelectiveJudge(Judge):
         """Names of the rules that fired, and of those that are on but lack a number. Raises
         DataError."""
         numbers: dict[str, Any] = {"confidence": verdict.confidence}
-        if (
-            verdict.score is not None
-        ):  # categories without an order have no score to hold against a threshold
+        # categories without an order have no score to hold against a threshold
+        if verdict.score is not None:
             evidence = sorted(COLUMNS - {"overall", "confidence", "width"})
             numbers |= {name: _share(verdict, item, name) for name in evidence}
             numbers["overall"] = self.rubric.share(verdict.score)

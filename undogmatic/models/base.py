@@ -41,9 +41,8 @@ class Model:
         None  # of its file, where it is one: what was fitted on its states belongs to that file
     )
     rubric: str | None = None  # the only rubric that it can judge by, or None for any
-    fitted_on: frozenset[str] = (
-        frozenset()
-    )  # marks (`records.text_mark`) of the texts that it was itself fitted on
+    # marks (`records.text_mark`) of the texts that it was itself fitted on
+    fitted_on: frozenset[str] = frozenset()
     context: int | None = (
         None  # tokens that question and answer may have together; None where it is not known
     )

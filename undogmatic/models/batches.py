@@ -23,10 +23,11 @@ from undogmatic.safety.outside import Unreadable, brief, json_value
 SHARE = 0.5
 """What a call in a batch costs, as a share of its usual price, at both providers."""
 LONGEST_RESULTS = 1_000_000_000  # bytes of a file of answers that are read, unpacked
+# bytes of answers that are kept: in any case, and more for each question
 ROOM, ROOM_EACH = (
     100_000_000,
     20_000,
-)  # bytes of answers that are kept: in any case, and more for each question
+)
 # of a file of answers that answer nothing that was asked; where there are more, it is left
 STRANGE_LINES = 100_000
 MOST_PAGES = 1000  # of the provider's list of batches
@@ -197,9 +198,8 @@ class Batches:
                     return
                 yield row
             last = _usable(rows[-1].get("id")) if rows and isinstance(rows[-1], dict) else None
-            if (
-                not page.get("has_more") or last is None or last in seen
-            ):  # else the same page, again and again
+            # else the same page, again and again
+            if not page.get("has_more") or last is None or last in seen:
                 return
             seen.add(last)
             after = f"&{cursor}={last}"

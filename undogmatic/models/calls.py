@@ -214,9 +214,8 @@ class ReplyCache:
         self._usable, self._told = True, False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(
-                os.open(self._file, os.O_RDWR | os.O_CREAT, OWN)
-            )  # SQLite's files beside it get its mode
+            # SQLite's files beside it get its mode
+            os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, OWN))
             with contextlib.suppress(PermissionError):  # another one's file
                 self._file.chmod(OWN)
             self._database = sqlite3.connect(
@@ -226,9 +225,8 @@ class ReplyCache:
                 bytes  # what is no UTF-8 is the row's fault, not the database's
             )
             self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute(
-                "PRAGMA synchronous = NORMAL"
-            )  # a power cut may lose replies, never break the file
+            # a power cut may lose replies, never break the file
+            self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute(
                 "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
             )
@@ -327,9 +325,8 @@ class Gateway:
         self,
         # its full identity, part of the cache's key: it names the server or the file's hash
         model: str,
-        request: dict[
-            str, Any
-        ],  # the JSON payload; with `model` and the current rollout it identifies the call
+        # the JSON payload; with `model` and the current rollout it identifies the call
+        request: dict[str, Any],
         send: Send,  # sends it once; raises Retryable, ModelError or ConfigError
         # False for a model in this process, whose work goes on even if nobody waits for it
         timed: bool = True,

@@ -326,9 +326,8 @@ class InProcessChat(ChatModel):
         parameters.n_batch = parameters.n_ubatch = AT_ONCE
         parameters.cache_ram_mib, parameters.verbosity = 0, -1
         parameters.warmup = parameters.ui = False
-        parameters.api_keys = [
-            secrets.token_hex(16)
-        ]  # its port is open to every local user otherwise
+        # its port is open to every local user otherwise
+        parameters.api_keys = [secrets.token_hex(16)]
         parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = self._threads
         try:
             return xllamacpp.Server(parameters)

@@ -430,9 +430,8 @@ class LettersEmbeddings(Embeddings):
             analyzer="char_wb", ngram_range=(2, 5), n_features=self.width, norm=None
         )
         table = counts.transform(texts).toarray()
-        table = np.sign(table) * np.log1p(
-            np.abs(table)
-        )  # what comes often says little more than what comes once
+        # what comes often says little more than what comes once
+        table = np.sign(table) * np.log1p(np.abs(table))
         return np.asarray(
             table / np.maximum(1e-9, np.linalg.norm(table, axis=1, keepdims=True)), dtype=np.float32
         )

@@ -53,9 +53,8 @@ class Calibration(NamedTuple):
 
     raw_knots: np.ndarray  # of the monotone map, linear in between, shape (n_knots,), ascending
     score_knots: np.ndarray  # where it leads from these, shape (n_knots,), ascending
-    score_bins: (
-        np.ndarray
-    )  # ascending scores at which the following three hold; in between they are interpolated
+    # ascending scores at which the following three hold; in between they are interpolated
+    score_bins: np.ndarray
     below: np.ndarray  # lower limit of the interval, relative to the score; `low` in the file
     above: np.ndarray  # upper limit of the interval, relative to the score; `high` in the file
     spread: np.ndarray  # root mean square of label minus score
@@ -83,17 +82,14 @@ class Regression(NamedTuple):
 
     mean: np.ndarray  # of the features, shape (n_features,)
     scale: np.ndarray  # of the features, shape (n_features,)
-    components: (
-        np.ndarray
-    )  # main directions of the standardised features, (n_components, n_features), half precision;
+    # main directions of the standardised features, (n_components, n_features), half precision;
+    components: np.ndarray
     # where they are given in single precision, it is calculated in it
-    supports: (
-        np.ndarray
-    )  # the fitted texts in these directions, shape (n, n_components), half precision
+    # the fitted texts in these directions, shape (n, n_components), half precision
+    supports: np.ndarray
     dual: np.ndarray  # one weight per fitted text and threshold, shape (n, n_thresholds)
-    bias: (
-        np.ndarray
-    )  # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
+    # share of labels above each threshold, (n_thresholds,); predicted far from every fitted text
+    bias: np.ndarray
     decay: np.ndarray  # shape (1,); the kernel is exp(-decay x squared distance)
     steepness: np.ndarray  # of the logistic curve, shape (1,)
 
@@ -139,13 +135,11 @@ class Kind(NamedTuple):
     what: str  # its name, which is also the key of its record in the file
     option: str  # the key of the config that names such a file
     make: str  # the command that makes one
-    record: type[
-        Record
-    ]  # what is told of it; it has `format`, and `arrays` for the digest of the arrays
+    # what is told of it; it has `format`, and `arrays` for the digest of the arrays
+    record: type[Record]
     format: int
-    axes: Mapping[
-        str, str
-    ]  # the arrays, and the letter of each of their axes: those of one letter are equally long
+    # the arrays, and the letter of each of their axes: those of one letter are equally long
+    axes: Mapping[str, str]
     sets: tuple[tuple[str, ...], ...]  # which of them a file holds together
 
 

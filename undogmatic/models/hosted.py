@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 JsonMode = Literal["schema", "object", "off"]
 T = TypeVar("T")
+# of one call; a figure beyond is none, and must not use up a budget
 MOST_TOKENS, MOST_USD = (
     100_000_000,
     1000.0,
-)  # of one call; a figure beyond is none, and must not use up a budget
+)
 ROUNDED = (
     0.01  # servers round, so that the logarithm of a probability of 1 may be a little more than 0
 )
@@ -216,10 +217,11 @@ class HostedModel(Model):
     key_header = "Authorization"
     headers: ClassVar[dict[str, str]] = {}
     path: str  # where to post, below `api_base`
+    # the server's words for tokens of the request and of the answer
     usage = (
         "input_tokens",
         "output_tokens",
-    )  # the server's words for tokens of the request and of the answer
+    )
     reports_price = False  # whether the server says what each call cost
     timed = True
     batches: type[Batches] | None = (
@@ -230,12 +232,10 @@ class HostedModel(Model):
         self,
         name: str,
         api_base: str,  # the API's address, without the endpoint's own path
-        key_env: (
-            str | None
-        ),  # the environment variable that holds the key, or None for a server that needs none
-        price: (
-            Price | None
-        ),  # USD per million tokens; looked up by `provider` and `name` where it is not given
+        # the environment variable that holds the key, or None for a server that needs none
+        key_env: (str | None),
+        # USD per million tokens; looked up by `provider` and `name` where it is not given
+        price: (Price | None),
         provider: str | None,  # as the price list calls it
         # this, and what follows, changes the answers: its hash is part of the identity
         json_mode: JsonMode = "schema",

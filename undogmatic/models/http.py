@@ -69,9 +69,8 @@ _brought: dict[str, str] = {}
 _noted: ContextVar[dict[str, str] | None] = ContextVar("undogmatic_noted", default=None)
 _keyed: ContextVar[bool] = ContextVar("undogmatic_keyed", default=True)
 _PACKED = ("gzip", "deflate", "x-gzip", "identity")
-_PIECE = (
-    1 << 18
-)  # bytes that are unpacked at once: what is packed may be a thousand times as long unpacked
+# bytes that are unpacked at once: what is packed may be a thousand times as long unpacked
+_PIECE = 1 << 18
 
 
 class JsonClient:
@@ -414,9 +413,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         try:
             seconds = float(value) * scale
         except ValueError:
-            with suppress(
-                ArithmeticError, LookupError, TypeError, ValueError
-            ):  # a date may be odd in many ways
+            # a date may be odd in many ways
+            with suppress(ArithmeticError, LookupError, TypeError, ValueError):
                 moment = parsedate_to_datetime(value[:100])
                 seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time()
         if not math.isnan(seconds):

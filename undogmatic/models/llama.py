@@ -48,9 +48,8 @@ _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _silence = _LOG(lambda level, text, data: None)
 _P, _I, _B, _S = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_size_t
 _TOKENS = ctypes.POINTER(ctypes.c_int32)
-KEPT_BYTES = (
-    256 * 2**20
-)  # of states after prompts' beginnings; Gemma 3 270M takes about 18 KiB per token
+# of states after prompts' beginnings; Gemma 3 270M takes about 18 KiB per token
+KEPT_BYTES = 256 * 2**20
 _CALLBACK_OFFSET = 88  # of llama_context_params.cb_eval
 _INTERFACE: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "llama_log_set": (None, (_LOG, _P)),

@@ -28,10 +28,11 @@ _FIRST_QUIET, _LAST_QUIET = 10.0, 60.0  # seconds without a refusal before more 
 _SHARE = 0.03
 # calls a second after a first refusal at least; so few calls say little, and a second one halves it
 _LOWEST = 20.0
+# seconds after a refusal without `Retry-After`; they double until a call is answered
 _FIRST_WAIT, _LONGEST_WAIT = (
     0.1,
     5.0,
-)  # seconds after a refusal without `Retry-After`; they double until a call is answered
+)
 _SAME = 0.15  # two limits that differ by this share at most are one
 
 
@@ -84,13 +85,13 @@ class Pace:
         self._expected = 0.0  # tokens of a call
         self._made, self._dry = clock(), False  # whether it ever refused all calls for seconds
         self._in_vain = 0  # waits since the last answer after which the server still refused
+        # seconds by which all moments were put off; when the last wait ends
         self._put_off, self._free = (
             0.0,
             0.0,
-        )  # seconds by which all moments were put off; when the last wait ends
-        self._sent: deque[float] = deque(
-            maxlen=2 * MOST
-        )  # when the last calls that were not refused left
+        )
+        # when the last calls that were not refused left
+        self._sent: deque[float] = deque(maxlen=2 * MOST)
         self._told: deque[float] = deque(maxlen=MOST)  # when the last calls were refused
         self._cut, self._quiet, self._grown, self._step = -1e9, _FIRST_QUIET, 0.0, 0.01
         self._lowered = -1e9
@@ -237,9 +238,8 @@ class Pace:
         if now < self._from:
             return
         self._answers += 1
-        if self._answers == int(
-            self.window
-        ):  # until here the calls were those of the narrower window
+        # until here the calls were those of the narrower window
+        if self._answers == int(self.window):
             self._began = now
         elif self._answers >= 2 * int(self.window) + FEW:
             speed = (self._answers - int(self.window)) / max(now - self._began, 1e-9)

@@ -26,13 +26,14 @@ _STOPS: dict[str, Stop] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
 }
+# by Anthropic's schemas
 _UNSUPPORTED_KEYWORDS = (
     "minimum",
     "maximum",
     "multipleOf",
     "minLength",
     "maxLength",
-)  # by Anthropic's schemas
+)
 PROVIDERS = {"openai": "gpt", "anthropic": "claude"} | {
     name: name for name in ("gemini", "openrouter", "azure", "ollama", "vllm", "openai_compatible")
 }
@@ -86,9 +87,8 @@ class AnthropicModel(HostedModel):
         }
         payload: dict[str, Any] = hosted.set_only(
             model=self.model_name,
-            max_tokens=(
-                1024 if config.max_tokens is None else config.max_tokens
-            ),  # the API requires a number
+            # the API requires a number
+            max_tokens=(1024 if config.max_tokens is None else config.max_tokens),
             messages=[turn for turn in turns if turn["role"] != "system"],
             system="\n\n".join(system) if system else None,
             **(sampling if self._sampling else {}),
@@ -176,9 +176,8 @@ class DecisionModel(HostedModel):
 
     async def acall(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """What DSPy's `Predict` calls when this model is its `lm`."""
-        return copy.deepcopy(
-            await self.decide(state, questions)
-        )  # DSPy edits the answers; the journal keeps them
+        # DSPy edits the answers; the journal keeps them
+        return copy.deepcopy(await self.decide(state, questions))
 
     def __call__(self, state: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """`acall` for synchronous programs, e.g. optimisers. Not for use inside a running event

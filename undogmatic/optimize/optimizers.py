@@ -329,9 +329,8 @@ class Mipro(Optimizer):
         trials = {"num_trials": self.trials, "minibatch": size < n, "minibatch_size": size}
         trials |= {"program_aware_proposer": False}  # it would read the source of our modules
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", optuna.exceptions.ExperimentalWarning
-            )  # DSPy uses a part that may change
+            # DSPy uses a part that may change
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             optimiser = dspy.MIPROv2(
                 work.measure, work.writer, **settings, num_threads=work.threads, seed=work.seed
             )

@@ -312,17 +312,15 @@ def _watched(known: Known, folder: Path) -> Iterator[None]:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Bars(sys.stderr)):
             yield
     except BaseException as error:
-        with (
-            known.changed
-        ):  # DSPy leaves its threads to themselves, and they use the cache: none begins any more
+        # DSPy leaves its threads to themselves, and they use the cache: none begins any more
+        with known.changed:
             known.stopped = known.stopped or error
             known.changed.wait_for(lambda: known.running == 0, PATIENCE)
         if not isinstance(error, Exception):
             raise
         known.stopped = known.stopped if isinstance(known.stopped, UndogmaticError) else ours(error)
-        if (
-            isinstance(error, AdapterParseError) and known.stopped is None
-        ):  # of the writer: a judge's is a wrong answer
+        # of the writer: a judge's is a wrong answer
+        if isinstance(error, AdapterParseError) and known.stopped is None:
             known.stopped = DataError(
                 "the model that writes prompts gave a proposal that cannot be read:"
                 f" {str(error).splitlines()[0]} So nothing was found. Choose one that follows"

@@ -398,9 +398,8 @@ def looked(folder: Path, test: Sequence[Item], construct: str, claim: Sequence[A
         note = {"look": look, "construct": construct, "texts": sorted(texts), "run": str(folder)}
         with Log(path, files.ALL) as log:
             log.add(json.dumps(note | {"at": time.strftime("%Y-%m-%dT%H:%M:%S")}))
-    return (
-        list(_looks(path, construct, texts)).index(look) + 1
-    )  # read again: other runs may note theirs
+    # read again: other runs may note theirs
+    return list(_looks(path, construct, texts)).index(look) + 1
 
 
 def _looks(path: Path, construct: str, texts: Collection[str]) -> dict[str, None]:

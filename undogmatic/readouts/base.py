@@ -29,18 +29,16 @@ class Unit(dspy.Module):
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         made = super().__new__(cls)
-        bound = inspect.signature(cls.__init__).bind_partial(
-            made, *args, **options
-        )  # a copy is made without any
+        # a copy is made without any
+        bound = inspect.signature(cls.__init__).bind_partial(made, *args, **options)
         bound.apply_defaults()
         made._arguments = {name: _plain(value) for name, value in list(bound.arguments.items())[1:]}
         return made
 
     def argument(self, name: str) -> Any:
         """What it was constructed with under this name; None where it knows no such argument."""
-        inside = [
-            value for value in self._arguments.values() if isinstance(value, dict)
-        ]  # passed on as **options
+        # passed on as **options
+        inside = [value for value in self._arguments.values() if isinstance(value, dict)]
         return next(
             (each[name] for each in (vars(self), self._arguments, *inside) if name in each), None
         )
@@ -53,10 +51,11 @@ class Unit(dspy.Module):
 
 _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((bool, int, float, str, NoneType), lambda value, depth: value),
+    # they have hashes of their own in the identity of a run
     (
         (Rubric, Prompt),
         lambda value, depth: None,
-    ),  # they have hashes of their own in the identity of a run
+    ),
     (Model, lambda value, depth: value.name),
     (BaseModel, lambda value, depth: value.model_dump(mode="json")),
     ((type, FunctionType), lambda value, depth: _name(value)),

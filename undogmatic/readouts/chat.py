@@ -49,15 +49,13 @@ class LanguageModel(dspy.LM):
 
     def __init__(self, model: Model, **settings: Any) -> None:
         self.served = model
-        engines: Any = {
-            "engine": SimpleNamespace(complete=self._complete_alone)
-        }  # optimisers use it
+        # optimisers use it
+        engines: Any = {"engine": SimpleNamespace(complete=self._complete_alone)}
         engines["async_engine"] = SimpleNamespace(complete=self._complete)
         super().__init__(model.name, **engines, cache=False, num_retries=0, **settings)
         self._converted: tuple[dict[str, Any], Config] | None = None
-        self._chat = (
-            model if isinstance(model, Chats) else None
-        )  # to look for a protocol takes its time
+        # to look for a protocol takes its time
+        self._chat = model if isinstance(model, Chats) else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LanguageModel:
         return self  # connections, cache and budget are shared by the copies of a program

@@ -72,9 +72,8 @@ class NumberAdapter(adapter.JudgeAdapter):
                 text = f"{text}{self.form.reason}:"
                 asked = "" if reason is None else f" {reason}\n{asked}"
             return [{"role": "user", "content": part} for part in (*before, text, asked) if part]
-        if (
-            self.reasoning
-        ):  # the demonstrations' numbers with the reason and the question that come before them
+        # the demonstrations' numbers with the reason and the question that come before them
+        if self.reasoning:
             reasons = iter([str(dict(demo).get("rationale") or "") for demo in demos])
             plain, messages = messages, []
             for message in plain:
@@ -227,9 +226,8 @@ class IntegersReadout(LogprobsReadout):
         """
         if self._goes_on is None and digits in known:
             _, again, _ = await self._odds({**inputs, "the_begun": digits})
-            apart: Odds = defaultdict(
-                float
-            )  # whatever is neither a digit nor an end is taken as one
+            # whatever is neither a digit nor an end is taken as one
+            apart: Odds = defaultdict(float)
             for sign, odds in ((1, again), (-1, known[digits])):
                 for token, mass in odds.items():
                     apart[token if token.isdigit() else "" if ends(token) else "other"] += (

@@ -62,9 +62,8 @@ class About(Record):
     n: int
     authors: tuple[str, ...]
     held_out: str  # how texts were held out for `figures` and for the residuals
-    figures: dict[
-        str, float
-    ]  # cross-validated: spearman, mean_absolute_error, coverage and width of the interval
+    # cross-validated: spearman, mean_absolute_error, coverage and width of the interval
+    figures: dict[str, float]
     coverage: float  # what the interval is meant to cover
     versions: dict[str, str]
     injected: int = (

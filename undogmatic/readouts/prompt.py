@@ -87,24 +87,19 @@ class Prompt(Record):
 
     id: str  # its name in tables and judgments
     language: str  # which wording of the rubric, and which fixed sentences, it uses
-    instructions: str | None = Field(
-        default=None, min_length=1
-    )  # None: the rubric's own sentence on its domain
+    # None: the rubric's own sentence on its domain
+    instructions: str | None = Field(default=None, min_length=1)
     rubric: str | None = None  # the rubric that the demonstrations were written for; None: any
     anchors: bool = True  # whether the rubric's guide is shown
     reasoning: bool = False  # whether the rationale is asked for before the numbers
-    demonstrations: tuple[Demonstration, ...] = Field(
-        default=(), max_length=1000
-    )  # worked examples, in this order
-    demo_order: int | None = Field(
-        default=None, ge=0, le=LARGEST_SEED
-    )  # else the number of a fixed shuffle
-    demo_count: int | None = Field(
-        default=None, ge=0, le=1000
-    )  # how many of them are shown; None: all
-    examples: int | None = Field(
-        default=None, ge=2, le=100
-    )  # so many labelled rows of the run's data become such
+    # worked examples, in this order
+    demonstrations: tuple[Demonstration, ...] = Field(default=(), max_length=1000)
+    # else the number of a fixed shuffle
+    demo_order: int | None = Field(default=None, ge=0, le=LARGEST_SEED)
+    # how many of them are shown; None: all
+    demo_count: int | None = Field(default=None, ge=0, le=1000)
+    # so many labelled rows of the run's data become such
+    examples: int | None = Field(default=None, ge=2, le=100)
     examples_from: Mapping[
         str, Any
     ] = {}  # keys of that dataset which differ where the rows are taken

@@ -176,11 +176,12 @@ def scale_schema(scale: Scale) -> dict[str, Any]:
 
 def answer_schema(rubric: Rubric, reasoning: bool) -> dict[str, Any]:
     """JSON Schema of the answer, for servers that can enforce one."""
+    # whole numbers: cached answers know this request
     confidence = {
         "type": "number",
         "minimum": 0,
         "maximum": 100,
-    }  # whole numbers: cached answers know this request
+    }
     numbers = {rubric.score_field: scale_schema(rubric.scale), "confidence": confidence}
     rationale = {"rationale": {"type": "string"}}
     fields = rationale | numbers if reasoning else numbers | rationale

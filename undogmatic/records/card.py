@@ -142,9 +142,8 @@ class CardData(Record):
     labels: Count
     raters: Count
     selection: Selection
-    span: float | None = Field(
-        default=None, strict=True, ge=0
-    )  # of numbers: how far apart two may lie
+    # of numbers: how far apart two may lie
+    span: float | None = Field(default=None, strict=True, ge=0)
 
     @model_validator(mode="after")
     def _counts_fit(self) -> Self:
@@ -221,9 +220,8 @@ def sealed(**fields: Any) -> TrustCard:
 
 def _seal(card: CardBody) -> str:
     contents = card.model_dump(mode="json", exclude={"seal"})
-    if (
-        contents["data"]["span"] is None
-    ):  # cards were made before they held it, and are as good as ever
+    # cards were made before they held it, and are as good as ever
+    if contents["data"]["span"] is None:
         del contents["data"]["span"]
     return digest(contents)
 
@@ -287,8 +285,7 @@ def rows_digest(frame: pd.DataFrame) -> str:
     as_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
     rows = sorted(map(as_json, plain.itertuples(index=False, name=None)))
     whole = sha256()
-    for place, row in enumerate(
-        rows
-    ):  # one by one, as all of them together may be as large as the file
+    # one by one, as all of them together may be as large as the file
+    for place, row in enumerate(rows):
         whole.update(f"{chr(10) if place else ''}{row}".encode("utf-8", "replace"))
     return whole.hexdigest()

@@ -46,9 +46,8 @@ _UNSEEN |= set(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 _QUOTES = dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′`´", "'")
 _ORDINALS = "ºª"  # which Unicode takes for kinds of o and a
 _WORD = re.compile(r"[^\W\d_]+")
-_LETTERS = re.compile(
-    r"(?:[^\W\d_]|[\u0300-\u036f])+"
-)  # a word, its accents being characters of their own
+# a word, its accents being characters of their own
+_LETTERS = re.compile(r"(?:[^\W\d_]|[\u0300-\u036f])+")
 _STARTS = re.compile(r"((?:^|[.!?][\"')\]]* )[\"'(\[]*)([^\W\d_])")
 LEAST = 3
 """In so many texts a word must be for its spelling to be learnt: what only a few texts have is no

@@ -27,9 +27,8 @@ class Filled(NamedTuple):
     """One row as filled in."""
 
     place: str  # where it is, for messages: "queue.csv:7"
-    cells: Mapping[
-        str, Any
-    ]  # by column: item_id, label, and what there is of labeller, comment, QUEUE, PROBABILITY
+    # by column: item_id, label, and what there is of labeller, comment, QUEUE, PROBABILITY
+    cells: Mapping[str, Any]
     origin: Mapping[str, Any]  # where it is, as fields of a Label
     quoted: bool = False  # whether a quote may stand before an item's id, as written to CSV
 

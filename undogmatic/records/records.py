@@ -189,9 +189,8 @@ def _as_json(raw: Any, where: str = "metadata", depth: int = 0) -> Any:
     )
 
 
-Name = Annotated[
-    str, AfterValidator(_name)
-]  # What stands in tables, file names and tags: one line, not endless
+# What stands in tables, file names and tags: one line, not endless
+Name = Annotated[str, AfterValidator(_name)]
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[float | Name, BeforeValidator(_label)]
 """What a person said: a number of the rubric's scale, or the name of a category."""

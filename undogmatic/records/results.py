@@ -36,12 +36,13 @@ ANSWERS: Mapping[str | None, Answer | None] = {
     None: None,
 }
 """A verdict in one word, by how it leaves the claim."""
+# of several answers the first of these counts
 GRAVITY: tuple[Answer, ...] = (
     "no",
     "not_yet",
     "undecided",
     "yes",
-)  # of several answers the first of these counts
+)
 
 
 class Weight(IntEnum):

@@ -245,16 +245,13 @@ class Wording(Record):
     meanings: tuple[str, ...] = Field(
         default=(), validation_alias=AliasChoices("meanings", "anchors")
     )
-    headings: dict[str, str] = Field(
-        default_factory=dict
-    )  # heading per input, where there are several
+    # heading per input, where there are several
+    headings: dict[str, str] = Field(default_factory=dict)
     unit: str | None = None  # what one unit of the score is called in reports
-    distinctions: tuple[str, ...] = _newer(
-        ()
-    )  # what is easily taken for the construct, and is not; behind the guide
-    prose: str = _newer(
-        ""
-    )  # what guide and distinctions say as running text, for prompts that do not show them
+    # what is easily taken for the construct, and is not; behind the guide
+    distinctions: tuple[str, ...] = _newer(())
+    # what guide and distinctions say as running text, for prompts that do not show them
+    prose: str = _newer("")
 
 
 ANSWERED = ("confidence", "rationale", "level")  # Fields that an answer has beside the score

@@ -27,13 +27,14 @@ from undogmatic.safety.spool import nameless
 
 _WHOLE = ("repeat", "calls", "cached", "input_tokens", "output_tokens", "characters", "words")
 _REAL = "label score raw_score low high confidence entropy doubt revised_score usd seconds".split()
+# None where a row says nothing
 _OBJECTS = (
     "pair_id",
     "condition",
     "uncertainty",
     "is_uncertain",
     "error",
-)  # None where a row says nothing
+)
 _NAMES = ("item_id", "judge", "criterion", "group", "category")
 _MORE = "more"
 

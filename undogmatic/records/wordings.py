@@ -21,9 +21,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 REPORT_TEXTS = PACKAGE / "report" / "texts"  # The report's own words, one file per language
 FALLBACK = "en"
 
-Licence = Mapping[
-    str, str
-]  # Language -> the sentence that says under which licence something is used
+# Language -> the sentence that says under which licence something is used
+Licence = Mapping[str, str]
 
 
 def of_this_project(what: str) -> Licence:

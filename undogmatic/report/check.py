@@ -49,13 +49,14 @@ from undogmatic.stats.estimate import Estimate
 
 PACKAGE = Path(__file__).resolve().parents[1]
 OWN_TEXTS = Path(__file__).with_name("check.texts.yaml")
+# on the terminal; the report has all
 MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = (
     6,
     3,
     9,
     15,
     5,
-)  # on the terminal; the report has all
+)
 
 
 HOW = " (--report DIR)"
@@ -129,9 +130,8 @@ def first_line(result: CheckResult, words: Words) -> str:
     what = words.text(
         "checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n
     )
-    order = int(
-        any(each.verdict.values.get("in_order") for each in result.judges)
-    )  # nothing is said of their grades
+    # nothing is said of their grades
+    order = int(any(each.verdict.values.get("in_order") for each in result.judges))
     if len(counts) == 1:
         said = words.text(f"checked.every_{result.judges[0].standing}", what=what, order=order)
     else:
@@ -143,9 +143,8 @@ def first_line(result: CheckResult, words: Words) -> str:
         said = words.text(
             "checked.several" if counted else "checked.none", what=what, counted=counted
         )
-    among = sum(
-        each.n > 0 for each in result.judges
-    )  # answers that hold together (`analyses.check`)
+    # answers that hold together (`analyses.check`)
+    among = sum(each.n > 0 for each in result.judges)
     if among < 2 or not any(headline(each.told.figures) for each in result.judges):
         return said
     needed = "checked.needed_many" if among > AT_ONCE else "checked.needed"
@@ -222,9 +221,10 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         ]
     numeric: Sequence[bool] = (False, False, True, True, True, True)
     caption = None
+    # what holds of all is said once
     if len(rows) > 1 and {(row[1], row[5]) for row in rows} == {
         (rows[0][1], words.text("checked.no_rival"))
-    }:  # what holds of all is said once
+    }:
         caption = words.text("checked.of_each", believed=rows[0][1], n=len(rows))
         rows = [[row[0], *row[2:5]] for row in rows]
         headers, numeric = [headers[0], *headers[2:5]], (False, True, True, True)
@@ -325,9 +325,8 @@ class Screen(NamedTuple):
     for all of them."""
 
     read: list[str]
-    answer: list[
-        str
-    ]  # the first line, and behind it what else could explain the only judge's agreement
+    # the first line, and behind it what else could explain the only judge's agreement
+    answer: list[str]
     table: Table | None
     said: Sentences
     below: list[str]  # what was not examined, and what would settle what is open

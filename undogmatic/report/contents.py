@@ -45,9 +45,9 @@ from undogmatic.safety.secrets import redacted
 EXCERPT = 280  # characters of a judged text
 MOST_FAILURES = 40
 ITEMS_EACH, LISTS = 3, 5  # items in each list, and how many lists there are
-_KEY = itemgetter(
-    "item_id", "judge", "criterion", "repeat"
-)  # by which judgment a row of the table was made
+# by which judgment a row of the table was made
+_KEY = itemgetter("item_id", "judge", "criterion", "repeat")
+# what only a run has that asks somebody
 ASKING = (
     "model",
     "readout",
@@ -56,7 +56,7 @@ ASKING = (
     "cached",
     "tokens",
     "usd",
-)  # what only a run has that asks somebody
+)
 
 
 def write(run: FinishedRun, beside: str = "") -> None:

@@ -302,10 +302,11 @@ def by_hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+# written into the page as they are
 _OWN = {
     "style": TEMPLATES / "report.css",
     "script": TEMPLATES / "report.js",
-}  # written into the page as they are
+}
 _CODE = re.compile(r"`([^`\s](?:[^`]*[^`\s])?)`")
 WRITTEN: dict[str, Callable[[str], str]] = {"report.md": markdown, "report.html": html}
 

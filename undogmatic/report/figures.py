@@ -141,9 +141,8 @@ def box(data: Data, pen: Pen) -> None:
         if not len(values):
             continue
         colour = BLUE if lying else PALETTE[place]
-        stats = boxplot_stats(values)[
-            0
-        ]  # Matplotlib's own `boxplot` would start pyplot's global state
+        # Matplotlib's own `boxplot` would start pyplot's global state
+        stats = boxplot_stats(values)[0]
         look: dict[str, Any] = {"facecolor": to_rgba(colour, 0.25), "edgecolor": colour}
         (ax.barh if lying else ax.bar)(place, stats["q3"] - stats["q1"], 0.5, stats["q1"], **look)
         for end, quartile in (("whislo", "q1"), ("whishi", "q3")):
@@ -174,9 +173,8 @@ def box(data: Data, pen: Pen) -> None:
 def _spread(values: np.ndarray) -> np.ndarray:
     """Sideways places of marks, so that equal values lie beside each other; the same every time."""
     rows = pd.Series(np.floor(values / (np.ptp(values) / 40 or 1.0)))
-    before = (
-        rows.groupby(rows).cumcount().to_numpy()
-    )  # how many marks of the row have a place already
+    # how many marks of the row have a place already
+    before = rows.groupby(rows).cumcount().to_numpy()
     return np.clip(np.where(before % 2, 1, -1) * ((before + 1) // 2) * 0.05, -0.32, 0.32)
 
 

@@ -103,10 +103,11 @@ def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
 
 
 def _of_result(result: AnalysisResult) -> dict[str, Any]:
+    # the items have a file of their own
     kept = {field.name for field in fields(AnalysisResult)} - {
         "items",
         "figures",
-    }  # the items have a file of their own
+    }
     whole = {name: _plain(getattr(result, name)) for name in sorted(kept)}
     return whole | {
         "figures": [(figure.name, figure.kind, _plain(figure.data)) for figure in result.figures]

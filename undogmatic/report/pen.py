@@ -40,11 +40,12 @@ INK, FAINT = "#222222", "#e3e3e3"
 SCORES = ("score", "raw_score", "label")
 WIDTH = 7.2  # inches, 1080 pixels
 POINT = DPI / 72  # pixels
+# around all, the length of a tick, and between text and axes
 PAD, TICK, NEAR = (
     3 * POINT,
     3.5 * POINT,
     4 * POINT,
-)  # around all, the length of a tick, and between text and axes
+)
 _LONGEST_NAME = 56
 
 
@@ -324,9 +325,8 @@ def _lay_out(pen: Pen, width: int, height: int, below: float) -> None:
     little on the places, so they are found twice."""
     frames = list(pen.frames.values())
     rows, columns = 1 + max(frame.row for frame in frames), len(pen.widths)
-    margins = np.zeros(
-        (4, max(rows, columns))
-    )  # left and right of each column, below and above each row
+    # left and right of each column, below and above each row
+    margins = np.zeros((4, max(rows, columns)))
     for attempt in range(3):
         aside = sum(PAD + piece.image.shape[1] for piece in _side(pen))
         across = width - aside - 2 * PAD * columns - margins[:2].sum()

@@ -58,9 +58,8 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
         word = "" if answer is None else words.text(f"common.answer.{answer}")
         said.append(sentence if answer is None else Answered(answer, word, sentence))
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
-        rule = sweep.findings[0].key.replace(
-            ".verdict", ""
-        )  # what is to be done may be the rule's own
+        # what is to be done may be the rule's own
+        rule = sweep.findings[0].key.replace(".verdict", "")
         endless = any(f.key in ENDLESS for f in sweep.findings[: sweep.verdicts])
         step = "endless" if endless and first.answer == "undecided" else first.answer
         own = f"next.{rule}"

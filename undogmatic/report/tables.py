@@ -15,13 +15,14 @@ from undogmatic.safety import files
 MOST_ROWS = 25
 NAMING = ("item", "item_id", "pair", "pair_id")  # columns of names of items and pairs
 MOST_KEY_FIGURES = 6
+# Metrics without an interval that are shown beside the headline
 _TELLING = (
     "margin",
     "before",
     "after",
     "mae",
     "mae_of_constant",
-)  # Metrics without an interval that are shown beside the headline
+)
 
 
 def key_figures(

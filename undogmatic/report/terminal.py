@@ -18,12 +18,13 @@ from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
 
 PLAIN_WIDTH = 120
+# on old terminals
 PLAIN_MARKS: Mapping[Answer, str] = {
     "yes": "+",
     "not_yet": "~",
     "no": "x",
     "undecided": "?",
-}  # on old terminals
+}
 
 GRAVE = ("labels.reversed", "local.versions")
 """What was found or assumed that the screen tells, too, because all scores depend on it."""
@@ -182,9 +183,8 @@ def put(lines: Sequence[str] = (), table: Table | None = None, style: str | None
         }
         shown = RichTable(title=table.caption, **look)
         for k, (header, numeric) in enumerate(zip(table.headers, table.numeric, strict=True)):
-            whole = any(
-                row[k].startswith("[") for row in table.rows
-            )  # an interval stays in one line
+            # an interval stays in one line
+            whole = any(row[k].startswith("[") for row in table.rows)
             shown.add_column(
                 Text(visible(header)), justify="right" if numeric else "left", no_wrap=whole
             )

@@ -455,12 +455,13 @@ def named_spec(column: str, largest: float, whole: bool) -> str | None:
     return None if spec == _OF_SCORES and not whole and abs(largest) < 10 else spec
 
 
+# metrics that are scores, not amounts of them
 _POSITIONS = (
     "mean",
     "median",
     "judge_mean",
     "labels_only",
-)  # metrics that are scores, not amounts of them
+)
 _OF_SCORES = ".1f"
 _SPECS = tuple(
     (re.compile(pattern), spec)
@@ -547,9 +548,8 @@ class _Formatter(string.Formatter):
                 str(self.values["metric"]), value, self.values[format_spec[5:]]
             )
         one, both, many = format_spec.partition("|")
-        if one.startswith(
-            "unless "
-        ):  # a part of a sentence that says nothing where two counts are the same
+        # a part of a sentence that says nothing where two counts are the same
+        if one.startswith("unless "):
             one, many, value = (
                 "",
                 many.replace("#", self.words.number(value, "d")),

@@ -75,9 +75,8 @@ class View(NamedTuple):
 def bench_of(run: FinishedRun, words: Words) -> Bench:
     """The table of a run: first what is furthest from its label; without labels, what is doubted
     most."""
-    columns, opened, total, first = _read(
-        run, words
-    )  # and nothing else is held while the table is made of it
+    # and nothing else is held while the table is made of it
+    columns, opened, total, first = _read(run, words)
     block = _laid_out(columns, opened, words, "judgments.jsonl")
     return block._replace(
         notes=[
@@ -123,9 +122,8 @@ def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, st
     if not many(run.items) or len(frame) <= MOST:
         return whole(frame), "data"
 
-    def orders() -> Iterator[
-        tuple[str, pd.Series]
-    ]:  # one after the other: of a million rows each is 8 MB
+    # one after the other: of a million rows each is 8 MB
+    def orders() -> Iterator[tuple[str, pd.Series]]:
         yield "furthest", (frame["score"] - frame["label"]).abs()
         yield "doubtful", frame["doubt"]
         yield "unsure", -frame["confidence"]
@@ -286,13 +284,14 @@ CHECKED = (
     "confidence",
     "failed",
 )
+# what is known of an item, and shown otherwise
 _INNER = (
     "group",
     "probability",
     "text",
     "text_1",
     "text_2",
-)  # what is known of an item, and shown otherwise
+)
 
 
 def _checked(
@@ -400,9 +399,8 @@ def bench(
     numeric = [column.kind in ("number", "error", "heat") for column in columns]
     named = [column.kind == "id" for column in columns]
     table = Table([column.title for column in columns], plain, numeric, caption, named)
-    first = {
-        row.id: n for n, (_, row) in reversed([*enumerate(kept)])
-    }  # an id stands on the page once
+    # an id stands on the page once
+    first = {row.id: n for n, (_, row) in reversed([*enumerate(kept)])}
     ids = [row.id if first[row.id] == n else "" for n, (_, row) in enumerate(kept)]
     return Bench(table, ids, notes, packed, words.text("bench.elsewhere"), begins)
 
@@ -555,9 +553,8 @@ def _packed(fixed: Mapping[str, Any], rows: Sequence[tuple[int, Row]]) -> tuple[
         longest = fair_length(lengths, budget)
         packer = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16)  # with the ends of gzip
         pieces = [packer.compress(f'{_json(fixed)[:-1]},"rows":['.encode("utf-8", "replace"))]
-        for nth, (number, row) in enumerate(
-            rows
-        ):  # one after the other: all of them would be held three times
+        # one after the other: all of them would be held three times
+        for nth, (number, row) in enumerate(rows):
             written = {
                 "n": number,
                 "id": row.id,

@@ -138,9 +138,8 @@ def import_labels(
     written: Callable[[float], float | str] = (
         float if isinstance(rubric.scale, NumericScale) else rubric.scale.write
     )
-    said = [
-        label for label in [*checked.new, *checked.known] if label.trace is None
-    ]  # else it was taken from there
+    # else it was taken from there
+    said = [label for label in [*checked.new, *checked.known] if label.trace is None]
     by_item = folder.by_item({label.item_id for label in said})
     notes: list[tuple[Judgment, Note]] = [
         (judgment, partial(of_human, label, written(label.label)))

@@ -81,9 +81,8 @@ def item_of(row: Filled, known: Container[str]) -> str:
     if not row.quoted:
         return cell
     written, bare = files.as_written(cell), cell.removeprefix("'")
-    meant = (
-        (written, cell, bare) if row.cells.get("queue") else (cell, written)
-    )  # a sheet of ours, or of their own
+    # a sheet of ours, or of their own
+    meant = (written, cell, bare) if row.cells.get("queue") else (cell, written)
     return next((one for one in meant if one in known), cell)
 
 

@@ -160,9 +160,8 @@ class Reward:
         return tuple(row)
 
     def _problem(self, text: str | None) -> str | None:
-        if text is None or any(
-            "\ud800" <= sign <= "\udfff" for sign in text
-        ):  # halves of a sign are no text
+        # halves of a sign are no text
+        if text is None or any("\ud800" <= sign <= "\udfff" for sign in text):
             return "not_text"
         if not text.strip():
             return "empty"

@@ -44,10 +44,11 @@ _NUMBERS = tuple(
     " interval_score".split()
 )
 _WORDS_OF_SCORES = ("uncertainty", "error")  # numbers in the tables of analyses
+# a larger table is read without holding its text
 TABLE_BYTES, HELD_BYTES = (
     1_000_000_000,
     10_000_000,
-)  # a larger table is read without holding its text
+)
 _NEEDED = {SCORES: ("score",), LABELS: ("label",)}
 _KINDS: dict[str, Any] = {
     **dict.fromkeys(
@@ -269,9 +270,8 @@ class RunFolder:
         from undogmatic.records.records import Judgment
         from undogmatic.runs.index import Records
 
-        with opened(
-            self.path / JOURNAL
-        ):  # one that is not there holds no judgments elsewhere, and is a fault here
+        # one that is not there holds no judgments elsewhere, and is a fault here
+        with opened(self.path / JOURNAL):
             return Records(self.path / JOURNAL, Judgment)
 
     @cached_property
@@ -412,9 +412,8 @@ class RunFolder:
         ):
             loaded = on_scale(build(node, "dataset").load(), self.rubric)
         items, judged_as = loaded[:limit], self.facts.get("dataset_digest")
-        if (
-            items_digest(items) != judged_as
-        ):  # an optimisation judges its test split, and examples are kept back
+        # an optimisation judges its test split, and examples are kept back
+        if items_digest(items) != judged_as:
             judged = {judgment.item_id for judgment in self.judgments}
             items = [item for item in loaded if item.id in judged]
         if items_digest(items) != judged_as:
@@ -424,9 +423,8 @@ class RunFolder:
             )
             why = "since it was judged, so its texts may not be what the judge saw"
             raise DataError(f"{what} {why}. Put the earlier file back, or judge it again.")
-        stopped: set[str] = (
-            set()
-        )  # an item at which a step failed, or never came, stands for itself
+        # an item at which a step failed, or never came, stands for itself
+        stopped: set[str] = set()
         for name in self.facts.get("steps", ()):
             made = Records(self.path / "steps" / f"{name}.jsonl", Made)
 

@@ -39,10 +39,11 @@ from undogmatic.safety.outside import Unreadable, json_value, placed_lines
 R = TypeVar("R", Judgment, Made)
 L = TypeVar("L", Judgment, Made, Label)
 PARSED = 9  # times its length a line takes when it is parsed
+# that are kept of what servers call one model; characters of each
 MOST_NAMES, LONGEST_NAME = (
     20,
     200,
-)  # that are kept of what servers call one model; characters of each
+)
 LONGEST_HELD = 200_000  # characters of a line whose exchange stays in memory
 _RECORDS = {
     "Judgment": ("a judgment", "to have its item judged again"),

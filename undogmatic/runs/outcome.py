@@ -77,9 +77,8 @@ class FinishedRun:
     folder: Path  # judgments.jsonl is there already
     language: str
     config: Mapping[str, Any]  # as composed, without secrets (none enter it)
-    choices: Mapping[
-        str, str
-    ]  # the option chosen per config group, e.g. {"model": "local"}; `readout` is resolved
+    # the option chosen per config group, e.g. {"model": "local"}; `readout` is resolved
+    choices: Mapping[str, str]
     identity: str  # hash of all that determines the scores
     rubric: Rubric
     items: Sequence[Item]  # what was judged, as loaded or made by steps
@@ -103,9 +102,8 @@ class FinishedRun:
         None  # on which people gave the labels, where it is not the rubric's
     )
     texts: Sequence[Path] = ()  # files with the words of its dataset and analyses
-    model_licences: Sequence[Licence | None] = (
-        None,
-    )  # of its models, each once; None for one that says nothing
+    # of its models, each once; None for one that says nothing
+    model_licences: Sequence[Licence | None] = (None,)
     data_licence: Licence | None = None
     # rows of its dataset that are not judged, as the prompt shows them, or kin of these, as
     # examples
@@ -188,15 +186,13 @@ class SweepResult:
     findings: Sequence[Finding] = ()  # the first `verdicts` of them are verdicts, one per criterion
     figures: Sequence[FigureData] = ()
     failed: Sequence[tuple[str, str]] = ()  # job and message, of those without a result
-    tables: Mapping[str, pd.DataFrame] = field(
-        default_factory=dict
-    )  # e.g. the worth of the jobs' uncertainty
+    # e.g. the worth of the jobs' uncertainty
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     rubric: Rubric | None = None  # of the first job with a result
     texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
     verdicts: int = 1
-    scores: pd.DataFrame = field(
-        default_factory=pd.DataFrame
-    )  # of each item (row) by each job (its name), best first
+    # of each item (row) by each job (its name), best first
+    scores: pd.DataFrame = field(default_factory=pd.DataFrame)
     numbers: Mapping[str, int] = field(default_factory=dict)  # of the jobs by name
     items: Sequence[Item] = ()  # what the jobs judged, where it could be read again
     unread: str = ""  # why it could not

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 SOON = 1.0  # seconds after which what is being done is shown: what takes less is not mentioned
+# seconds between plain lines at least, and how many there are of a run at most
 LINE_EVERY, LINES = (
     10.0,
     10,
-)  # seconds between plain lines at least, and how many there are of a run at most
+)
 KNOWN = 5  # judgments, and seconds, after which the time left is told
 
 TEXTS = Path(__file__).with_name("progress.texts.yaml")
 
 _steps: list[str | Callable[[], str]] = []  # what is being done, the innermost last
-_languages = [
-    FALLBACK
-]  # in which it is said, the last counts; no context variable, for threads say it too
+# in which it is said, the last counts; no context variable, for threads say it too
+_languages = [FALLBACK]
 
 
 @contextmanager
@@ -157,9 +157,8 @@ class Progress:
 
     def __enter__(self) -> Progress:
         self._clock = self._line = time.perf_counter()
-        self._first = (
-            self._clock
-        )  # when the first judgment was there, for which the model may have been loaded
+        # when the first judgment was there, for which the model may have been loaded
+        self._first = self._clock
         self._due = 0  # judgments before the next line
         print(self.about, file=sys.stderr, flush=True)
         if sys.stderr.isatty():

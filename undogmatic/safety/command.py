@@ -76,9 +76,8 @@ def tell(
         return str(error), error.exit_status
     if (sentence := lacking(error, door, extra)) is not None:
         return sentence, ConfigError.exit_status
-    cause = (
-        error.__cause__ if isinstance(error.__cause__, OSError) else error
-    )  # which a library has reworded
+    # which a library has reworded
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
     if isinstance(cause, OSError):
         message = (f"{cause.filename}: " if cause.filename else "") + (cause.strerror or str(cause))
         of_the_disk = cause.errno in (
@@ -129,9 +128,8 @@ def ending() -> Iterator[None]:
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
     counts = gc.get_threshold()
-    gc.set_threshold(
-        max(YOUNG, counts[0]) if counts[0] else 0, *counts[1:]
-    )  # 0: somebody has switched it off
+    # 0: somebody has switched it off
+    gc.set_threshold(max(YOUNG, counts[0]) if counts[0] else 0, *counts[1:])
     try:
         with guarded():
             yield
@@ -229,9 +227,8 @@ def guard_worker() -> None:
     def clean_record(*arguments: Any, **more: Any) -> logging.LogRecord:
         """A record for the logs whose message and traceback hold no secret, whoever formats it."""
         record = logging.LogRecord(*arguments, **more)
-        with contextlib.suppress(
-            Exception
-        ):  # a message that does not fit its arguments: logging says so itself
+        # a message that does not fit its arguments: logging says so itself
+        with contextlib.suppress(Exception):
             record.msg, record.args = visible(scrub(record.getMessage())), None
         # Some libraries pass `exc_info=False`, which logging hands on as it is: then there is no
         # traceback to clean.

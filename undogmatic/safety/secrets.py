@@ -60,13 +60,14 @@ _ORDINARY = frozenset(
     "bos cache cls column end eos first foreign group id index item join label mask max next pad"
     " pair per primary row sep sort special start stop text unk".split()
 )
+# without a mark between a name's parts: PGPASSWORD
 _ENDS = (
     "password",
     "passwd",
     "passphrase",
     "secret",
     "apikey",
-)  # without a mark between a name's parts: PGPASSWORD
+)
 _MAYBE = frozenset("key keys pass token tokens".split())
 """In the name of a variable any of these may mean a secret, wherever it stands: TOKEN_X; its value
 then decides."""
@@ -144,10 +145,11 @@ def keep(value: str, name: str) -> None:
                 inner = whole[-(-8 * shift // 6) : (shift + len(raw)) * 8 // 6]
                 forms |= {inner, inner.replace("+", "-").replace("/", "_")}
             _forms.update(dict.fromkeys(forms, shown))
+            # the longest first, or a part of it would be replaced before
             for held in (
                 _kept,
                 _forms,
-            ):  # the longest first, or a part of it would be replaced before
+            ):
                 for longest_first in sorted(held, key=len, reverse=True):
                     held[longest_first] = held.pop(longest_first)
 
@@ -157,10 +159,11 @@ def scrub(text: str) -> str:
     for value, shown in _kept.items():
         text = text.replace(value, shown)
     if holds(text):
+        # the second time for what is longer, escaped, than a window
         for window in (
             _WINDOW,
             len(text),
-        ):  # the second time for what is longer, escaped, than a window
+        ):
             text = _cut_out(text, window)
     return _CREDENTIALS.sub(f"://{HIDDEN}@", text) if "://" in text else text
 

@@ -23,10 +23,11 @@ from undogmatic.errors import DataError
 from undogmatic.safety.files import refused
 
 T = TypeVar("T")
+# records that may stay in memory, and what these may take there
 HELD, HELD_BYTES = (
     10_000,
     64_000_000,
-)  # records that may stay in memory, and what these may take there
+)
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
 
 

@@ -228,9 +228,8 @@ def _crossed(design: Array) -> sparse.csr_array:
     p = design.shape[1]
     rows, columns = np.nonzero(design)
     at, data = [], []
-    for shift in range(
-        -2, 3
-    ):  # a row has at most three values, so partners stand at most two places apart
+    # a row has at most three values, so partners stand at most two places apart
+    for shift in range(-2, 3):
         here = np.arange(max(0, -shift), rows.size - max(0, shift))
         here = here[rows[here] == rows[here + shift]]
         other = here + shift

@@ -44,9 +44,8 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
     pairs = n_pairs * WILCOXON_EFFICIENCY
     critical, distance = float(-special.stdtrit(pairs - 1, alpha / 2)), abs(dz) * math.sqrt(pairs)
     power = 1 - float(special.nctdtr(pairs - 1, distance, critical))
-    if math.isnan(
-        power
-    ):  # this function gives up on some effects of thousands of pairs, that of `stats` does not
+    # this function gives up on some effects of thousands of pairs, that of `stats` does not
+    if math.isnan(power):
         power = float(scipy.stats.nct.sf(critical, pairs - 1, distance))
     # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may
     # come out as NaN.

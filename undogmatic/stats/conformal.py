@@ -243,9 +243,8 @@ def coverage(
         ids_inside = list(compress(ids, members))
         n_fit = fitted.n.get(name, sum(fitted.n.values()))
         band = None
-        if (
-            name in fitted.n
-        ):  # only what was fitted together is promised a share: all items, or a fitted group
+        # only what was fitted together is promised a share: all items, or a fitted group
+        if name in fitted.n:
             n_units, n = fitted.n_units[name], _effective(ids_inside)
             # So few units that no rank of theirs reaches the level: the band of a rank between two
             # of them.

@@ -143,9 +143,8 @@ def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
     weight = float(np.clip(from_labels @ from_judge / power, 0, 1)) if power > 0 else 0.0
     found = means.of_sums(sample.of_labelled(y - weight * f[at]), population.level)
     squares = (from_labels - weight * from_judge) ** 2
-    left = np.bincount(own, w - 1) / np.bincount(
-        own, w
-    )  # of the items for which a group's labels stand
+    # of the items for which a group's labels stand
+    left = np.bincount(own, w - 1) / np.bincount(own, w)
     open_share = float((squares * left).sum() / squares.sum()) if squares.sum() > 0 else 0.0
     df = found.df - (weight > 0)
     # Student's and Hall's limits again, for the degree of freedom that the weight took.

@@ -202,9 +202,8 @@ def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> f
     width = bound - float(unit_means @ shapes / shapes.sum())
     if not np.isfinite(bound) or width <= checks.SAME * abs(bound):
         return float(bound)
-    below = (
-        np.append(np.maximum(bound - unit_means, 0.0), 0.0) / width
-    )  # rounding may put a value beyond the bound
+    # rounding may put a value beyond the bound
+    below = np.append(np.maximum(bound - unit_means, 0.0), 0.0) / width
     weights = np.append(shapes, 1.0)
 
     def at(y: float) -> tuple[float, float]:

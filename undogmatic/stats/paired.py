@@ -309,9 +309,8 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
             logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0))
             chance = logistic.fit(known[others], judged[others]).predict_proba(known[here])[:, 1]
         rest = np.where(judged[here], np.nan_to_num(scores[here]) - expected, 0.0)
-        values[here] = expected + rest / np.maximum(
-            chance, 0.05
-        )  # one pair must not outweigh the rest
+        # one pair must not outweigh the rest
+        values[here] = expected + rest / np.maximum(chance, 0.05)
     return values
 
 
@@ -351,10 +350,11 @@ def _selected(x: Array, rank: int) -> float:
     """
     n = x.size
     rows = np.arange(n)
+    # what is in question of each row: columns low to high - 1
     low, high = (
         rows.copy(),
         np.full(n, n),
-    )  # what is in question of each row: columns low to high - 1
+    )
     while True:
         width = high - low
         if width.sum() <= 8 * n:

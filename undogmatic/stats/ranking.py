@@ -44,9 +44,8 @@ def auc(
     checks.share(level, "level")
     if (groups_a is None) != (groups_b is None):
         raise ValueError("`groups_a` and `groups_b` go together: give both, or neither.")
-    above = (
-        checks.ranks(np.r_[p, q])[: p.size].sum() - p.size * (p.size + 1) / 2
-    )  # Mann and Whitney's U
+    # Mann and Whitney's U
+    above = checks.ranks(np.r_[p, q])[: p.size].sum() - p.size * (p.size + 1) / 2
     area = float(above / (p.size * q.size))
     units = (p.size, q.size)
     if groups_a is None or groups_b is None:

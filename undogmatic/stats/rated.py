@@ -277,9 +277,8 @@ class _Between(NamedTuple):
             times**2 * one - 2 * times * both + other
             for one, both, other in (self.squares, self.plain)
         )
-        if plain <= checks.SAME * (
-            times**2 * self.plain[0] + self.plain[2]
-        ):  # they differ by rounding
+        # they differ by rounding
+        if plain <= checks.SAME * (times**2 * self.plain[0] + self.plain[2]):
             return middle, middle
         one, first, second, other = self.cubes
         cube = times**3 * one - 3 * times**2 * first + 3 * times * second - other

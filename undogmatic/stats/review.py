@@ -231,9 +231,8 @@ def gain(columns: Array) -> OfDraws:
 
     def of_draws(drawn: Index) -> Array:
         own = e[drawn]
-        constant = np.ptp(own, axis=1) <= checks.SAME * np.max(
-            np.abs(own), axis=1
-        )  # all zero included
+        # all zero included
+        constant = np.ptp(own, axis=1) <= checks.SAME * np.max(np.abs(own), axis=1)
         # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n
         # / (n + 1).
         areas = [np.asarray(curve(drawn).mean(axis=1)) - 0.5 for curve in (guided, best)]

@@ -436,9 +436,8 @@ def completed(
     while waiting:
         digits, mass = waiting.pop()
         if digits not in after:
-            grows = (
-                not digits.startswith("0") and int(digits) * 10 <= high
-            )  # some number begins so and goes on
+            # some number begins so and goes on
+            grows = not digits.startswith("0") and int(digits) * 10 <= high
             into = begun if longest <= len(digits) and grows else numbers
             into[digits] = into.get(digits, 0.0) + mass
             continue

@@ -121,9 +121,8 @@ class Study:
         self._estimated, self._mean_squares, self._degrees = self._estimates(
             total, squares.sum(axis=0)[None], sums.sum(axis=0)[None]
         )
-        self.constant = bool(
-            np.maximum(self._estimated[0], 0).sum() <= 0
-        )  # all scores are the same
+        # all scores are the same
+        self.constant = bool(np.maximum(self._estimated[0], 0).sum() <= 0)
         # Without each group in turn.
         self._left_out, _, _ = self._estimates(
             total - np.bincount(codes), squares.sum(axis=0) - squares, sums.sum(axis=0) - sums

@@ -23,9 +23,11 @@ from omegaconf.errors import OmegaConfBaseException
 from undogmatic.config import compose
 from undogmatic.errors import ConfigError, UndogmaticError, ours
 from undogmatic.runs.folder import MANIFEST, SWEEP_MANIFEST, RunFolder
+
+# also the resolver `output_folder`, which a worker needs too
 from undogmatic.runs.manifest import (
     claimed,
-)  # also the resolver `output_folder`, which a worker needs too
+)
 from undogmatic.safety import command, files
 from undogmatic.safety.command import (
     FAULT,

@@ -80,9 +80,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     defines so that more is better.
     """
     jobs = read_jobs(folder)
-    keys = dict.fromkeys(
-        key for job in jobs for key in job.overrides
-    )  # in the order of the command line
+    # in the order of the command line
+    keys = dict.fromkeys(key for job in jobs for key in job.overrides)
     choices = tuple(key for key in keys if len({job.overrides.get(key) for job in jobs}) > 1)
     by_name = _named(jobs, choices)
     finished = {label: job for label, job in by_name.items() if job.status == "finished"}
@@ -103,9 +102,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
     }
     first, search = verdicts(table, sweep), read_search(folder)
     tell = Telling("sweep", findings=[*first])
-    if (
-        search is not None
-    ):  # its verdict is that of the winner's own texts; what the trials' texts say comes after
+    # its verdict is that of the winner's own texts; what the trials' texts say comes after
+    if search is not None:
         searched = Searched(folder, search, finished)
         tell.findings = [*searched.verdicts, Finding("sweep.on_trials"), *first, *searched.findings]
         first, further = searched.verdicts, {"trials": searched.table, **further}
@@ -370,9 +368,8 @@ def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame
             labels = marks.agg(" ".join, axis=1).tolist()  # names would cover one another
             data = {"x": x.tolist(), "y": y.tolist(), "groups": groups, "labels": labels}
             tell.draw("cost", "scatter", **data, x_label=cost, y_label=headline)
-    if (
-        len(agreed) > 2
-    ):  # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
+    # of three jobs or more: Spearman's correlation as a square; NaN where it does not exist
+    if len(agreed) > 2:
         names = list(dict.fromkeys([*agreed["left"], *agreed["right"]]))
         half = agreed.pivot(index="left", columns="right", values="spearman_between").astype(
             np.float64
@@ -608,9 +605,8 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
         return pd.DataFrame()
     spent = pd.DataFrame([job.costs for job in finished.values()])
     spent["tokens"] = spent["input_tokens"] + spent["output_tokens"]
-    spent["seconds"] = [
-        float(job.scores["seconds"].mean()) for job in finished.values()
-    ]  # of the first repeat
+    # of the first repeat
+    spent["seconds"] = [float(job.scores["seconds"].mean()) for job in finished.values()]
     cheapest = spent.sort_values(["calls", "seconds"], kind="stable").iloc[0]
     table = pd.DataFrame({"name": [*finished]})
     for quantity in COSTS:

@@ -31,10 +31,11 @@ knows its errors; and of how its scores follow human labels."""
 LABELLED = "labelled.spearman"  # the headline of the jobs that are compared by FOLLOWING
 
 LeftOuts = dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None]
+# texts in common to be compared text by text, and by a number of all of them
 FEWEST, FEWEST_OF_ALL = (
     3,
     10,
-)  # texts in common to be compared text by text, and by a number of all of them
+)
 DRAWS, FEWEST_DRAWS, DRAWS_OF_ALL = 1000, 100, 66_000
 """For p-values: DRAWS each up to twelve jobs (66 pairs), fewer for more of them, for the sake of
 time."""
@@ -274,9 +275,8 @@ def values_of(job: Job, measure: str) -> pd.Series | None:
 def units_of(job: Job, measure: str = "score") -> pd.Series:
     """The number of the independent unit of each item, or of each pair of texts."""
     codes = pd.Series(pd.factorize(job.scores["group"])[0], job.scores.index)
-    by_pair = codes.groupby(
-        job.scores["pair_id"].to_numpy(), sort=False
-    )  # without the texts of no pair
+    # without the texts of no pair
+    by_pair = codes.groupby(job.scores["pair_id"].to_numpy(), sort=False)
     return by_pair.first() if measure == "pair_difference" else codes
 
 
@@ -342,9 +342,8 @@ def of_all(
         return compare.identical(left, right, measure, n)
     for name, rows, side in ((left, one, a), (right, other, b)):
         if (key := (name, measure, texts)) not in left_outs:
-            rng = np.random.default_rng(
-                0
-            )  # where groups are left out many at a time, the same of every job
+            # where groups are left out many at a time, the same of every job
+            rng = np.random.default_rng(0)
             try:
                 left_outs[key] = jackknife.LeftOut(
                     rows, whole.statistic, rng, side["unit"].tolist()

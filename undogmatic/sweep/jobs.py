@@ -46,19 +46,16 @@ class Job:
 
     number: int  # its place in the sweep, and the name of its folder
     overrides: Mapping[str, str]  # what was set for it on the command line, key -> value
-    config: Mapping[str, Any] = field(
-        repr=False
-    )  # as composed, {} if it was not; only the rubric's parts are resolved
+    # as composed, {} if it was not; only the rubric's parts are resolved
+    config: Mapping[str, Any] = field(repr=False)
     facts: Mapping[str, Any] = field(repr=False)  # its `run.json`; {} if it did not get that far
     metrics: Mapping[str, float] = field(repr=False)  # its `metrics.json`; {} without a result
     scores: pd.DataFrame = field(repr=False)  # columns SCORED by item (index, unique)
-    status: Literal[
-        "finished", "stopped", "failed"
-    ]  # "stopped" can be continued: budget, server, kill
+    # "stopped" can be continued: budget, server, kill
+    status: Literal["finished", "stopped", "failed"]
     message: str | None = None  # why it has no result
-    sureness: pd.DataFrame = field(
-        repr=False, default_factory=pd.DataFrame
-    )  # columns SURENESS by item
+    # columns SURENESS by item
+    sureness: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
     # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`);
     # empty without.
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)

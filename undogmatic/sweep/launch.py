@@ -145,9 +145,8 @@ def latest(words: Sequence[str], loader: Any) -> tuple[dict[str, str], dict[str,
     knows the groups: `glob(*)` stands for the options of one."""
     last: dict[str, Override] = {}
     for override in OverridesParser.create(config_loader=loader).parse_overrides(list(words)):
-        last.pop(
-            override.get_key_element().lstrip("+"), None
-        )  # so that it takes the place of the last word
+        # so that it takes the place of the last word
+        last.pop(override.get_key_element().lstrip("+"), None)
         last[override.get_key_element().lstrip("+")] = override
     sweeps = {each.get_key_element(): each for each in last.values() if each.is_sweep_override()}
     single = (each for each in last.values() if not each.is_sweep_override())

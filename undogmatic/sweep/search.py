@@ -47,9 +47,8 @@ TRIES = (
     100  # how often Optuna is asked for a new trial, before the space counts as searched through
 )
 MOST_CHOICES = 10_000
-SIGNS = frozenset(
-    " ,:=(){}[]'\""
-)  # a path with one of these would have to be put into quotation marks
+# a path with one of these would have to be put into quotation marks
+SIGNS = frozenset(" ,:=(){}[]'\"")
 MOST_LOOKED_AT = 20  # compositions before the first trial; a mistake beyond them ends its own trial
 STATES = dict(
     waiting=TrialState.RUNNING,
@@ -81,25 +80,22 @@ class OptunaSweeper(Sweeper):
         True  # nothing is begun before `validate_batch_is_legal` is called
     )
 
-    params: Mapping[
-        str, Any
-    ]  # the space, key -> Hydra's sweep syntax; words of the command line come on top of it
+    # the space, key -> Hydra's sweep syntax; words of the command line come on top of it
+    params: Mapping[str, Any]
     n_trials: int
     n_jobs: int  # how many trials the launcher gets at once
     sampler: str  # "tpe" or "random"
     startup: int  # trials drawn by chance before the sampler learns from results
     seed: int  # of the sampler; a trial depends on it, its number and the results before it alone
-    objectives: list[
-        str
-    ]  # `quality` (the jobs' headline, more is better), and at most one cost (less is better)
+    # `quality` (the jobs' headline, more is better), and at most one cost (less is better)
+    objectives: list[str]
     rungs: list[
         int
         # rising counts of texts that a trial judges before it judges all; given up below others'
         # median
     ]
-    search: (
-        Mapping[str, Any] | None
-    )  # what is set for trials, key -> value; None: by the dataset's splits
+    # what is set for trials, key -> value; None: by the dataset's splits
+    search: Mapping[str, Any] | None
     final: Mapping[str, Any] | None  # the same for the winner's run on texts that no trial has seen
 
     def __post_init__(self) -> None:
@@ -128,9 +124,8 @@ class OptunaSweeper(Sweeper):
         )
         self.folder = Path(self.config.hydra.sweep.dir)
         self.folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(
-            self.config, self.folder / "multirun.yaml"
-        )  # which holds no secrets (`config.door`)
+        # which holds no secrets (`config.door`)
+        OmegaConf.save(self.config, self.folder / "multirun.yaml")
         self.state = self._begin()
         self.validate_batch_is_legal(self._first_of_each())
         self._check_prompts()
@@ -348,9 +343,8 @@ class OptunaSweeper(Sweeper):
             self.study.sampler = self._sampler(len(trials) * TRIES + tries)
             asked = self.study.ask(fixed_distributions=self.space.keys)
             params = {key: asked.params[key] for key in self.space.keys}
-            self.study.tell(
-                asked, state=TrialState.FAIL
-            )  # the trial itself is added with its result
+            # the trial itself is added with its result
+            self.study.tell(asked, state=TrialState.FAIL)
             tries += 1
             if all(params != trial.params for trial in trials):
                 trials.append(Trial(number=len(trials), params=params))

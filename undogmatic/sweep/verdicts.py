@@ -174,10 +174,11 @@ class Lead:
             and sweep.as_sure(*sorted(both))
         }
         first, *others = map(str, headlines.index)
+        # it and its twins
         self.names = [
             first,
             *(other for other in others if frozenset((first, other)) in same),
-        ]  # it and its twins
+        ]
         self.same_scores = [  # other judges with the scores of the first, who doubt them otherwise
             other
             for other in others
@@ -198,9 +199,8 @@ class Lead:
             for name in self.distinct
             if np.isclose(headlines[name], self.value, rtol=0, atol=1e-12)
         ]
-        self.measure, self.against = against_others(
-            sweep, first, self.distinct[1:]
-        )  # "" where none was tested
+        # "" where none was tested
+        self.measure, self.against = against_others(sweep, first, self.distinct[1:])
         self.untested = [name for name in self.distinct[1:] if name not in self.against.index]
         # The smallest difference that matters in this measure, where there is one.
         self.margin = (
@@ -210,13 +210,13 @@ class Lead:
         )
         self.size = sweep.family.size  # hypotheses that were corrected for
         self.seen = sweep.jobs[first].facts.get("seen")  # texts that something in it was fitted on
+        # against which nothing is shown of it
         self.open = [
             *self.shown("open"),
             *self.shown("identical"),
-        ]  # against which nothing is shown of it
-        needed = self.against.loc[
-            self.open, "needed"
-        ]  # independent groups that would decide it, NaN where none would
+        ]
+        # independent groups that would decide it, NaN where none would
+        needed = self.against.loc[self.open, "needed"]
         self.needed = None if needed.isna().any() else int(max(needed, default=0))
 
     def shown(self, wanted: str) -> list[str]:
@@ -311,9 +311,8 @@ class Searched:
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
         ends = [(one.value, *one.interval) for one in (self.trial, self.test) if one is not None]
-        if (
-            self.test is not None and np.isfinite(ends).all()
-        ):  # how it differs from what the trials said
+        # how it differs from what the trials said
+        if self.test is not None and np.isfinite(ends).all():
             gap = apart(self.trial, self.test)
             told = gap.values("gap") | {"n": self.n, "metric": self.metric}
             if (seen := on_trials.facts.get("seen")) and gap.low > 0:

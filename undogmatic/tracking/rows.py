@@ -166,24 +166,20 @@ def _of_span(span: Span, experiment_id: str, tables: Any) -> dict[str, Any]:
 
     whole = translate_span_when_storing(span)
     model, costs = span.get_attribute(MODEL), span.get_attribute(COST) or {}
-    return (
-        {
-            "trace_id": span.trace_id,
-            "experiment_id": int(experiment_id),
-            "span_id": span.span_id,
-            "parent_span_id": span.parent_id,
-            "name": span.name,
-            "type": span.span_type,
-            "status": span.status.status_code.value,
-            "start_time_unix_nano": span.start_time_ns,
-            "end_time_unix_nano": span.end_time_ns,
-            "content": json.dumps(
-                whole, ensure_ascii=tables.db_type == "mssql"
-            ),  # whose column takes no Unicode
-            "model_name": None if model is None else model[:LONGEST_MODEL],
-        }
-        | {name: costs.get(name) for name in _COSTS}
-    )
+    return {
+        "trace_id": span.trace_id,
+        "experiment_id": int(experiment_id),
+        "span_id": span.span_id,
+        "parent_span_id": span.parent_id,
+        "name": span.name,
+        "type": span.span_type,
+        "status": span.status.status_code.value,
+        "start_time_unix_nano": span.start_time_ns,
+        "end_time_unix_nano": span.end_time_ns,
+        # whose column takes no Unicode
+        "content": json.dumps(whole, ensure_ascii=tables.db_type == "mssql"),
+        "model_name": None if model is None else model[:LONGEST_MODEL],
+    } | {name: costs.get(name) for name in _COSTS}
 
 
 def _of_trace(told: Told, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

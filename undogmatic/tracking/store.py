@@ -33,13 +33,14 @@ before it gives up."""
 _UNQUOTED = "".join(chr(n) for n in range(32, 127) if chr(n) not in "%?")
 _THEIRS = ("mlflow", "opentelemetry")
 _TABLES = ("alembic_version", "experiments")
+# where MLflow notes addresses of artifacts
 _LOCATIONS = (
     ("experiments", "artifact_location"),
     ("runs", "artifact_uri"),
     ("trace_tags", "value"),
     ("logged_models", "artifact_location"),
     ("model_versions", "source"),
-)  # where MLflow notes addresses of artifacts
+)
 # Read by MLflow when it is imported. Nothing is sent home, its INFO lines stay off the screen, and
 # a server that does not answer is given up after seconds, not minutes: the results are on disk and
 # can be logged later.

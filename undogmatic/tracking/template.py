@@ -68,9 +68,8 @@ def keep(file: Path) -> None:
     ):
         with contextlib.closing(sqlite3.connect(file)) as store:
             store.backup(copy)
-        copy.execute(
-            "DELETE FROM experiments"
-        )  # MLflow makes the first for each store, with a place of its own
+        # MLflow makes the first for each store, with a place of its own
+        copy.execute("DELETE FROM experiments")
         copy.commit()
         if copy.execute("SELECT version_num FROM alembic_version").fetchall() == [
             (newest_schema(),)

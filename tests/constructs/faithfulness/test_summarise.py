@@ -130,9 +130,8 @@ def test_a_text_is_asked_about_in_its_language_or_else_in_that_of_the_prompt(
         for name, line in made(tmp_path / "out").items()
     }
     assert "Summarise this judicial decision" in asked["a/one"]
-    assert (
-        "Resuma esta decisão judicial" in asked["b/one"]
-    )  # nobody has words in that language: the prompt's own
+    # nobody has words in that language: the prompt's own
+    assert "Resuma esta decisão judicial" in asked["b/one"]
     assert "material a resumir" in asked["b/one"]
     with pytest.raises(ConfigError, match="no wording in 'fr' \\(it has: en, pt\\)"):
         Recipe(config("lead", language="fr")).build()

@@ -99,9 +99,8 @@ class Covered(NamedTuple):
     (n_reference,)."""
 
     score: float  # covered / total, in [0, 1]
-    best: NDArray[
-        np.int64
-    ]  # places of the best matches among the text's sentences, the first of equals
+    # places of the best matches among the text's sentences, the first of equals
+    best: NDArray[np.int64]
     similarity: NDArray[np.float64]  # theirs
     covered: NDArray[np.bool_]  # whether each reaches the threshold
 

@@ -459,9 +459,8 @@ class BaselinesAnalysis(OfComposite):
             stored = self._stored(judged, name)
             if name in made and made[name].notna().any():
                 values[name] = made[name]
-                if (
-                    stored is not None
-                ):  # is ROUGE as computed what was stored, to the decimals it was stored with?
+                # is ROUGE as computed what was stored, to the decimals it was stored with?
+                if stored is not None:
                     gap = (made[name] - stored.reindex(index)).abs()
                     off, n = gap > 0.5 * 10**-self.rounding + 1e-9, int(gap.notna().sum())
                     more = {"off": int(off.sum()), "gap": float(gap.max())} if off.any() else {}

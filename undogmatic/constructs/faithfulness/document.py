@@ -123,9 +123,8 @@ _PLAIN = str.maketrans(
     _LIGATURES | {chr(code): "\ufffd" for code in (*range(9), *range(11, 32), 127)}
 )
 
-logging.getLogger("pypdf").setLevel(
-    logging.CRITICAL
-)  # what it mends on the way is no news to whoever named the file
+# what it mends on the way is no news to whoever named the file
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
 def pdf_pages(raw: bytes, path: Path) -> list[list[PageLine]]:
@@ -223,6 +222,7 @@ _MARK = re.compile(r"([*†‡§]{1,3}|\d{1,3})[.)]?\s?[A-Z“\"‘'(\[§]|[—�
 _RULE = re.compile(r"[—–_*-]{4,}\s*")
 LONGEST_WORD = 40
 _CUT = re.compile(rf"([^\W\d_]{{1,{LONGEST_WORD}}})( ?)([-\u2010\u00ad])$")
+# Portuguese pronouns that a hyphen ties to their verb
 _ENCLITICS = (
     "se",
     "lhe",
@@ -231,7 +231,7 @@ _ENCLITICS = (
     "la",
     "los",
     "las",
-)  # Portuguese pronouns that a hyphen ties to their verb
+)
 _HEAD = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 ENDS = (".", "!", "?", ":", ";", "”", '"', "’", "'", ")", "]")

@@ -21,11 +21,12 @@ from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item
 from undogmatic.safety.outside import read_json
 
+# the order of the probabilities, whatever the model's own
 LABELS = (
     "entailment",
     "neutral",
     "contradiction",
-)  # the order of the probabilities, whatever the model's own
+)
 OBVIOUS = (
     ("The judge signed the order.", "The judge signed the order.", "entailment"),
     ("Two men are playing football in a park.", "People are playing football.", "entailment"),
@@ -111,9 +112,8 @@ def _probabilities(
     logits: Logits, places: list[int], pairs: Sequence[tuple[str, str]]
 ) -> NDArray[np.float64]:
     odds = np.empty((len(pairs), len(LABELS)))
-    order = sorted(
-        range(len(pairs)), key=lambda n: sum(map(len, pairs[n]))
-    )  # little is padded among equals
+    # little is padded among equals
+    order = sorted(range(len(pairs)), key=lambda n: sum(map(len, pairs[n])))
     for start in range(0, len(pairs), AT_ONCE):
         batch = order[start : start + AT_ONCE]
         odds[batch] = np.asarray(logits([pairs[n] for n in batch]), dtype=np.float64)[:, places]

@@ -153,9 +153,8 @@ class LlmEntailment(Entailment):
             k: "\n".join(f"{n}. {text}" for n, text in enumerate(v, 1))
             for k, v in sides._asdict().items()
         }
-        shown = item.model_copy(
-            update={"inputs": item.inputs | numbered}
-        )  # as judged texts, within their fence
+        # as judged texts, within their fence
+        shown = item.model_copy(update={"inputs": item.inputs | numbered})
         answer: Contradicted = (await self.ask.acall(item=shown)).answer
         findings = [SentenceFinding(False)] * len(sides.reference)
         for one in answer.contradictions:

@@ -77,9 +77,8 @@ class SummariseStep(Step):
             raise ConfigError(
                 f"{twice} is named twice among the models that summarise; name each once."
             )
-        short = [
-            name.partition("@")[0] for name in full
-        ]  # without the server, where that tells them apart
+        # without the server, where that tells them apart
+        short = [name.partition("@")[0] for name in full]
         names = [full[n] if short.count(name) > 1 else name for n, name in enumerate(short)]
         self.text, self.language = text, language
         tokens = max_tokens if max_tokens is not None else 3 * words + 200
@@ -142,11 +141,12 @@ class SystemsStep(Step):
         ]
 
 
+# what the model sees: the text, one of its parts, or what was said of the parts
 TASKS = (
     "whole",
     "part",
     "joined",
-)  # what the model sees: the text, one of its parts, or what was said of the parts
+)
 # so much of its length may stay when a text's parts are summarised; else there is no end to it
 SHRINKING = 0.9
 
@@ -242,9 +242,8 @@ class Summarizer(dspy.Module):
                 for messages in formatted
             ]
         asked = max(map(self.model.count_tokens, sent))
-        room = (
-            self.context - self.max_tokens - asked
-        )  # tokens that a text may have to be read at once
+        # tokens that a text may have to be read at once
+        room = self.context - self.max_tokens - asked
         if room < 2 * self.max_tokens:
             raise ConfigError(
                 f"{self.model.name} has a context of {self.context:,} tokens, of which the"

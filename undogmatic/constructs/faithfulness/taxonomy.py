@@ -26,12 +26,13 @@ from undogmatic.stats import agreement, limits
 OTHER = "other"
 KINDS = ("errors", "omissions")
 JOURNAL = "judgments.jsonl"
+# of a quote, but nothing that it says
 _NO_WORDS = (
     "severity",
     "category",
     "categories",
     "primary_category",
-)  # of a quote, but nothing that it says
+)
 
 
 class Quoted(NamedTuple):
@@ -145,9 +146,8 @@ class QuotesDataset:
                 )
             about, judge = row["item_id"], str(row.get("judge"))
             case, _, system = about.rpartition("/")
-            earlier = seen.setdefault(
-                (about, judge), set()
-            )  # a judge keeps its quotes beside each of its criteria
+            # a judge keeps its quotes beside each of its criteria
+            earlier = seen.setdefault((about, judge), set())
             for quote in (each for each in quotes(details) if each.text not in earlier):
                 earlier.add(quote.text)
                 fields = {
@@ -359,9 +359,8 @@ def _modes(judged: LongTable, table: pd.DataFrame) -> pd.DataFrame:
     if "item" not in table or not columns:
         return pd.DataFrame()
     by = ["judge", "system"] if "metadata.system" in frame else ["judge"]
-    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace(
-        {"true": 1.0}
-    )  # as tables write a yes
+    # as tables write a yes
+    said = frame.get(f"details.{HEDGING}", pd.Series(0.0, frame.index)).replace({"true": 1.0})
     own = frame.rename(columns={"metadata.system": "system"}).assign(
         reads=frame[columns].notna().any(axis=1),
         says=pd.to_numeric(said, errors="coerce").fillna(0) > 0.5,

@@ -168,9 +168,8 @@ class GatingAnalysis(Limited):
                 tell.number(average, "mean", label)
         tell.tables["metrics"] = pd.DataFrame(rows)
         for name, column in (("condition", "condition"), ("system", "metadata.system")):
-            if (
-                column in measured and measured[column].notna().any()
-            ):  # means per group, the lowest F1 first
+            # means per group, the lowest F1 first
+            if column in measured and measured[column].notna().any():
                 grouped = measured.rename(columns=columns).groupby(column, sort=False)
                 table = pd.concat(
                     [grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1

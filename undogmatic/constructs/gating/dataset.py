@@ -62,9 +62,8 @@ class GatingDataset:
     name = "gating"
 
     def __init__(self, path: str | None = None, truth: str | None = None) -> None:
-        self.licence: Licence | None = (
-            _LICENCE if path is None else None
-        )  # none is known of the user's
+        # none is known of the user's
+        self.licence: Licence | None = _LICENCE if path is None else None
         folder = data_folder() / "gating" if path is None else Path(path).expanduser()
         self.path = existing_file(
             str(folder / PREDICTIONS if os.path.isdir(folder) else folder),

@@ -385,9 +385,8 @@ def _outline(text: str) -> Gate:
                 break
             lines.clear()
             continue
-        drawn = (
-            bulleted and marks["mark"][0] in "├└┣┗╰+`"
-        )  # the width of a drawn branch is part of the indentation
+        # the width of a drawn branch is part of the indentation
+        drawn = bulleted and marks["mark"][0] in "├└┣┗╰+`"
         lines.append((len(marks["indent"]) + (len(marks["mark"]) if drawn else 0), gate_name(name)))
         if len(lines) > MOST_GATES:
             raise Malformed("too_wide", f"more than {MOST_GATES:,} lines")

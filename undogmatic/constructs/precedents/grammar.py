@@ -488,9 +488,8 @@ class Grammar:
         if (between := self._between.match(plain, at)) is None:
             return None
         start, head = between.end(), self._heads.match(plain, between.end()) if heads else None
-        if (
-            head is not None and self._of_head[_which(head)][0] == read.key
-        ):  # "Súmula 5 e Súmula 7 do STJ"
+        # "Súmula 5 e Súmula 7 do STJ"
+        if head is not None and self._of_head[_which(head)][0] == read.key:
             start = head.end() + plain.startswith(" ", head.end())
         if sign := self._sign.match(plain, start):
             start = sign.end() + plain.startswith(" ", sign.end())

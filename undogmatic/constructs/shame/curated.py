@@ -24,14 +24,16 @@ from undogmatic.safety.paths import data_folder
 
 # The texts of a thesis; the last, the hybrid, may be missing in a file of the user's.
 THESIS = ("authority_only", "explained_only", "explained_cited")
+# the texts of a pair: an explanation, and what looks like it and explains nothing
 PAIR = (
     "imitation",
     "explanation",
-)  # the texts of a pair: an explanation, and what looks like it and explains nothing
+)
+# of all labels in this format: the texts of one class may well lie in its lowest tenth
 LABEL_SCALE = (
     0.0,
     100.0,
-)  # of all labels in this format: the texts of one class may well lie in its lowest tenth
+)
 Part = Literal["pairs", "theses", "controls", "adversarial", "labelled", "injected"]
 INJECTED = 8  # texts of either class that are shown with every family of injected text
 FOLDER = data_folder() / "curated"
@@ -82,9 +84,8 @@ class CuratedDataset:
         self.name = "+".join(parts) if len(parts) < len(_FILES) else "curated"
         self.about = f"{self.name}, {split} split"
         self.path = existing_file(path, "dataset.path", (".jsonl",)) if path is not None else None
-        self.licence: Licence | None = (
-            _LICENCE if path is None else None
-        )  # none is known of a file of the user's
+        # none is known of a file of the user's
+        self.licence: Licence | None = _LICENCE if path is None else None
 
     def load(self) -> Sequence[Item]:
         """The items, part after part, in file order. Raises DataError naming file and line."""
@@ -114,9 +115,8 @@ class CuratedDataset:
                     yield labelled[str(origin or item.id)][0], item
             return
         path, second = self._file(part), {}
-        if (
-            part == "labelled" and self.path is None
-        ):  # the blind second labels of 60 development texts
+        # the blind second labels of 60 development texts
+        if part == "labelled" and self.path is None:
             again = json_lines(FOLDER / "second_labels.jsonl")
             second = {
                 str(row["id"]): {"second_label": float(row["second_label"])} for _, row in again

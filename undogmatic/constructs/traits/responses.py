@@ -17,10 +17,11 @@ from undogmatic.safety.paths import data_folder
 RESPONSE = "response"
 INPUTS = ("scenario", "question", RESPONSE)
 """What a response comes with, in the order in which it is read; only the response must be there."""
+# of all labels that ship: those of one trait may well lie at one end of it
 LABEL_SCALE = (
     0.0,
     100.0,
-)  # of all labels that ship: those of one trait may well lie at one end of it
+)
 _LICENCE = {
     "en": (
         "The labelled responses are part of this project (CC BY 4.0); people, firms and places in"
@@ -89,9 +90,8 @@ class LabelledResponsesDataset:
                 " there."
             )
         self.part, self.trait, self.split, self.language = part, trait, split, language
-        self.licence: Licence | None = (
-            _LICENCE if path is None else None
-        )  # none is known of a file of the user's
+        # none is known of a file of the user's
+        self.licence: Licence | None = _LICENCE if path is None else None
         shipped = data_folder() / part / "items.jsonl"
         self.path = shipped if path is None else existing_file(path, "dataset.path", (".jsonl",))
         self.name = "coherence" if trait is None else f"traits-{trait}"

@@ -55,9 +55,8 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     models = dict.fromkeys(
         model for _, line, *_ in found if (model := at(line, "response", "body", "model"))
     )
-    judge = (
-        str(next(iter(models))) if len(models) == 1 else JUDGE
-    )  # a request that failed names none
+    # a request that failed names none
+    judge = str(next(iter(models))) if len(models) == 1 else JUDGE
     for place, line, values, why in found:
         body = (line.get("response") or {}).get("body") or {}
         row: Row = {

@@ -177,9 +177,8 @@ def _items(path: Path, problems: list[str]) -> dict[str, Row]:
 
 def _dataset(path: Path) -> Path | None:
     """The file of the run's dataset, if it is one that is still there."""
-    with contextlib.suppress(
-        DataError, ImportError, OSError
-    ):  # without Hydra's extra its config is not read
+    # without Hydra's extra its config is not read
+    with contextlib.suppress(DataError, ImportError, OSError):
         named, start = at(read_yaml(path / _CONFIG), "dataset", "path"), None
         with contextlib.suppress(DataError):
             start = at(read_yaml(path / _START), "hydra", "runtime", "cwd")

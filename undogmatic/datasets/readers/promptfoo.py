@@ -90,10 +90,11 @@ def _results(path: Path, problems: list[str]) -> Given:
 
 def _about(number: int, result: Mapping[str, Any], groups: dict[str, str]) -> Row:
     """What is known of an output. Outputs from the same variables are one group."""
+    # earlier versions did not number them
     test, prompt = (
         result.get("testIdx", number),
         result.get("promptIdx", 0),
-    )  # earlier versions did not number them
+    )
     variables = json.dumps(result.get("vars"), sort_keys=True, default=str)
     provider = result.get("provider")
     named = (

@@ -319,10 +319,11 @@ def test_a_number_in_words_is_read_whole(words: str, language: Any, number: floa
         ("o IPTU de 2018 a 2020", "pt"),
         ("the 1966–1967 handbook", "en"),
         ("o décimo quinto lugar", "pt"),
+        # in a spelling that nobody listed: not to be read as eight
         (
             "Eram cinkuenta e oito cozinheiros.",
             "pt",
-        ),  # in a spelling that nobody listed: not to be read as eight
+        ),
         ("There were some twelvty eight cooks.", "en"),
     ],
 )

@@ -446,10 +446,11 @@ class Sources:
             for part in value.parts
             if part is not None
         )
+        # of whatever
         self.numbers = {
             *counts,
             *map(reading.digits, re.findall(r"\d+(?:[.,]\d+)*", text)),
-        }  # of whatever
+        }
         self.dates = [value for value in known if value.kind == "date"]
         self.citations = {one[:2] for sentence in sentences for one in citations(sentence)}
         self.vocabulary, self.stems = {*words(plain(text))}, {*content(text, self.language)}
@@ -610,9 +611,8 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
     ):
         return
     generic = (names.split() for names in lexicon("support")["generic"].values())
-    nobody = word_set("stop", language).union(
-        reading.months(), *generic
-    )  # words that may have a capital
+    # words that may have a capital
+    nobody = word_set("stop", language).union(reading.months(), *generic)
     for match in re.finditer(rf"{NAME}(?:(?: d[aeo]s?)? {NAME})*", sentence):
         parts, named = (
             [(part[0], match.start() + part.start()) for part in re.finditer(NAME, match[0])],
@@ -621,9 +621,8 @@ def _names(sentence: str, language: Language) -> Iterator[tuple[str, list[str]]]
         for word, start in parts:
             own, before = plain(word).removesuffix("'s"), sentence[max(0, start - REACH) : start]
             first = start <= REACH and re.search(r"[^\W\d_]", before) is None
-            begins = first or re.search(
-                r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before
-            )  # where any word has a capital
+            # where any word has a capital
+            begins = first or re.search(r"[.:;!?“\"(«‘]\s?[\W\d_]*$", before)
             if not begins and len(own) > 2 and own not in nobody:
                 named.append(word)
         label = sentence[match.end() : match.end() + 1] == ":"

@@ -280,9 +280,8 @@ class Outcome(NamedTuple):
     said: str  # as it stands in the sentence
     of: str = ""  # of what a judgment speaks: "laws" or "decisions", or "" where that is not said
     earlier: bool = False  # whether it is told as past already then: "had denied"
-    near: frozenset[str] = (
-        frozenset()
-    )  # where it needs one, words that tell of whom or what it is said
+    # where it needs one, words that tell of whom or what it is said
+    near: frozenset[str] = frozenset()
 
 
 @functools.lru_cache(maxsize=20_000)
@@ -555,9 +554,8 @@ def judges(sentence: str) -> tuple[Role, ...]:
             named = named[:1]  # who joined did not write
         waiting += named
         if deeds:
-            done = (
-                deeds[:-1] if deeds[-1] == "writes" and len(deeds) > 1 else deeds
-            )  # wrote a dissent
+            # wrote a dissent
+            done = deeds[:-1] if deeds[-1] == "writes" and len(deeds) > 1 else deeds
             roles += [
                 Role(frozenset({name}), deed, clause.strip()) for name in waiting for deed in done
             ]
