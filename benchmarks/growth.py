@@ -44,9 +44,9 @@ N, SMALL = 20_000, 5_000
 FEW = 1_600
 """Rows of the measurement that is taken off: more than the word counter is ever fitted to, and a
 student here."""
-SEEN = 0.25
-"""Seconds for the rows of n below which nothing can be said of growth: a start takes as much more
-or less."""
+SEEN, OF_START = 0.25, 0.05
+"""Seconds for the rows of n, and share of the start, below which nothing can be said of growth: a
+start takes as much more or less."""
 BLOCK = 10_000
 """Rows that are made at a time."""
 FAULT = 5.0
@@ -192,7 +192,9 @@ def measured(door: str, n: int, place: Path) -> Used:
 
 def times(few: float, at_n: float, at_4n: float, n: int) -> float:
     """How often a further row is as dear at 4 n rows as at n, times four."""
-    each, later = (max(at_n - few, SEEN) / (n - FEW), max(at_4n - few, 0.0) / (4 * n - FEW))
+    least = max(SEEN, OF_START * few)
+    each = max(at_n - few, least) / (n - FEW)
+    later = max(at_4n - few, 0.0) / (4 * n - FEW)
     return 4 * later / each
 
 
