@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 from undogmatic.analyses.check import check
 from undogmatic.analyses.surface import surface_rival
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, VerdictTable
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED, Evidence
 
 Rng = np.random.Generator
 Array = np.ndarray
@@ -334,7 +334,7 @@ def turned(values: Array, share: float, rng: Rng) -> Array:
 
 def table(
     worlds: Sequence[World], verdicts: dict[str | None, Array], labels: Sequence[Array]
-) -> VerdictTable:
+) -> Evidence:
     """A verdict table of one judge (its verdicts by the order shown) and some raters, of texts or
     of pairs of them."""
     n = len(worlds[0].texts)
@@ -360,7 +360,7 @@ def table(
         end = "" if len(worlds) == 1 else f"_{k}"
         about |= {f"text{end}": made.texts, f"system{end}": made.system.astype(str)}
     paired = len(worlds) > 1
-    return VerdictTable(
+    return Evidence(
         "pairwise" if paired else "pass_fail",
         said.reset_index(drop=True),
         pd.concat(parts, ignore_index=True),
@@ -370,7 +370,7 @@ def table(
     )
 
 
-def made_table(name: str, n: int, noise: float, seed: int, source: str = INVENTED) -> VerdictTable:
+def made_table(name: str, n: int, noise: float, seed: int, source: str = INVENTED) -> Evidence:
     """The file of one judge: texts, its verdicts, and labels that are as kind to it as can be."""
     rng = np.random.default_rng([seed, n, sum(map(ord, name))])
     worded = GOOD.get(name, MEANING.get(name, 0.0))

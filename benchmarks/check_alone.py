@@ -21,7 +21,7 @@ import pandas as pd
 
 from undogmatic.analyses import alone
 from undogmatic.records.checked import CheckOptions, Told
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.evidence import Evidence
 
 RESULTS = Path(__file__).parent / "results" / "check_alone.csv"
 Array = np.ndarray[Any, Any]
@@ -58,7 +58,7 @@ def trial(right: Callable[[Array], Array], n: int, seed: int, items: int = 2) ->
     said = said.assign(verdict=verdicts, confidence=1 - doubt, reason=None, place="")
     labels = pd.DataFrame({"item": names[:n], "criterion": "c", "rater": "r", "label": truth[:n]})
     about = pd.DataFrame({"group": names}, index=pd.Index(names, name="item"))
-    table = VerdictTable(
+    table = Evidence(
         "pass_fail", said, labels, about, categories=("fail", "pass"), selection="random"
     )
     told, options = Told(), CheckOptions()

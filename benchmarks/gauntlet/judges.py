@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import check
-from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 
 Rng = np.random.Generator
 Array = np.ndarray

@@ -17,6 +17,16 @@ from tests.analyses.conftest import in_words, words_of
 from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
+from undogmatic.records.evidence import (
+    AS_GIVEN,
+    FIRST,
+    LABEL_COLUMNS,
+    SECOND,
+    SWAPPED,
+    TIE,
+    Evidence,
+    Kind,
+)
 from undogmatic.records.records import (
     Cost,
     Failure,
@@ -28,16 +38,6 @@ from undogmatic.records.records import (
 )
 from undogmatic.records.results import AnalysisResult, Finding
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
-from undogmatic.records.verdict_table import (
-    AS_GIVEN,
-    FIRST,
-    LABEL_COLUMNS,
-    SECOND,
-    SWAPPED,
-    TIE,
-    Kind,
-    VerdictTable,
-)
 
 ORIGIN = Provenance(
     model="m", readout="r", prompt="p", prompt_hash="h", program_hash="h", config_hash="h"
@@ -285,7 +285,7 @@ def grouped_run(groups: Mapping[str, Sequence[Score]], **fields: Any) -> LongTab
     return labelled_run(rows, **fields)
 
 
-def verdict_table(
+def evidence_of(
     kind: Kind,
     judges: Mapping[str, Any] | Any,
     labels: Mapping[str, Any] | Any = (),
@@ -294,7 +294,7 @@ def verdict_table(
     confidence: Sequence[float] | None = None,
     criterion: str = "quality",
     **fields: Any,
-) -> VerdictTable:
+) -> Evidence:
     """What judges said of items i0, i1, ... and people's labels, without a file.
 
     Args:
@@ -354,6 +354,6 @@ def verdict_table(
         n_categories = int(np.nanmax(every, initial=1)) + 1
         own_names = {"pass_fail": ("fail", "pass"), "pairwise": (FIRST, SECOND, TIE)[:n_categories]}
         fields.setdefault("categories", own_names.get(kind, tuple(ascii_lowercase[:n_categories])))
-    return VerdictTable(
+    return Evidence(
         kind, pd.concat(rows, ignore_index=True), people.dropna(subset=["label"]), about, **fields
     )

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from undogmatic.analyses.check import check, digests
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import CheckOptions, JudgeCheck
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import words_of
 
 N = 120
@@ -28,15 +28,13 @@ def noisy(labels: np.ndarray, error: float, seed: int = 0) -> np.ndarray:
     return np.where(np.random.default_rng(seed).random(labels.size) < error, 1 - labels, labels)
 
 
-def answer(table: VerdictTable, **options: Any) -> JudgeCheck:
+def answer(table: Evidence, **options: Any) -> JudgeCheck:
     (only,) = check(table, CheckOptions(**options)).judges
     return only
 
 
-def judged(
-    verdicts: Any, labels: Any = LABELS, items: Mapping[str, Any] | None = None
-) -> VerdictTable:
-    return verdict_table("pass_fail", verdicts, labels, {"text": TEXTS} if items is None else items)
+def judged(verdicts: Any, labels: Any = LABELS, items: Mapping[str, Any] | None = None) -> Evidence:
+    return evidence_of("pass_fail", verdicts, labels, {"text": TEXTS} if items is None else items)
 
 
 GOOD = noisy(LABELS, 0.05)
@@ -44,11 +42,11 @@ CHOICES = np.vstack([GOOD, GOOD])
 # the first place holds the first output as given, the second swapped
 FIRST = np.vstack([np.zeros(N), np.ones(N)])
 HOLES = np.where(np.arange(N) < 50, np.nan, GOOD)
-CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
+CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
     "good": (lambda: judged(GOOD), "believed", "supported"),
     "coin": (lambda: judged(noisy(LABELS, 0.5, 3)), "coin", "refuted"),
     "a short coin": (
-        lambda: verdict_table("pass_fail", noisy(LABELS, 0.4, 9)[:24], LABELS[:24]),
+        lambda: evidence_of("pass_fail", noisy(LABELS, 0.4, 9)[:24], LABELS[:24]),
         "coin_open",
         "undecided",
     ),
@@ -61,12 +59,12 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     ),
     "equal to the labels": (lambda: judged(LABELS), "limited", "supported"),
     "copied": (
-        lambda: verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)),
+        lambda: evidence_of("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)),
         "identical",
         "undecided",
     ),
     "copied grades": (
-        lambda: verdict_table("numeric", GRADES[:30], GRADES[:30], {"text": TEXTS[:30]}),
+        lambda: evidence_of("numeric", GRADES[:30], GRADES[:30], {"text": TEXTS[:30]}),
         "identical",
         "undecided",
     ),
@@ -80,7 +78,7 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
         "undecided",
     ),
     "one class": (lambda: judged(GOOD, np.zeros(N)), "one_class", "undecided"),
-    "few": (lambda: verdict_table("pass_fail", GOOD[:12], LABELS[:12]), "few", "undecided"),
+    "few": (lambda: evidence_of("pass_fail", GOOD[:12], LABELS[:12]), "few", "undecided"),
     "few texts, often repeated": (
         lambda: judged(GOOD, items={"text": TEXTS, "group": [f"g{n % 5}" for n in range(N)]}),
         "few",
@@ -106,23 +104,23 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
         "undecided",
     ),
     "always the first": (
-        lambda: verdict_table("pairwise", FIRST, LABELS, PAIR),
+        lambda: evidence_of("pairwise", FIRST, LABELS, PAIR),
         "first",
         "refuted",
     ),
-    "one order": (lambda: verdict_table("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
+    "one order": (lambda: evidence_of("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
     "both orders": (
-        lambda: verdict_table("pairwise", CHOICES, LABELS, PAIR),
+        lambda: evidence_of("pairwise", CHOICES, LABELS, PAIR),
         "believed",
         "supported",
     ),
     "grades": (
-        lambda: verdict_table("numeric", GRADES + NOISE / 2, GRADES, {"text": TEXTS}),
+        lambda: evidence_of("numeric", GRADES + NOISE / 2, GRADES, {"text": TEXTS}),
         "believed",
         "supported",
     ),
     "grades that stand in the texts": (
-        lambda: verdict_table(
+        lambda: evidence_of(
             "numeric",
             GRADES + NOISE / 2,
             GRADES,
@@ -137,21 +135,21 @@ CALLED: dict[str, tuple[Callable[[], VerdictTable], str, str]] = {
     ),
     "numbers of rows": (
         lambda: replace(
-            verdict_table("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": TEXTS}),
+            evidence_of("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": TEXTS}),
             problems=(Finding("table.counts_rows", {"judge": "judge", "values": ["0", "1"]}),),
         ),
         "reason",
         "undecided",
     ),
     "grades in the order of the labels": (
-        lambda: verdict_table(
+        lambda: evidence_of(
             "numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": SHUFFLED}
         ),
         "believed",
         "supported",
     ),
     "random grades": (
-        lambda: verdict_table(
+        lambda: evidence_of(
             "numeric", np.random.default_rng(8).permutation(GRADES), GRADES, {"text": TEXTS}
         ),
         "coin",
@@ -202,10 +200,10 @@ def test_a_good_judge_that_equals_a_person_on_forty_items_is_believed_and_asked_
     assert "equal on all 40 items" in said and "copies" not in said
 
 
-def several_criteria(agreed: Sequence[np.ndarray], n: int = N) -> VerdictTable:
+def several_criteria(agreed: Sequence[np.ndarray], n: int = N) -> Evidence:
     """One judge's verdicts on many criteria, each with labels of its own."""
     tables = [
-        verdict_table("pass_fail", verdicts, LABELS[:n], {"text": TEXTS[:n]}, criterion=f"c{k}")
+        evidence_of("pass_fail", verdicts, LABELS[:n], {"text": TEXTS[:n]}, criterion=f"c{k}")
         for k, verdicts in enumerate(agreed)
     ]
     verdicts, labels = (
@@ -299,7 +297,7 @@ def test_what_is_said_of_a_coin_is_what_its_interval_shows(case: str) -> None:
 
 def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> None:
     table = judged(GOOD)
-    turned = VerdictTable(
+    turned = Evidence(
         table.kind,
         table.verdicts,
         table.labels[::-1],
@@ -353,7 +351,7 @@ def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothin
     # the second has no texts
     for table, waits in (
         (new, False),
-        (verdict_table("pass_fail", GOOD, LABELS), True),
+        (evidence_of("pass_fail", GOOD, LABELS), True),
     ):
         said = {noted.key for noted in answer(table, alpha=0.2).told.notes}
         assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)
@@ -367,7 +365,7 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(
         rater: GRADES + np.random.default_rng(n).normal(0, 4, N)
         for n, rater in enumerate(("ana", "ben", "eva"))
     }
-    table = verdict_table(
+    table = evidence_of(
         "numeric", GRADES + NOISE / 3 + 20, people, {"text": TEXTS}, scale=(-50, 150)
     )
     off = answer(replace(table, selection="all"))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from undogmatic.analyses import drift
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Weight
-from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
 
 LANGUAGES = [
@@ -30,7 +30,7 @@ def in_words(told: Told) -> Told:
     return told
 
 
-def tell(new: VerdictTable, old: VerdictTable, **options: Any) -> Told:
+def tell(new: Evidence, old: Evidence, **options: Any) -> Told:
     told = Told()
     drift.tell(new, old, told, CheckOptions(**options))
     return in_words(told)
@@ -42,8 +42,8 @@ def keys(told: Told) -> dict[str, Weight]:
 
 def table(
     verdicts: Any, labels: Any = (), texts: Any = TEXTS, kind: Any = "pass_fail", **fields: Any
-) -> VerdictTable:
-    return verdict_table(kind, verdicts, labels, {"text": texts}, **fields)
+) -> Evidence:
+    return evidence_of(kind, verdicts, labels, {"text": texts}, **fields)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_an_item_with_another_text_is_not_the_same_item(rng) -> None:
     assert told.figures["drift.change"].value == 0 and "verdicts_kept" in keys(told)
     (other,) = (noted.values for noted in told.notes if noted.key == "drift.other_texts")
     assert other["n"] == 40 and len(other["items"]) == drift.MOST_NAMED
-    no_texts = tell(verdict_table("pass_fail", now), table(before))
+    no_texts = tell(evidence_of("pass_fail", now), table(before))
     assert "no_texts" in keys(no_texts) and no_texts.figures["drift.change"].value == 0.2
 
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_compared_is_said(rng) -> None:
     assert tell(several, own).not_examined["drift"].key == "drift.no_judge"
     elsewhere = table(verdicts)
     moved = elsewhere.verdicts.assign(item="x" + elsewhere.verdicts["item"])
-    apart = VerdictTable(
+    apart = Evidence(
         "pass_fail", moved, elsewhere.labels, elsewhere.items, categories=elsewhere.categories
     )
     assert tell(own, apart).not_examined["drift"].key == "drift.no_common"
@@ -234,7 +234,7 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
         + rng.normal(0, 1, (N, 2, 3))
     )
     told = Told()
-    rejudged = verdict_table("numeric", {"a": scores[:, 0].T, "b": scores[:, 1].T})
+    rejudged = evidence_of("numeric", {"a": scores[:, 0].T, "b": scores[:, 1].T})
     study = drift.variance_of(rejudged, "quality", told, CheckOptions())
     in_words(told)
     truth = {"item": 9, "judge": 4, "item_judge": 1, "repeat": 1}
@@ -249,7 +249,7 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
     )
     once = Told()
     drift.variance_of(
-        verdict_table("numeric", {"a": scores[:, 0, 0], "b": scores[:, 1, 0]}),
+        evidence_of("numeric", {"a": scores[:, 0, 0], "b": scores[:, 1, 0]}),
         "quality",
         once,
         CheckOptions(),
@@ -264,7 +264,7 @@ def test_one_judge_has_repeats_and_a_single_verdict_has_nothing_to_divide(
 ) -> None:
     told = Told()
     scores = rng.normal(size=(*shape, N))
-    study = drift.variance_of(verdict_table("numeric", scores), "quality", told, CheckOptions())
+    study = drift.variance_of(evidence_of("numeric", scores), "quality", told, CheckOptions())
     in_words(told)
     assert (study and study.facets) == facets and ("variance" in told.not_examined) == (
         facets is None
@@ -272,7 +272,7 @@ def test_one_judge_has_repeats_and_a_single_verdict_has_nothing_to_divide(
     choices = Told()
     assert (
         drift.variance_of(
-            verdict_table("unordered", np.zeros((2, N))), "quality", choices, CheckOptions()
+            evidence_of("unordered", np.zeros((2, N))), "quality", choices, CheckOptions()
         )
         is None
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import analysed, labelled_run, verdict_table
+from tests.analyses.builders import analysed, evidence_of, labelled_run
 from undogmatic.analyses.check import check
 from undogmatic.analyses.unread import numbers
 from undogmatic.datasets.faults import counts_rows
@@ -370,7 +370,7 @@ def test_verdicts_that_count_rows_are_known(
 
 
 def test_few_of_the_labelled_items_are_a_limit() -> None:
-    many = verdict_table("pass_fail", AS_PEOPLE, CLASS, {"text": TEXTS})
+    many = evidence_of("pass_fail", AS_PEOPLE, CLASS, {"text": TEXTS})
     (found,) = check(
         type(many)(
             many.kind, many.verdicts[:45], many.labels, many.items, categories=many.categories

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from undogmatic.analyses import judges
 from undogmatic.records.checked import CheckOptions, Told
 from undogmatic.records.results import Weight
@@ -24,7 +24,7 @@ def tell(kind: Any, verdicts: Any, labels: Any, items: Any = None, **options: An
     """What is told, every sentence of which has words in both languages."""
     told = Told()
     judges.tell(
-        verdict_table(kind, verdicts, labels, items), "quality", told, CheckOptions(**options)
+        evidence_of(kind, verdicts, labels, items), "quality", told, CheckOptions(**options)
     )
     findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:

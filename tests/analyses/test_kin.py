@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from tests.analyses.test_systems import tell
 from undogmatic.analyses import kin
 
@@ -35,7 +35,7 @@ def rated(rng: np.random.Generator, taste: float, merit: float, **options: Any) 
     own = systems == "gpt-4o"
     labels = rng.normal(50, 10, 300) + merit * own
     verdicts = labels + rng.normal(5, 4, 300) + taste * own
-    table = verdict_table(
+    table = evidence_of(
         "numeric", {"gpt-4-turbo": verdicts}, labels, {"system": systems}, selection="all"
     )
     return tell(table, kin.tell, **options)
@@ -65,7 +65,7 @@ def test_choices_of_its_kin_are_counted_beyond_peoples(
         "system_1": np.where(kin_first, "gpt-4o", "llama"),
         "system_2": np.where(kin_first, "llama", "gpt-4o"),
     }
-    told, said = tell(verdict_table("pairwise", {"GPT-4": said_of}, first, names), kin.tell)
+    told, said = tell(evidence_of("pairwise", {"GPT-4": said_of}, first, names), kin.tell)
     assert key in said
     assert told.figures["kin.preference"].n == n
 
@@ -78,7 +78,7 @@ def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(rng: np.random.
         ("gpt-4", np.where(np.arange(40) < 3, "gpt-4o", "claude"), True),
     ):
         told, said = tell(
-            verdict_table("numeric", {judge: labels}, labels, {"system": systems}), kin.tell
+            evidence_of("numeric", {judge: labels}, labels, {"system": systems}), kin.tell
         )
         assert not told.figures
         assert ("kin.too_few" in said) == lacking

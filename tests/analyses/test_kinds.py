@@ -8,19 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from tests.analyses.conftest import placeholders, words_of
 from tests.conftest import reference
 from undogmatic.analyses import kinds, position
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import LABEL_COLUMNS, Evidence
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import LABEL_COLUMNS, VerdictTable
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
 
 
-def told(table: VerdictTable, judge: str = "judge", **options: object) -> tuple[Agreement, Told]:
+def told(table: Evidence, judge: str = "judge", **options: object) -> tuple[Agreement, Told]:
     """What is told of a judge, every sentence put into words of both languages with exactly the
     values it uses."""
     own, chosen = table.of(judge, table.criteria[0]), CheckOptions.model_validate(options)
@@ -76,7 +76,7 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
     )
     verdicts = verdicts.assign(order=rows["order"], verdict=rows["choice"] - 1.0, confidence=np.nan)
     groups = pd.DataFrame({"group": items.index}, index=items.index)
-    table = VerdictTable(
+    table = Evidence(
         "pairwise", verdicts, labels[list(LABEL_COLUMNS)], groups, categories=("1", "2")
     )
     assert len(expected) == 54
@@ -101,7 +101,7 @@ def test_rates_of_pass_and_fail_by_hand() -> None:
     # 40 of 50 passes and 45 of 50 fails are found
     labels = np.repeat([1.0, 1, 0, 0], [40, 10, 5, 45])
     verdicts = np.repeat([1.0, 0, 1, 0], [40, 10, 5, 45])
-    _, all_told = told(verdict_table("pass_fail", verdicts, labels), prevalence=0.1)
+    _, all_told = told(evidence_of("pass_fail", verdicts, labels), prevalence=0.1)
     values = {name: found.value for name, found in all_told.figures.items()}
     expected = {
         "raw": 0.85,
@@ -115,46 +115,46 @@ def test_rates_of_pass_and_fail_by_hand() -> None:
     for name, value in expected.items():
         assert values[f"agreement.{name}"] == pytest.approx(value), name
     assert {"rates", "rates_stated", "headline_kappa"} <= keys(all_told)
-    assert "rates_here" in keys(told(verdict_table("pass_fail", verdicts, labels))[1])
+    assert "rates_here" in keys(told(evidence_of("pass_fail", verdicts, labels))[1])
     confusion = all_told.tables["kinds.confusion"].set_index("label")
     assert confusion.loc["fail", "pass"] == 5 and confusion.loc["pass", "fail"] == 10
 
 
 def test_raters_are_kept_apart() -> None:
     verdicts = right_in(0.9, LABELS)
-    one, _ = told(verdict_table("pass_fail", verdicts, LABELS))
-    same, _ = told(verdict_table("pass_fail", verdicts, {"a": LABELS, "b": LABELS}))
-    opposed, _ = told(verdict_table("pass_fail", verdicts, {"a": LABELS, "b": 1 - LABELS}))
+    one, _ = told(evidence_of("pass_fail", verdicts, LABELS))
+    same, _ = told(evidence_of("pass_fail", verdicts, {"a": LABELS, "b": LABELS}))
+    opposed, _ = told(evidence_of("pass_fail", verdicts, {"a": LABELS, "b": 1 - LABELS}))
     assert one.estimate and same.estimate and opposed.raw
     assert same.estimate.interval == pytest.approx(one.estimate.interval, abs=1e-6)
     assert opposed.raw.value == pytest.approx(0.5)
 
 
 def test_what_a_judge_without_merit_is() -> None:
-    constant, _ = told(verdict_table("pass_fail", np.ones(100), LABELS))
+    constant, _ = told(evidence_of("pass_fail", np.ones(100), LABELS))
     assert constant.constant and constant.estimate and constant.estimate.high < 0.2
-    one_class, lacking = told(verdict_table("pass_fail", LABELS, np.ones(100)))
+    one_class, lacking = told(evidence_of("pass_fail", LABELS, np.ones(100)))
     assert (
         one_class.one_class and one_class.estimate is None and "agreement" in lacking.not_examined
     )
-    copied, _ = told(verdict_table("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)))
+    copied, _ = told(evidence_of("pass_fail", np.tile(LABELS, 3), np.tile(LABELS, 3)))
     assert (
         copied.copied == "identical"
-        and told(verdict_table("pass_fail", LABELS, LABELS))[0].copied is None
+        and told(evidence_of("pass_fail", LABELS, LABELS))[0].copied is None
     )
-    assert told(verdict_table("pass_fail", 1 - right_in(0.9, LABELS), LABELS))[0].reversed
-    still, _ = told(verdict_table("numeric", np.full(100, 3.0), GRADES))
+    assert told(evidence_of("pass_fail", 1 - right_in(0.9, LABELS), LABELS))[0].reversed
+    still, _ = told(evidence_of("numeric", np.full(100, 3.0), GRADES))
     assert still.constant and still.why == "kinds.why_constant"
-    few, _ = told(verdict_table("pass_fail", LABELS, LABELS, {"group": ["a", "b"] * 50}))
+    few, _ = told(evidence_of("pass_fail", LABELS, LABELS, {"group": ["a", "b"] * 50}))
     assert few.why == "kinds.why_few" and few.groups == 2
-    assert told(verdict_table("pass_fail", LABELS))[0].why == "kinds.why_no_labels"
+    assert told(evidence_of("pass_fail", LABELS))[0].why == "kinds.why_no_labels"
 
 
 @pytest.mark.parametrize(("kind", "labels"), [("pass_fail", LABELS), ("numeric", GRADES)])
 def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> None:
     verdicts = right_in(0.92, labels) if kind == "pass_fail" else NOISY
     found, all_told = told(
-        verdict_table(kind, np.where(np.arange(100) < 25, np.nan, verdicts), labels)
+        evidence_of(kind, np.where(np.arange(100) < 25, np.nan, verdicts), labels)
     )
     assert found.missing == 25 and found.n == 75 and found.estimate
     assert (
@@ -162,47 +162,45 @@ def test_missing_verdicts_widen_what_is_known(kind: Any, labels: np.ndarray) -> 
         and found.estimate.best_high >= found.estimate.high
     )
     assert "missing_turns" in keys(all_told)
-    _, nearly_all = told(
-        verdict_table(kind, np.where(np.arange(100) < 2, np.nan, verdicts), labels)
-    )
+    _, nearly_all = told(evidence_of(kind, np.where(np.arange(100) < 2, np.nan, verdicts), labels))
     assert "missing" in keys(nearly_all) and "missing_turns" not in keys(nearly_all)
 
 
 def test_a_position_is_preferred_or_not_or_unknown() -> None:
     # the first output as given, the second when swapped
     first = np.stack([np.zeros(100), np.ones(100)])
-    found, all_told = told(verdict_table("pairwise", first, LABELS))
+    found, all_told = told(evidence_of("pairwise", first, LABELS))
     assert found.first and found.first.value == 1 and "prefers_first" in keys(all_told)
     assert found.estimate and found.estimate.value == pytest.approx(0) and not found.one_class
-    assert "prefers_last" in keys(told(verdict_table("pairwise", 1 - first, LABELS))[1])
+    assert "prefers_last" in keys(told(evidence_of("pairwise", 1 - first, LABELS))[1])
     steady = right_in(0.9, LABELS)
     for options, key in (
         ({}, "prefers_no_margin"),
         ({"margin": 0.1}, "prefers_none"),
         ({"margin": 0.001}, "prefers_open"),
     ):
-        _, both = told(verdict_table("pairwise", np.stack([steady, steady]), LABELS), **options)
+        _, both = told(evidence_of("pairwise", np.stack([steady, steady]), LABELS), **options)
         assert key in keys(both)
     assert both.figures["position.agreement"].value == 1
     assert both.figures["position.correct_both"].value == both.figures["agreement.raw"].value
-    _, unknown = told(verdict_table("pairwise", steady, LABELS))
+    _, unknown = told(evidence_of("pairwise", steady, LABELS))
     assert unknown.not_examined["position"].key == "position.order_unknown"
     always_better_first, _ = told(
-        verdict_table("pairwise", np.stack([steady * 0, steady * 0]), np.zeros(100))
+        evidence_of("pairwise", np.stack([steady * 0, steady * 0]), np.zeros(100))
     )
     assert not always_better_first.one_class and always_better_first.estimate
 
 
 def test_ties_never_count_half() -> None:
     verdicts = np.where(np.arange(100) < 10, 2.0, LABELS)
-    found, all_told = told(verdict_table("pairwise", np.stack([verdicts, verdicts]), LABELS))
+    found, all_told = told(evidence_of("pairwise", np.stack([verdicts, verdicts]), LABELS))
     assert found.raw and found.raw.value == pytest.approx(0.9) and "ties" in keys(all_told)
     assert all_told.figures["agreement.ties"].value == pytest.approx(0.1)
     assert all_told.figures["agreement.decided"].value == 1
 
 
 def test_an_order_may_be_right_where_grades_are_not() -> None:
-    _, high = told(verdict_table("numeric", NOISY + 1, GRADES, scale=(1, 5)))
+    _, high = told(evidence_of("numeric", NOISY + 1, GRADES, scale=(1, 5)))
     note = next(note for note in high.ordered() if note.key == "kinds.grades_grades")
     assert note.weight is Weight.LIMITS and note.values["off"].values["off"] == pytest.approx(
         1, abs=0.1
@@ -210,8 +208,8 @@ def test_an_order_may_be_right_where_grades_are_not() -> None:
     assert (
         high.figures["agreement.concordance"].value < high.figures["agreement.pearson"].value - 0.1
     )
-    assert "grades_bias_none" in keys(told(verdict_table("numeric", NOISY, GRADES), margin=0.5)[1])
-    assert "grades_bias_no_margin" in keys(told(verdict_table("numeric", NOISY, GRADES))[1])
+    assert "grades_bias_none" in keys(told(evidence_of("numeric", NOISY, GRADES), margin=0.5)[1])
+    assert "grades_bias_no_margin" in keys(told(evidence_of("numeric", NOISY, GRADES))[1])
     fifths = high.tables["kinds.fifths"]
     assert (
         len(fifths) == 5
@@ -242,7 +240,7 @@ def of_grades(
     """What is told of grades whose order is shown to be right."""
     items = None if groups is None else {"group": groups}
     own, all_told = (
-        verdict_table("numeric", verdicts, labels, items, scale=scale).of("judge", "quality"),
+        evidence_of("numeric", verdicts, labels, items, scale=scale).of("judge", "quality"),
         Told(),
     )
     shown = Estimate(0.8, 0.7, 0.9, n_groups=len(verdicts))
@@ -381,7 +379,7 @@ def test_grades_that_are_off_without_a_formula_that_helps_get_none() -> None:
 def test_ordered_categories() -> None:
     labels = GRADES - 1
     verdicts = np.clip(labels + np.random.default_rng(1).integers(-1, 2, 100), 0, 4)
-    _, all_told = told(verdict_table("ordered", verdicts, labels))
+    _, all_told = told(evidence_of("ordered", verdicts, labels))
     values = {name: found.value for name, found in all_told.figures.items()}
     assert values["agreement.adjacent"] == 1 > values["agreement.raw"]
     assert values["agreement.weighted_kappa"] > values["agreement.linear_kappa"] > 0.3
@@ -390,10 +388,10 @@ def test_ordered_categories() -> None:
 
 def test_confidence_is_held_against_how_often_the_judge_is_right() -> None:
     verdicts = right_in(0.7, LABELS)
-    boasting = told(verdict_table("pass_fail", verdicts, LABELS, confidence=np.full(100, 0.99)))[1]
-    honest = told(verdict_table("pass_fail", verdicts, LABELS, confidence=np.full(100, 70.0)))[1]
+    boasting = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, 0.99)))[1]
+    honest = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, 70.0)))[1]
     assert "confidence_off" in keys(boasting) and "confidence_open" in keys(honest)
-    odd = told(verdict_table("pass_fail", verdicts, LABELS, confidence=np.full(100, -1.0)))[1]
+    odd = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, -1.0)))[1]
     assert "confidence" in odd.not_examined and "confidence.error" not in odd.figures
 
 
@@ -404,9 +402,7 @@ def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
     verdicts = np.where(
         place == "south", labels[::-1], labels + (0 if kind == "pass_fail" else NOISY - GRADES)
     )
-    table = verdict_table(
-        kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)}
-    )
+    table = evidence_of(kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)})
     _, all_told = told(table)
     limiting = [note for note in all_told.notes if note.key.startswith("kinds.slice_")]
     assert [finding.values["slice"] for finding in limiting] == [
@@ -417,18 +413,18 @@ def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
 
 def test_repeats() -> None:
     again = np.where(np.arange(100) < 20, 1 - LABELS, LABELS)
-    _, all_told = told(verdict_table("pass_fail", np.stack([LABELS, again]), LABELS))
+    _, all_told = told(evidence_of("pass_fail", np.stack([LABELS, again]), LABELS))
     assert all_told.figures["repeats.same"].value == pytest.approx(0.8)
-    _, numbers = told(verdict_table("numeric", np.stack([NOISY, NOISY + 0.5]), GRADES))
+    _, numbers = told(evidence_of("numeric", np.stack([NOISY, NOISY + 0.5]), GRADES))
     assert numbers.figures["repeats.change"].value == pytest.approx(0.5)
     assert 0.8 < numbers.figures["repeats.icc"].value < 1
-    assert "repeats" in told(verdict_table("pass_fail", LABELS, LABELS))[1].not_examined
+    assert "repeats" in told(evidence_of("pass_fail", LABELS, LABELS))[1].not_examined
 
 
 def test_what_is_open_says_how_many_labels_would_settle_it() -> None:
     verdicts = right_in(0.75, LABELS, seed=3)
     found, all_told = told(
-        verdict_table("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"})
+        evidence_of("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"})
     )
     settle = next(note.settle for note in all_told.notes if note.key == "kinds.headline_kappa")
     assert found.estimate and found.estimate.low < 0.4 < found.estimate.value and settle is not None

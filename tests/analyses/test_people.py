@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from tests.conftest import reference
 from undogmatic.analyses import people
 from undogmatic.datasets.table import TableOptions, read_table
@@ -36,7 +36,7 @@ def tell(
 ) -> Told:
     """What is told, every sentence of which has words in both languages."""
     told = Told()
-    table = verdict_table(kind, judge, labels, items, selection=selection)
+    table = evidence_of(kind, judge, labels, items, selection=selection)
     people.tell(table.of("judge", "quality"), told, CheckOptions(**options))
     findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
     for words in LANGUAGES:
@@ -291,18 +291,14 @@ def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(
         assert keys(found)["same_as_judge"] == Weight.LIMITS and "copies_judge" not in keys(found)
         assert any(note.settle and note.settle.key == "people.settle_equal" for note in found.notes)
         assert (
-            people.made_from(
-                kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()
-            )
+            people.made_from(kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs())
             is None
         )
     else:
         (note,) = (each for each in found.notes if each.key == "people.copies_judge")
         assert note.weight is Weight.REVERSES and note.values["why"].key == f"people.why_{sign}"
         assert (
-            people.made_from(
-                kind, verdict_table(kind, labels, labels).of("judge", "quality").pairs()
-            )
+            people.made_from(kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs())
             == "identical"
         )
 
@@ -334,7 +330,7 @@ def test_verdicts_that_are_the_majority_on_few_items_are_no_consensus_yet() -> N
     truth = CLASSES[:80]
     for split, made in ((10, None), (40, "consensus")):
         dissent = np.where(np.arange(80) < split, 1 - truth, truth)
-        table = verdict_table("pass_fail", truth, {"ana": truth, "ben": truth, "eva": dissent})
+        table = evidence_of("pass_fail", truth, {"ana": truth, "ben": truth, "eva": dissent})
         assert people.made_from("pass_fail", table.of("judge", "quality").pairs()) == made
 
 

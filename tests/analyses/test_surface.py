@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.check import CITED, GOOD, made_table, world
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from undogmatic.analyses import surface as examined
 from undogmatic.analyses.surface import SurfaceRival, rival_sentence, surface_rival
 from undogmatic.records.checked import CheckOptions, Told
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.evidence import Evidence
 from undogmatic.report.words import Words
 
 LANGUAGES = [
@@ -22,7 +22,7 @@ LANGUAGES = [
 ]
 
 
-def look(table: VerdictTable, **options: Any) -> tuple[SurfaceRival, Told]:
+def look(table: Evidence, **options: Any) -> tuple[SurfaceRival, Told]:
     """The rival and what is told, every sentence of which has words in both languages."""
     own = table.of(table.judges[0], "quality")
     found, told = surface_rival(own, CheckOptions(**options)), Told()
@@ -122,15 +122,15 @@ NOISE = RNG.normal(size=(2, 150))
     ],
 )
 def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) -> None:
-    found, _ = look(verdict_table(kind, judge, label, {"text": MADE.texts}))
+    found, _ = look(evidence_of(kind, judge, label, {"text": MADE.texts}))
     assert (found.outcome == "beyond") is beyond
     assert (found.accuracy is None) is (kind in ("numeric", "ordered"))
 
 
 def grouped(
     kind: Any, judge: np.ndarray, label: np.ndarray, texts: list[str], groups: np.ndarray
-) -> VerdictTable:
-    return verdict_table(kind, judge, label, {"text": texts, "group": [f"g{k}" for k in groups]})
+) -> Evidence:
+    return evidence_of(kind, judge, label, {"text": texts, "group": [f"g{k}" for k in groups]})
 
 
 @pytest.mark.parametrize("kind", ["ordered", "pass_fail", "numeric"])
@@ -205,14 +205,12 @@ def test_the_interval_that_is_told_lies_within_the_margin() -> None:
     """Two one-sided tests decide with the 90 % interval; the 95 % interval may reach beyond the
     margin."""
     judge = WORTH + NOISE[0] / 4
-    slope = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}))[1].figures[
+    slope = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}))[1].figures[
         "surface.length_bias"
     ]
     usual = float(np.ptp(np.quantile(np.log2(LENGTH), (0.25, 0.75))))
     reach = usual * max(abs(slope.low), abs(slope.high))
-    _, told = look(
-        verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach
-    )
+    _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach)
     (noted,) = (own for own in told.notes if own.key == "surface.no_length_bias")
     low, high = noted.values["ends"].values["interval"]
     assert noted.values["level"] == pytest.approx(0.9) and -0.98 * reach < low < high < 0.98 * reach
@@ -225,7 +223,7 @@ def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:
     for others, outcome in ((15, "rare"), (60, "beyond")):
         label = (hidden < others).astype(float)
         found, _ = look(
-            verdict_table("pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
+            evidence_of("pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
         )
         assert len(label) == n and found.outcome == outcome, others
         assert rival_sentence(found).key == f"surface.{outcome}"
@@ -233,21 +231,21 @@ def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:
 
 def test_what_cannot_be_examined_says_so() -> None:
     label = np.arange(60.0) % 2
-    found, told = look(verdict_table("pass_fail", label, label))
+    found, told = look(evidence_of("pass_fail", label, label))
     assert (found.outcome, list(told.not_examined)) == ("no_texts", ["surface"])
     holes = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60))
     made = {"slice.size": holes, "slice.maker": label, "slice.page": [f"p{k}" for k in range(60)]}
-    found, told = look(verdict_table("pass_fail", label, label, made))
+    found, told = look(evidence_of("pass_fail", label, label, made))
     assert (found.outcome, found.what, list(told.not_examined)) == (
         "column",
         ("maker",),
         ["surface"],
     )
     assert (
-        look(verdict_table("pass_fail", label, label, made), ignore=("maker",))[0].outcome
+        look(evidence_of("pass_fail", label, label, made), ignore=("maker",))[0].outcome
         == "no_texts"
     )
-    few = verdict_table(
+    few = evidence_of(
         "pass_fail",
         label,
         label,
@@ -288,7 +286,7 @@ def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyP
     plain = examined.words.marks
     monkeypatch.setattr(examined.words, "marks", lambda *texts: read.append(1) or plain(*texts))
     examined._surface.cache_clear()
-    table = verdict_table(
+    table = evidence_of(
         "pass_fail", {"a": MADE.meaning, "b": 1 - MADE.meaning}, MADE.meaning, {"text": MADE.texts}
     )
     outcomes = [
@@ -309,7 +307,7 @@ def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyP
 )
 def test_errors_that_rise_with_length(lean: float, margin: float | None, key: str) -> None:
     judge = WORTH + lean * np.log2(LENGTH) + NOISE[0] / 4
-    _, told = look(verdict_table("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin)
+    _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin)
     noted = next(own for own in told.notes if "length" in own.key or "longer" in own.key)
     assert noted.key == f"surface.{key}"
     assert told.figures["surface.length_bias"].low < lean < told.figures["surface.length_bias"].high
@@ -324,9 +322,9 @@ def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
         MADE.meaning == OTHER.meaning, (NOISE[0] > 0) * 1.0, MADE.meaning < OTHER.meaning
     )
     judge = np.where(NOISE[1] > 0.8, longer, label)
-    table = verdict_table("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
+    table = evidence_of("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
     assert "surface.longer_higher_pair" in [noted.key for noted in look(table)[1].notes]
-    same = verdict_table(
+    same = evidence_of(
         "pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150}
     )
     assert "length_bias" in look(same)[1].not_examined
@@ -336,6 +334,6 @@ def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None
     """Of a judge that differs nowhere the interval of its leaning to long texts would be without
     ends."""
     passed = (np.median(WORTH) < WORTH).astype(float)
-    _, told = look(verdict_table("pass_fail", passed, passed, {"text": MADE.texts}))
+    _, told = look(evidence_of("pass_fail", passed, passed, {"text": MADE.texts}))
     assert told.not_examined["length_bias"].key == "surface.length_unknown"
     assert not [noted for noted in told.notes if "longer" in noted.key or "length" in noted.key]

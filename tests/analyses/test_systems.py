@@ -12,22 +12,22 @@ import pandas as pd
 import pytest
 
 from benchmarks.check_arena import compare
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from tests.analyses.conftest import placeholders, words_of
 from undogmatic.analyses import systems
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 
 ARENA = (
     Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
     / "audit/arena_scores.csv"
 )
-Tell = Callable[[JudgeTable, Told, CheckOptions], None]
+Tell = Callable[[JudgeView, Told, CheckOptions], None]
 
 
 def tell(
-    table: VerdictTable, part: Tell = systems.tell, **options: Any
+    table: Evidence, part: Tell = systems.tell, **options: Any
 ) -> tuple[Told, dict[str, Finding]]:
     """What a part tells of the first judge, and its findings by key, each put into words in both
     languages."""
@@ -50,16 +50,14 @@ def tell(
     return told, said
 
 
-def table(
-    rng: np.random.Generator, n: int = 300, share: float = 0.3, **fields: Any
-) -> VerdictTable:
+def table(rng: np.random.Generator, n: int = 300, share: float = 0.3, **fields: Any) -> Evidence:
     """Verdicts half a step too high, some labels, and three systems of which "good" is a step
     better."""
     names = np.array(["good", "plain", "other"])[np.arange(n) % 3]
     truth = np.clip(np.round(rng.normal(2.6, 0.8, n)) + (names == "good"), 1, 5)
     verdicts = np.clip(truth + rng.integers(0, 2, n), 1, 5)
     labels = np.where(rng.random(n) < share, truth, np.nan)
-    return verdict_table("numeric", verdicts, labels, {"system": names}, scale=(1, 5), **fields)
+    return evidence_of("numeric", verdicts, labels, {"system": names}, scale=(1, 5), **fields)
 
 
 def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimator(
@@ -100,7 +98,7 @@ def test_too_few_labels_and_verdicts_beyond_all_that_is_labelled_give_no_mean() 
         labels = np.where(chosen, verdicts, np.nan)
         assert (
             key
-            in tell(verdict_table("numeric", verdicts, labels, scale=(1, 3), selection="random"))[1]
+            in tell(evidence_of("numeric", verdicts, labels, scale=(1, 3), selection="random"))[1]
         )
 
 
@@ -120,7 +118,7 @@ def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(
     whole = table(rng, selection="random")
     bare = whole.items.index[whole.items["system"] == "other"]
     told, said = tell(
-        verdict_table(
+        evidence_of(
             "numeric",
             whole.verdicts["verdict"],
             whole.labels.set_index("item")["label"]
@@ -139,7 +137,7 @@ def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(
 def test_missing_verdicts_are_counted_and_bound_the_judges_mean(rng: np.random.Generator) -> None:
     verdicts = np.where(np.arange(200) < 20, np.nan, rng.integers(0, 2, 200))
     labels = np.where(np.arange(200) % 2 == 0, rng.integers(0, 2, 200), np.nan)
-    told, said = tell(verdict_table("pass_fail", verdicts, labels, selection="random"))
+    told, said = tell(evidence_of("pass_fail", verdicts, labels, selection="random"))
     judge = told.figures["systems.judge_mean"]
     assert said["systems.missing"].values["missing"] == 20
     assert judge.best_high - judge.worst_low == pytest.approx(0.9 * (judge.high - judge.low) + 0.1)
@@ -157,9 +155,7 @@ def test_the_interval_holds_the_mean_of_all_labels_of_real_verdicts_and_the_judg
     assert judge["coverage"] == 0
 
 
-def pairs(
-    rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = True
-) -> VerdictTable:
+def pairs(rng: np.random.Generator, n: int = 200, sets: int = 1, orders: bool = True) -> Evidence:
     """Choices among three systems, the first the strongest, with a taste for the place shown first;
     in two `sets` that never meet if asked for."""
     one = rng.integers(3, size=n)
@@ -172,7 +168,7 @@ def pairs(
     ]
     said[0][:3] = 2
     items = {"system_1": names[of, one], "system_2": names[of, other]}
-    return verdict_table("pairwise", np.stack(said) if orders else said[0], items=items)
+    return evidence_of("pairwise", np.stack(said) if orders else said[0], items=items)
 
 
 def test_systems_are_ranked_by_choices_with_the_place_taken_out_and_ties_apart(

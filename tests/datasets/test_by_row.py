@@ -11,7 +11,7 @@ from undogmatic.cli import main
 from undogmatic.datasets.by_row import mark_of, places, row_ids
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.evidence import Evidence
 from undogmatic.review.page import Sheet, read_entries, scale_of
 
 CASES = (Path(__file__).parents[n] / "shared" / "cases" for n in (3, 4))
@@ -34,11 +34,11 @@ def label(answers: dict[int, str], rater: str = "ana", name: str = "t.csv", **mo
     return sheet
 
 
-def check(*names: str, **options: Any) -> VerdictTable:
+def check(*names: str, **options: Any) -> Evidence:
     return read_table(list(names) or ["t.csv", "t.labels.csv"], TableOptions(**options))
 
 
-def labelled(table: VerdictTable) -> dict[str, str]:
+def labelled(table: Evidence) -> dict[str, str]:
     """The label of each text."""
     texts = table.items["text"]
     rows = table.labels.dropna(subset=["label"])
@@ -48,7 +48,7 @@ def labelled(table: VerdictTable) -> dict[str, str]:
     }
 
 
-def keys(table: VerdictTable) -> set[str]:
+def keys(table: Evidence) -> set[str]:
     told = [*table.read, *table.problems]
     return {each.key.removeprefix("table.") for each in told if "labels_" in each.key}
 

@@ -12,7 +12,7 @@ from undogmatic.cli import main
 from undogmatic.datasets import export
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.evidence import Evidence
 
 FORMS = {"csv": ".csv", "jsonl": ".jsonl", "inspect": ".json", "promptfoo": ".json"}
 NUMBERS = {
@@ -64,7 +64,7 @@ TABLES: dict[str, dict[str, list[Any]]] = {
 }
 
 
-def said(table: VerdictTable) -> list[Any]:
+def said(table: Evidence) -> list[Any]:
     """What judges and people said of what, without the places."""
     verdicts = table.verdicts[table.verdicts["verdict"].notna()].drop(columns=["place", "reason"])
     kept = [sorted(map(str, frame.itertuples(index=False))) for frame in (verdicts, table.labels)]

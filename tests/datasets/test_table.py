@@ -18,7 +18,7 @@ from tests.conftest import reference
 from undogmatic.datasets import table as module
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.wordings import languages
 from undogmatic.report.words import Words
 
@@ -27,7 +27,7 @@ TEXTS = Path(module.__file__).with_name("table.texts.yaml")
 
 def read(
     *texts: str | bytes, names: tuple[str, ...] = ("a.csv", "b.csv"), **options: Any
-) -> VerdictTable:
+) -> Evidence:
     """The table of files with these contents, in the folder of the test; every sentence about it
     can be said."""
     for name, text in zip(names, texts, strict=False):
@@ -43,14 +43,14 @@ def rows(header: str, row: Callable[[int], str], n: int = 30) -> str:
     return "\n".join([header, *map(row, range(n))]) + "\n"
 
 
-def told(table: VerdictTable) -> dict[str, dict[str, Any]]:
+def told(table: Evidence) -> dict[str, dict[str, Any]]:
     return {
         each.key.removeprefix("table."): dict(each.values)
         for each in (*table.read, *table.problems)
     }
 
 
-def problems(table: VerdictTable) -> list[str]:
+def problems(table: Evidence) -> list[str]:
     return [each.key.removeprefix("table.") for each in table.problems]
 
 

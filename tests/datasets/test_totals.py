@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from undogmatic.datasets.table import read_table
-from undogmatic.records.verdict_table import VerdictTable
+from undogmatic.records.evidence import Evidence
 
 N = 40
 GRADES = [(1 + n * 7 % 5, 1 + n * 3 % 5) for n in range(N)]
@@ -14,7 +14,7 @@ JUDGE, HUMAN = (sum(own) for own in zip(*GRADES, strict=True))
 HEAD = "id,text,judge,human\n"
 
 
-def table(tmp_path: Path, head: str, rows: list[str], end: str) -> VerdictTable:
+def table(tmp_path: Path, head: str, rows: list[str], end: str) -> Evidence:
     path = tmp_path / "a.csv"
     path.write_text(head + "".join(f"{row}\n" for row in rows) + end)
     return read_table([str(path)])
@@ -27,7 +27,7 @@ def whole() -> list[str]:
     ]
 
 
-def said(found: VerdictTable) -> list[int]:
+def said(found: Evidence) -> list[int]:
     return [note.values["n"] for note in found.read if note.key == "table.totals"]
 
 

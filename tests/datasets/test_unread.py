@@ -21,8 +21,8 @@ from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import DataError
 from undogmatic.records.checked import CheckOptions, CheckResult
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Weight
-from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.stats.estimate import Estimate
 
 Row = dict[str, Any]
@@ -236,7 +236,7 @@ def test_lines_of_a_log_count(damage: Callable[[str], str]) -> None:
     assert result.judges[0].verdict.values["missing"] == len(DAMAGED)
 
 
-def table_of(text: str) -> VerdictTable:
+def table_of(text: str) -> Evidence:
     return read_table(str(put("a.csv", text)))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from undogmatic.analyses.base import LongTable, Unsuited, tabulate
-from undogmatic.analyses.preference import PreferenceAnalysis, verdict_table
+from undogmatic.analyses.preference import PreferenceAnalysis, evidence_of
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer, UnparseableAnswer
@@ -159,7 +159,7 @@ def test_the_analysis_names_a_judge_that_takes_the_first_and_ranks_systems_by_on
     assert reading.metrics["preference.agreement.pairwise_kappa"] == pytest.approx(1)
     # the longer output is always the better one: a word counter does as well
     assert reading.standing == "undecided"
-    made = verdict_table(table)
+    made = evidence_of(table)
     assert made.kind == "pairwise" and set(made.verdicts["order"]) == {"as_given", "swapped"}
     assert {"text_1", "text_2", "system_1", "system_2"} <= set(made.items)
     with pytest.raises(Unsuited, match="judge=compare"):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Standing, Weight
-from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate
 
@@ -24,14 +24,14 @@ def words(language: str = "en") -> Words:
     return Words(language, [OWN_TEXTS, TRIAL], strict=True)
 
 
-def table(kind: Any = "pass_fail", judges: int = 1, n: int = 60, **fields: Any) -> VerdictTable:
+def table(kind: Any = "pass_fail", judges: int = 1, n: int = 60, **fields: Any) -> Evidence:
     """Verdicts of judges that agree with two people on most items."""
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 2, n).astype(float)
     noisy = [np.where(rng.random(n) < 0.1, 1 - truth, truth) for _ in range(judges + 2)]
     said = {f"judge{k}" if k else "judge": values for k, values in enumerate(noisy[2:])}
     items = {"text": [f"text number {k}" for k in range(n)]}
-    made = verdict_table(kind, said, {"anna": noisy[0], "ben": noisy[1]}, items)
+    made = evidence_of(kind, said, {"anna": noisy[0], "ben": noisy[1]}, items)
     read = (Finding("trial.read", {"file": "verdicts.csv", "n": n}),)
     return replace(made, read=read, sources={"data/verdicts.csv": "ab" * 32}, **fields)
 
@@ -59,7 +59,7 @@ def judge_check(
     )
 
 
-def result(*answers: JudgeCheck, verdicts: VerdictTable | None = None) -> CheckResult:
+def result(*answers: JudgeCheck, verdicts: Evidence | None = None) -> CheckResult:
     """A check of these judges, else of one that may be believed."""
     judges = answers or (judge_check(),)
     verdicts = verdicts or table(judges=len(judges))

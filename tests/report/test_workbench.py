@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.browser import CHROMIUM, Browser, browsing
-from tests.analyses.builders import verdict_table
+from tests.analyses.builders import evidence_of
 from tests.conftest import Patch
 from tests.report import checks
 from tests.report.conftest import Build, judge, verdict
@@ -112,7 +112,7 @@ def test_a_check_begins_with_the_item_on_which_judge_and_people_differ_most(kind
     table = (
         checks.table(judges=2)
         if kind == "pass_fail"
-        else verdict_table("numeric", [1.0, 5, 3], [2.0, 1, 3])
+        else evidence_of("numeric", [1.0, 5, 3], [2.0, 1, 3])
     )
     made = checks.result(*map(checks.judge_check, table.judges), verdicts=table)
     block = workbench.bench_of_check(made, checks.words())

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.stats import conformal, lost
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
@@ -26,14 +26,14 @@ WIDE = 2 / 3
 CHECK = "decides_alone"
 
 
-def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """The interval around a numeric verdict, and how much the judge may decide alone."""
     if own.table.kind == "numeric":
         _reach(own, told, options)
     _alone(own, told, options)
 
 
-def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def _reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """How far the label that a person gives a new item may lie from the verdict, with the stated
     chance."""
     level = 1 - options.alpha
@@ -70,7 +70,7 @@ def _reach(own: JudgeTable, told: Told, options: CheckOptions) -> None:
     told.note(key, Weight.QUALIFIES, **values)
 
 
-def _representative(own: JudgeTable) -> bool:
+def _representative(own: JudgeView) -> bool:
     """Whether the labelled items stand for all: all of them are labelled, or they were drawn at
     random."""
     if own.table.selection in ("all", "random"):
@@ -86,7 +86,7 @@ class _Doubt(NamedTuple):
     of: pd.Series
 
 
-def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     rows, undecided = _decisions(own)
     tolerance = _tolerance(own, options)
     right, split = _right(own, rows.set_index("item")["verdict"], tolerance)
@@ -193,7 +193,7 @@ def _alone(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("alone.like_labelled", Weight.QUALIFIES)
 
 
-def _with_lost(own: JudgeTable, share: Estimate, known: int) -> Estimate:
+def _with_lost(own: JudgeView, share: Estimate, known: int) -> Estimate:
     """A share of so many items, bounded by rows that could not be read: nobody knows whether the
     judge would decide them, and whether rightly."""
     return lost.mixed(share, known, own.table.unaccounted)
@@ -224,7 +224,7 @@ def _more(
     return Finding("alone.more_split_needed" if split else "alone.more_needed", values)
 
 
-def _people(own: JudgeTable, does: str, tolerance: float, options: CheckOptions) -> Finding:
+def _people(own: JudgeView, does: str, tolerance: float, options: CheckOptions) -> Finding:
     """The clause that a verdict agrees, or disagrees, with the mean of people's labels or with most
     of several."""
     whom = "mean" if tolerance else "most" if len(own.table.raters(own.criterion)) > 1 else "one"
@@ -240,7 +240,7 @@ def doubt_shown(source: str, doubts: pd.Series) -> pd.Series:
     return -doubts if source in ("confidence", "distance") else doubts
 
 
-def _decisions(own: JudgeTable) -> tuple[pd.DataFrame, int]:
+def _decisions(own: JudgeView) -> tuple[pd.DataFrame, int]:
     """One row per item with a verdict: the first, or that of both orders if they agree. Items
     without one, or whose orders disagree, have NaN and go to people."""
     rows = own.first()
@@ -253,7 +253,7 @@ def _decisions(own: JudgeTable) -> tuple[pd.DataFrame, int]:
     )
 
 
-def _tolerance(own: JudgeTable, options: CheckOptions) -> float:
+def _tolerance(own: JudgeView, options: CheckOptions) -> float:
     """How far verdict and label may lie apart and still agree."""
     if own.table.kind not in ("numeric", "ordered"):
         return 0.0
@@ -265,7 +265,7 @@ def _tolerance(own: JudgeTable, options: CheckOptions) -> float:
     return CLOSE * float(high - low)
 
 
-def _right(own: JudgeTable, verdicts: pd.Series, tolerance: float) -> tuple[pd.Series, pd.Index]:
+def _right(own: JudgeView, verdicts: pd.Series, tolerance: float) -> tuple[pd.Series, pd.Index]:
     """Whether each labelled item's verdict agrees with people: with their mean, or with what most
     of them say. Where no category has more than half of the labels, nothing agrees; the items of
     which that holds are returned besides.
@@ -287,7 +287,7 @@ def _right(own: JudgeTable, verdicts: pd.Series, tolerance: float) -> tuple[pd.S
     return agrees.astype(float).where(own_verdict.notna()), most.index[share <= 0.5]
 
 
-def _doubt(own: JudgeTable, rows: pd.DataFrame, undecided: int) -> _Doubt:
+def _doubt(own: JudgeView, rows: pd.DataFrame, undecided: int) -> _Doubt:
     """The first that is there: stated confidence, spread of the repeats, both orders, distance from
     the middle of the scale; NaN without a verdict."""
     verdict = rows.set_index("item")["verdict"]
@@ -305,7 +305,7 @@ def _doubt(own: JudgeTable, rows: pd.DataFrame, undecided: int) -> _Doubt:
     return _Doubt("nothing", none)
 
 
-def _spread(own: JudgeTable, verdict: pd.Series) -> pd.Series | None:
+def _spread(own: JudgeView, verdict: pd.Series) -> pd.Series | None:
     """How far repeats differ, per item; None where no item has two, or none differ."""
     said = own.verdicts.dropna(subset=["verdict"])
     repeats = said.groupby("item")["repeat"].nunique().reindex(verdict.index, fill_value=0)

@@ -19,8 +19,8 @@ from undogmatic.analyses.ruling import AT_ONCE, CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
 from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told
+from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import JudgeTable, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
 TAKES_FIRST = 0.8
@@ -48,11 +48,11 @@ SETTLED = tuple(
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CheckFacts:
     """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge
     that is believed, `reason` is a finding that forbids it."""
 
-    own: JudgeTable
+    own: JudgeView
     agreement: Agreement
     rival: SurfaceRival
     least: float
@@ -171,9 +171,7 @@ class Evidence:
         return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
 
 
-def check(
-    table: VerdictTable, options: CheckOptions, against: VerdictTable | None = None
-) -> CheckResult:
+def check(table: Evidence, options: CheckOptions, against: Evidence | None = None) -> CheckResult:
     """Check every judge of a table on every criterion.
 
     Args:
@@ -201,7 +199,7 @@ def check(
     return CheckResult(table, answers, together.beside(changes), options, digests(table))
 
 
-def _at_once(table: VerdictTable) -> int:
+def _at_once(table: Evidence) -> int:
     """How many answers are asked for at once: one for each judge on each criterion, where an item
     has a verdict and a label. One judge on twenty criteria has as many chances of a lucky yes as
     twenty judges on one.
@@ -212,7 +210,7 @@ def _at_once(table: VerdictTable) -> int:
     return max(1, len(both[["judge", "criterion"]].drop_duplicates()))
 
 
-def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -> JudgeCheck:
+def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) -> JudgeCheck:
     """The answer about one judge on one criterion, where so many answers are asked for at once."""
     told = Told("check")
     # What may be decided alone holds for all of them.
@@ -244,7 +242,7 @@ def _of_one(own: JudgeTable, options: CheckOptions, changes: Told, among: int) -
     reasons = [found for found in told.notes if found.weight == Weight.REVERSES]
     default, least = options.least is None, options.least_of(own.table.kind)
     reason = next(iter(reasons), None)
-    evidence = Evidence(
+    evidence = CheckFacts(
         own, agreement, rival, least, limits, reason, default=default, options=options, among=among
     )
     ruling = verdict(CHECK, evidence)
@@ -294,7 +292,7 @@ FACES: Mapping[str, tuple[str, str, str]] = {
 where they are why, which of its values is told, and by which sentence."""
 
 
-def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Told) -> None:
+def _join_faces(own: JudgeView, told: Told, options: CheckOptions, changes: Told) -> None:
     """Say together what grades that are off account for: findings that are no longer made once the
     grades are converted count as no limits of their own. Where the judge has changed by as much,
     say that, too."""
@@ -335,7 +333,7 @@ def _join_faces(own: JudgeTable, told: Told, options: CheckOptions, changes: Tol
         told.notes.insert(at + 1, Finding("check.faces", {"faces": faces}))
 
 
-def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
+def _settle(key: str, evidence: CheckFacts, told: Told) -> Finding | None:
     """What would settle a verdict that leaves something open: labels, texts or verdicts that are
     missing."""
     if key == "several":
@@ -374,12 +372,12 @@ def _settle(key: str, evidence: Evidence, told: Told) -> Finding | None:
     return Finding(f"check.settle_{key}", values)
 
 
-def name_of(table: VerdictTable, judge: str, criterion: str) -> str:
+def name_of(table: Evidence, judge: str, criterion: str) -> str:
     """What a judge is called in a sentence: with the criterion, where the table has several."""
     return judge if len(table.criteria) == 1 else f"{judge} ({criterion})"
 
 
-def digests(table: VerdictTable) -> dict[str, Any]:
+def digests(table: Evidence) -> dict[str, Any]:
     """What an answer is bound to: SHA-256 of the labels, of the items and, by judge, of what is
     known of it (model, prompt, settings; its name alone where nothing is). The order of rows
     changes none of them."""

@@ -4,15 +4,15 @@ the same items."""
 import numpy as np
 import pandas as pd
 
+from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import FigureData
-from undogmatic.records.verdict_table import JudgeTable
 
 MOST_CATEGORIES = 20
 MOST_MARKS = 2000
 """A picture with more marks shows every k-th of them in the order of the labels."""
 
 
-def figures_of(own: JudgeTable) -> list[FigureData]:
+def figures_of(own: JudgeView) -> list[FigureData]:
     """Categories: how often people and judge said what. Numbers: verdict against label, and their
     difference against their mean with the limits of agreement (Bland and Altman 1986,
     doi:10.1016/S0140-6736(86)90837-8). None where nothing has both."""

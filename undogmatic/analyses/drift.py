@@ -12,8 +12,8 @@ import pandas as pd
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
 from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Rules, verdict
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
@@ -34,8 +34,8 @@ class _Drift:
     """A judge on a criterion now and before, and where to tell what is found; `name` marks its
     figures, where several are compared."""
 
-    new: VerdictTable
-    old: VerdictTable
+    new: Evidence
+    old: Evidence
     judge: str
     criterion: str
     name: str
@@ -88,7 +88,7 @@ def one_sided(level: float) -> Finding:
     return Finding("drift.one_sided", {"alpha": 1 - level})
 
 
-def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions) -> None:
+def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> None:
     """Tell whether the judges of `new` judge as they did in `old`."""
     told.section = told.section or "drift"
     if new.kind != old.kind:
@@ -125,7 +125,7 @@ def tell(new: VerdictTable, old: VerdictTable, told: Told, options: CheckOptions
         _changed(drift, rows[other], _same(drift, rows[~other]))
 
 
-def _recoded(old: VerdictTable, new: VerdictTable) -> VerdictTable:
+def _recoded(old: Evidence, new: Evidence) -> Evidence:
     """The old table with the new one's numbering of categories; what only the old one has comes
     behind them."""
     if old.kind == "numeric" or old.categories == new.categories:
@@ -142,7 +142,7 @@ def _recoded(old: VerdictTable, new: VerdictTable) -> VerdictTable:
     )
 
 
-def _judges(new: VerdictTable, old: VerdictTable) -> Iterator[tuple[str, str, str]]:
+def _judges(new: Evidence, old: Evidence) -> Iterator[tuple[str, str, str]]:
     """New judge, old judge and criterion of what is compared: those of the same names; one with one
     whatever they are called."""
     judges = [(judge, judge) for judge in new.judges if judge in old.judges]
@@ -154,7 +154,7 @@ def _judges(new: VerdictTable, old: VerdictTable) -> Iterator[tuple[str, str, st
                 yield now, before, criterion
 
 
-def _settings(new: VerdictTable, old: VerdictTable, now: str, before: str, told: Told) -> None:
+def _settings(new: Evidence, old: Evidence, now: str, before: str, told: Told) -> None:
     """Name what is known of the judge and differs: model, prompt, settings."""
     after, earlier = new.settings.get(now, {}), old.settings.get(before, {})
     changed = [key for key in sorted(after.keys() & earlier.keys()) if after[key] != earlier[key]]
@@ -162,9 +162,7 @@ def _settings(new: VerdictTable, old: VerdictTable, now: str, before: str, told:
         told.note("drift.settings", judge=now, keys=changed)
 
 
-def _beside(
-    new: VerdictTable, old: VerdictTable, now: str, before: str, criterion: str
-) -> pd.DataFrame:
+def _beside(new: Evidence, old: Evidence, now: str, before: str, criterion: str) -> pd.DataFrame:
     """First verdicts of both on the items and orders that both judged: item, order, new, old,
     code."""
     sides = [table.of(judge, criterion).first() for table, judge in ((new, now), (old, before))]
@@ -180,7 +178,7 @@ def _beside(
     return rows.assign(code=pd.factorize(groups)[0].astype(np.intp))
 
 
-def _other_texts(new: VerdictTable, old: VerdictTable, items: pd.Series) -> pd.Series:
+def _other_texts(new: Evidence, old: Evidence, items: pd.Series) -> pd.Series:
     """Whether an item has another text than before; not, where one of the texts is not known."""
     other = pd.Series(False, index=items.index)
     for column in ("text", "text_1", "text_2"):
@@ -193,7 +191,7 @@ def _other_texts(new: VerdictTable, old: VerdictTable, items: pd.Series) -> pd.S
     return other
 
 
-def _scaled(table: VerdictTable, values: Array) -> Array:
+def _scaled(table: Evidence, values: Array) -> Array:
     """Places of ordered categories as a share of the scale; other values as they are."""
     return values / max(len(table.categories) - 1, 1) if table.kind == "ordered" else values
 
@@ -331,9 +329,7 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
     drift.conclude(DRIFT_OTHER_TEXTS, settle, **found)
 
 
-def variance_of(
-    table: VerdictTable, criterion: str, told: Told, options: CheckOptions
-) -> Study | None:
+def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> Study | None:
     """Divide the variance of verdicts among items, judges and repeats, on the items that all judges
     judged as often.
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from undogmatic.analyses.ruling import BEST_JUDGE, JUDGE_PAIR, SHARED_ERRORS, verdict
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import Evidence, Kind
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import Kind, VerdictTable
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.compare import Apart, Comparison
@@ -33,7 +33,7 @@ other."""
 MOST_FOR_FLATTERY = 5000
 
 
-def tell(table: VerdictTable, criterion: str, told: Told, options: CheckOptions) -> None:
+def tell(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> None:
     """Tell how the judges of a criterion compare."""
     told.section = told.section or "judges"
     verdicts = table.verdicts[table.verdicts["criterion"] == criterion]
@@ -78,7 +78,7 @@ def _without_twins(rows: pd.DataFrame, told: Told) -> pd.DataFrame:
 
 
 def agreement_per_item(
-    table: VerdictTable, rows: pd.DataFrame, labels: pd.DataFrame
+    table: Evidence, rows: pd.DataFrame, labels: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tell the agreement with people, the more the better, and the error of each judge per item.
 
@@ -101,7 +101,7 @@ def agreement_per_item(
     return per_item["agrees"].unstack("judge"), per_item["error"].unstack("judge")
 
 
-def reach_of(table: VerdictTable, criterion: str) -> float | None:
+def reach_of(table: Evidence, criterion: str) -> float | None:
     """Tell how far the agreement of two judges can lie apart on an item: the scale's width, or all
     of a share."""
     if table.kind != "numeric":

@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import Weight
-from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.stats import corrected, means
 from undogmatic.stats.corrected import Judged
 from undogmatic.stats.estimate import Estimate
@@ -52,7 +52,7 @@ def family_of(name: str) -> str | None:
     return min(found, key=lambda family: found[family]) if found else None
 
 
-def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """The judge's taste for its own family with its interval, where makers are known and people
     gave labels."""
     settings = own.table.settings.get(own.judge, {})
@@ -96,7 +96,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         told.note("kin.open", Weight.QUALIFIES, **said)
 
 
-def _families(own: JudgeTable, items: pd.Series, columns: list[str]) -> NDArray[np.object_]:
+def _families(own: JudgeView, items: pd.Series, columns: list[str]) -> NDArray[np.object_]:
     """Family of the maker of every item's output, or of both, shape (n, 1 or 2)."""
     makers = own.table.items[columns]
     known = {
@@ -108,7 +108,7 @@ def _families(own: JudgeTable, items: pd.Series, columns: list[str]) -> NDArray[
     return made.where(made.notna(), None).reindex(items).to_numpy(dtype=object)
 
 
-def _rated(own: JudgeTable, family: str, columns: list[str], level: float) -> Estimate | None:
+def _rated(own: JudgeView, family: str, columns: list[str], level: float) -> Estimate | None:
     """Mean of verdict minus label on outputs of its own family, less that on those of other known
     families; infinite where either has too few labels, None where either is not there."""
     pairs = own.pairs()
@@ -128,7 +128,7 @@ def _rated(own: JudgeTable, family: str, columns: list[str], level: float) -> Es
     return _unlimited(level, len(by_item)) if found is None else found
 
 
-def _chosen(own: JudgeTable, family: str, columns: list[str], level: float) -> Estimate | None:
+def _chosen(own: JudgeView, family: str, columns: list[str], level: float) -> Estimate | None:
     """How much more often than people the judge chooses the output of its own family, where one of
     the two is; ties of either are left out."""
     pairs = own.pairs()

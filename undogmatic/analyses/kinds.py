@@ -19,8 +19,8 @@ from undogmatic.analyses.people import made_from
 from undogmatic.analyses.position import beside_labels
 from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import SLICE, TIE, JudgeTable, VerdictTable
 from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
@@ -89,7 +89,7 @@ class Agreement:
     why: str | None = None
 
 
-def agreement(own: JudgeTable, options: CheckOptions) -> Agreement:
+def agreement(own: JudgeView, options: CheckOptions) -> Agreement:
     """Compute the headline: agreement of the verdicts with people's labels, beyond chance."""
     kind, every = own.table.kind, own.pairs(missing=True)
     pairs = every[every["verdict"].notna()]
@@ -134,20 +134,20 @@ def _in_both_orders(rows: pd.DataFrame) -> bool:
     )
 
 
-def _costs(own: JudgeTable) -> np.ndarray:
+def _costs(own: JudgeView) -> np.ndarray:
     """How far categories disagree in the headline."""
     return rated.costs(
         len(own.table.categories), "quadratic" if own.table.kind == "ordered" else "none"
     )
 
 
-def _parts(own: JudgeTable) -> Parts:
+def _parts(own: JudgeView) -> Parts:
     """The headline of categories."""
     return (rated.mirrored_kappa if own.table.kind == "pairwise" else rated.kappa)(_costs(own))
 
 
 def _bounded(
-    own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
+    own: JudgeView, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
 ) -> Estimate | None:
     """The headline with its interval, and its limits with missing verdicts set against and for the
     judge."""
@@ -157,7 +157,7 @@ def _bounded(
 
 
 def _bounded_coefficient(
-    own: JudgeTable, every: pd.DataFrame, parts: Parts, options: CheckOptions
+    own: JudgeView, every: pd.DataFrame, parts: Parts, options: CheckOptions
 ) -> Estimate | None:
     """A coefficient of categories with its interval, and its limits with the verdicts that are
     missing among `every` pair, and those in rows that could not be read, set against and for the
@@ -182,7 +182,7 @@ def _bounded_coefficient(
 
 
 def _bounded_order(
-    own: JudgeTable, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
+    own: JudgeView, every: pd.DataFrame, pairs: pd.DataFrame, options: CheckOptions
 ) -> Estimate | None:
     """The rank correlation with its interval, and its limits with missing verdicts set against and
     for the judge."""
@@ -205,7 +205,7 @@ def _bounded_order(
     )
 
 
-def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
+def _with_unread(own: JudgeView, every: pd.DataFrame) -> list[pd.DataFrame]:
     """The pairs with those that may have stood in the rows that could not be read, each time with
     other labels.
 
@@ -244,7 +244,7 @@ def _with_unread(own: JudgeTable, every: pd.DataFrame) -> list[pd.DataFrame]:
     ]
 
 
-def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
+def tell(own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement) -> None:
     """Tell all numbers that suit the kind of verdict."""
     pairs = own.pairs()
     if agreement.estimate is None:
@@ -277,7 +277,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreemen
 
 
 def _tell_headline(
-    own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement, estimate: Estimate
+    own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement, estimate: Estimate
 ) -> None:
     """The headline, what missing verdicts could make of it, and how many labels would settle what
     it leaves open."""
@@ -321,7 +321,7 @@ def _tell_headline(
         )
 
 
-def _tell_unread(own: JudgeTable, told: Told, agreement: Agreement) -> None:
+def _tell_unread(own: JudgeView, told: Told, agreement: Agreement) -> None:
     """How many rows could not be read, and what they could make of the headline: this limits every
     use of a judge."""
     values: dict[str, Any] = {"n": own.table.unread, "rows": own.table.rows, "could": []}
@@ -336,7 +336,7 @@ def _tell_unread(own: JudgeTable, told: Told, agreement: Agreement) -> None:
     told.note("kinds.unread", Weight.LIMITS, **values)
 
 
-def label_of(table: VerdictTable) -> str:
+def label_of(table: Evidence) -> str:
     """The command with which people label more of what the table was read from, on its scale."""
     words = label_command(next(iter(table.sources), "FILE"))
     if not words.startswith("undogmatic label"):
@@ -345,7 +345,7 @@ def label_of(table: VerdictTable) -> str:
     return " ".join([words, *([] if scale is None else [scale]), shlex.join(table.reading)]).strip()
 
 
-def _scale_option(table: VerdictTable) -> str | None:
+def _scale_option(table: Evidence) -> str | None:
     """The scale of the verdicts as it is typed; None for pass and fail, which are usual, and for
     names that cannot be typed."""
     if table.kind == "pass_fail":
@@ -370,16 +370,14 @@ def label_command(source: str) -> str:
 
 
 def _tell_categories(
-    own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame
+    own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
 ) -> None:
     """Gwet's AC1, and the confusion matrix."""
     told.figure("agreement.ac1", _bounded_coefficient(own, pairs, rated.ac1, options))
     _tell_confusion(own, told, pairs, options)
 
 
-def _tell_confusion(
-    own: JudgeTable, told: Told, pairs: pd.DataFrame, options: CheckOptions
-) -> None:
+def _tell_confusion(own: JudgeView, told: Told, pairs: pd.DataFrame, options: CheckOptions) -> None:
     """Labels against verdicts, in items."""
     names = own.table.categories
     counts = beside_labels(pairs, options.level).table(len(names)).T
@@ -389,9 +387,7 @@ def _tell_confusion(
     told.tables["kinds.confusion"] = table
 
 
-def _tell_pass_fail(
-    own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame
-) -> None:
+def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Sensitivity and specificity, and predictive values at the labels' prevalence and at the
     stated one."""
     _tell_categories(own, told, options, pairs)
@@ -427,7 +423,7 @@ def _tell_pass_fail(
 
 
 def _share(
-    own: JudgeTable, use: Rated, flags: np.ndarray, among: np.ndarray | None = None
+    own: JudgeView, use: Rated, flags: np.ndarray, among: np.ndarray | None = None
 ) -> Estimate | None:
     """Share of flags among some of the pairs (None: all); where rows could not be read, its limits
     if all of these were among them, and none of them or each had the flag."""
@@ -437,7 +433,7 @@ def _share(
     return None if found is None else lost.mixed(found, known, own.table.unaccounted, _UNIT)
 
 
-def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_choices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Ties, counted apart; the confusion matrix of choices."""
     _tell_confusion(own, told, pairs, options)
     if TIE in own.table.categories:
@@ -450,7 +446,7 @@ def _tell_choices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
             told.note("kinds.ties", Weight.DETAIL, **ties.values("share"), decided=decided.value)
 
 
-def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_ordered(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
     _tell_confusion(own, told, pairs, options)
     use, k = beside_labels(pairs, options.level), len(own.table.categories)
@@ -466,7 +462,7 @@ def _tell_ordered(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
         told.note("kinds.adjacent", Weight.DETAIL, **adjacent.values("share"))
 
 
-def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Pearson's and Lin's coefficients, the error, and people's mean label by fifths of the
     verdict."""
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
@@ -507,19 +503,19 @@ def _tell_numeric(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.
     told.tables["kinds.fifths"] = pd.DataFrame(rows)
 
 
-def _ends(own: JudgeTable, pairs: pd.DataFrame) -> tuple[float, float]:
+def _ends(own: JudgeView, pairs: pd.DataFrame) -> tuple[float, float]:
     """The ends of the scale, as far as values reach where they lie outside."""
     both = pairs[["verdict", "label"]].to_numpy()
     low, high = own.table.scale or (np.inf, -np.inf)
     return min(low, float(both.min())), max(high, float(both.max()))
 
 
-def _span(own: JudgeTable, pairs: pd.DataFrame) -> float:
+def _span(own: JudgeView, pairs: pd.DataFrame) -> float:
     low, high = _ends(own, pairs)
     return high - low
 
 
-def _tell_grades(own: JudgeTable, told: Told, options: CheckOptions, agreement: Agreement) -> None:
+def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement) -> None:
     """Whether grades are too high or too low on average, or over the scale, where the order may be
     right."""
     pairs = own.pairs()
@@ -611,9 +607,7 @@ def _along(found: Bands, values: dict[str, Any]) -> Finding:
     return Finding("kinds.along_off", values | {"bands": said})
 
 
-def _formula(
-    found: Gain, written: Conversion, span: float, digits: int, own: JudgeTable
-) -> Finding:
+def _formula(found: Gain, written: Conversion, span: float, digits: int, own: JudgeView) -> Finding:
     """The sentence that says how a grade is converted, and how much nearer to people's that brings
     it."""
     values: dict[str, Any] = {"before": found.before, "after": found.after, "digits": digits}
@@ -635,14 +629,14 @@ def _formula(
     return Finding("kinds.convert_shift" if written.slope == 1 else "kinds.convert_line", values)
 
 
-def converted(own: JudgeTable, conversion: Conversion) -> JudgeTable:
+def converted(own: JudgeView, conversion: Conversion) -> JudgeView:
     """The judge with its grades converted, cut off at the ends of the scale."""
     grades = conversion.of(own.verdicts["verdict"].to_numpy(dtype=np.float64))
     low, high = own.table.scale or (-np.inf, np.inf)
     return replace(own, verdicts=own.verdicts.assign(verdict=grades.clip(low, high)))
 
 
-_BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], None]] = {
+_BY_KIND: dict[str, Callable[[JudgeView, Told, CheckOptions, pd.DataFrame], None]] = {
     "numeric": _tell_numeric,
     "ordered": _tell_ordered,
     "unordered": _tell_categories,
@@ -652,7 +646,7 @@ _BY_KIND: dict[str, Callable[[JudgeTable, Told, CheckOptions, pd.DataFrame], Non
 
 
 def _tell_confidence(
-    own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame
+    own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
 ) -> None:
     """Whether the stated confidence is how often the judge is right."""
     rows = pairs[pairs["confidence"].notna()]
@@ -690,7 +684,7 @@ def _tell_confidence(
     told.tables["kinds.confidence"] = bins
 
 
-def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
+def _tell_slices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Where the judge agrees less than elsewhere, corrected for having looked at all slices."""
     use, numeric = beside_labels(pairs, options.level), own.table.kind == "numeric"
     apart = np.abs(use.verdicts - use.labels)
@@ -749,7 +743,7 @@ def _tell_slices(own: JudgeTable, told: Told, options: CheckOptions, pairs: pd.D
         )
 
 
-def _tell_repeats(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def _tell_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """How often the judge says the same again."""
     rows = own.verdicts[own.verdicts["verdict"].notna()]
     keys = ["item", "order"]

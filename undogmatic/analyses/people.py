@@ -15,9 +15,9 @@ from scipy import special
 
 from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import SLICE, JudgeView, Kind
 from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import SLICE, JudgeTable, Kind
 from undogmatic.stats import agreement, annotators, checks, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
@@ -95,7 +95,7 @@ class CopyEvidence:
         return Finding(f"people.why_{self.sign}", {"steps": self.steps, "apart": self.apart})
 
 
-def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how the judge stands beside the people who labelled its items."""
     told.section = told.section or "people"
     labelled = set(own.labels.loc[own.labels["label"].notna(), "item"])
@@ -127,7 +127,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
         _consistency(once, told, options)
 
 
-def _chosen(own: JudgeTable, labelled: set[Any], rest: bool, told: Told) -> None:
+def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
     """Tell that the labelled items are no even random sample, where a review queue's own column or
     what was declared says so: what is found on them does not hold for all items."""
     items = own.table.items
@@ -149,7 +149,7 @@ def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None
     told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
-def _ceiling(own: JudgeTable, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:
+def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:
     pairs = annotators.rater_pairs(_codes(rows["unit"]), _codes(rows["rater_code"]), options.rng())
     labels, verdicts = rows["label"].to_numpy(), rows["verdict"].to_numpy()
     n = int(rows["item"].iloc[pairs.first].nunique())
@@ -212,7 +212,7 @@ def _compared(
 
 
 def _with_lost(
-    own: JudgeTable, sides: Array, pair: Index, codes: Index, n_items: int, options: CheckOptions
+    own: JudgeView, sides: Array, pair: Index, codes: Index, n_items: int, options: CheckOptions
 ) -> Iterator[Ceiling | None]:
     """The same with what may have stood in rows that could not be read, each as many pairs of
     people as a row that was read: all say the same; people do, and the judge does not; people do
@@ -234,7 +234,7 @@ def _with_lost(
 
 
 def _annotator(
-    own: JudgeTable, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions
+    own: JudgeView, once: pd.DataFrame, raters: list[str], told: Told, options: CheckOptions
 ) -> None:
     nominal = own.table.kind not in MEASURES
     # of scores, a margin in their units is no share of items
@@ -293,7 +293,7 @@ def _annotator(
     )
 
 
-def _copies(own: JudgeTable, rows: pd.DataFrame, raters: list[str], told: Told) -> None:
+def _copies(own: JudgeView, rows: pd.DataFrame, raters: list[str], told: Told) -> None:
     """Name raters whose labels are the judge's, or another rater's."""
     found = copies(own.table.kind, rows, own.judge)
     equal = [each for each in found if each.of_judge and each.sign is None]
@@ -324,7 +324,7 @@ def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyEvidence]:
     that this is no accident.
 
     Args:
-        rows: Verdicts beside labels, as `JudgeTable.pairs` gives them.
+        rows: Verdicts beside labels, as `JudgeView.pairs` gives them.
     """
     found = []
     same = _same(rows["label"], rows["verdict"]).groupby(rows["rater"]).all()

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeView
 from undogmatic.records.results import Weight
-from undogmatic.records.verdict_table import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeTable
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import sign_p
@@ -17,14 +17,14 @@ _UNIT = (0.0, 1.0)
 
 
 def beside_labels(pairs: pd.DataFrame, level: float) -> Rated:
-    """Verdicts beside the label of each rater (`JudgeTable.pairs`) as arrays."""
+    """Verdicts beside the label of each rater (`JudgeView.pairs`) as arrays."""
     verdicts, labels, weights = (
         pairs[c].to_numpy(dtype=np.float64) for c in ("verdict", "label", "weight")
     )
     return Rated(verdicts, labels, weights, pairs["code"].to_numpy(dtype=np.intp), level)
 
 
-def first(own: JudgeTable, level: float) -> Estimate | None:
+def first(own: JudgeView, level: float) -> Estimate | None:
     """Share of choices of the output that was shown first, ties left out; over items shown in both
     orders where there are any, so that what the better output was does not matter."""
     return _of_first(_choices(own), level)
@@ -39,7 +39,7 @@ def _of_first(shown: pd.DataFrame, level: float) -> Estimate | None:
     return use.mean(shown["chose_first"].to_numpy(dtype=np.float64), _UNIT)
 
 
-def _choices(own: JudgeTable) -> pd.DataFrame:
+def _choices(own: JudgeView) -> pd.DataFrame:
     """First verdicts with a known order that are no tie, with `chose_first`; of items with both if
     there are any."""
     rows = own.first()
@@ -51,7 +51,7 @@ def _choices(own: JudgeTable) -> pd.DataFrame:
     return rows.assign(chose_first=(rows["verdict"] == first) == (rows["order"] == AS_GIVEN))
 
 
-def _both_orders(own: JudgeTable, level: float) -> tuple[Rated, Rated]:
+def _both_orders(own: JudgeView, level: float) -> tuple[Rated, Rated]:
     """The choices between two outputs that were shown in both orders, as far as both can be read:
     the verdict in the given order beside that in the other, per item; and 1 where both are right,
     else 0, per item and rater.
@@ -75,7 +75,7 @@ def _both_orders(own: JudgeTable, level: float) -> tuple[Rated, Rated]:
     )
 
 
-def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """What the order in which two outputs were shown does to the choice."""
     between, both = _both_orders(own, options.level)
     n, k = between.verdicts.size, len(own.table.categories)

@@ -12,17 +12,17 @@ from pydantic import Field
 from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited
 from undogmatic.analyses.check import check
 from undogmatic.records.checked import LEAST_AGREEMENT, CheckOptions
-from undogmatic.records.records import OVERALL
-from undogmatic.records.results import AnalysisResult, Telling
-from undogmatic.records.verdict_table import (
+from undogmatic.records.evidence import (
     AS_GIVEN,
     FIRST,
     LABEL_COLUMNS,
     SECOND,
     SWAPPED,
     TIE,
-    VerdictTable,
+    Evidence,
 )
+from undogmatic.records.records import OVERALL
+from undogmatic.records.results import AnalysisResult, Telling
 
 PLACES = {"first": 0.0, "second": 1.0, "tie": 2.0}
 PARTS = ("check", "kinds", "surface", "people", "systems", "judges")
@@ -57,7 +57,7 @@ class PreferenceAnalysis(Limited):
         self.check(judged)
         seed = int(rng.integers(2**31))
         options = CheckOptions(least=self.least, margin=self.margin, level=self.level, seed=seed)
-        result = check(verdict_table(judged), options)
+        result = check(evidence_of(judged), options)
         several = len(result.judges) > 1
         results = []
         for each in result.judges:
@@ -80,7 +80,7 @@ class PreferenceAnalysis(Limited):
         return results
 
 
-def verdict_table(judged: LongTable) -> VerdictTable:
+def evidence_of(judged: LongTable) -> Evidence:
     """The choices of a run in both orders, in the given numbering, beside the labels of people."""
     rows = judged.frame[judged.frame["criterion"].isin((AS_GIVEN, SWAPPED))]
     verdicts = pd.DataFrame(
@@ -117,4 +117,4 @@ def verdict_table(judged: LongTable) -> VerdictTable:
     )
     ties = (TIE,) if TIE in getattr(scale, "categories", ()) else ()
     labels = pd.DataFrame(said, columns=list(LABEL_COLUMNS))
-    return VerdictTable("pairwise", verdicts, labels, items, categories=(FIRST, SECOND, *ties))
+    return Evidence("pairwise", verdicts, labels, items, categories=(FIRST, SECOND, *ties))

@@ -14,9 +14,9 @@ from undogmatic.analyses.independence import TOGETHER
 from undogmatic.analyses.truth import units
 from undogmatic.datasets.faults import counts_rows
 from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import LABEL_COLUMNS, SLICE, Evidence, JudgeView
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import LABEL_COLUMNS, SLICE, JudgeTable, VerdictTable
 
 TEXTS = tuple(Path(__file__).with_name(f"{name}.texts.yaml") for name in ("surface", "scored"))
 """The files with the words of `against`."""
@@ -73,7 +73,7 @@ def equal(judged: LongTable, rows: pd.DataFrame) -> Finding | None:
     return Finding("scored.equal", {"n": min(found)}) if found else None
 
 
-def as_verdicts(judged: LongTable, rows: pd.DataFrame) -> JudgeTable:
+def as_verdicts(judged: LongTable, rows: pd.DataFrame) -> JudgeView:
     """The scores as verdicts beside what people said, of at most `rivals.MOST_TEXTS` texts, whole
     groups by chance."""
     groups = np.asarray(units(rows), dtype=object)
@@ -112,4 +112,4 @@ def as_verdicts(judged: LongTable, rows: pd.DataFrame) -> JudgeTable:
             known[SLICE + key] = rows[name].to_numpy()
     about = pd.DataFrame(known, index=pd.Index(items, name="item"))
     said_of = pd.DataFrame(labels, columns=list(LABEL_COLUMNS))
-    return VerdictTable("numeric", verdicts, said_of, about, scale=judged.scale).of(judge, OVERALL)
+    return Evidence("numeric", verdicts, said_of, about, scale=judged.scale).of(judge, OVERALL)

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, says_something
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import SLICE, JudgeView
 from undogmatic.records.results import Finding, Weight
-from undogmatic.records.verdict_table import SLICE, JudgeTable
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
@@ -105,7 +105,7 @@ class SurfaceRival:
 class _Sides:
     """Verdicts and labels by item as voices, and how what is foretold becomes a voice."""
 
-    def __init__(self, own: JudgeTable, items: pd.Index, seed: int) -> None:
+    def __init__(self, own: JudgeView, items: pd.Index, seed: int) -> None:
         self.kind, self.seed = own.table.kind, seed
         self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
         self.coefficient: rival.Coefficient = (
@@ -204,7 +204,7 @@ class _Column:
         return not left and self.foretold is not None and self.foretold.low > 0
 
 
-def _columns(own: JudgeTable, items: pd.Index, options: CheckOptions) -> dict[str, Index]:
+def _columns(own: JudgeView, items: pd.Index, options: CheckOptions) -> dict[str, Index]:
     """The columns that could be rivals, with a code per item: the maker, slices, the order shown,
     first and last word. Numbers are cut into CUTS parts; a column that is constant, or has hardly
     two items per value, is none.
@@ -263,7 +263,7 @@ def _surface(
     return words.Surface(seen, codes, np.arange(codes.size) < labelled, np.random.default_rng(seed))
 
 
-def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
+def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     """Fit the surface judge to labels and verdicts, look at the columns, and say whether one of
     them could explain how far this judge agrees with people."""
     table = own.table.items
@@ -294,7 +294,7 @@ def surface_rival(own: JudgeTable, options: CheckOptions) -> SurfaceRival:
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
 
 
-def _lost(own: JudgeTable, n: int) -> int:
+def _lost(own: JudgeView, n: int) -> int:
     """How many rows that could not be read stand beside the `n` items looked at, which may be drawn
     of more."""
     n_read = own.pairs()["item"].nunique()
@@ -696,7 +696,7 @@ def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
     return Finding("surface.predicts_not", foretold.values("foretold"))
 
 
-def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
+def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
     """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with
     length."""
     for name in ("agreement", "accuracy", "increment", "at_equal", "foretold"):
@@ -777,7 +777,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions, found: SurfaceRival
 
 
 def _bounded_slope(
-    own: JudgeTable, rows: pd.DataFrame, length: Array, apart: Array, found: Estimate
+    own: JudgeView, rows: pd.DataFrame, length: Array, apart: Array, found: Estimate
 ) -> Estimate:
     """A slope of differences on lengths, bounded by rows that could not be read: texts as short or
     as long as any, and differences as large as can be, which rise with length or fall."""
@@ -799,7 +799,7 @@ def _bounded_slope(
     return lost.widened(found, thought)
 
 
-def _worth(own: JudgeTable, values: pd.Series) -> Array:
+def _worth(own: JudgeView, values: pd.Series) -> Array:
     """Verdicts as numbers: a choice of the first of two outputs is 1, of the second 0, a tie
     half."""
     numbers = values.to_numpy(dtype=np.float64)

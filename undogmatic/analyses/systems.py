@@ -16,8 +16,8 @@ from scipy import special
 
 from undogmatic.analyses import alone, kin
 from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED, JudgeView
 from undogmatic.records.results import Weight
-from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED, JudgeTable
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, lost, means
 from undogmatic.stats.bradley_terry import BradleyTerry
 from undogmatic.stats.checks import Array
@@ -33,7 +33,7 @@ TARGET = 0.1
 without a margin."""
 
 
-def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """What the systems deserve, how far a new label may lie from its verdict, and what the judge
     may decide alone."""
     if own.table.kind == "pairwise":
@@ -50,7 +50,7 @@ def tell(own: JudgeTable, told: Told, options: CheckOptions) -> None:
 class _Means:
     """Verdicts and labels by item, and what is told of their means."""
 
-    own: JudgeTable
+    own: JudgeView
     told: Told
     options: CheckOptions
 
@@ -342,7 +342,7 @@ def _ranked(
     )
 
 
-def _choices(own: JudgeTable, told: Told, options: CheckOptions) -> None:
+def _choices(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Rank systems by whose output was chosen."""
     items = own.table.items
     if not {"system_1", "system_2"} <= set(items.columns):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.verdict_table import Kind
+from undogmatic.records.evidence import Kind
 from undogmatic.stats.checks import Array
 from undogmatic.stats.rival import Voice, voice
 

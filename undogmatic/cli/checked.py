@@ -13,8 +13,8 @@ from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
 from undogmatic.records.checked import CheckOptions, CheckResult
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.records import wanted
-from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.report.check import first_line, shown_in_notebook, words_of
 from undogmatic.runs.progress import doing
 from undogmatic.safety.extras import needs
@@ -87,7 +87,7 @@ def checked(
         return examine(table, options, earlier), reading
 
 
-def read(source: Any, reading: TableOptions) -> VerdictTable:
+def read(source: Any, reading: TableOptions) -> Evidence:
     """The verdict table in files, in runs of MLflow (`mlflow:RUN_ID`) or in a data frame. Raises
     ConfigError for what is not there."""
     given = [source] if isinstance(source, str | Path | pd.DataFrame) else list(source)
@@ -129,7 +129,7 @@ def made(record: type[Options], values: Mapping[str, Any], door: str = "check") 
         ) from None
 
 
-def with_settings(table: VerdictTable, settings: Mapping[str, str]) -> VerdictTable:
+def with_settings(table: Evidence, settings: Mapping[str, str]) -> Evidence:
     """The table with what is known of its only judge. Raises ConfigError where it has several."""
     if not settings:
         return table

@@ -18,7 +18,7 @@ from undogmatic.cli.numbers import of_check
 from undogmatic.errors import ConfigError
 
 if TYPE_CHECKING:
-    from undogmatic.records.verdict_table import VerdictTable
+    from undogmatic.records.evidence import Evidence
     from undogmatic.runs.folder import RunFolder
 
 _KEY = re.compile(r"[+~]{0,2}([^=@]+)")
@@ -88,7 +88,7 @@ def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) 
     show(result, words_of(language))
 
 
-def _tagged(table: VerdictTable, tag: str) -> VerdictTable:
+def _tagged(table: Evidence, tag: str) -> Evidence:
     names = {judge: f"{judge} ({tag})" for judge in table.judges}
     settings = {names[judge]: known for judge, known in table.settings.items()}
     return replace(
@@ -98,7 +98,7 @@ def _tagged(table: VerdictTable, tag: str) -> VerdictTable:
     )
 
 
-def _together(tables: Sequence[VerdictTable]) -> VerdictTable:
+def _together(tables: Sequence[Evidence]) -> Evidence:
     """The verdicts of several runs over the same items, as one table with the labels of the
     first."""
     import pandas as pd

@@ -15,8 +15,8 @@ import pandas as pd
 from undogmatic.datasets.readers.log import COLUMNS, OURS
 from undogmatic.datasets.readers.own_table import FIRST
 from undogmatic.errors import ConfigError
+from undogmatic.records.evidence import SLICE, Evidence
 from undogmatic.records.records import OVERALL
-from undogmatic.records.verdict_table import SLICE, VerdictTable
 
 _PASS = ("fail", "pass")
 _OPTION = {"prompt": "template"}
@@ -24,7 +24,7 @@ _OPTION = {"prompt": "template"}
 _NO_FACTS = (*COLUMNS, "place")
 
 
-def rows(table: VerdictTable) -> pd.DataFrame:
+def rows(table: Evidence) -> pd.DataFrame:
     """The table in long form: a row per verdict and label on it, with what is known of the item and
     the judge."""
     verdicts, labels, items = (
@@ -50,14 +50,14 @@ def rows(table: VerdictTable) -> pd.DataFrame:
     return joined.where(joined.notna(), None)
 
 
-def _named(table: VerdictTable, values: pd.Series) -> pd.Series:
+def _named(table: Evidence, values: pd.Series) -> pd.Series:
     """Values as words where they are places of categories."""
     if not table.categories:
         return values
     return values.map(lambda place: table.categories[int(place)], na_action="ignore").astype(object)
 
 
-def inspect_log(table: VerdictTable) -> dict[str, Any]:
+def inspect_log(table: Evidence) -> dict[str, Any]:
     """The table as a log of Inspect: a sample per item and repeat (an epoch), a score per judge and
     person."""
     samples = []
@@ -126,7 +126,7 @@ def _choices(text: Any) -> list[dict[str, Any]]:
     return [{"message": message, "stop_reason": "stop"}]
 
 
-def promptfoo_results(table: VerdictTable) -> dict[str, Any]:
+def promptfoo_results(table: Evidence) -> dict[str, Any]:
     """The table as results of promptfoo: a result per item and repeat, an assertion per judge and
     criterion. Raises ConfigError for verdicts that are neither numbers nor pass and fail."""
     if table.kind not in ("numeric", "pass_fail"):
@@ -258,7 +258,7 @@ def _whole(results: Sequence[dict[str, Any]], systems: Sequence[str]) -> dict[st
 
 
 def _outputs(
-    table: VerdictTable,
+    table: Evidence,
 ) -> Iterator[tuple[tuple[str, int], dict[str, Any], list[Any], list[Any]]]:
     """Each item in each repeat and order, counted from 1: what is known of it, its verdicts, and
     its labels (with the first)."""
@@ -304,7 +304,7 @@ def _facts(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _extra(
-    table: VerdictTable, about: Mapping[str, Any], said: Sequence[Any], labels: Sequence[Any]
+    table: Evidence, about: Mapping[str, Any], said: Sequence[Any], labels: Sequence[Any]
 ) -> dict[str, Any]:
     """What the tools have no place for."""
     kept = {

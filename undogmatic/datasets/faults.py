@@ -13,9 +13,9 @@ from undogmatic.datasets.cells import CONTRADICTION, read_cells
 from undogmatic.datasets.columns import quoted
 from undogmatic.datasets.scales import FAILS, NUMBERS, PASSES, Scales, TableOptions, is_two
 from undogmatic.errors import DataError
+from undogmatic.records.evidence import NOT_JUDGED, SLICE, counts_silence
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import NOT_JUDGED, SLICE, counts_silence
 from undogmatic.safety.outside import brief
 
 EXAMPLES = 3

@@ -15,11 +15,11 @@ from undogmatic.datasets.base import Dataset, Judged
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, far_inside, order_of
 from undogmatic.errors import DataError
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.kept import gathered
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
-from undogmatic.records.verdict_table import VerdictTable
 from undogmatic.safety.outside import brief
 
 FEWEST_LABELS = (
@@ -251,7 +251,7 @@ def seem_rescaled(values: Sequence[float], rubric: Rubric, what: str = "labels")
     )
 
 
-def ends_of(table: VerdictTable, criterion: str = OVERALL) -> tuple[float, float]:
+def ends_of(table: Evidence, criterion: str = OVERALL) -> tuple[float, float]:
     """The lowest and highest value of a table's verdicts on a criterion; of categories their
     places."""
     ends = table.criterion_scales.get(criterion, table.scale)
@@ -259,7 +259,7 @@ def ends_of(table: VerdictTable, criterion: str = OVERALL) -> tuple[float, float
 
 
 def scale_for(
-    table: VerdictTable, criterion: str, rubric: Rubric, place: str, option: str, declared: bool
+    table: Evidence, criterion: str, rubric: Rubric, place: str, option: str, declared: bool
 ) -> tuple[float, float]:
     """The ends of the scale of a table's verdicts on a criterion: what is `declared`, or else the
     rubric's own where they may all be on it, or the usual scale that they show. Raises DataError

@@ -10,8 +10,8 @@ import pandas as pd
 
 from undogmatic.datasets.cells import LEXICON, alternatives
 from undogmatic.errors import ConfigError
+from undogmatic.records.evidence import SWAPPED
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import SWAPPED
 
 _ORDERS = {
     word: place

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, number_of
 from undogmatic.errors import ConfigError
+from undogmatic.records.evidence import FIRST, SECOND, TIE, Kind
 from undogmatic.records.records import Record
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import FIRST, SECOND, TIE, Kind
 from undogmatic.safety.outside import brief
 
 _WORDS = LEXICON["cells"]

@@ -34,9 +34,7 @@ from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.datasets.together import groups_of
 from undogmatic.datasets.totals import totals
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.records import OVERALL
-from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import (
+from undogmatic.records.evidence import (
     AS_GIVEN,
     FIRST,
     LABEL_COLUMNS,
@@ -44,9 +42,11 @@ from undogmatic.records.verdict_table import (
     SLICE,
     SWAPPED,
     VERDICT_COLUMNS,
+    Evidence,
     Selection,
-    VerdictTable,
 )
+from undogmatic.records.records import OVERALL
+from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
 __all__ = ["TableOptions", "read_table", "table_of"]
@@ -73,7 +73,7 @@ _FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.REFUSAL, said.ERROR)
 def read_table(
     sources: str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame],
     options: TableOptions = DEFAULT,
-) -> VerdictTable:
+) -> Evidence:
     """Read verdicts, labels and what is known of the items from files or data frames. Raises
     ConfigError where an option is wrong or a guess would be doubtful, DataError where nothing can
     be read."""
@@ -83,7 +83,7 @@ def read_table(
     return table_of([read_frame(source, options.sheet) for source in given], options)
 
 
-def table_of(frames: Sequence[Frame], options: TableOptions) -> VerdictTable:
+def table_of(frames: Sequence[Frame], options: TableOptions) -> Evidence:
     """The verdict table of frames that were read, as `read_table` returns it."""
     return _Builder(frames, options).table()
 
@@ -248,7 +248,7 @@ class _Builder:
             *(names for is_log, names in columns if not is_log)
         )
 
-    def table(self) -> VerdictTable:
+    def table(self) -> Evidence:
         """The verdict table."""
         columns, options = self.columns, self.options
         self.systems = [self._text(name) for name in columns.systems]
@@ -324,7 +324,7 @@ class _Builder:
         faults.compare(verdicts, labels, items, scales, self.joined, self.problems)
         settings = self._settings()
         unread = self._unread(lost, labels)
-        table = VerdictTable(
+        table = Evidence(
             kind=scales.kind,
             verdicts=_plain(verdicts, VERDICT_COLUMNS),
             labels=_plain(labels, LABEL_COLUMNS),

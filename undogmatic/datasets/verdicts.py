@@ -34,6 +34,7 @@ from undogmatic.datasets.rows import (
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.table import table_of
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.evidence import SLICE, Evidence, Kind
 from undogmatic.records.records import (
     OVERALL,
     Cost,
@@ -48,7 +49,6 @@ from undogmatic.records.records import (
 )
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
-from undogmatic.records.verdict_table import SLICE, Kind, VerdictTable
 
 _FIELDS = (
     "id",
@@ -278,7 +278,7 @@ class VerdictsDataset:
         return frames, self.options.model_copy(update=chosen)
 
     @cached_property
-    def _table(self) -> VerdictTable:
+    def _table(self) -> Evidence:
         try:
             frames, options = self._frames
             table = table_of(frames, options)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer
 from undogmatic.judges.base import Judge
 from undogmatic.readouts.base import Readout
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.records import OVERALL, Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric, UnorderedScale
-from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 
 OUTPUTS = ("output_1", "output_2")
 CHOICES = ("first", "second")

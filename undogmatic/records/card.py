@@ -24,9 +24,9 @@ from pydantic import (
 )
 
 from undogmatic.errors import DataError
+from undogmatic.records.evidence import LABEL_COLUMNS, Evidence, Kind, Selection
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
 from undogmatic.records.results import Standing
-from undogmatic.records.verdict_table import LABEL_COLUMNS, Kind, Selection, VerdictTable
 from undogmatic.safety.outside import brief, json_value, read_text
 from undogmatic.stats.estimate import Estimate
 
@@ -248,7 +248,7 @@ def setting(value: Any) -> str:
     return text
 
 
-def table_digests(table: VerdictTable, judge: str, criterion: str) -> Digests:
+def table_digests(table: Evidence, judge: str, criterion: str) -> Digests:
     """The digests of a judge, of its verdicts and of the labels on a criterion, and of the items.
     The order of rows and columns changes none of them."""
     own = table.of(judge, criterion)
@@ -257,7 +257,7 @@ def table_digests(table: VerdictTable, judge: str, criterion: str) -> Digests:
     return Digests(judge=judge_digest(table, judge), verdicts=said, labels=labels, items=items)
 
 
-def judge_digest(table: VerdictTable, judge: str) -> str:
+def judge_digest(table: Evidence, judge: str) -> str:
     """The digest of a judge: of its name and of what is known of it."""
     return digest(
         {
@@ -272,7 +272,7 @@ def labels_digest(labels: pd.DataFrame) -> str:
     return rows_digest(labels[list(LABEL_COLUMNS)])
 
 
-def items_digest(table: VerdictTable) -> str:
+def items_digest(table: Evidence) -> str:
     """The digest of the items: their ids and texts."""
     return rows_digest(
         table.items[[column for column in TEXTS if column in table.items]].reset_index()

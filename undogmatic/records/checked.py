@@ -1,4 +1,4 @@
-"""Defines what a check of a verdict table yields: answers, figures, findings and what was not
+"""Defines what a check of evidence yields: answers, figures, findings and what was not
 examined."""
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from undogmatic.records.evidence import Evidence, Kind
 from undogmatic.records.records import Record
 from undogmatic.records.results import Finding, Standing, Weight
-from undogmatic.records.verdict_table import Kind, VerdictTable
 from undogmatic.stats.estimate import Estimate
 
 LEAST_AGREEMENT = 0.4
@@ -140,7 +140,7 @@ class CheckResult:
     """What `undogmatic check` found: an answer per judge and criterion, and what holds for all of
     them."""
 
-    table: VerdictTable
+    table: Evidence
     judges: Sequence[JudgeCheck]
     together: Told  # about several judges, the labels, the systems, change over time
     options: CheckOptions

@@ -13,9 +13,9 @@ import pandas as pd
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
 from undogmatic.records.checked import CheckResult, JudgeCheck
+from undogmatic.records.evidence import JudgeView
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Answer, Standing, Weight
-from undogmatic.records.verdict_table import JudgeTable
 from undogmatic.report.check import figure_name, headline, numbers_of, sentences, slug, words_of
 from undogmatic.report.document import (
     MARKS,
@@ -121,7 +121,7 @@ def _card(
     )
 
 
-def _span(own: JudgeTable) -> float | None:
+def _span(own: JudgeView) -> float | None:
     """How far apart two numbers may lie, by the scale and by what was said; None of categories."""
     if own.table.kind != "numeric":
         return None

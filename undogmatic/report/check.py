@@ -22,8 +22,8 @@ from undogmatic.analyses.people import MEASURES
 from undogmatic.analyses.ruling import AT_ONCE
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult, JudgeCheck, Told
+from undogmatic.records.evidence import Kind
 from undogmatic.records.results import STANDINGS, Finding, Weight, metric_name
-from undogmatic.records.verdict_table import Kind
 from undogmatic.report.document import (
     Answered,
     Block,

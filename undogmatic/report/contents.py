@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.improvement import AFTER
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import AnalysisResult, FigureData
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.stored import foremost, in_parts
-from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 from undogmatic.records.wordings import FALLBACK
 from undogmatic.report.answers import answers, command, exploratory, typed
 from undogmatic.report.document import (

@@ -18,9 +18,9 @@ import pandas as pd
 
 from undogmatic.analyses.check import name_of
 from undogmatic.records.checked import CheckResult
+from undogmatic.records.evidence import SLICE, Evidence
 from undogmatic.records.records import OVERALL, Item, Verdict
 from undogmatic.records.stored import whole
-from undogmatic.records.verdict_table import SLICE, VerdictTable
 from undogmatic.report.document import Bench, Table, place
 from undogmatic.report.parts import Part, Told, inputs_of, people_of, said_of
 from undogmatic.report.tables import digits_of
@@ -295,7 +295,7 @@ _INNER = (
 
 
 def _checked(
-    table: VerdictTable, verdict: float, labels: Sequence[float], words: Words
+    table: Evidence, verdict: float, labels: Sequence[float], words: Words
 ) -> dict[str, Any]:
     """What a judge and people said of an item, and how far they are apart: numbers by their
     difference, categories by whether they are the same."""
@@ -317,7 +317,7 @@ def _checked(
     return cells | {"agrees": words.text(f"bench.{key}") if gaps else None}
 
 
-def _shown(table: VerdictTable, value: float, words: Words) -> str:
+def _shown(table: Evidence, value: float, words: Words) -> str:
     """A verdict or label as it is read."""
     return (
         words.number(value, "g")

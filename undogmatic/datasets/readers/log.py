@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import DataError
+from undogmatic.records.evidence import NOT_JUDGED
 from undogmatic.records.records import OVERALL, as_number
 from undogmatic.records.results import Finding
-from undogmatic.records.verdict_table import NOT_JUDGED
 from undogmatic.safety.outside import (
     Doubled,
     Unreadable,

@@ -23,8 +23,8 @@ from undogmatic.datasets.readers.log import (
     records,
 )
 from undogmatic.errors import DataError
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.records import OVERALL, text_mark
-from undogmatic.records.verdict_table import AS_GIVEN, SWAPPED
 from undogmatic.safety.outside import read_yaml
 
 MANIFEST, JOURNAL, SCORES = "run.json", "judgments.jsonl", "scores.csv"

@@ -1,4 +1,4 @@
-"""Defines the verdict table: what judges and people said of items, whoever wrote it down, in one
+"""Defines the evidence: what judges and people said of items, whoever wrote it down, in one
 form.
 
 Readers (`datasets/`) make it, analyses (`analyses/`) read it. Nothing in it is judged by this
@@ -49,7 +49,7 @@ Selection = Literal["unknown", "all", "random", "by_verdict", "probabilities"]
 
 
 @dataclass(frozen=True)
-class VerdictTable:
+class Evidence:
     """Verdicts of one or several judges, the labels that people gave, and what is known of the
     items.
 
@@ -170,7 +170,7 @@ class VerdictTable:
             ordered.append(rows.reset_index(drop=True).loc[turned].reset_index(drop=True))
         return replace(self, verdicts=ordered[0], labels=ordered[1], items=items)
 
-    def of(self, judge: str, criterion: str) -> JudgeTable:
+    def of(self, judge: str, criterion: str) -> JudgeView:
         """What one judge said on one criterion, beside the labels."""
         verdicts = self.verdicts[
             (self.verdicts["judge"] == judge) & (self.verdicts["criterion"] == criterion)
@@ -178,7 +178,7 @@ class VerdictTable:
         labels = self.labels[self.labels["criterion"] == criterion]
         scale = self.criterion_scales.get(criterion, self.scale)
         whole = replace(self, scale=scale)
-        return JudgeTable(
+        return JudgeView(
             whole, judge, criterion, verdicts.reset_index(drop=True), labels.reset_index(drop=True)
         )
 
@@ -192,11 +192,11 @@ def counts_silence(judged: int, labelled: int) -> bool:
 
 
 @dataclass(frozen=True)
-class JudgeTable:
+class JudgeView:
     """The verdicts of one judge on one criterion, and the labels on that criterion; `table` has
     everything else."""
 
-    table: VerdictTable
+    table: Evidence
     judge: str
     criterion: str
     verdicts: pd.DataFrame
