@@ -229,6 +229,24 @@ HARD: dict[str, tuple[str, dict[str, Any]]] = {
             "label": "correlation",
         },
     ),
+    "upright names": (
+        "heatmap",
+        {
+            "matrix": np.eye(24).tolist(),
+            "rows": [f"juiz número {k}" for k in range(24)],
+            "columns": [f"juiz número {k}" for k in range(24)],
+            "label": "correlation",
+        },
+    ),
+    "long upright names": (
+        "heatmap",
+        {
+            "matrix": np.eye(20)[:2].tolist(),
+            "rows": ["a", "b"],
+            "columns": [f"{LONG} {k}" for k in range(20)],
+            "label": "correlation",
+        },
+    ),
     "many histograms": (
         "histogram",
         {"groups": {f"{LONG} {k}": [1.0, 2.0] for k in range(6)}, "bins": 5, "x_label": "score"},

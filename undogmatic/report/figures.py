@@ -314,7 +314,13 @@ def heatmap(data: Data, pen: Pen) -> None:
     """A matrix as coloured cells, the numbers written in where there is room.
     data: matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label"""
     matrix = np.asarray(data["matrix"], dtype=float)
-    ax = pen.plot(height := max(3.0, 0.5 * matrix.shape[0] + 1.8))
+    # Of more than 15, names in lines or slanted would lie on each other.
+    upright = len(data["columns"]) > 15
+    beside = None if upright else len(data["columns"])
+    columns = [pen.group(c, beside=beside) for c in data["columns"]]
+    widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
+    height = max(3.0, 0.5 * matrix.shape[0] + 1.8)
+    ax = pen.plot(height + (0.08 * widest if upright else 0))
     signed, most = np.nanmin(matrix, initial=0) < 0, float(np.nanmax(np.abs(matrix), initial=0))
     low, high = data.get("limits") or (
         (-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix))
@@ -324,14 +330,11 @@ def heatmap(data: Data, pen: Pen) -> None:
     image = ax.imshow(
         matrix, cmap="PuOr" if signed else "cividis", vmin=low, vmax=high, aspect="auto"
     )
-    columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
-    widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
     pen.places(ax.xaxis, columns)
     pen.places(ax.yaxis, [pen.group(r) for r in data["rows"]])
     ax.spines[:].set_visible(False)
     if len(columns) > 5 or widest * len(columns) > 40:
-        # Slanted, more than 15 would lie on each other.
-        angle, side = (35, "top") if len(columns) <= 15 else (90, "center")
+        angle, side = (90, "center") if upright else (35, "top")
         for name in ax.get_xticklabels():
             name.set(rotation=angle, ha="right", va=side, rotation_mode="anchor")
     for (row, column), value in np.ndenumerate(matrix) if matrix.size <= 150 else ():
