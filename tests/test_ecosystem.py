@@ -93,6 +93,7 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
     build, publish = flow["jobs"]["build"], flow["jobs"]["publish"]
     assert publish["permissions"] == {"id-token": "write"} and publish["needs"] == "build"
     assert "secrets." not in page(".github/workflows/release.yml")
+
     told = {step["name"]: step["run"] for step in build["steps"] if "name" in step}
     assert told["Test"] == ".ci/run"
     for tag, status in ((f"v{undogmatic.__version__}", 0), ("v9.9.9", 1)):
@@ -112,6 +113,14 @@ def test_the_release_is_tested_and_uploaded_without_a_token_and_holds_the_tag_to
     urls["citation"] = yaml.safe_load((tmp_path / "CITATION.cff").read_text())["repository-code"]
     assert len(urls) == 5
     assert all(url.startswith("https://github.com/some/where") for url in urls.values())
+
+
+def test_every_push_and_every_pull_request_passes_the_one_check() -> None:
+    flow = yaml.safe_load(page(".github/workflows/ci.yml"))
+    assert set(flow[True]) == {"push", "pull_request"}  # YAML reads the key `on` as true
+    commands = [step.get("run") for step in flow["jobs"]["check"]["steps"]]
+    assert ".ci/run" in commands and flow["permissions"] == {"contents": "read"}
+    assert "secrets." not in page(".github/workflows/ci.yml")
 
 
 def test_what_is_checked_before_a_commit_is_what_ci_checks() -> None:

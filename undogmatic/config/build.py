@@ -14,7 +14,6 @@ import traceback
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
@@ -32,7 +31,7 @@ from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.wordings import languages
 from undogmatic.safety.extras import lacking
-from undogmatic.safety.outside import brief, has_halves, read_yaml
+from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import learn
 
 OF_OTHERS = ("nli", "embeddings", "precedents")
@@ -305,7 +304,6 @@ def resolve(path: Any, group: str, kind: str | type | None = None) -> Any:
             f"`{group}._target_` is {is_what}; it must name a class, as in the files of"
             f" conf/{section}/."
         )
-    path = _RENAMED.get(path, path)
     target = _imported(path, f"{group}._target_")
     if not inspect.isclass(target):
         raise ConfigError(f"`{group}._target_` is {path!r}, which is not a class.")
@@ -357,15 +355,6 @@ def counter(path: str, key: str) -> tuple[Callable[[str], Sequence[float]], tupl
     if not permits(place := f"{function.__module__}.{path.rpartition('.')[2]}"):
         raise ConfigError(refused(place, key))
     return function, counts._fields
-
-
-_RENAMED: Mapping[str, str] = read_yaml(Path(__file__).with_name("renamed.yaml"))
-"""Where the classes lie now that the configs of earlier runs name."""
-
-
-def earlier_name(name: str) -> str:
-    """The name that a class had when the earliest runs were made, which their hashes hold."""
-    return next((earlier for earlier, now in _RENAMED.items() if now == name), name)
 
 
 def _imported(path: str, key: str) -> Any:

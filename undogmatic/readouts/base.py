@@ -9,7 +9,6 @@ import dspy
 import numpy as np
 from pydantic import BaseModel
 
-from undogmatic.config.build import earlier_name
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
@@ -66,10 +65,8 @@ _FORMS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
 
 
 def _name(kind: type | FunctionType) -> str:
-    """The full name of a class or function; what moved within the room of judges keeps that which
-    resumes compare."""
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    return earlier_name(name) if name.startswith("undogmatic.judges.") else name
+    """The full name of a class or function."""
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _plain(value: Any, depth: int = 6) -> Any:

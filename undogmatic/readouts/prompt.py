@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, model_validator
 
 from undogmatic.config import groups
-from undogmatic.config.build import LARGEST_SEED, build, earlier_name
+from undogmatic.config.build import LARGEST_SEED, build
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Record, digest
 from undogmatic.records.rubric import NumericScale, Rubric
@@ -187,7 +187,6 @@ class Prompt(Record):
         }
         own = self.model_dump(mode="json", exclude={"id", "examples", "examples_from"} | unset)
         judged_by = rubric.model_dump(mode="json", exclude={"optional", "field_words"})
-        judged_by["rivals"] = [earlier_name(name) for name in rubric.rivals]
         return digest([own, judged_by, self.words.model_dump(mode="json")])
 
     def task(self, rubric: Rubric) -> str:
