@@ -18,7 +18,7 @@ from undogmatic.analyses.ruling import Ruling, verdict
 from undogmatic.analyses.ruling.ab import AB, AbFacts
 from undogmatic.analyses.truth import check_order, margin_of, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.stats import claims, means, paired
 from undogmatic.stats.checks import Rng
 from undogmatic.stats.confound import AtEqual
@@ -84,10 +84,10 @@ class AbAnalysis(Limited):
         judged.need(self.name, "pair_id")
         self.matched(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `ab.share_expected`, absent where no pair is complete."""
         self.check(judged)
-        pairs, tell = self.matched(judged), Telling(self.name)
+        pairs, tell = self.matched(judged), Told(self.name)
         treatment, baseline, *_ = conditions = list(pairs.sides)
         first, second = pairs.between(treatment, baseline)
         left_out = len(pairs.sides[treatment]) - len(first)
@@ -169,7 +169,7 @@ class AbAnalysis(Limited):
             judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen
         )
 
-    def _describe(self, tell: Telling, evidence: "PairEvidence", main: PairComparison) -> None:
+    def _describe(self, tell: Told, evidence: "PairEvidence", main: PairComparison) -> None:
         """Tell all that was examined, in the order in which the rules look at it, and the smallest
         true difference that so many groups of this spread would show to be beyond the margin."""
         facts, settings = evidence.facts, evidence.settings
@@ -294,7 +294,7 @@ def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
-def _draw(tell: Telling, judged: LongTable, pairs: Pairs, treatment: str, baseline: str) -> None:
+def _draw(tell: Told, judged: LongTable, pairs: Pairs, treatment: str, baseline: str) -> None:
     """Scores by condition, and a line for each pair."""
     sides = {c: side.dropna(subset="score") for c, side in pairs.sides.items()}
     scores, ids = (
@@ -324,7 +324,7 @@ def _ruled(judged: LongTable, evidence: PairEvidence, rng: Rng) -> Ruling[AbFact
     return withheld(ruling, verdict(AB, at_worst.facts))
 
 
-def _say_failures(tell: Telling, judged: LongTable, evidence: PairEvidence, rng: Rng) -> None:
+def _say_failures(tell: Told, judged: LongTable, evidence: PairEvidence, rng: Rng) -> None:
     """Tell what failed judgments of the two sides could do: bounds, whether they depend on the
     condition, the estimate over all pairs."""
     settings, pairs = evidence.settings, evidence.pairs
@@ -362,7 +362,7 @@ def _say_failures(tell: Telling, judged: LongTable, evidence: PairEvidence, rng:
         tell.say("robust", robust.values("estimate"), level=robust.level)
 
 
-def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> None:
+def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
     """Tell the primary comparison."""
     share, ties, test, level = main.share.estimate, main.share.n_ties, main.test, settings.level
     if main.claim is not None:
@@ -390,7 +390,7 @@ def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> No
         tell.say("effect", rank_biserial=main.rank_biserial)
 
 
-def _say_hybrid(tell: Telling, facts: AbFacts, settings: PairSettings) -> None:
+def _say_hybrid(tell: Told, facts: AbFacts, settings: PairSettings) -> None:
     """Tell treatment minus hybrid and hybrid minus baseline, and what of the former remains between
     texts of equal surface, where that was looked at."""
     over, under, rival = facts.over, facts.under, facts.over_rival

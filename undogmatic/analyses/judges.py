@@ -18,9 +18,9 @@ from undogmatic.analyses.ruling.judges import (
     JudgePairFacts,
     SharedErrorsFacts,
 )
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, Kind
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.compare import Apart, Comparison
@@ -42,7 +42,6 @@ MOST_FOR_FLATTERY = 5000
 
 def tell(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> None:
     """Tell how the judges of a criterion compare."""
-    told.section = told.section or "judges"
     verdicts = table.verdicts[table.verdicts["criterion"] == criterion]
     first = verdicts["repeat"] == verdicts.groupby(["judge", "item"], sort=False)[
         "repeat"
@@ -80,7 +79,7 @@ def _without_twins(rows: pd.DataFrame, told: Told) -> pd.DataFrame:
         names = [name for name, twin in first.items() if twin == judge]
         if len(names) > 1:
             n = rows.loc[rows["judge"] == judge, "item"].nunique()
-            told.note("judges.twins", Weight.LIMITS, judges=names, count=len(names), n=n)
+            told.say("judges.twins", weight=Weight.LIMITS, judges=names, count=len(names), n=n)
     return rows[rows["judge"].isin(set(first.values()))]
 
 
@@ -215,9 +214,9 @@ def _compare(
             shown=shown,
             flattery=_flattery(agreement, groups, options),
         )
-        told.notes.append(verdict(BEST_JUDGE, of_best).finding)
+        told.findings.append(verdict(BEST_JUDGE, of_best).finding)
     elif paired[0].n_units >= jackknife.FEWEST:
-        told.figure("judges.difference", paired[0].interval(options.level))
+        told.number(paired[0].interval(options.level), "judges.difference")
     if len(pairs) <= MOST_SENTENCES:
         for ruling in rulings:
             settle = (
@@ -227,7 +226,7 @@ def _compare(
             )
             # of more, the best and a table tell it
             weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL
-            told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
+            told.findings.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
 def _by(best: str, judge: str, by: Mapping[tuple[str, str], JudgePairFacts]) -> dict[str, Any]:
@@ -292,7 +291,7 @@ def _errors(
     if found is None:
         told.lacks("shared_errors", "judges.no_errors", n=int(known.sum()))
         return
-    told.figure("judges.shared_errors", found.mean)
+    told.number(found.mean, "judges.shared_errors")
     names = [str(judge) for judge in errors]
     upper = np.where(np.triu(np.ones_like(found.phi), 1) > 0, found.phi, np.nan)
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
@@ -307,4 +306,4 @@ def _errors(
         both=(left * right).mean(),
         chance=left.mean() * right.mean(),
     )
-    told.notes.append(verdict(SHARED_ERRORS, facts).finding)
+    told.findings.append(verdict(SHARED_ERRORS, facts).finding)

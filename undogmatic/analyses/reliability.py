@@ -27,7 +27,7 @@ from undogmatic.analyses.ruling.reliability import (
     RepeatsFacts,
 )
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
-from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, checks, limits, rated
 from undogmatic.stats.agreement import back_to_back
 from undogmatic.stats.claims import claim
@@ -72,11 +72,11 @@ class ReliabilityAnalysis(Limited):
             )
         read_runs(judged, self.against)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `reliability.alpha` with other runs, else
         `reliability.repeat.exact_match`."""
         self.check(judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         repeats = self._repeats(tell, judged)
         again = Finding("reliability.again_unasked", {}) if repeats is None else repeats.finding
         ruling: Ruling[AgreementFacts] | Ruling[RepeatsFacts] | None
@@ -89,7 +89,7 @@ class ReliabilityAnalysis(Limited):
             )
         ]
 
-    def _repeats(self, tell: Telling, judged: LongTable) -> Ruling[RepeatsFacts] | None:
+    def _repeats(self, tell: Told, judged: LongTable) -> Ruling[RepeatsFacts] | None:
         """Every later repeat against the first; the metrics are those of the worst."""
         frame, margin = judged.frame, margin_of(judged.rubric, self.margin)
         last = int(frame["repeat"].max())
@@ -176,7 +176,7 @@ class ReliabilityAnalysis(Limited):
         return verdict(REPEATS, facts)
 
     def _agreement(
-        self, tell: Telling, judged: LongTable, again: Finding
+        self, tell: Told, judged: LongTable, again: Finding
     ) -> Ruling[AgreementFacts] | None:
         """Every pair of runs, and all runs at once."""
         others = read_runs(judged, self.against)
@@ -221,7 +221,7 @@ class ReliabilityAnalysis(Limited):
             if a == judged.name:
                 for key in (*_COEFFICIENTS, "bias", "lower", "upper", "change"):
                     tell.number(row[key], key, b)
-                name = f"bland_altman_{len(tell.figures) + 1}" if tell.figures else "bland_altman"
+                name = f"bland_altman_{len(tell.drawings) + 1}" if tell.drawings else "bland_altman"
                 data = {
                     "a": a,
                     "b": b,
@@ -237,7 +237,7 @@ class ReliabilityAnalysis(Limited):
 
     def _together(
         self,
-        tell: Telling,
+        tell: Told,
         judged: LongTable,
         scores: pd.DataFrame,
         groups: pd.Series,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
-from undogmatic.records.results import ANSWERS, Finding, Telling
+from undogmatic.records.results import ANSWERS, Finding, Told
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate
@@ -404,7 +404,7 @@ class Searched:
     """What the search in this folder came to: the sentences and the table of all trials."""
 
     def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
-        self.search, tell, ranked = search, Telling("search"), search.ranked()
+        self.search, tell, ranked = search, Told("search"), search.ranked()
         self.n, self.findings = len(ranked), tell.findings
         n_trials = len(search.trials)
         if not ranked:
@@ -460,7 +460,7 @@ class Searched:
             shown = [names[trial.number] for trial in search.front()]
             tell.say("front", names="; ".join(shown), n=len(shown), cost=search.objectives[1])
 
-    def _tell_flattery(self, tell: Telling, jobs: Mapping[str, Job]) -> None:
+    def _tell_flattery(self, tell: Told, jobs: Mapping[str, Job]) -> None:
         """Say what choosing the best of the trials is worth by itself, in the first measure that
         all of them have."""
         for measure, sign in QUALITY.items():

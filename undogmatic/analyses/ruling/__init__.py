@@ -20,7 +20,7 @@ An analysis gathers its facts in a frozen dataclass of their own, and asks for t
         Rule("open", "undecided", always, _tasted),
     ))
     ruling = verdict(TASTE, TasteFacts(n=40, share=share))
-    AnalysisResult(..., verdict=ruling.finding, standing=ruling.standing)
+    Told(..., verdict=ruling.finding, standing=ruling.standing)
 
 The first rule whose condition holds decides. Its sentence is a wording, here `taste.verdict_few` in
 `taste.texts.yaml`, with the values that the rule names. docs/verdicts.md explains the rules to

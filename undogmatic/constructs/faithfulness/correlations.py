@@ -33,7 +33,7 @@ from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.stats import agreement, jackknife, limits, paired
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
@@ -264,16 +264,16 @@ class OfComposite(Limited):
     def check(self, judged: LongTable) -> None:
         self.composite.check(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         self.check(judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         found = self.find(tell, judged, self.composite.scores(judged), rng)
-        tell.metrics = {key: value for key, value in tell.metrics.items() if not math.isnan(value)}
+        tell.numbers = {key: value for key, value in tell.metrics.items() if not math.isnan(value)}
         headline = name if (name := f"{self.name}.{self.headline}") in tell.metrics else None
         return [tell.result(*found.ruling.decided, headline=headline, items=found.items)]
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> Found:
         """Add to what is told, and rule on it."""
         raise NotImplementedError
@@ -306,7 +306,7 @@ class AgreementAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> Found:
         voices, groups, criteria = (
             scores.voices[self.pillar],
@@ -368,7 +368,7 @@ class AgreementAnalysis(OfComposite):
         return kappa or unknown()
 
     def _weakest(
-        self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator
+        self, tell: Told, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator
     ) -> None:
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the
         lowest is shown."""
@@ -444,7 +444,7 @@ class ConsistencyAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> Found:
         margin, firsts = margin_of(judged.rubric, self.margin), pd.concat(scores.voices, axis=1)
         repeats = range(1, int(judged.frame["repeat"].max()) + 1)
@@ -516,7 +516,7 @@ class CorrelationsAnalysis(OfComposite):
     name, headline = "pillars", "lowest"
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> Found:
         groups, weights = scores.about["group"], self.composite.weighing
         named: dict[
@@ -598,7 +598,7 @@ class BaselinesAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> Found:
         groups, index = scores.about["group"], scores.composite.index
         texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
@@ -698,7 +698,7 @@ class LengthBiasAnalysis(OfComposite):
                 )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> Found:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         criteria = self.composite.of(self.pillar)
@@ -786,11 +786,11 @@ class MetaAnalysis:
         self.composite.check(judged)
         divided([*vars(self).values()], judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """The composite, then what is asked of it, then what was left out and why."""
         _, *further = vars(self).values()
         runnable, left_out = divided(further, judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         tell.say("run", analyses=[analysis.name for analysis in runnable])
         for name, why in left_out.items():
             tell.say("left_out", analysis=name, reason=why)
