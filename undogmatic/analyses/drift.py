@@ -20,7 +20,7 @@ from undogmatic.analyses.ruling.drift import (
 )
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
@@ -84,7 +84,10 @@ class _Drift:
             ruling.key, settle
         )
         answer = Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
-        self.told.findings.append(replace(ruling.finding, weight=weight, settle=answer))
+        subject = Subject.CHANGE if ruling.key in ("higher", "lower") else None
+        self.told.findings.append(
+            replace(ruling.finding, weight=weight, settle=answer, subject=subject)
+        )
         return ruling.key
 
 
