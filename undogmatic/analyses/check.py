@@ -42,7 +42,7 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
     """
     from threadpoolctl import threadpool_limits
 
-    together, changes = Told(), Told("check")
+    together, changes = Told(), Told()
     answers = []
     table, against = table.in_order(), None if against is None else against.in_order()
     with threadpool_limits(1, "blas"):
