@@ -402,7 +402,7 @@ def one(case: tuple[str, int, float, str], whole: bool, seed: int) -> tuple[bool
     """Whether the first sentence believes one judge of one seed, the sentence's name, what else
     could explain the agreement, and the seconds that a core took for the latter. Unless `whole`,
     the other parts of the check are left out where the rival alone forbids belief
-    (`ruling.CHECK`)."""
+    (`ruling.check.CHECK`)."""
     name, n, noise, source = case
     own = made_table(name, n, noise, seed, source)
     start = time.process_time()

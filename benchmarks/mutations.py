@@ -80,15 +80,15 @@ FAULTS = {
         ("tests/stats/test_claims.py",),
     ),
     "the hybrid does not count": Fault(
-        "undogmatic/analyses/ab.py",
+        "undogmatic/analyses/ruling/ab.py",
         "        if self.hybrid is None:\n            return None\n",
         "        return None\n",
         ("tests/analyses/test_ruling.py",),
     ),
     "the surface does not count": Fault(
-        "undogmatic/analyses/ruling.py",
-        "return lambda e: bool(getattr(e, attribute) == value)",
-        "return lambda e: False",
+        "undogmatic/analyses/ruling/ab.py",
+        "return None if self.rival is None else self.rival.outcome",
+        "return None",
         ("tests/analyses/test_ruling.py",),
     ),
     "failed judgments do not count": Fault(

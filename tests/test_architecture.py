@@ -34,6 +34,59 @@ def test_nothing_imports_a_construct() -> None:
     ] == []
 
 
+def _facts_of_rules(tree: ast.Module) -> dict[str, str]:
+    """The tables of rules that a module makes, each with the class of the facts that it reads."""
+    facts = {}
+    for node in tree.body:
+        value = getattr(node, "value", None)
+        if not isinstance(value, ast.Call) or not ast.unparse(value.func).startswith("Rules"):
+            continue
+        if isinstance(node, ast.AnnAssign):
+            facts[ast.unparse(node.target)] = ast.unparse(node.annotation)
+        elif isinstance(node, ast.Assign):
+            facts[ast.unparse(node.targets[0])] = ast.unparse(value.func)
+    return {
+        table: typed.removeprefix("Rules").removeprefix("[").removesuffix("]")
+        for table, typed in facts.items()
+    }
+
+
+def _frozen(tree: ast.AST) -> set[str]:
+    """The frozen dataclasses of a module."""
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return {
+        each.name
+        for each in classes
+        if any("frozen=True" in ast.unparse(decorator) for decorator in each.decorator_list)
+    }
+
+
+def test_rules_read_the_fields_of_a_frozen_dataclass() -> None:
+    """So the type checker sees every name in them, and no rule changes what the next one reads."""
+    trees = house.trees()
+    tables = {name: _facts_of_rules(tree) for name, tree in trees.items()}
+    untyped = {
+        f"{name}.{table}": facts
+        for name, own in tables.items()
+        for table, facts in own.items()
+        if facts not in _frozen(trees[name])
+    }
+    assert untyped == {}
+    assert sum(map(len, tables.values())) >= 40
+
+
+@pytest.mark.parametrize(
+    ("source", "facts"),
+    [
+        ("TASTE = Rules[TasteFacts]('taste.', ())", "TasteFacts"),
+        ("TASTE: Rules[TasteFacts] = Rules('taste.', ())", "TasteFacts"),
+        ("TASTE = Rules('taste.', ())", ""),
+    ],
+)
+def test_the_facts_of_rules_are_seen(source: str, facts: str) -> None:
+    assert _facts_of_rules(ast.parse(source)) == {"TASTE": facts}
+
+
 QUESTIONS = {"What", "Whose", "How", "Which", "Where", "When", "Whether", "Who", "Why", "That"}
 
 

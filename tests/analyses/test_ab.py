@@ -11,11 +11,13 @@ import pytest
 
 from tests.analyses.builders import Reading, Score, configured, mirrored, paired_run, refuses
 from tests.analyses.conftest import SHIPPED, placeholders, words_of
-from undogmatic.analyses.ab import AbAnalysis, PairEvidence, compare
+from undogmatic.analyses.ab import AbAnalysis, examine
 from undogmatic.analyses.base import Unsuited
+from undogmatic.analyses.comparison import compare
 from undogmatic.analyses.pairs import contrast, match
 from undogmatic.analyses.rivals import PairSettings
-from undogmatic.analyses.ruling import AB, Ruling
+from undogmatic.analyses.ruling import Ruling
+from undogmatic.analyses.ruling.ab import AB
 from undogmatic.analyses.truth import Margin
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.report.words import Words
@@ -428,11 +430,9 @@ class TestVerdicts:
     def test_a_reason_that_leads_has_a_sentence_of_its_own(self, key: str) -> None:
         judged = paired_run(hybrid(34, 22, spread=15), texts=neutral())
         settings = PairSettings(1, Margin(10, "rubric", 100))
-        found = PairEvidence(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
+        found = examine(match(judged, (T, B), (H,)), settings, np.random.default_rng(0))
         rule = next(rule for rule in AB.rules if rule.key == key)
-        finding = Ruling(
-            AB, rule, rule.key, None, found, ("surface_as_good", "hybrid_open")
-        ).finding
+        finding = Ruling(AB, rule, found.facts, ("surface_as_good", "hybrid_open")).finding
         for words in map(words_of, ("en", "pt")):
             wording = words.find(finding.key)
             assert wording is not None and placeholders(wording) == set(finding.values), key

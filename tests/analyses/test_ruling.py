@@ -1,8 +1,8 @@
 """The rules of the paired verdict on hand-made evidence: which rule applies first, and what
 outweighs what."""
 
-import copy
 import functools
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import paired_run
-from undogmatic.analyses.ab import PairEvidence, withheld
+from undogmatic.analyses.ab import examine, withheld
 from undogmatic.analyses.pairs import match
+from undogmatic.analyses.rivals import Outcome as OfSurface
 from undogmatic.analyses.rivals import PairSettings, Rival
-from undogmatic.analyses.ruling import AB, Ruling, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, known, verdict
+from undogmatic.analyses.ruling.ab import AB, AbFacts
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import ANSWERS, Standing
 from undogmatic.stats.claims import Claim
@@ -54,36 +56,46 @@ def compared(
 
 
 @functools.cache
-def real() -> PairEvidence:
-    """Evidence of some pairs, of which the tests set all that the rules read."""
+def real() -> AbFacts:
+    """The facts of some pairs, of which the tests set all that the rules read."""
     judged = paired_run({side: [10.0, 20.0] for side in "tbh"})
-    return PairEvidence(
+    examined = examine(
         match(judged, "tbh"), PairSettings(1, MARGIN), np.random.default_rng(0), for_report=False
     )
+    return examined.facts
 
 
-def evidence(**changes: object) -> PairEvidence:
+def of_surface(outcome: OfSurface) -> Rival:
+    """A surface judge that came to this."""
+    return Rival(outcome, 46, 46)
+
+
+def facts(**changes: Any) -> AbFacts:
     """What supports the claim, with changes."""
-    made = copy.copy(real())
-    of_pairs = {"judged": {"t": 46, "b": 46}, "n_pairs": 46, "n_groups": 46, "main": compared()}
-    good = of_pairs | {
+    good = {
+        "judged": {"t": 46, "b": 46},
+        "n_pairs": 46,
+        "n_groups": 46,
+        "main": compared(),
         "difference": found("beyond"),
-        "surface": "beyond_surface",
+        "rival": of_surface("beyond_surface"),
         "length": "survives",
     }
-    vars(made).update(good | hybrid(found("beyond"), surface="beyond_surface") | changes)
-    return made
+    return replace(real(), **(good | hybrid(found("beyond"), surface="beyond_surface") | changes))
 
 
 def hybrid(
-    over: Claim | None, under: Outcome = "within", groups: int = 46, surface: Any = None
+    over: Claim | None,
+    under: Outcome = "within",
+    groups: int = 46,
+    surface: OfSurface | None = None,
 ) -> dict[str, object]:
     """Of the comparisons with the hybrid, what the rules read."""
     compared = {
         name: SimpleNamespace(claim=claim, n_groups=groups)
         for name, claim in (("over", over), ("under", found(under)))
     }
-    return compared | {"over_rival": None if surface is None else Rival(surface, 46, 46)}
+    return compared | {"over_rival": None if surface is None else of_surface(surface)}
 
 
 BELOW = found("open", inner=(-14.0, 7.0))
@@ -118,10 +130,10 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
         "undecided",
     ),
     ({"difference": found("open", margin=0.0), "margin": ZERO}, "open_zero", "undecided"),
-    ({"surface": "surface_explains"}, "surface_explains", "refuted"),
-    ({"surface": "surface_as_good"}, "surface_as_good", "undecided"),
-    ({"surface": "open"}, "surface_open", "undecided"),
-    ({"surface": "no_texts"}, "no_texts", "undecided"),
+    ({"rival": of_surface("surface_explains")}, "surface_explains", "refuted"),
+    ({"rival": of_surface("surface_as_good")}, "surface_as_good", "undecided"),
+    ({"rival": of_surface("open")}, "surface_open", "undecided"),
+    ({"rival": of_surface("no_texts")}, "no_texts", "undecided"),
     ({"length": "confounded"}, "confounded", "refuted"),
     ({"length": "open"}, "length_open", "undecided"),
     ({"length": "inseparable"}, "inseparable", "undecided"),
@@ -144,7 +156,7 @@ TABLE: list[tuple[dict[str, object], str, Standing]] = [
 
 @pytest.mark.parametrize(("changes", "key", "standing"), TABLE)
 def test_every_rule(changes: dict[str, object], key: str, standing: Standing) -> None:
-    ruling = verdict(AB, evidence(**changes))
+    ruling = verdict(AB, facts(**changes))
     assert (ruling.key, ruling.standing, ruling.others) == (key, standing, ())
 
 
@@ -153,11 +165,14 @@ def test_the_table_has_every_key_but_the_one_of_failures() -> None:
 
 
 def test_the_gravest_reason_leads_and_the_others_follow() -> None:
-    changes = hybrid(found("open")) | {"surface": "surface_as_good", "main": compared(p=1)}
-    ruling = verdict(AB, evidence(length="confounded", **changes))
+    changes = hybrid(found("open")) | {
+        "rival": of_surface("surface_as_good"),
+        "main": compared(p=1),
+    }
+    ruling = verdict(AB, facts(length="confounded", **changes))
     assert (ruling.key, ruling.standing) == ("confounded", "refuted")
     assert ruling.others == ("surface_as_good", "hybrid_open", "inconsistent")
-    ruling = verdict(AB, evidence(surface="surface_as_good", length="inseparable"))
+    ruling = verdict(AB, facts(rival=of_surface("surface_as_good"), length="inseparable"))
     assert (ruling.key, ruling.standing, ruling.others) == (
         "surface_as_good",
         "undecided",
@@ -180,14 +195,42 @@ def test_what_others_may_explain_is_not_yet_and_what_is_too_few_is_undecided() -
 
 
 def test_failures_withhold_a_verdict_that_they_could_turn() -> None:
-    yes, no = verdict(AB, evidence()), verdict(AB, evidence(difference=found("within")))
+    yes, no = verdict(AB, facts()), verdict(AB, facts(difference=found("within")))
     reversed_, open_ = (
-        verdict(AB, evidence(difference=found(outcome))) for outcome in ("against", "open")
+        verdict(AB, facts(difference=found(outcome))) for outcome in ("against", "open")
     )
     assert withheld(yes, yes) is yes
     assert withheld(no, reversed_) is no
     assert withheld(open_, yes) is open_
     for ruling, at_worst in ((yes, open_), (no, yes)):
-        left: Ruling = withheld(ruling, at_worst)
+        left: Ruling[AbFacts] = withheld(ruling, at_worst)
         assert (left.key, left.standing) == ("missing", "undecided")
         assert left.finding.values["otherwise"] == f"alone_{ruling.key}"
+
+
+def test_a_fact_that_no_rule_has_made_sure_of_is_not_guessed() -> None:
+    unsure = Rules[AbFacts](
+        "ab.verdict_",
+        (
+            Rule("reversed", "refuted", lambda f: known(f.difference).outcome == "against"),
+            Rule("open", "undecided", always),
+        ),
+    )
+    assert verdict(unsure, facts(difference=found("against"))).key == "reversed"
+    with pytest.raises(AssertionError, match="earlier rule"):
+        verdict(unsure, facts(difference=None))
+
+
+def test_what_a_sentence_names_stays_as_it_was_told() -> None:
+    """The reasons behind the first are added to the sentence, not to what the rule gave."""
+    told = {"n": 46}
+    taste = Rules[AbFacts](
+        "ab.verdict_",
+        (
+            Rule("confounded", "refuted", always, lambda f: told, against=True),
+            Rule("open", "undecided", always),
+        ),
+    )
+    sentence = verdict(taste, facts()).finding
+    assert sentence.values == {"n": 46, "alone": 1, "also": []}
+    assert told == {"n": 46}

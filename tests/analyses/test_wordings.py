@@ -1,6 +1,7 @@
 """Every finding that an analysis can make has words, and no wording is left over."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,7 @@ system súmula tau terry tokens true undogmatic untied usd use usual utf wilcoxo
 
 def trees() -> Iterator[tuple[str, ast.AST]]:
     """The code of every module, with the name of the analysis that it tells for."""
-    for path in FOLDER.glob("*.py"):
+    for path in FOLDER.rglob("*.py"):
         yield TELLS_FOR.get(path.stem, path.stem), ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -81,9 +82,16 @@ def wordings() -> set[str]:
     }
 
 
+def modules_of_rules() -> list[str]:
+    """The modules that hold the tables of rules of the analyses."""
+    folder = Path(ruling.__path__[0])
+    return [f"{ruling.__name__}.{path.stem}" for path in folder.glob("[a-z]*.py")]
+
+
 def ruled() -> set[str]:
     """The keys of the rules of all verdicts."""
-    named = [*vars(ruling).values(), *vars(gate).values()]
+    modules = [gate, ruling, *map(importlib.import_module, modules_of_rules())]
+    named = [value for module in modules for value in vars(module).values()]
     tables = [table for table in named if isinstance(table, ruling.Rules) and table.prefix]
     return {f"{table.prefix}{rule.key}" for table in tables for rule in table.rules}
 

@@ -1,24 +1,25 @@
 """The paired experiment: do texts that differ only in how they argue get different scores, and is
 it nothing else?"""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeFloat
 
 from undogmatic.analyses import rivals
 from undogmatic.analyses.base import FEWEST_DRAWN, Limited, LongTable, Share, count, too_few
+from undogmatic.analyses.comparison import PairComparison, compare, of_groups
 from undogmatic.analyses.pairs import Names, Pairs, contrast, listed, match, numbers
 from undogmatic.analyses.rivals import PairSettings
-from undogmatic.analyses.ruling import AB, Ruling, verdict
+from undogmatic.analyses.ruling import Ruling, verdict
+from undogmatic.analyses.ruling.ab import AB, AbFacts
 from undogmatic.analyses.truth import check_order, margin_of, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Told
-from undogmatic.stats import claims, means, paired, ranking
+from undogmatic.stats import claims, means, paired
 from undogmatic.stats.checks import Rng
 from undogmatic.stats.confound import AtEqual
 
@@ -108,23 +109,24 @@ class AbAnalysis(Limited):
         tell.tables["groups"] = pd.DataFrame(
             rows, columns=["condition", *paired.Summary._fields, "failed"]
         )
-        e = PairEvidence(pairs, self._settings(judged), rng)
+        evidence = examine(pairs, self._settings(judged), rng)
+        facts = evidence.facts
         sides = {"treatment": treatment, "baseline": baseline}
-        tell.number(e.margin.value, "margin")
-        tell.number(e.n_groups, "groups")
-        tell.say("expected", sides, expected=e.expected)
-        tell.say("pairs", sides, n=e.n_pairs, groups=e.n_groups)
-        tell.say("margin", margin=e.margin.value, source=e.source)
-        if e.margin.value == 0:
+        tell.number(facts.margin.value, "margin")
+        tell.number(facts.n_groups, "groups")
+        tell.say("expected", sides, expected=facts.expected)
+        tell.say("pairs", sides, n=facts.n_pairs, groups=facts.n_groups)
+        tell.say("margin", margin=facts.margin.value, source=facts.source)
+        if facts.margin.value == 0:
             tell.say("margin_zero")
         tell.findings += failed
         if left_out:
             tell.say("left_out", n=left_out, total=len(first) + left_out)
-        if e.n_pairs and pairs.failed(treatment, baseline):
-            _say_failures(tell, judged, e, rng)
-        ruling = _ruled(judged, e, rng)
-        if e.main is not None:
-            self._describe(tell, e, e.main)
+        if facts.n_pairs and pairs.failed(treatment, baseline):
+            _say_failures(tell, judged, evidence, rng)
+        ruling = _ruled(judged, evidence, rng)
+        if facts.main is not None:
+            self._describe(tell, evidence, facts.main)
             tell.tables["length"] = rivals.table_of_lengths(pairs)
             d = first["score"] - second["score"]
             for key in self.breakdowns:  # description only, the groups are small
@@ -155,12 +157,11 @@ class AbAnalysis(Limited):
         present = set(frame.loc[together, "condition"])
         return match(judged, two, [name for name in listed(self.hybrid) if name in present][:1])
 
-    def ruling(self, judged: LongTable, pairs: Pairs, rng: np.random.Generator) -> Ruling:
+    def ruling(self, judged: LongTable, pairs: Pairs, rng: np.random.Generator) -> Ruling[AbFacts]:
         """The verdict alone, by the same rules, without what only a report needs; scores are those
         of `pairs`."""
-        return _ruled(
-            judged, PairEvidence(pairs, self._settings(judged), rng, for_report=False), rng
-        )
+        evidence = examine(pairs, self._settings(judged), rng, for_report=False)
+        return _ruled(judged, evidence, rng)
 
     def _settings(self, judged: LongTable) -> PairSettings:
         margin, seen = margin_of(judged.rubric, self.margin), rivals.Seen(judged.rubric.field_words)
@@ -168,20 +169,22 @@ class AbAnalysis(Limited):
             judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen
         )
 
-    def _describe(self, tell: Told, e: "PairEvidence", main: "PairComparison") -> None:
+    def _describe(self, tell: Told, evidence: "PairEvidence", main: PairComparison) -> None:
         """Tell all that was examined, in the order in which the rules look at it, and the smallest
         true difference that so many groups of this spread would show to be beyond the margin."""
-        settings, margin = e.settings, e.margin.value
+        facts, settings = evidence.facts, evidence.settings
+        margin = facts.margin.value
         _say_main(tell, main, settings)
-        if e.rival is not None:
-            rivals.say_rival(tell, e.rival, settings)
-        if e.hybrid is not None:
-            _say_hybrid(tell, e)
+        if facts.rival is not None:
+            rivals.say_rival(tell, facts.rival, settings)
+        if facts.hybrid is not None:
+            _say_hybrid(tell, facts, settings)
         elif self.hybrid is not None:
             tell.say("no_hybrid", hybrid=listed(self.hybrid))
-        rivals.say_lengths(tell, e.pairs.between(main.a, main.b), e.lengths, settings)
-        if e.matched is not None:
-            rivals.say_matched(tell, e.matched, settings)
+        both = evidence.pairs.between(main.a, main.b)
+        rivals.say_lengths(tell, both, evidence.lengths, settings)
+        if evidence.matched is not None:
+            rivals.say_matched(tell, evidence.matched, settings)
         tell.number(main.auc, "auc")
         tell.say(
             "auc", main.auc.values("auc"), level=settings.level, treatment=main.a, baseline=main.b
@@ -194,103 +197,33 @@ class AbAnalysis(Limited):
             tell.number(usual, "hodges_lehmann")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
-        if d.size >= e.fewest and (spread := float(np.std(d, ddof=1))) > 0:
+        if d.size >= facts.fewest and (spread := float(np.std(d, ddof=1))) > 0:
             excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
             tell.number(margin + excess, "minimum_detectable")
             tell.say(
                 "power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power
             )
         tell.tables["comparisons"] = pd.DataFrame(
-            [one.row() for one in (main, e.over, e.under) if one is not None]
+            [one.row() for one in (main, facts.over, facts.under) if one is not None]
         )
 
 
-class PairComparison:
-    """Condition `a` minus condition `b` over the pairs that have both.
-
-    `differences` has shape (n_pairs,), `groups` the group of each. `claim` holds the mean
-    difference *in the expected direction* (sign times a minus b) against the margin, `balance` the
-    share of pairs in that direction minus the share of pairs in the other one (`against`) against
-    0; None for fewer than two groups. `test` is over the means of groups, `rank_biserial` None
-    where no pair differs; `auc` is how often a text of `a` lies on the expected side of a text of
-    `b`, pairing ignored.
-    """
-
-    claim: claims.Claim | None = None
-    balance: claims.Claim | None = None
-
-    def __init__(
-        self, a: str, b: str, sides: tuple[pd.DataFrame, pd.DataFrame], settings: PairSettings
-    ) -> None:
-        self.a, self.b, self.settings, self.groups = a, b, settings, units(sides[0])
-        first, second = (numbers(side, "score") for side in sides)
-        self.differences, groups, level, alpha = (
-            first - second,
-            self.groups,
-            settings.level,
-            settings.alpha,
-        )
-        self.n_groups, expected = len(set(groups)), settings.sign * self.differences
-        if self.n_groups > 1:
-            margin, bounds = settings.margin.value, settings.bounds
-            self.claim = claims.claim(
-                expected, margin, alpha=alpha, power=settings.power, groups=groups, bounds=bounds
-            )
-            self.balance = claims.claim(
-                np.sign(expected), 0.0, alpha=alpha, groups=groups, bounds=(-1.0, 1.0)
-            )
-        self.rank_biserial = (
-            paired.rank_biserial(self.differences) if np.any(self.differences != 0) else None
-        )
-        self.share = paired.share_in_direction(expected, level, groups=groups)
-        self.test = paired.wilcoxon(of_groups(self.differences, groups), settings.zero_method)
-        self.untied = int(self.share.n_ties == 0)
-        self.against = 1 - self.share.estimate.value - self.share.n_ties / self.share.estimate.n
-        turned = settings.sign * first, settings.sign * second
-        self.auc = ranking.auc(*turned, level, groups_a=groups, groups_b=groups)
-
-    def row(self) -> dict[str, object]:
-        """The row of the table `comparisons`."""
-        low, high = (
-            (None, None)
-            if self.claim is None
-            else self.settings.turned(self.claim.estimate).interval
-        )
-        row: dict[str, object] = {
-            "a": self.a,
-            "b": self.b,
-            "n": self.differences.size,
-            "n_groups": self.n_groups,
-        }
-        row |= {"n_zero": self.share.n_ties, "mean_difference": float(self.differences.mean())}
-        row |= {"low": low, "high": high, "median_difference": float(np.median(self.differences))}
-        row |= {"rank_biserial": self.rank_biserial, "share_expected": self.share.estimate.value}
-        return row | {"auc": self.auc.value, "p": self.test.p_value}
-
-
-def compare(pairs: Pairs, a: str, b: str, settings: PairSettings) -> PairComparison | None:
-    """Compare two conditions, or None if no pair has both scores."""
-    sides = pairs.between(a, b)
-    return None if sides[0].empty else PairComparison(a, b, sides, settings)
-
-
-def of_groups(values: NDArray[np.float64], groups: list[str]) -> NDArray[np.float64]:
-    """Mean per group, in order of appearance."""
-    by = np.asarray(groups, dtype=object)
-    return pd.Series(values).groupby(by, sort=False).mean().to_numpy(dtype=np.float64)
-
-
+@dataclass(frozen=True)
 class PairEvidence:
-    """What the verdict looks at and what its sentence names: differences in the expected direction
-    over complete pairs.
+    """Holds pairs, how they are compared, and what was found of them: the `facts` that the verdict
+    looks at, and what the report alone tells of their lengths."""
 
-    `judged` counts the judged texts of treatment and baseline, `failed` the failed judgments of
-    all; `fewest` is the smallest number of groups with which a result can be significant. `main` is
-    None where no pair has both conditions, `hybrid` where the dataset has none, `over` (treatment
-    against hybrid) and `under` (hybrid against baseline) where no pair has both. Lengths and rivals
-    are None, not looked at, for fewer than two groups, where the difference is not beyond the
-    margin, or without need; `over_rival` is that of treatment and hybrid. `otherwise` is the
-    verdict that failed judgments could turn (`withheld`).
+    pairs: Pairs
+    settings: PairSettings
+    facts: AbFacts
+    lengths: Mapping[str, AtEqual | None]
+    matched: rivals.Matched | None
+
+
+def examine(
+    pairs: Pairs, settings: PairSettings, rng: Rng, *, for_report: bool = True
+) -> PairEvidence:
+    """Gather what the verdict looks at.
 
     Args:
         pairs, settings: What is compared (treatment, baseline, perhaps a hybrid), and how.
@@ -298,126 +231,57 @@ class PairEvidence:
         for_report: Look at rivals and lengths whatever the difference is; else only where the rules
             ask for them, which is where it is beyond the margin.
     """
-
-    otherwise: str | None = None
-    over: PairComparison | None = None
-    under: PairComparison | None = None
-    rival: rivals.Rival | None = None
-    over_rival: rivals.Rival | None = None
-    matched: rivals.Matched | None = None
-    length: rivals.Control | None = None
-
-    def __init__(
-        self, pairs: Pairs, settings: PairSettings, rng: Rng, *, for_report: bool = True
-    ) -> None:
-        treatment, baseline, *others = conditions = list(pairs.sides)
-        both, self.main = (
-            pairs.between(treatment, baseline),
-            compare(pairs, treatment, baseline, settings),
-        )
-        self.pairs, self.settings, self.margin = pairs, settings, settings.margin
-        self.treatment, self.baseline, self.hybrid = treatment, baseline, next(iter(others), None)
-        self.judged = {
-            condition: len(pairs.complete(condition)) for condition in (treatment, baseline)
+    treatment, baseline, *others = conditions = list(pairs.sides)
+    hybrid = next(iter(others), None)
+    both = pairs.between(treatment, baseline)
+    main = compare(pairs, treatment, baseline, settings)
+    difference = None if main is None else main.claim
+    expected, opposite = ("higher", "lower")[:: settings.sign]
+    facts = AbFacts(
+        treatment=treatment,
+        baseline=baseline,
+        hybrid=hybrid,
+        expected=expected,
+        opposite=opposite,
+        margin=settings.margin,
+        alpha=settings.alpha,
+        fewest=claims.fewest_pairs(settings.alpha),
+        counts=len(settings.seen.columns),
+        judged={condition: len(pairs.complete(condition)) for condition in (treatment, baseline)},
+        failed=pairs.failed(*conditions),
+        n_pairs=len(both[0]),
+        n_groups=0 if main is None else main.n_groups,
+        main=main,
+        difference=difference,
+    )
+    lengths: dict[str, AtEqual | None] = {}
+    matched = None
+    if difference is not None and (for_report or difference.outcome == "beyond"):
+        lengths = {
+            unit: rivals.at_equal_length(*both, unit, settings, rng) for unit in rivals.UNITS
         }
-        self.n_pairs, self.failed = len(both[0]), pairs.failed(*conditions)
-        self.n_groups, self.difference = (
-            (0, None) if self.main is None else (self.main.n_groups, self.main.claim)
-        )
-        self.turned = None if self.difference is None else -self.difference.estimate
-        self.fewest = claims.fewest_pairs(settings.alpha)
-        self.lengths: dict[str, AtEqual | None] = {}
-        self.expected, self.opposite = ("higher", "lower")[:: settings.sign]
-        self.source, self.counts = f"margin_{settings.margin.source}", len(settings.seen.columns)
-        self.level, self.inner_level = 1 - settings.alpha, 1 - 2 * settings.alpha
-        if self.difference is not None and (for_report or self.difference.outcome == "beyond"):
-            self.lengths = {
-                unit: rivals.at_equal_length(*both, unit, settings, rng) for unit in rivals.UNITS
-            }
-            self.matched = rivals.check_matched(*both, settings)
-            same = bool((both[0]["characters"] == both[1]["characters"]).all())
-            self.length = rivals.control(self.lengths["characters"], self.matched, settings, same)
-            self.rival = rivals.paired_rival(*both, settings, rng)
-        self.surface = None if self.rival is None else self.rival.outcome
-        if self.hybrid is None:
-            return
-        self.over = compare(pairs, treatment, self.hybrid, settings)
-        self.hybrid_groups = 0 if self.over is None else self.over.n_groups
-        self.under = compare(pairs, self.hybrid, baseline, settings)
-        beyond = (
-            self.over is not None
-            and self.over.claim is not None
-            and self.over.claim.outcome == "beyond"
-        )
-        if beyond and self.rival is not None:
-            self.over_rival = rivals.paired_rival(
-                *pairs.between(treatment, self.hybrid), settings, rng
-            )
-
-    @property
-    def seen(self) -> str:
-        """On which side of the margin the difference was seen."""
-        assert self.difference is not None, "there is a difference"
-        value = self.difference.estimate.value
-        if abs(value) <= self.margin.value:
-            return "seen_within"
-        return "seen_beyond" if value > 0 else "seen_reversed"
-
-    @property
-    def short(self) -> bool:
-        """Whether the difference is shown not to reach the margin, by a one-sided test."""
-        claim = self.difference
-        return (
-            claim is not None and claim.outcome != "beyond" and claim.inner[1] < self.margin.value
-        )
-
-    @property
-    def inconsistent(self) -> bool:
-        """Whether test, share and balance do not all go with the mean difference."""
-        assert self.main is not None and self.main.balance is not None, "there is a difference"
-        share, balance = self.main.share.estimate, self.main.balance.estimate
-        return not (
-            self.main.test.p_value < self.settings.alpha and balance.low > 0 and share.value > 0.5
-        )
-
-    @property
-    def by_hybrid(self) -> str | None:
-        """Does the treatment score beyond the margin above a text that explains *and* cites, and
-        not by its surface? None, or what is the matter.
-
-        A judge that reads citations and counts words would else pass: the one sets the treatment
-        off from the baseline, the other from the hybrid.
-        """
-        over, under, rival = self.over, self.under, self.over_rival
-        if self.hybrid is None:
-            return None
-        if (
-            over is None
-            or over.claim is None
-            or under is None
-            or under.claim is None
-            or over.n_groups < self.fewest
-        ):
-            return "hybrid_few"
-        if over.claim.outcome == "beyond":
-            return (
-                None
-                if rival is not None and rival.outcome == "beyond_surface"
-                else "hybrid_surface"
-            )
-        if over.claim.outcome == "against" or (
-            self.margin.equivalence and over.claim.inner[1] < self.margin.value
-        ):
-            return "reads_citation"
-        return "citation_first" if under.claim.outcome == "beyond" else "hybrid_open"
+        matched = rivals.check_matched(*both, settings)
+        same = bool((both[0]["characters"] == both[1]["characters"]).all())
+        length = rivals.control(lengths["characters"], matched, settings, same)
+        rival = rivals.paired_rival(*both, settings, rng)
+        facts = replace(facts, length=length, rival=rival)
+    if hybrid is not None:
+        over = compare(pairs, treatment, hybrid, settings)
+        under = compare(pairs, hybrid, baseline, settings)
+        over_rival = None
+        beyond = over is not None and over.claim is not None and over.claim.outcome == "beyond"
+        if beyond and facts.rival is not None:
+            over_rival = rivals.paired_rival(*pairs.between(treatment, hybrid), settings, rng)
+        facts = replace(facts, over=over, under=under, over_rival=over_rival)
+    return PairEvidence(pairs, settings, facts, lengths, matched)
 
 
-def withheld(ruling: Ruling, at_worst: Ruling) -> Ruling:
+def withheld(ruling: Ruling[AbFacts], at_worst: Ruling[AbFacts]) -> Ruling[AbFacts]:
     """The verdict, which stands if it stands, too, with all failed judgments set to the end of the
     scale that speaks against it (`at_worst`); else they could turn it, and it is none."""
     if ruling.standing in ("undecided", at_worst.standing):
         return ruling
-    return ruling.again(otherwise=f"alone_{ruling.key}")
+    return verdict(AB, replace(ruling.facts, otherwise=f"alone_{ruling.key}"))
 
 
 def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
@@ -449,24 +313,26 @@ def _draw(tell: Told, judged: LongTable, pairs: Pairs, treatment: str, baseline:
     tell.draw("slope", "slope", pairs=lines, ids=list(first.index), **ends)
 
 
-def _ruled(judged: LongTable, e: PairEvidence, rng: Rng) -> Ruling:
+def _ruled(judged: LongTable, evidence: PairEvidence, rng: Rng) -> Ruling[AbFacts]:
     """The verdict, or what is left of it with failed judgments at their worst for it."""
-    ruling = verdict(AB, e)
-    if ruling.standing == "undecided" or not e.failed or not e.n_pairs:
+    facts = evidence.facts
+    ruling = verdict(AB, facts)
+    if ruling.standing == "undecided" or not facts.failed or not facts.n_pairs:
         return ruling
-    filled = _filled(judged, e.pairs)[ruling.standing != "supported"]
-    return withheld(ruling, verdict(AB, PairEvidence(filled, e.settings, rng, for_report=False)))
+    filled = _filled(judged, evidence.pairs)[ruling.standing != "supported"]
+    at_worst = examine(filled, evidence.settings, rng, for_report=False)
+    return withheld(ruling, verdict(AB, at_worst.facts))
 
 
-def _say_failures(tell: Told, judged: LongTable, e: PairEvidence, rng: Rng) -> None:
+def _say_failures(tell: Told, judged: LongTable, evidence: PairEvidence, rng: Rng) -> None:
     """Tell what failed judgments of the two sides could do: bounds, whether they depend on the
     condition, the estimate over all pairs."""
-    settings, first = e.settings, e.pairs.sides[e.treatment]
-    second = e.pairs.sides[e.baseline].loc[first.index]
+    settings, pairs = evidence.settings, evidence.pairs
+    treatment, baseline = evidence.facts.treatment, evidence.facts.baseline
+    first = pairs.sides[treatment]
+    second = pairs.sides[baseline].loc[first.index]
     a, b, groups = numbers(first, "score"), numbers(second, "score"), units(first)
-    ends = [
-        compare(filled, e.treatment, e.baseline, settings) for filled in _filled(judged, e.pairs)
-    ]
+    ends = [compare(filled, treatment, baseline, settings) for filled in _filled(judged, pairs)]
     worst, best = (None if one is None or one.claim is None else one.claim.estimate for one in ends)
     if worst is not None and best is not None:
         mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
@@ -475,7 +341,7 @@ def _say_failures(tell: Told, judged: LongTable, e: PairEvidence, rng: Rng) -> N
         tell.number(mean[1], "worst_case_high")
         tell.say("bounds", total=len(a), bounds=mean, interval=outer, level=1 - settings.alpha)
     test = paired.failure_test(a, b, groups)
-    values = {"treatment": e.treatment, "baseline": e.baseline, "n_a": test.n_a, "n_b": test.n_b}
+    values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
     tell.number(test.p_value, "failures_p")
     if (p := test.p_value) is None:
         tell.say("failures_even", values)
@@ -524,23 +390,21 @@ def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
         tell.say("effect", rank_biserial=main.rank_biserial)
 
 
-def _say_hybrid(tell: Told, e: PairEvidence) -> None:
+def _say_hybrid(tell: Told, facts: AbFacts, settings: PairSettings) -> None:
     """Tell treatment minus hybrid and hybrid minus baseline, and what of the former remains between
     texts of equal surface, where that was looked at."""
-    over, under, rival = e.over, e.under, e.over_rival
-    conditions = {"treatment": e.treatment, "hybrid": e.hybrid}
+    over, under, rival = facts.over, facts.under, facts.over_rival
+    conditions = {"treatment": facts.treatment, "hybrid": facts.hybrid}
     if over is None or under is None or over.claim is None or under.claim is None:
-        tell.say("no_hybrid", hybrid=e.hybrid)
+        tell.say("no_hybrid", hybrid=facts.hybrid)
     else:
-        first, second = (
-            e.settings.turned(over.claim.estimate),
-            e.settings.turned(under.claim.estimate),
-        )
+        first = settings.turned(over.claim.estimate)
+        second = settings.turned(under.claim.estimate)
         tell.number(first, "treatment_vs_hybrid")
         tell.number(second, "hybrid_vs_baseline")
         values = first.values("over", "over_") | second.values("under", "under_") | conditions
         groups = {"over_groups": first.n_groups, "under_groups": second.n_groups}
-        tell.say("hybrid", values, groups, baseline=e.baseline, level=e.level)
+        tell.say("hybrid", values, groups, baseline=facts.baseline, level=facts.level)
     if rival is not None and rival.at_equal is not None and rival.share is not None:
         rest = rival.at_equal.difference.estimate
         tell.say(

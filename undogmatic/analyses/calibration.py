@@ -6,8 +6,7 @@ would.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -16,7 +15,8 @@ from pydantic import Field, NonNegativeFloat
 
 from undogmatic.analyses.base import LongTable, Share, columns, count
 from undogmatic.analyses.pairs import numbers
-from undogmatic.analyses.ruling import CALIBRATION, verdict
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.calibration import CALIBRATION, CalibrationFacts, IfFailed
 from undogmatic.analyses.truth import AgainstTruth, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Told
@@ -89,12 +89,14 @@ class CalibrationAnalysis(AgainstTruth):
         size = (truth.judged["score"] - truth.judged["truth"]).abs()
         rows = truth.judged.assign(error_size=size, right=size <= tolerance + 1e-9)
         tell.findings += count(tell, truth.rows)
-        evidence = SimpleNamespace(
-            n=len(rows), n_groups=len(set(units(rows))), measure=None, no_error=False
+        facts = CalibrationFacts(
+            n=len(rows),
+            n_groups=len(set(units(rows))),
+            fewest=FEWEST_UNITS,
+            few=review.FEWEST,
         )
-        evidence.fewest, evidence.few, evidence.constant = FEWEST_UNITS, review.FEWEST, False
-        if evidence.n_groups < FEWEST_UNITS:
-            return [tell.result(*verdict(CALIBRATION, evidence).decided)]
+        if facts.n_groups < FEWEST_UNITS:
+            return [tell.result(*verdict(CALIBRATION, facts).decided)]
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
         rows["expected_error"] = review.error_by_score(size, rows["score"], middle, groups=groups)
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
@@ -106,26 +108,27 @@ class CalibrationAnalysis(AgainstTruth):
         self._confidences(tell, rows, tolerance, rng)
         self._estimated_accuracy(tell, rows)
         measures = uncertainties(rows)
-        evidence.measure = used = choose(measures, self.uncertainty)
+        used = choose(measures, self.uncertainty)
+        facts = replace(facts, measure=used)
         if used is None:
             tell.say("no_uncertainty")
         else:
             tell.say("measure", measure=used, measures=list(measures))
             doubt = Doubt(tell, rows, measures, used, rubric, self.level, self.resamples, rng)
             doubt.disagreement()
-            evidence.no_error = size.round(9).nunique() == 1
-            if not evidence.no_error:
+            facts = replace(facts, no_error=size.round(9).nunique() == 1)
+            if not facts.no_error:
                 beyond = doubt.at_equal_score()
-                evidence.gain, evidence.beyond = doubt.errors_found(beyond), beyond.get(used)
-                evidence.constant = evidence.gain is None
-            if not evidence.no_error and not evidence.constant:
-                level = self.level if evidence.beyond is None else evidence.beyond.estimate.level
-                evidence.worst = doubt.if_failed(truth.rows[truth.rows["error"].notna()], level)
+                gain = doubt.errors_found(beyond)
+                facts = replace(facts, gain=gain, beyond=beyond.get(used), constant=gain is None)
+            if not facts.no_error and not facts.constant:
+                level = self.level if facts.beyond is None else facts.beyond.estimate.level
+                failed = truth.rows[truth.rows["error"].notna()]
+                facts = replace(facts, worst=doubt.if_failed(failed, level))
         headline = "calibration.review_gain" if "calibration.review_gain" in tell.metrics else None
         items = self._items(rows, np.nan if used is None else measures[used])
-        return [
-            tell.result(*verdict(CALIBRATION, evidence).decided, headline=headline, items=items)
-        ]
+        ruling = verdict(CALIBRATION, facts)
+        return [tell.result(*ruling.decided, headline=headline, items=items)]
 
     def _items(self, rows: pd.DataFrame, doubt: pd.Series | float) -> pd.DataFrame:
         """Columns ITEMS, one row per judged text with a known true score; `confidence` is a share,
@@ -471,7 +474,7 @@ class Doubt:
             "beyond", values, beyond.estimate.values("beyond"), level=beyond.estimate.level
         )
 
-    def if_failed(self, failed: pd.DataFrame, level: float) -> SimpleNamespace | None:
+    def if_failed(self, failed: pd.DataFrame, level: float) -> IfFailed | None:
         """What the measure would be worth if each failed text had the score farthest from its true
         one and the least doubt.
 
@@ -494,7 +497,7 @@ class Doubt:
         holds = gain.low > 0 and beyond is not None and beyond.estimate.low > 0
         self.tell.number(gain, "worst_gain")
         self.tell.say("if_failed", gain.values("gain"), n=len(failed))
-        return SimpleNamespace(n=len(failed), gain=gain, holds=holds)
+        return IfFailed(n=len(failed), gain=gain, holds=holds)
 
 
 def _line(x: Array, y: Array, band: Bounds | None = None) -> dict[str, list[float]]:

@@ -2,30 +2,23 @@
 parts tell, and decides.
 
 No model is called. Each part reads one judge's verdicts beside the labels of people (or all judges
-at once) and adds figures, findings and what it could not examine; `ruling.CHECK` decides the first
-line of the answer.
+at once) and adds figures, findings and what it could not examine; `ruling.check.CHECK` decides the
+first line of the answer.
 """
 
 import shlex
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 from undogmatic.analyses import drift, examination, judges, kinds, people, surface, systems
 from undogmatic.analyses.alone import CHECK as ALONE
-from undogmatic.analyses.kinds import FEWEST, Agreement, label_of
-from undogmatic.analyses.ruling import AT_ONCE, CHECK, verdict
-from undogmatic.analyses.surface import SurfaceRival
+from undogmatic.analyses.kinds import label_of
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.check import CHECK, CheckFacts
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
-from undogmatic.stats.estimate import Estimate
-
-TAKES_FIRST = 0.8
-"""A judge that is shown to choose the output that stands first in more than this share of both
-orders chooses by place: where both orders are shown, half is what the outputs themselves can
-account for."""
 
 WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_texts")
 """What is examined without labels, if it can be."""
@@ -39,130 +32,6 @@ SETTLED = tuple(
 """Verdicts that a sentence of their own says how to settle."""
 
 
-@dataclass(frozen=True)
-class CheckFacts:
-    """What `ruling.CHECK` decides on; `limits` counts the findings that limit the use of a judge
-    that is believed, `reason` is a finding that forbids it."""
-
-    own: JudgeView
-    agreement: Agreement
-    rival: SurfaceRival
-    least: float
-    limits: int
-    reason: Finding | None = None
-    few: int = FEWEST
-    default: bool = False  # whether `least` is the default
-    options: CheckOptions = field(default_factory=CheckOptions)
-    among: int = 1  # answers that were asked for at once
-
-    @property
-    def judge(self) -> str:
-        """The judge's name; with its criterion, where the table has several."""
-        return name_of(self.own.table, self.own.judge, self.own.criterion)
-
-    @property
-    def judged(self) -> int:
-        """Items with a verdict."""
-        verdicts = self.own.verdicts
-        return int(verdicts.loc[verdicts["verdict"].notna(), "item"].nunique())
-
-    @property
-    def labelled(self) -> int:
-        """Items with a label."""
-        labels = self.own.labels
-        return int(labels.loc[labels["label"].notna(), "item"].nunique())
-
-    @property
-    def raters(self) -> int:
-        """How many people labelled."""
-        return len(self.own.table.raters(self.own.criterion))
-
-    @property
-    def estimate(self) -> Estimate | None:
-        """Agreement with people beyond chance."""
-        return self.agreement.estimate
-
-    @property
-    def copied(self) -> str | None:
-        """How its verdicts may have been made from the labels."""
-        return self.agreement.copied
-
-    @property
-    def takes_first(self) -> bool:
-        """Whether it is shown to choose by place."""
-        first = self.agreement.first
-        return first is not None and not self.one_order and first.low > TAKES_FIRST
-
-    @cached_property
-    def one_order(self) -> bool:
-        """Whether a choice of two was shown in one order alone, or in an order that nobody
-        knows."""
-        return (
-            self.own.table.kind == "pairwise"
-            and self.own.verdicts["order"].nunique(dropna=True) < 2
-        )
-
-    @property
-    def in_order(self) -> bool:
-        """Whether it is the order of the items that is held against people's."""
-        return self.own.table.kind == "numeric"
-
-    @cached_property
-    def of_all(self) -> Estimate | None:
-        """The agreement with the interval that holds for all answers together; None for few, where
-        each holds so."""
-        return kinds.agreement(self.own, self._strict).estimate if self.among > AT_ONCE else None
-
-    @property
-    def by_chance(self) -> bool:
-        """Whether one of so many answers may be this good by chance: whether it is no longer shown
-        that it agrees enough, and more than a word counter, where all answers are to hold together
-        with the level that was asked.
-        """
-        if self.of_all is None:
-            return False
-        agrees = min(self.of_all.low, self.of_all.worst_low) > self.least
-        return (
-            not agrees
-            or surface.surface_rival(self.own, self._strict).outcome != self.rival.outcome
-        )
-
-    @property
-    def _strict(self) -> CheckOptions:
-        return self.options.model_copy(
-            update={"level": 1 - AT_ONCE * (1 - self.options.level) / self.among}
-        )
-
-    @property
-    def may_be_undone(self) -> bool:
-        """Whether the readable rows refute the judge, and those that could not be read may undo
-        that."""
-        if not self.own.table.unaccounted:
-            return False
-        constant, found = self.agreement.constant, self.estimate
-        return (
-            constant
-            if found is None
-            else (constant or found.high < self.least) and self.least <= found.best_high
-        )
-
-    @property
-    def agrees(self) -> Finding:
-        """The clause that says how far it agrees with people."""
-        a = self.agreement
-        values: dict[str, Any] = {
-            "n": a.n,
-            "groups": a.groups,
-            "coefficient": a.name,
-            "raters": self.raters,
-        }
-        if a.estimate is not None:
-            values |= a.estimate.values("value") | {"level": a.estimate.level}
-        if a.raw is None:
-            return Finding("check.agrees_in_order", values)
-        return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
-
-
 def check(table: Evidence, options: CheckOptions, against: Evidence | None = None) -> CheckResult:
     """Check every judge of a table on every criterion.
 
@@ -173,7 +42,7 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
     """
     from threadpoolctl import threadpool_limits
 
-    together, changes = Told(), Told("check")
+    together, changes = Told(), Told()
     answers = []
     table, against = table.in_order(), None if against is None else against.in_order()
     with threadpool_limits(1, "blas"):
@@ -237,10 +106,19 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
     reasons = [found for found in told.findings if found.weight == Weight.REVERSES]
     default, least = options.least is None, options.least_of(own.table.kind)
     reason = next(iter(reasons), None)
-    evidence = CheckFacts(
-        own, agreement, rival, least, limits, reason, default=default, options=options, among=among
+    facts = CheckFacts(
+        name_of(own.table, own.judge, own.criterion),
+        own,
+        agreement,
+        rival,
+        least,
+        limits,
+        reason,
+        default=default,
+        options=options,
+        among=among,
     )
-    ruling = verdict(CHECK, evidence)
+    ruling = verdict(CHECK, facts)
     if ruling.standing != "supported":
         told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
     if rival.outcome == "as_good" and rival.by_number:
@@ -253,7 +131,7 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
         rival=found,
         n=agreement.n,
         groups=agreement.groups,
-        settle=_settle(ruling.key, evidence, told),
+        settle=_settle(ruling.key, facts, told),
     )
 
 
@@ -326,31 +204,29 @@ def _since(grades: Finding, changes: Told, judge: str) -> Any:
     return []
 
 
-def _settle(key: str, evidence: CheckFacts, told: Told) -> Finding | None:
+def _settle(key: str, facts: CheckFacts, told: Told) -> Finding | None:
     """What would settle a verdict that leaves something open: labels, texts or verdicts that are
     missing."""
     if key == "several":
         return Finding(
-            "check.settle_several", {"label": label_of(evidence.own.table), "judge": evidence.judge}
+            "check.settle_several", {"label": label_of(facts.own.table), "judge": facts.judge}
         )
     if key in ("open", "coin_open"):
         headline = told.about(Subject.HEADLINE)
         return headline and headline.settle
     if key not in SETTLED:
         return None
-    if key == "missing" and evidence.own.table.unaccounted == evidence.agreement.missing:
+    if key == "missing" and facts.own.table.unaccounted == facts.agreement.missing:
         who = [Finding("check.settle_who")] if told.about(Subject.SAME_LABELS) else []
         return Finding("check.settle_rows", {"who": who})
-    leans = evidence.rival.what[:1]
-    if key == "surface" and evidence.rival.by_number:  # the label may stand there
+    leans = facts.rival.what[:1]
+    if key == "surface" and facts.rival.by_number:  # the label may stand there
         key = "number"
-    table, more = evidence.own.table, max(evidence.few - evidence.agreement.groups, 1)
+    table, more = facts.own.table, max(facts.few - facts.agreement.groups, 1)
     values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}
-    if (alone := told.not_examined.get(ALONE)) is not None and alone.values[
-        "needed"
-    ] > evidence.few:
+    if (alone := told.not_examined.get(ALONE)) is not None and alone.values["needed"] > facts.few:
         values["alone"] = [
-            Finding("check.settle_few_alone", {"more": alone.values["needed"] - evidence.few})
+            Finding("check.settle_few_alone", {"more": alone.values["needed"] - facts.few})
         ]
     for read in table.read:
         if read.subject == Subject.NOT_READ:

@@ -5,8 +5,7 @@ alone.
 (`judge.rules.guaranteed`).
 """
 
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,14 @@ from pydantic import Field, NonNegativeFloat
 from undogmatic.analyses.alone import WIDE
 from undogmatic.analyses.base import FEWEST_DRAWN, LongTable, Share, check_groups, count
 from undogmatic.analyses.calibration import Choice, choose, uncertainties
-from undogmatic.analyses.ruling import CONFORMAL, ESCALATION, verdict
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.conformal import (
+    CONFORMAL,
+    ESCALATION,
+    ConformalFacts,
+    EscalationFacts,
+    SplitIntervals,
+)
 from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, units
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
@@ -118,16 +124,34 @@ class ConformalAnalysis(AgainstTruth):
         if self.by is not None and rows[self._group(rows)].notna().any():
             table += self._apply(tell, "mondrian", "score", judged.rubric, rows, fitting)
         overall = {str(row["method"]): row for row in table if row["group"] == "all"}
-        split = overall.get("split", {"n": len(rows)})
-        more = split["promise"].n_needed or split["n"] + 1 if "promise" in split else None
-        asked = {"nominal": self.nominal, "margin": self.coverage_margin, "needed": needed}
-        asked |= {"span": judged.rubric.maximum - judged.rubric.minimum}
-        asked["wide"] = int(split.get("mean_width", 0.0) > WIDE * asked["span"])
-        if "split" in overall:
-            split |= self._beside_one_score(rows, fitting, judged.scale)
-        ruling = verdict(
-            CONFORMAL, SimpleNamespace(**split, **asked, more=more, split="split" in overall)
+        span = judged.rubric.maximum - judged.rubric.minimum
+        facts = ConformalFacts(
+            n=len(rows),
+            needed=needed,
+            nominal=self.nominal,
+            margin=self.coverage_margin,
+            span=span,
+            wide=0,
         )
+        if (row := overall.get("split")) is not None:
+            one_score, its_width, nearer = self._beside_one_score(rows, fitting, judged.scale)
+            split = SplitIntervals(
+                inside=row["inside"],
+                promise=row["promise"],
+                mean_width=row["mean_width"],
+                band_low=row["band_low"],
+                one_score=one_score,
+                its_width=its_width,
+                nearer=nearer,
+            )
+            facts = replace(
+                facts,
+                n=row["n"],
+                wide=int(split.mean_width > WIDE * span),
+                more=split.promise.n_needed or row["n"] + 1,
+                split=split,
+            )
+        ruling = verdict(CONFORMAL, facts)
         for name, row in overall.items():
             tell.number(row["inside"], "coverage", name)
             tell.number(row["mean_width"], "width", name)
@@ -143,7 +167,9 @@ class ConformalAnalysis(AgainstTruth):
             tell.draw("coverage", "forest", **data, reference=self.nominal, x_label="coverage")
         return [tell.result(*ruling.decided)]
 
-    def _beside_one_score(self, rows: pd.DataFrame, fitting: Flags, scale: Scale) -> dict[str, Any]:
+    def _beside_one_score(
+        self, rows: pd.DataFrame, fitting: Flags, scale: Scale
+    ) -> tuple[float, float, bool]:
         """The median label of the fitted texts, how wide intervals would be with this score for all
         others, and whether the judge's scores are shown to lie nearer to their labels."""
         fit, check = rows[fitting], rows[~fitting]
@@ -158,11 +184,7 @@ class ConformalAnalysis(AgainstTruth):
             several
             and means.interval(gain, self.level, groups=units(check), bounds=(-span, span)).low > 0
         )
-        return {
-            "one_score": score,
-            "its_width": float(ends.high[0] - ends.low[0]),
-            "nearer": nearer,
-        }
+        return score, float(ends.high[0] - ends.low[0]), nearer
 
     def _group(self, rows: pd.DataFrame) -> str:
         """The column of `by`."""
@@ -269,12 +291,12 @@ class EscalationAnalysis(AgainstTruth):
         tell.number(needed, "needed")
         measures = uncertainties(rows)
         used = choose(measures, self.uncertainty) if len(rows) else None
-        evidence = SimpleNamespace(
+        facts = EscalationFacts(
             rate=self.rate, confidence=self.confidence, measure=used, tolerance=tolerance
         )
         if used is None:
             tell.findings += failed
-            return [tell.result(*verdict(ESCALATION, evidence).decided)]
+            return [tell.result(*verdict(ESCALATION, facts).decided)]
         right = ((rows["score"] - rows["truth"]).abs() <= tolerance + 1e-9).to_numpy()
         doubt = measures[used].to_numpy(dtype=np.float64)
         result = find_threshold(doubt, right, self.rate, self.confidence, groups=units(rows))
@@ -291,25 +313,30 @@ class EscalationAnalysis(AgainstTruth):
         tell.findings += failed
         tell.number(share, "share")
         tell.number(agreement, "agreement")
-        vars(evidence).update(
-            threshold=threshold, texts=len(truth.rows), share=share, units=result.n_units
+        of_constant, always = constant or (None, None)
+        facts = replace(
+            facts,
+            threshold=threshold,
+            texts=len(truth.rows),
+            share=share,
+            units=result.n_units,
+            needed=units_needed(result.of_units, self.confidence),
+            of_units=result.of_units,
+            if_alike=needed,
+            constant=of_constant,
+            always=always,
         )
-        evidence.needed, evidence.surest = units_needed(result.of_units, self.confidence), None
-        evidence.of_units, evidence.if_alike = result.of_units, needed
-        evidence.constant, evidence.always = constant or (None, None)
         if steps:
-            step = evidence.surest = steps[0]
-            evidence.wrong = step.n - step.n_right
-            evidence.more = units_needed(result.of_units, self.confidence, evidence.wrong)
+            wrong = steps[0].n - steps[0].n_right
+            more = units_needed(result.of_units, self.confidence, wrong)
+            facts = replace(facts, surest=steps[0], wrong=wrong, more=more)
             tell.tables["steps"] = pd.DataFrame(steps).rename(columns={"least": "low"})
         decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
         if threshold is not None:
-            evidence.low, evidence.decided = (
-                [step for step in steps if step.passed][-1].least,
-                int(decided.sum()),
-            )
+            least = [step for step in steps if step.passed][-1].least
+            facts = replace(facts, low=least, decided=int(decided.sum()))
             tell.numbers[THRESHOLD] = threshold
-            tell.number(evidence.low, "least_agreement")
+            tell.number(least, "least_agreement")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
             tell.say("escalation.saved", calls=calls, handed=100 * (1 - share))
         if len(steps) >= 3:
@@ -339,7 +366,7 @@ class EscalationAnalysis(AgainstTruth):
         )
         return [
             tell.result(
-                *verdict(ESCALATION, evidence).decided, headline="escalation.share", items=table
+                *verdict(ESCALATION, facts).decided, headline="escalation.share", items=table
             )
         ]
 

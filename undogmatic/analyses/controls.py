@@ -2,9 +2,8 @@
 for good texts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -31,7 +30,15 @@ from undogmatic.analyses.rivals import (
     labelled_rival,
     seen_of,
 )
-from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
+from undogmatic.analyses.ruling import Ruling, verdict
+from undogmatic.analyses.ruling.controls import (
+    ADVERSARIAL,
+    CONTROLS,
+    AdversarialFacts,
+    ControlsFacts,
+    OpenClasses,
+    SurfaceFacts,
+)
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding, Told
@@ -46,6 +53,7 @@ HALF = 0.5
 may pass."""
 PREFIX = "attack:"
 Success = Literal["midpoint", "baseline_95"]
+OfClasses = TypeVar("OfClasses", bound=SurfaceFacts)
 
 
 @dataclass(frozen=True)
@@ -159,20 +167,22 @@ class ControlsAnalysis(Limited):
         apart = {c: limits.hold(area, HALF) for c, area in areas.items()}
         inside = {c: limits.hold(share, self.share) for c, share in shares.items()}
         held = [*apart.items(), *inside.items()]
-        undecided = {
-            name: _of("open", of) or ["no_class"]
-            for name, of in (("apart", apart), ("inside", inside))
-        }
-        evidence = SimpleNamespace(
-            compared=bool(apart), absent=absent, share=self.share, surface=None
+        undecided = OpenClasses(
+            apart=_of("open", apart) or ["no_class"], inside=_of("open", inside) or ["no_class"]
         )
-        evidence.reversed, evidence.outside = _of("below", apart), _of("below", inside)
-        evidence.missing = list(dict.fromkeys(c for c, one in held if one.outcome == "missing"))
-        evidence.open = undecided | {"share": self.share}
-        evidence.needed = [one.n_needed for _, one in held if one.outcome == "open"]
-        evidence.weakest = min((share.low for share in shares.values()), default=None)
+        facts = ControlsFacts(
+            compared=bool(apart),
+            absent=absent,
+            share=self.share,
+            reversed=_of("below", apart),
+            outside=_of("below", inside),
+            missing=list(dict.fromkeys(c for c, one in held if one.outcome == "missing")),
+            open=undecided,
+            needed=[one.n_needed for _, one in held if one.outcome == "open"],
+            weakest=min((share.low for share in shares.values()), default=None),
+        )
         ruling, _ = beyond_surface(
-            verdict(CONTROLS, evidence), judged, [self.worst], list(areas), self.level, rng
+            verdict(CONTROLS, facts), judged, [self.worst], list(areas), self.level, rng
         )
         ids = {c: judged.scored().query("condition == @c")["item_id"].tolist() for c in conditions}
         judged.draw(tell, {c: judged.scores(c) for c in conditions}, "box", ids=ids)
@@ -249,19 +259,26 @@ class AdversarialAnalysis(Limited):
         asked = [*attacks, *honest, *undressed]
         tell.findings += count(tell, judged.first(*asked), asked)
         baseline, treatment = judged.scores(*honest), judged.scores(*undressed)
-        evidence = SimpleNamespace(baseline=honest, total=0, surface=None)
         if not baseline.size or not judged.scores(*attacks).size:
-            return [tell.result(*verdict(ADVERSARIAL, evidence).decided)]
+            nothing_judged = AdversarialFacts(baseline=honest)
+            return [tell.result(*verdict(ADVERSARIAL, nothing_judged).decided)]
 
         table = self._table(judged, Class(judged, *honest), treatment)
-        evidence.total = len(table)
-        for outcome in ("succeeds", "open", "missing"):
-            named = table.loc[table["outcome"] == outcome, "attack"].tolist()
-            setattr(evidence, outcome, {"attacks": named, "n": len(named), "total": len(table)})
+        of_outcome = {
+            outcome: table.loc[table["outcome"] == outcome, "attack"].tolist()
+            for outcome in ("succeeds", "open", "missing")
+        }
         needed = table.loc[table["outcome"] == "open", "needed"].max(skipna=False)
-        evidence.needed = None if np.isnan(needed) else int(needed)
+        facts = AdversarialFacts(
+            baseline=honest,
+            total=len(table),
+            succeeds=of_outcome["succeeds"],
+            open=of_outcome["open"],
+            missing=of_outcome["missing"],
+            needed=None if np.isnan(needed) else int(needed),
+        )
         ruling, rival = beyond_surface(
-            verdict(ADVERSARIAL, evidence), judged, attacks, honest, self.level, rng
+            verdict(ADVERSARIAL, facts), judged, attacks, honest, self.level, rng
         )
         rows: list[dict[str, Any]] = table.to_dict("records")
         for row in rows:
@@ -419,21 +436,21 @@ def _shown(
 
 
 def beyond_surface(
-    ruling: Ruling, judged: LongTable, worse: list[str], better: list[str], level: float, rng: Rng
-) -> tuple[Ruling, LabelledRival | None]:
+    ruling: Ruling[OfClasses],
+    judged: LongTable,
+    worse: list[str],
+    better: list[str],
+    level: float,
+    rng: Rng,
+) -> tuple[Ruling[OfClasses], LabelledRival | None]:
     """Where a verdict supports the claim, ask the surface judge whether it tells the conditions
-    apart, too.
-
-    The evidence then has the fields `surface` and `counts`: what it came to, and how many things it
-    counts.
-    """
+    apart, too, and decide again."""
     if ruling.standing != "supported":
         return ruling, None
-    rival, counts = (
-        surface_of_classes(judged, worse, better, level, rng),
-        len(Seen(judged.rubric.field_words).columns),
-    )
-    return ruling.again(surface=rival.outcome, counts=counts), rival
+    rival = surface_of_classes(judged, worse, better, level, rng)
+    counts = len(Seen(judged.rubric.field_words).columns)
+    facts = replace(ruling.facts, surface=rival.outcome, counts=counts)
+    return verdict(ruling.rules, facts), rival
 
 
 def surface_of_classes(

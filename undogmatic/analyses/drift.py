@@ -3,14 +3,21 @@ judges; and divides the variance of verdicts among items, judges and repeats."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
-from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Rules, verdict
+from undogmatic.analyses.ruling import Facts, Rules, verdict
+from undogmatic.analyses.ruling.drift import (
+    DRIFT,
+    DRIFT_AGREEMENT,
+    DRIFT_OTHER_TEXTS,
+    DriftAgreementFacts,
+    DriftFacts,
+    DriftOtherTextsFacts,
+)
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Subject, Told, Weight
@@ -68,12 +75,10 @@ class _Drift:
         level = self.options.level
         return pair.interval(2 * level - 1 if self.within(pair) else level)
 
-    def conclude(self, rules: Rules, settle: str = "", **evidence: Any) -> str:
-        """Rule on evidence, and tell the ruling and what would settle it. Returns the key of the
+    def conclude(self, rules: Rules[Facts], facts: Facts, settle: str = "") -> str:
+        """Rule on facts, and tell the ruling and what would settle it. Returns the key of the
         ruling."""
-        ruling = verdict(
-            rules, SimpleNamespace(judge=self.judge, margin=self.options.margin, **evidence)
-        )
+        ruling = verdict(rules, facts)
         weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
         wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(
             ruling.key, settle
@@ -227,17 +232,21 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     drift.told.number(change, f"drift.change{drift.name}")
     measure = "distance" if numbers else "share"
     alpha, n = 1 - options.level, int(rows["item"].nunique())
-    # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift`
-    # new less old.
-    changed: dict[str, Any] = {
-        "change": change,
-        "shift": shift,
-        "p": p,
-        "within": within,
-        "alpha": alpha,
-    }
-    changed |= {"told_shift": told_shift, "tests": one_sided(options.level)}
-    key = drift.conclude(DRIFT, n=n, groups=groups, measure=measure, **changed)
+    changed = DriftFacts(
+        judge=drift.judge,
+        margin=options.margin,
+        n=n,
+        groups=groups,
+        measure=measure,
+        change=change,
+        shift=shift,
+        p=p,
+        within=within,
+        alpha=alpha,
+        told_shift=told_shift,
+        tests=one_sided(options.level),
+    )
+    key = drift.conclude(DRIFT, changed)
     shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
     if shown.still:
         drift.lacks("asked", "drift.all_the_same", n=n)
@@ -258,21 +267,22 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         return shown
     gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
-    told: dict[str, Any] = {
-        "before": sign * float(before.mean()),
-        "after": sign * float(now.mean()),
-    }
     interval = drift.told_of(pair)
-    told |= {
-        "told": -interval if numbers else interval,
-        "measure": measure,
-        "distance": int(numbers),
-    }
-    told |= {
-        "tests": one_sided(options.level),
-        "moved": Finding("drift.moved") if shown.changed else [],
-    }
-    drift.conclude(DRIFT_AGREEMENT, change=gained, within=drift.within(pair), n=pair.n, **told)
+    agreed = DriftAgreementFacts(
+        judge=drift.judge,
+        margin=options.margin,
+        n=pair.n,
+        measure=measure,
+        before=sign * float(before.mean()),
+        after=sign * float(now.mean()),
+        change=gained,
+        told_change=-interval if numbers else interval,
+        within=drift.within(pair),
+        distance=int(numbers),
+        tests=one_sided(options.level),
+        moved=Finding("drift.moved") if shown.changed else [],
+    )
+    drift.conclude(DRIFT_AGREEMENT, agreed)
     return shown
 
 
@@ -317,18 +327,21 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
         )
     moved = verdicts.interval(options.level)
     settle = "" if enough else "drift.settle_labels"
-    found: dict[str, Any] = {
-        "verdicts": moved,
-        "labels": labels,
-        "apart": beyond,
-        "within": within,
-        "n": verdicts.n,
-    }
-    found |= {"told": told, "changed": same.changed}
-    found["unchanged"] = Finding(
-        "drift.same_still" if same.still else "drift.same_unknown", {"n": same.still}
+    facts = DriftOtherTextsFacts(
+        judge=drift.judge,
+        margin=options.margin,
+        n=verdicts.n,
+        verdicts=moved,
+        labels=labels,
+        apart=beyond,
+        told_apart=told,
+        within=within,
+        changed=same.changed,
+        unchanged=Finding(
+            "drift.same_still" if same.still else "drift.same_unknown", {"n": same.still}
+        ),
     )
-    drift.conclude(DRIFT_OTHER_TEXTS, settle, **found)
+    drift.conclude(DRIFT_OTHER_TEXTS, facts, settle)
 
 
 def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> Study | None:

@@ -1,8 +1,7 @@
 """Estimates the mean score and the pair difference of all judged texts from a few human labels, and
 how many to buy."""
 
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
@@ -11,7 +10,8 @@ from pydantic import Field
 
 from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited
 from undogmatic.analyses.pairs import Names, contrast, listed, numbers, refuse_twice
-from undogmatic.analyses.ruling import FEW_LABELS, verdict
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.few_labels import FEW_LABELS, FewLabelsFacts
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import DataError
 from undogmatic.records.results import Told
@@ -89,17 +89,20 @@ class FewLabelsAnalysis(Limited):
         n_labels = int(rows["label"].notna().sum())
         tell.number(len(rows), "judged")
         tell.number(n_labels, "labels")
-        fewest = {
-            "fewest": FEWEST_LABELS,
-            "fewest_effective": FEWEST_EFFECTIVE,
-            "fewest_for_map": FEWEST_ISOTONIC,
-        }
-        asked = {"map": self.calibration, "level": self.level}
-        evidence = SimpleNamespace(n=len(rows), labels=n_labels, mean=None, **asked, **fewest)
-        evidence.effective, of_all = self._estimates(rows, judged.scale)
+        effective, of_all = self._estimates(rows, judged.scale)
+        facts = FewLabelsFacts(
+            n=len(rows),
+            labels=n_labels,
+            effective=effective,
+            map=self.calibration,
+            level=self.level,
+            fewest=FEWEST_LABELS,
+            fewest_effective=FEWEST_EFFECTIVE,
+            fewest_for_map=FEWEST_ISOTONIC,
+        )
         if self.calibration not in of_all:
-            return [tell.result(verdict(FEW_LABELS, evidence).finding)]
-        mean = evidence.mean = of_all[self.calibration]
+            return [tell.result(verdict(FEW_LABELS, facts).finding)]
+        mean = of_all[self.calibration]
         tell.number(mean.estimate, "mean")
         tell.number(mean.judge_mean, "judge_mean")
         table = [_row("all", one) for one in of_all.values()]
@@ -150,7 +153,7 @@ class FewLabelsAnalysis(Limited):
         }
         tell.draw("estimates", "forest", **data, reference=mean.judge_mean, x_label="label")
         tell.tables["estimates"] = pd.DataFrame(table)
-        return [tell.result(verdict(FEW_LABELS, evidence).finding)]
+        return [tell.result(verdict(FEW_LABELS, replace(facts, mean=mean)).finding)]
 
     def _estimates(
         self, rows: pd.DataFrame, bounds: Bounds

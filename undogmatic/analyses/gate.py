@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -29,7 +28,7 @@ from undogmatic.analyses.figure_range import (
     range_of,
 )
 from undogmatic.analyses.kinds import HEADLINES, label_command
-from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
+from undogmatic.analyses.ruling import Facts, Rule, Rules, Ruling, Values, always, verdict
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.card import Digests, TrustCard, read_card, setting, table_digests
 from undogmatic.records.records import Record, first_problem
@@ -56,60 +55,101 @@ _DIGEST = Field(
 )
 
 
-_LIMIT = "figure value=shown.value interval=shown.interval counted bound"
-AT_LEAST = Rules(
+def _limit(facts: LimitFacts) -> Values:
+    return {
+        "figure": facts.figure,
+        "value": facts.shown.value,
+        "interval": facts.shown.interval,
+        "counted": facts.counted,
+        "bound": facts.bound,
+    }
+
+
+def _limit_settled(facts: LimitFacts) -> Values:
+    return _limit(facts) | {"settle": facts.settle}
+
+
+AT_LEAST: Rules[LimitFacts] = Rules(
     "gate.at_least_",
     (
-        Rule("pass", "supported", lambda e: e.shown.low >= e.bound, _LIMIT),
-        Rule("fail", "refuted", lambda e: e.shown.high < e.bound, _LIMIT),
-        Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+        Rule("pass", "supported", lambda f: f.shown.low >= f.bound, _limit),
+        Rule("fail", "refuted", lambda f: f.shown.high < f.bound, _limit),
+        Rule("undecided", "undecided", always, _limit_settled),
     ),
 )
-AT_MOST = Rules(
+AT_MOST: Rules[LimitFacts] = Rules(
     "gate.at_most_",
     (
-        Rule("pass", "supported", lambda e: e.shown.high <= e.bound, _LIMIT),
-        Rule("fail", "refuted", lambda e: e.shown.low > e.bound, _LIMIT),
-        Rule("undecided", "undecided", always, f"{_LIMIT} settle"),
+        Rule("pass", "supported", lambda f: f.shown.high <= f.bound, _limit),
+        Rule("fail", "refuted", lambda f: f.shown.low > f.bound, _limit),
+        Rule("undecided", "undecided", always, _limit_settled),
     ),
 )
-STANDS = Rules(
+
+
+def _stands(facts: StandsFacts) -> Values:
+    return {"name": facts.name, "by": facts.by}
+
+
+STANDS: Rules[StandsFacts] = Rules(
     "gate.standing_",
     (
         Rule(
             "pass",
             "supported",
-            lambda e: e.standing == "supported",
-            "name by in_order limits within",
+            lambda f: f.standing == "supported",
+            lambda f: _stands(f) | {"in_order": f.in_order, "limits": f.limits, "within": f.within},
         ),
-        Rule("fail", "refuted", lambda e: e.standing == "refuted", "name by"),
-        Rule("undecided", "undecided", always, "name by settle"),
+        Rule("fail", "refuted", lambda f: f.standing == "refuted", _stands),
+        Rule("undecided", "undecided", always, lambda f: _stands(f) | {"settle": f.settle}),
     ),
 )
-RUN_STANDS = Rules("gate.of_run_", STANDS.rules)
+RUN_STANDS = replace(STANDS, prefix="gate.of_run_")
 PROMISES = "alone."
 """The figures of a card beneath this tell what a judge may decide alone, if it may be believed."""
-PROMISED = Rules(
+
+
+@dataclass(frozen=True)
+class PromisedFacts:
+    """Holds a figure that lets a judge decide alone, how the verdict left the claim that it may be
+    believed, and what says more of it."""
+
+    figure: str
+    standing: Standing
+    settle: Finding
+
+
+PROMISED = Rules[PromisedFacts](
     "gate.promise_",
     (
-        Rule("fail", "refuted", lambda e: e.standing == "refuted", "figure"),
-        Rule("undecided", "undecided", always, "figure settle"),
+        Rule(
+            "fail",
+            "refuted",
+            lambda f: f.standing == "refuted",
+            lambda f: {"figure": f.figure},
+        ),
+        Rule(
+            "undecided",
+            "undecided",
+            always,
+            lambda f: {"figure": f.figure, "settle": f.settle},
+        ),
     ),
 )
 """In place of what is said of such a figure, of a judge that was not shown to deserve belief."""
 
 
-def _counts(outcome: str) -> Callable[[Any], Mapping[str, Any]]:
-    return lambda e: {"name": e.name, "which": e.which(outcome)}
+def _counts(outcome: str) -> Callable[[GateResult], Values]:
+    return lambda result: {"name": result.name, "which": result.which(outcome)}
 
 
-GATE = Rules(
+GATE: Rules[GateResult] = Rules(
     "gate.verdict_",
     (
-        Rule("broken", None, lambda e: e.why, "why"),
-        Rule("void", None, lambda e: e.count("void"), _counts("void")),
-        Rule("fail", "refuted", lambda e: e.count("fail"), _counts("fail")),
-        Rule("undecided", "undecided", lambda e: e.count("undecided"), _counts("undecided")),
+        Rule("broken", None, lambda f: f.why, lambda f: {"why": f.why}),
+        Rule("void", None, lambda f: f.count("void"), _counts("void")),
+        Rule("fail", "refuted", lambda f: f.count("fail"), _counts("fail")),
+        Rule("undecided", "undecided", lambda f: f.count("undecided"), _counts("undecided")),
         Rule("pass", "supported", always, _counts("pass")),
     ),
 )
@@ -409,7 +449,7 @@ class GateResult:
         return len(self.held)
 
     @cached_property
-    def ruling(self) -> Ruling:
+    def ruling(self) -> Ruling[GateResult]:
         """The first line."""
         return verdict(GATE, self)
 
@@ -453,7 +493,7 @@ def hold(
         standings = gated.standings or {gated.name: "undecided"}
         rules = RUN_STANDS if gated.is_run and gated.standings else STANDS
         held += [
-            _ruled("standing", verdict(rules, _Stands(*stands, gated)))
+            _ruled("standing", verdict(rules, StandsFacts(*stands, gated)))
             for stands in standings.items()
         ]
     for name, threshold in config.figures.items():
@@ -472,16 +512,16 @@ def hold(
             and not gated.is_run
             and gated.standings[gated.name] != "supported"
         ):
-            promise = SimpleNamespace(
+            promise = PromisedFacts(
                 figure=name, standing=gated.standings[gated.name], settle=_settle(gated)
             )
             held.append(_ruled(name, verdict(PROMISED, promise), figure))
             continue
         shown = figure.replace(low=figure.worst_low, high=figure.best_high)
-        for rules, bound in ((AT_LEAST, threshold.at_least), (AT_MOST, threshold.at_most)):
+        for demand, bound in ((AT_LEAST, threshold.at_least), (AT_MOST, threshold.at_most)):
             if bound is not None:
-                limit = _Limit(name, shown, bound, rules is AT_LEAST, gated)
-                held.append(_ruled(name, verdict(rules, limit), figure))
+                limit = LimitFacts(name, shown, bound, demand is AT_LEAST, gated)
+                held.append(_ruled(name, verdict(demand, limit), figure))
     notes = tuple(_notes(gated, {key for key, _ in given}, config.standing is not None))
     return GateResult(gated.name, held, notes, gated.units, gated.texts)
 
@@ -553,8 +593,9 @@ def examine(
     return hold(replace(gated, source=source), demanded, settings, digests), card.language
 
 
-class _Stands(NamedTuple):
-    """How a verdict left its claim, of what is held."""
+@dataclass(frozen=True)
+class StandsFacts:
+    """Says how a verdict left its claim, of what is held."""
 
     name: str
     standing: Standing
@@ -596,8 +637,9 @@ class _Stands(NamedTuple):
         return Finding("gate.settle_of_run") if self.gated.is_run else _settle(self.gated)
 
 
-class _Limit(NamedTuple):
-    """A figure of what is held, against the bound of a threshold."""
+@dataclass(frozen=True)
+class LimitFacts:
+    """Holds a figure of what is held, against the bound of a threshold."""
 
     figure: str
     shown: Estimate  # its limits with missing verdicts set against the judge and for it
@@ -642,7 +684,7 @@ def _settle(card: Gated) -> Finding:
     return Finding("gate.settle_standing", {"source": shlex.quote(card.source)})
 
 
-def _ruled(name: str, ruling: Ruling, figure: Estimate | None = None) -> Held:
+def _ruled(name: str, ruling: Ruling[Facts], figure: Estimate | None = None) -> Held:
     return Held(name, OUTCOMES[ruling.standing], ruling.finding, figure)
 
 

@@ -3,10 +3,9 @@ seen?"""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,12 @@ import scipy
 from numpy.typing import NDArray
 from scipy import special
 
-from undogmatic.analyses.ruling import IMPROVEMENT, Ruling, verdict
+from undogmatic.analyses.ruling import Ruling, verdict
+from undogmatic.analyses.ruling.improvement import IMPROVEMENT, Gain, ImprovementFacts
 from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import checks, claims, jackknife, quality
 from undogmatic.stats.compare import Differences
-from undogmatic.stats.estimate import Estimate, Outcome
 
 NAME = "improvement"
 BEFORE, AFTER = "baseline", "optimised"
@@ -57,22 +56,6 @@ BOTH = 1.065
 """How much more gain, in units of the scale, both the interval and the signed-rank test need to
 find it than the interval alone, at a power of 0.5 and 0.8 (`benchmarks.improvement`). Of shares the
 two decide alike."""
-
-
-class Gain(NamedTuple):
-    """What the optimised program earns more than the baseline, with the interval and the test.
-
-    `detectable` is the true gain that so many groups of this spread would find beyond the margin
-    with the wanted power; None where there is no spread, or no gain that is possible would be found
-    so.
-    """
-
-    outcome: Outcome
-    before: float
-    after: float
-    gain: Estimate
-    p: float
-    detectable: float | None
 
 
 def improvement(
@@ -115,8 +98,8 @@ def improvement(
             **{side: rows[side].fillna(pd.Series(end, rows.index)) for side, end in ends.items()}
         )
         if _ruling(earned, worst, rng, level, target).key != ruling.key:
-            ruling = ruling.again(turned=True)
-    gain = ruling.evidence.gain
+            ruling = verdict(ruling.rules, replace(ruling.facts, turned=True))
+    gain = ruling.facts.gain
     values: dict[str, Any] = {
         "metric": earned.metric,
         "margin": earned.margin.value,
@@ -203,17 +186,20 @@ def _ruling(
     alpha: float,
     target: float,
     unchanged: bool = False,
-) -> Ruling:
+) -> Ruling[ImprovementFacts]:
     few = complete["group"].nunique() < claims.fewest_pairs(alpha)
     gain = (
         None if few else (_ranked if earned.ranks else _mean)(earned, complete, rng, alpha, target)
     )
     identical = bool(np.all(complete[BEFORE].to_numpy() == complete[AFTER].to_numpy()))
-    evidence = SimpleNamespace(
-        gain=gain, identical=identical, margin=earned.margin, alpha=alpha, turned=False
+    facts = ImprovementFacts(
+        gain=gain,
+        margin=earned.margin,
+        alpha=alpha,
+        identical=identical,
+        unchanged=unchanged,
     )
-    evidence.unchanged = unchanged
-    return verdict(IMPROVEMENT, evidence)
+    return verdict(IMPROVEMENT, facts)
 
 
 def _mean(

@@ -7,14 +7,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.ruling import CHOSEN, FAILED, SEEN, Ruling, verdict
+from undogmatic.analyses.ruling import Facts, Ruling, verdict
+from undogmatic.analyses.ruling.independence import (
+    CHOSEN,
+    FAILED,
+    SEEN,
+    ChosenFacts,
+    FailedFacts,
+    SeenFacts,
+)
 from undogmatic.datasets.together import heads_of
 from undogmatic.records.labels import IN_VIEW, PROBABILITY, chosen
 from undogmatic.records.records import Item
@@ -281,7 +288,7 @@ def withheld(results: Sequence[Told], seen: int, texts: int) -> list[Told]:
     Of so many `texts` that were judged, `seen` were used to fit what judged them, or are shown to
     it as examples.
     """
-    ruling = verdict(SEEN, SimpleNamespace(seen=seen, texts=texts))
+    ruling = verdict(SEEN, SeenFacts(seen, texts))
     return [
         _overruled(each, ruling) if seen and each.standing == "supported" else each
         for each in results
@@ -305,18 +312,22 @@ def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
         if (column := f"metadata.{name}") in frame
     }
     probabilities, in_view = (told.get(name, np.array([])) for name in (PROBABILITY, IN_VIEW))
-    evidence = SimpleNamespace(chosen=chosen(probabilities.tolist()), labels=int(labelled.sum()))
-    evidence.certain, evidence.seen = int((probabilities == 1).sum()), int((in_view == 1).sum())
-    if not evidence.chosen and not evidence.seen:
+    facts = ChosenFacts(
+        chosen=chosen(probabilities.tolist()),
+        certain=int((probabilities == 1).sum()),
+        seen=int((in_view == 1).sum()),
+        labels=int(labelled.sum()),
+    )
+    if not facts.chosen and not facts.seen:
         return list(results)
-    ruling = verdict(CHOSEN, evidence)
+    ruling = verdict(CHOSEN, facts)
     return [
         _overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r
         for r in results
     ]
 
 
-def _overruled(result: Told, ruling: Ruling) -> Told:
+def _overruled(result: Told, ruling: Ruling[Facts]) -> Told:
     """The result with this verdict in place of its own; what tests no claim tests none
     afterwards."""
     return replace(result, verdict=ruling.finding, standing=result.standing and ruling.standing)
@@ -354,14 +365,16 @@ def too_many_failed(results: Sequence[Told], failed: Failed, allowed: float) -> 
     """
     if not failed.too_many(allowed):
         return list(results)
-    share, words = (
-        failed.n / failed.total,
-        {
-            "reason": f"failed_{failed.reason}",
-            "advice": f"advice_{failed.reason}",
-        },
+    facts = FailedFacts(
+        failed=failed.n,
+        total=failed.total,
+        share=failed.n / failed.total,
+        allowed=allowed,
+        n_reason=failed.n_reason,
+        reason=f"failed_{failed.reason}",
+        advice=f"advice_{failed.reason}",
     )
-    ruling = verdict(FAILED, SimpleNamespace(failed=failed, share=share, allowed=allowed, **words))
+    ruling = verdict(FAILED, facts)
     first = next((result for result in results if result.verdict is not None), results[0])
     return [
         _overruled(each, ruling) if each is first or each.verdict is not None else each

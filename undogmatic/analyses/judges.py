@@ -4,13 +4,20 @@ margin, who is another under a second name, and which errors they share."""
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.ruling import BEST_JUDGE, JUDGE_PAIR, SHARED_ERRORS, verdict
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.judges import (
+    BEST_JUDGE,
+    JUDGE_PAIR,
+    SHARED_ERRORS,
+    BestJudgeFacts,
+    JudgePairFacts,
+    SharedErrorsFacts,
+)
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, Kind
 from undogmatic.records.results import Finding, Told, Weight
@@ -137,9 +144,23 @@ def _compare(
     ]
     family = compare.corrected(comparisons, {MEASURE: 1}, level=1 - options.level)
     measure = MEASURES.get(kind, "share")
-    asked = {"pairs": family.size, "margin": options.margin, "measure": measure}
-    rows = family.table.to_dict("records")  # the left one agrees more with people
-    rulings = [verdict(JUDGE_PAIR, SimpleNamespace(**{**row, **asked})) for row in rows]
+    rulings = [
+        verdict(
+            JUDGE_PAIR,
+            JudgePairFacts(
+                left=row["left"],  # the left one agrees more with people
+                right=row["right"],
+                difference=row["difference"],
+                interval=(row["low"], row["high"]),
+                n=row["n"],
+                shown=row["shown"],
+                pairs=family.size,
+                margin=options.margin,
+                measure=measure,
+            ),
+        )
+        for row in family.table.to_dict("records")
+    ]
     ends = None if reach is None else (-reach, 0.0) if kind == "numeric" else (0.0, 1.0)
     means_of = {
         judge: _mean(column, groups, ends, options.level) for judge, column in columns.items()
@@ -147,7 +168,7 @@ def _compare(
     listed = pd.DataFrame(
         {"judge": judge, "n": mean.n} | mean.row("agreement") for judge, mean in means_of.items()
     )
-    different = [(one.evidence.left, one.evidence.right) for one in rulings if one.key == "better"]
+    different = [(one.facts.left, one.facts.right) for one in rulings if one.key == "better"]
     if all(kept) and (letters := compare.letter_display(order, different)):
         listed["letters"] = listed["judge"].map(letters)
     told.tables["judges.judges"] = listed
@@ -159,7 +180,7 @@ def _compare(
             "equal": [],
         }
         for one in rulings:
-            sides = [one.evidence.left, one.evidence.right]
+            sides = [one.facts.left, one.facts.right]
             if one.key in ("equivalent", "identical") and best in sides:
                 than["equal"].append(sides[1 - sides.index(best)])
         than["open"] = [
@@ -173,9 +194,9 @@ def _compare(
         ]
         if len(order) <= MOST_SENTENCES:  # each with its difference
             by = {
-                (e.left, e.right): e
-                for e in (one.evidence for one in rulings)
-                if best in (e.left, e.right)
+                (facts.left, facts.right): facts
+                for facts in (one.facts for one in rulings)
+                if best in (facts.left, facts.right)
             }
             shown = [
                 Finding(f"judges.than_{name}_by", _by(best, judge, by))
@@ -184,12 +205,16 @@ def _compare(
             ]
         # of grades, the distance from the labels
         agrees = -means_of[best] if kind == "numeric" else means_of[best]
-        evidence = SimpleNamespace(
-            best=best, agreement=agrees, measure=f"of_{measure}", worse=worse
+        of_best = BestJudgeFacts(
+            best=best,
+            agreement=agrees,
+            measure=f"of_{measure}",
+            worse=worse,
+            others=others,
+            shown=shown,
+            flattery=_flattery(agreement, groups, options),
         )
-        evidence.others, evidence.shown = others, shown
-        evidence.flattery = _flattery(agreement, groups, options)
-        told.findings.append(verdict(BEST_JUDGE, evidence).finding)
+        told.findings.append(verdict(BEST_JUDGE, of_best).finding)
     elif paired[0].n_units >= jackknife.FEWEST:
         told.number(paired[0].interval(options.level), "judges.difference")
     if len(pairs) <= MOST_SENTENCES:
@@ -204,10 +229,10 @@ def _compare(
             told.findings.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
-def _by(best: str, judge: str, by: Mapping[tuple[str, str], SimpleNamespace]) -> dict[str, Any]:
+def _by(best: str, judge: str, by: Mapping[tuple[str, str], JudgePairFacts]) -> dict[str, Any]:
     """By how much the best judge agrees better with people than another, for a sentence."""
     sign, found = (1, by[best, judge]) if (best, judge) in by else (-1, by[judge, best])
-    ends = sorted((sign * found.low, sign * found.high))
+    ends = sorted(sign * end for end in found.interval)
     return {"judge": judge, "difference": sign * found.difference, "interval": tuple(ends)}
 
 
@@ -272,10 +297,13 @@ def _errors(
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
     # Of the two that share most: how far they do, and the share of items on which both err.
     left, right = judged[:, a], judged[:, b]
-    most = {
-        "phi": found.phi[a, b],
-        "both": (left * right).mean(),
-        "chance": left.mean() * right.mean(),
-    }
-    evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
-    told.findings.append(verdict(SHARED_ERRORS, evidence).finding)
+    facts = SharedErrorsFacts(
+        found=found,
+        one=names[a],
+        other=names[b],
+        amounts=amounts,
+        phi=found.phi[a, b],
+        both=(left * right).mean(),
+        chance=left.mean() * right.mean(),
+    )
+    told.findings.append(verdict(SHARED_ERRORS, facts).finding)

@@ -1,8 +1,7 @@
 """Against human labels: does the score follow them, in order and in size, and what did calibration
 change?"""
 
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +21,8 @@ from undogmatic.analyses.base import (
     texts_of,
     too_few,
 )
-from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.labelled import LABELLED, SIZE, LabelledFacts, SizeFacts
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
 from undogmatic.records.results import Finding, Told
 from undogmatic.records.wordings import texts_beside
@@ -86,8 +86,8 @@ class LabelledAnalysis(Limited):
         tell.findings += count(tell, first)
         if len(first) < len(labelled):
             tell.say("only", prefix=self.prefix, n=len(labelled) - len(first))
-        evidence = self._evidence(judged, first, rng)
-        sentence, standing = verdict(LABELLED, evidence).decided
+        facts = self._facts(judged, first, rng)
+        sentence, standing = verdict(LABELLED, facts).decided
         if rows.empty:
             return [tell.result(sentence, standing)]
         accuracy = self._accuracy(rows, "score", rng)
@@ -104,13 +104,13 @@ class LabelledAnalysis(Limited):
         constant = float(np.mean(constant_errors(label, units(rows))))
         tell.number(constant, "mae_of_constant")
         tell.say("constant", mae=constant, median=float(np.median(label)))
-        _tell_evidence(tell, evidence)
+        _tell_facts(tell, facts)
         # Per tenth of the scale that the label lies in.
         edges = np.linspace(*judged.scale, 11)
         table = _errors(rows, np.clip(np.searchsorted(edges, label, side="right") - 1, 0, 9))
         ends = {"label_from": edges[table.index], "label_to": edges[table.index + 1]}
         tell.tables["by_label"] = pd.DataFrame(ends, table.index).join(table).reset_index(drop=True)
-        _tell_ends(tell, rows, evidence.margin.value, self.level, judged.scale[1] - judged.scale[0])
+        _tell_ends(tell, rows, facts.margin.value, self.level, judged.scale[1] - judged.scale[0])
         for column in ("condition", "metadata.register"):
             if column in rows and rows[column].notna().any():
                 name = "class" if column == "condition" else "register"
@@ -219,78 +219,80 @@ class LabelledAnalysis(Limited):
             data = columns(both, raw="raw_score", calibrated="score", label="label", ids="item_id")
             tell.draw("calibration", "calibration", **data, limits=judged.scale)
 
-    def _evidence(
+    def _facts(
         self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator
-    ) -> SimpleNamespace:
-        """What the verdict looks at and what its sentence names, of labelled texts, judged and
-        failed.
-
-        `order` is the rank correlation from which scores follow labels, `margin` what a bias must
-        stay within. `same_score`, `same_label`: the one value that all judged texts have, or None;
-        `same`: the judge says the same of texts with different labels. `gain`, the error of the
-        constant answer minus the judge's, and `bias`, score minus label, need FEWEST_GROUPS groups;
-        `follows` is the rank correlation, None without an interval; `rival` is there if the order
-        is shown; `reason` is what `undogmatic check` would say against the judge then.
-        """
+    ) -> LabelledFacts:
+        """Gather what the verdict looks at, of labelled texts, judged and failed."""
         there = rows["error"].isna().to_numpy()
         done, margin = rows[there], margin_of(judged.rubric, self.margin)
         score, label = (
             rows["score"].to_numpy(dtype=np.float64),
             rows["label"].to_numpy(dtype=np.float64),
         )
-        e = SimpleNamespace(order=self.order, margin=margin, level=self.level, n=len(done))
-        e.follows, e.rival, e.gain, e.same, e.reason, e.equal = None, None, None, False, None, None
-        e.failed, e.n_groups = len(rows) - len(done), len(set(units(done)))
-        e.few, e.small, e.counts = FEWEST_GROUPS, rivals.SMALL_CORRELATION, 0
-        e.same_score, e.same_label = (
+        same_score, same_label = (
             float(values[there][0]) if len(done) and checks.is_constant(values[there]) else None
             for values in (score, label)
         )
-        if e.n_groups < FEWEST_GROUPS:
-            return e
+        facts = LabelledFacts(
+            n=len(done),
+            n_groups=len(set(units(done))),
+            few=FEWEST_GROUPS,
+            failed=len(rows) - len(done),
+            order=self.order,
+            margin=margin,
+            small=rivals.SMALL_CORRELATION,
+            same_score=same_score,
+            same_label=same_label,
+        )
+        if facts.n_groups < FEWEST_GROUPS:
+            return facts
         # The error smaller than that of the constant answer, and the bias, each against its margin.
         groups, (bottom, top) = units(rows), judged.scale
         constant, bounds = constant_errors(label, groups), (bottom - top, top - bottom)
         farthest = np.where(label - bottom > top - label, bottom, top)
         ends = [constant - np.abs(farthest - label), constant]
-        e.gain = bounded(constant - np.abs(score - label), ends, 0.0, self.level, groups, bounds)
-        e.bias = bounded(
+        gain = bounded(constant - np.abs(score - label), ends, 0.0, self.level, groups, bounds)
+        bias = bounded(
             score - label, [bottom - label, top - label], margin.value, self.level, groups, bounds
         )
-        e.error = _ERROR.get(e.gain.judged.outcome, "error_open")
-        e.size = verdict(SIZE, e).key
-        e.same = e.same_label is None and e.same_score is not None
-        if e.same:
-            e.enough_same = limits.most_order(e.n_groups, self.level) < self.order
-            e.fewest_same = limits.fewest_same(self.order, self.level)
-        if e.same_score is None and e.same_label is None:
-            e.follows = limits.order(score, label, rng, groups=groups, level=self.level)
-        if e.follows is None:
-            return e
-        e.held = limits.hold(e.follows, self.order)
-        if e.held.outcome == "above":
-            e.reason = scored.against(judged, rows, self.level, self.order)
-            e.equal = scored.equal(judged, rows)
-            texts = texts_of(done)
-            seen, of_texts = (
-                rivals.seen_of(judged, texts),
-                (
-                    texts,
-                    score[there],
-                    label[there],
-                    units(done),
-                ),
+        sizes = SizeFacts(gain, bias, margin)
+        facts = replace(
+            facts,
+            sizes=sizes,
+            error=_ERROR.get(gain.judged.outcome, "error_open"),
+            size=verdict(SIZE, sizes).key,
+        )
+        if same_label is None and same_score is not None:
+            facts = replace(
+                facts,
+                same=True,
+                enough_same=limits.most_order(facts.n_groups, self.level) < self.order,
+                fewest_same=limits.fewest_same(self.order, self.level),
             )
-            e.rival = rivals.labelled_rival(*of_texts, rng, seen, self.level)
-            e.surface, e.counts = e.rival.outcome, len(seen.columns)
-        return e
+        if same_score is not None or same_label is not None:
+            return facts
+        follows = limits.order(score, label, rng, groups=groups, level=self.level)
+        if follows is None:
+            return facts
+        held = limits.hold(follows, self.order)
+        facts = replace(facts, follows=follows, held=held)
+        if held.outcome != "above":
+            return facts
+        reason = scored.against(judged, rows, self.level, self.order)
+        equal = scored.equal(judged, rows)
+        texts = texts_of(done)
+        seen = rivals.seen_of(judged, texts)
+        rival = rivals.labelled_rival(
+            texts, score[there], label[there], units(done), rng, seen, self.level
+        )
+        return replace(facts, reason=reason, equal=equal, rival=rival, counts=len(seen.columns))
 
 
-def _tell_evidence(tell: Told, e: SimpleNamespace) -> None:
+def _tell_facts(tell: Told, facts: LabelledFacts) -> None:
     """Metrics and sentences of what the verdict rests on: errors, bias, failures, surface."""
-    follows, margin = e.follows, e.margin
-    if e.gain is not None:
-        gain, bias = e.gain, e.bias
+    follows, margin = facts.follows, facts.margin
+    if facts.sizes is not None:
+        gain, bias = facts.sizes.gain, facts.sizes.bias
         tell.number(gain.judged.estimate, "gain")
         tell.number(bias.judged.estimate, "bias")
         tell.say("gain", gain.judged.estimate.values("gain"))
@@ -299,21 +301,21 @@ def _tell_evidence(tell: Told, e: SimpleNamespace) -> None:
             "bias_no_margin" if outcome == "within" and not margin.equivalence else _BIAS[outcome]
         )
         tell.say("bias", bias.judged.estimate.values("bias"), margin=margin.value, said=said)
-        if e.failed:
+        if facts.failed:
             both = {"gain": gain, "bias": bias}
             ends = {
                 name: (held.worst.estimate.value, held.best.estimate.value)
                 for name, held in both.items()
             }
-            tell.say("bounds", ends, failed=e.failed)
+            tell.say("bounds", ends, failed=facts.failed)
             if follows is not None:
                 tell.number(follows.worst_low, "spearman_worst")
                 tell.number(follows.best_high, "spearman_best")
                 tell.say("bounds_order", worst=follows.worst_low, best=follows.best_high)
-    if e.equal is not None:
-        tell.findings.append(e.equal)
-    if e.rival is not None:
-        rivals.tell_labelled(tell, e.rival)
+    if facts.equal is not None:
+        tell.findings.append(facts.equal)
+    if facts.rival is not None:
+        rivals.tell_labelled(tell, facts.rival)
 
 
 def _tell_ends(tell: Told, rows: pd.DataFrame, margin: float, level: float, span: float) -> None:

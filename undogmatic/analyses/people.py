@@ -5,20 +5,27 @@ were chosen."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
+from undogmatic.analyses.ruling import Facts, Ruling, verdict
+from undogmatic.analyses.ruling.people import (
+    ANNOTATOR,
+    CEILING,
+    COPY,
+    AnnotatorFacts,
+    CeilingFacts,
+    CopyFacts,
+)
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView, Kind
 from undogmatic.records.labels import PROBABILITY, chosen
 from undogmatic.records.results import Face, Finding, Subject, Told, Weight
-from undogmatic.stats import agreement, annotators, checks, jackknife, lost, means, paired, variance
+from undogmatic.stats import agreement, annotators, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
 
@@ -48,51 +55,6 @@ another person says something else, and where all others agree on something else
 many items that this share makes it unlikely (`agreement.fewest_equal`) is the second sign without
 which nobody is said to have copied: of 40 items that pass or fail, two who agree on 98 % say the
 same of all in 45 files of 100."""
-
-
-@dataclass(frozen=True)
-class CeilingEvidence:
-    """The judge beside people, and the margin in units of the coefficient; None where nobody stated
-    one."""
-
-    found: Ceiling
-    measure: str
-    margin: float | None
-    stated: float | None
-    raters: int
-    n: int
-    groups: int
-
-    @property
-    def needed(self) -> int | None:
-        """Independent units that would show the judge to be as good, were the difference what it
-        seems to be."""
-        difference, margin = self.found.difference, self.margin
-        if margin is None or difference.value <= -margin:
-            return None
-        reach = (difference.value - difference.low) / (difference.value + margin)
-        return checks.worth_naming(self.groups * reach**2, self.groups)
-
-
-@dataclass(frozen=True)
-class CopyEvidence:
-    """Two who said the same of all of `n` items. `sign` is a second sign that one has it from the
-    other, None without one: they are "fine" or "grade"s with so many `steps`, or so "many" items,
-    or the same also where another person ("split") or everybody else ("alone") says something else,
-    on `apart` items."""
-
-    one: str
-    other: str
-    n: int
-    of_judge: bool
-    sign: str | None = None
-    steps: float = 0.0
-    apart: int = 0
-
-    @property
-    def why(self) -> Finding:
-        """The clause that says what the second sign is."""
-        return Finding(f"people.why_{self.sign}", {"steps": self.steps, "apart": self.apart})
 
 
 def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
@@ -157,7 +119,7 @@ FACES: Mapping[str, Face] = {
 """The verdicts that grades which are too high or too low may account for."""
 
 
-def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
+def _conclude(told: Told, ruling: Ruling[Facts], settle: Finding | None = None) -> None:
     """Tell a ruling with its weight, and what would settle it."""
     subject = SUBJECTS.get(ruling.rules.prefix)
     if ruling.key == "same_as_judge":
@@ -192,13 +154,13 @@ def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptio
         margin = margin / (high - low)
     raters = int(rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique())
     measure = MEASURES.get(kind, "kappa")
-    evidence = CeilingEvidence(found, measure, margin, options.margin, raters, n, len(names))
-    ruling = verdict(CEILING, evidence)
+    facts = CeilingFacts(found, measure, margin, raters, n, len(names))
+    ruling = verdict(CEILING, facts)
     settle = None
     if ruling.key == "no_margin":
         settle = Finding("people.settle_margin", {"grades": int(kind == "numeric")})
-    elif ruling.key == "open" and evidence.needed is not None:
-        settle = Finding("people.settle_ceiling", {"needed": evidence.needed})
+    elif ruling.key == "open" and facts.needed is not None:
+        settle = Finding("people.settle_ceiling", {"needed": facts.needed})
     _conclude(told, ruling, settle)
     if not found.people.low > 0:
         told.say(
@@ -284,21 +246,24 @@ def _annotator(
         )
         return
     middle = float(once["label"].mode().min() if nominal else labels.mean())
-    # The test also of a judge that says the same of every item.
-    evidence = SimpleNamespace(
-        test=found, constant=test(np.full(labels.size, middle)), epsilon=epsilon, source=source
-    )
-    evidence.won, evidence.raters = sum(rater.won for rater in found.raters), len(found.raters)
+    won = sum(rater.won for rater in found.raters)
     counts = {
         "ties": found.ties,
         "n": found.n_labels,
         "won": found.won_without,
-        "raters": evidence.raters,
+        "raters": len(found.raters),
     }
-    evidence.ties = (
-        Finding("people.annotator_ties", counts) if found.won_without != evidence.won else []
+    facts = AnnotatorFacts(
+        test=found,
+        # The test also of a judge that says the same of every item.
+        constant=test(np.full(labels.size, middle)),
+        epsilon=epsilon,
+        source=source,
+        won=won,
+        raters=len(found.raters),
+        ties=Finding("people.annotator_ties", counts) if found.won_without != won else [],
     )
-    _conclude(told, verdict(ANNOTATOR, evidence))
+    _conclude(told, verdict(ANNOTATOR, facts))
     told.number(
         lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted),
         "people.advantage",
@@ -316,8 +281,9 @@ def _copies(own: JudgeView, rows: pd.DataFrame, raters: list[str], told: Told) -
     found = copies(own.table.kind, rows, own.judge)
     equal = [each for each in found if each.of_judge and each.sign is None]
     if equal:
-        together = SimpleNamespace(of_judge=True, sign=None, raters=[each.one for each in equal])
-        together.n = min(each.n for each in equal)
+        together = replace(
+            equal[0], n=min(each.n for each in equal), raters=[each.one for each in equal]
+        )
         _conclude(told, verdict(COPY, together), Finding("people.settle_equal", {}))
     for each in found:
         if each not in equal:
@@ -332,12 +298,12 @@ def _copies(own: JudgeView, rows: pd.DataFrame, raters: list[str], told: Told) -
                 continue
             rest = wide.drop(columns=[one, other]).reindex(both.index)
             units = labels.drop_duplicates("item").set_index("item")["code"].reindex(both.index)
-            evidence = _evidence(own.table.kind, str(one), str(other), both[one], units, rest)
-            if evidence is not None:
-                _conclude(told, verdict(COPY, evidence))
+            facts = _same_of_all(own.table.kind, str(one), str(other), both[one], units, rest)
+            if facts is not None:
+                _conclude(told, verdict(COPY, facts))
 
 
-def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyEvidence]:
+def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyFacts]:
     """Raters all of whose labels are the judge's verdicts, with the second sign, if there is one,
     that this is no accident.
 
@@ -352,10 +318,10 @@ def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyEvidence]:
             ["item", "rater"]
         )
         rest = others.pivot(index="item", columns="rater", values="label").reindex(own.index)
-        evidence = _evidence(
+        facts = _same_of_all(
             kind, str(rater), judge, own["label"], own["code"], rest, of_judge=True
         )
-        found += [] if evidence is None else [evidence]
+        found += [] if facts is None else [facts]
     return found
 
 
@@ -365,7 +331,7 @@ def _same(one: pd.Series, other: pd.Series) -> pd.Series:
     return pd.Series(np.isclose(one, other, rtol=1e-9, atol=1e-12), one.index)
 
 
-def _evidence(
+def _same_of_all(
     kind: Kind,
     one: str,
     other: str,
@@ -373,7 +339,7 @@ def _evidence(
     units: pd.Series,
     rest: pd.DataFrame,
     of_judge: bool = False,
-) -> CopyEvidence | None:
+) -> CopyFacts | None:
     """What speaks for a copy where two said the same of every item; None where that is not worth a
     word.
 
@@ -394,7 +360,7 @@ def _evidence(
     sign = next(
         (name for name, n in shown.items() if n >= agreement.fewest_equal(CREDIBLE[name])), None
     )
-    return CopyEvidence(one, other, len(said), of_judge, sign, steps, shown[sign] if sign else 0)
+    return CopyFacts(one, other, len(said), of_judge, sign, steps, shown[sign] if sign else 0)
 
 
 def _grades(kind: Kind, steps: float) -> str:

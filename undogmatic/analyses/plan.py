@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ import pandas as pd
 from scipy import special
 
 from undogmatic.analyses.base import Analysis, LongTable, analyse
-from undogmatic.analyses.ruling import PLAN, verdict
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.plan import PLAN, PlanFacts
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.records import turns
@@ -83,11 +83,21 @@ def of_plan(plan: Plan, results: Sequence[Told], level: float, digest: str) -> T
         against, beyond, row["p_holm"] = row.pop("against"), row.pop("beyond"), float(p_holm)
         shown = row["p"] is not None and p_holm < plan.alpha and beyond
         row["shown"] = "refuted" if against else "supported" if shown else "undecided"
-    values: dict[str, Any] = {"n": len(rows), "alpha": plan.alpha, "family": plan.family}
+    names: dict[str, list[str]] = {}
     for key in ("supported", "refuted", "undecided"):
-        names = [row["hypothesis"] for row in rows if row["shown"] == key]
-        tell.number(float(len(names)), key)
-        values |= {key: len(names), f"{key}_names": "; ".join(names) or "—"}
+        names[key] = [row["hypothesis"] for row in rows if row["shown"] == key]
+        tell.number(float(len(names[key])), key)
+    facts = PlanFacts(
+        n=len(rows),
+        alpha=plan.alpha,
+        family=plan.family,
+        supported=len(names["supported"]),
+        supported_names="; ".join(names["supported"]) or "—",
+        refuted=len(names["refuted"]),
+        refuted_names="; ".join(names["refuted"]) or "—",
+        undecided=len(names["undecided"]),
+        undecided_names="; ".join(names["undecided"]) or "—",
+    )
     tell.tables["hypotheses"] = pd.DataFrame(rows)
     tell.say("plan.locked", digest=digest[:12], n=len(rows))
     for hypothesis in plan.hypotheses:
@@ -95,7 +105,7 @@ def of_plan(plan: Plan, results: Sequence[Told], level: float, digest: str) -> T
             tell.say("plan.says", name=hypothesis.name, says=hypothesis.says)
     if untested := [row["hypothesis"] for row in rows if row["p"] is None]:
         tell.say("plan.untested", names="; ".join(untested), n=len(untested))
-    return tell.result(*verdict(PLAN, SimpleNamespace(**values)).decided, texts=(OWN_TEXTS,))
+    return tell.result(*verdict(PLAN, facts).decided, texts=(OWN_TEXTS,))
 
 
 def _metrics(results: Sequence[Told]) -> dict[str, float]:

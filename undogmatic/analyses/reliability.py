@@ -2,8 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,14 @@ from undogmatic.analyses.base import (
     family_level,
     from_cache,
 )
-from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
+from undogmatic.analyses.ruling import Ruling, verdict
+from undogmatic.analyses.ruling.reliability import (
+    AGREEMENT,
+    REPEATS,
+    AgreementFacts,
+    Repeated,
+    RepeatsFacts,
+)
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, checks, limits, rated
@@ -73,6 +79,7 @@ class ReliabilityAnalysis(Limited):
         tell = Told(self.name)
         repeats = self._repeats(tell, judged)
         again = Finding("reliability.again_unasked", {}) if repeats is None else repeats.finding
+        ruling: Ruling[AgreementFacts] | Ruling[RepeatsFacts] | None
         ruling = self._agreement(tell, judged, again) or repeats
         assert ruling is not None, "there are repeats or other runs"
         wanted = ("reliability.alpha", "reliability.repeat.exact_match")
@@ -82,7 +89,7 @@ class ReliabilityAnalysis(Limited):
             )
         ]
 
-    def _repeats(self, tell: Told, judged: LongTable) -> Ruling | None:
+    def _repeats(self, tell: Told, judged: LongTable) -> Ruling[RepeatsFacts] | None:
         """Every later repeat against the first; the metrics are those of the worst."""
         frame, margin = judged.frame, margin_of(judged.rubric, self.margin)
         last = int(frame["repeat"].max())
@@ -149,22 +156,28 @@ class ReliabilityAnalysis(Limited):
             repeated(judged, repeat, margin, family_level(self.level, last))
             for repeat in range(1, last + 1)
         ]
-        known = [one for one in moved if one.judged is not None]
-        evidence = SimpleNamespace(margin=margin, level=self.level, few=FEWEST_GROUPS)
-        evidence.least = min(moved, key=lambda one: one.n_groups)
-        evidence.worst = max(known, key=lambda one: one.judged.estimate.value, default=None)
-        evidence.open = next((one.judged for one in known if one.judged.outcome != "within"), None)
-        evidence.all_cached = not any(one.n for one in moved) and any(one.n_cached for one in moved)
-        evidence.n_cached, evidence.n_failed = (
-            max(getattr(one, n) for one in moved) for n in ("n_cached", "n_failed")
+        claims = [(one.judged, one) for one in moved if one.judged is not None]
+        _, worst_moved = max(
+            claims, key=lambda claimed: claimed[0].estimate.value, default=(None, None)
         )
-        evidence.constant = all(one.constant for one in moved)
-        evidence.sure = all(
-            one.worst is not None and one.worst.outcome == "within" for one in moved
+        facts = RepeatsFacts(
+            margin=margin,
+            level=self.level,
+            few=FEWEST_GROUPS,
+            least=min(moved, key=lambda one: one.n_groups),
+            worst=worst_moved,
+            open=next((claimed for claimed, _ in claims if claimed.outcome != "within"), None),
+            all_cached=not any(one.n for one in moved) and any(one.n_cached for one in moved),
+            n_cached=max(one.n_cached for one in moved),
+            n_failed=max(one.n_failed for one in moved),
+            constant=all(one.constant for one in moved),
+            sure=all(one.worst is not None and one.worst.outcome == "within" for one in moved),
         )
-        return verdict(REPEATS, evidence)
+        return verdict(REPEATS, facts)
 
-    def _agreement(self, tell: Told, judged: LongTable, again: Finding) -> Ruling | None:
+    def _agreement(
+        self, tell: Told, judged: LongTable, again: Finding
+    ) -> Ruling[AgreementFacts] | None:
         """Every pair of runs, and all runs at once."""
         others = read_runs(judged, self.against)
         if not others:
@@ -229,7 +242,7 @@ class ReliabilityAnalysis(Limited):
         scores: pd.DataFrame,
         groups: pd.Series,
         again: Finding,
-    ) -> Ruling:
+    ) -> Ruling[AgreementFacts]:
         """All runs at once; `again` says whether the judge repeats itself."""
         rated = scores.loc[scores.notna().sum(axis=1) >= 2]
         counts: dict[str, Any] = {"runs": len(scores.columns), "n": len(rated)}
@@ -244,13 +257,17 @@ class ReliabilityAnalysis(Limited):
             for end, value in zip(("low", "high"), interval, strict=True):
                 tell.number(value, f"alpha_{end}")
             tell.say("alpha", counts, alpha=alpha, interval=interval)
-        evidence = SimpleNamespace(
-            **counts, groups=n_groups, few=FEWEST_GROUPS, alpha=held, repeating=again
+        facts = AgreementFacts(
+            runs=counts["runs"],
+            n=counts["n"],
+            groups=n_groups,
+            few=FEWEST_GROUPS,
+            alpha=held,
+            reliable=None if held is None else limits.hold(held, RELIABLE).outcome,
+            tentative=None if held is None else limits.hold(held, TENTATIVE),
+            repeating=again,
         )
-        if held is not None:
-            evidence.reliable = limits.hold(held, RELIABLE).outcome
-            evidence.tentative = limits.hold(held, TENTATIVE)
-        return verdict(AGREEMENT, evidence)
+        return verdict(AGREEMENT, facts)
 
     def _compare(
         self,
@@ -297,15 +314,9 @@ class ReliabilityAnalysis(Limited):
         return row | {"max_difference": float(np.max(np.abs(a - b)))}
 
 
-def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> SimpleNamespace:
+def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> Repeated:
     """Hold the mean absolute difference of the scores of a text in a repeat and in the first
-    against the margin.
-
-    `n` texts were judged both times with a fresh second answer, from `n_groups` groups; `n_cached`
-    more with one from the cache; `n_failed` have no score in one of the two. `judged`, `worst` and
-    `best` are those of `truth.Bounded`: failed ones have the largest difference that the scale
-    allows, or 0. They are None with fewer than FEWEST_GROUPS groups.
-    """
+    against the margin, from FEWEST_GROUPS groups on."""
     frame, rubric = judged.frame, judged.rubric
     first = judged.first().set_index("item_id")
     again = frame[frame["repeat"] == repeat].set_index("item_id").loc[first.index]
@@ -315,16 +326,18 @@ def repeated(judged: LongTable, repeat: int, margin: Margin, level: float) -> Si
     failed = np.isnan(a) | np.isnan(b)
     fresh = [group for group, lost in zip(groups, failed, strict=True) if not lost]
     scores = np.concatenate([a[~failed], b[~failed]])
-    moved = SimpleNamespace(
-        n=len(fresh), n_groups=len(set(fresh)), judged=None, worst=None, best=None
+    moved = Repeated(
+        n=len(fresh),
+        n_groups=len(set(fresh)),
+        n_cached=int(cached.sum()),
+        n_failed=int(failed.sum()),
+        constant=bool(scores.size) and checks.is_constant(scores),
     )
-    moved.n_cached, moved.n_failed = int(cached.sum()), int(failed.sum())
-    moved.constant = bool(scores.size) and checks.is_constant(scores)
-    if moved.n_groups >= FEWEST_GROUPS:
-        one = np.where(np.isnan(a), b, a)
-        far = np.where(
-            np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one)
-        )
-        claims = bounded(np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span))
-        vars(moved).update(claims._asdict())
-    return moved
+    if moved.n_groups < FEWEST_GROUPS:
+        return moved
+    one = np.where(np.isnan(a), b, a)
+    far = np.where(
+        np.isnan(one), margin.span, np.maximum(one - rubric.minimum, rubric.maximum - one)
+    )
+    claims = bounded(np.abs(b - a), [far, 0.0], margin.value, level, groups, (0.0, margin.span))
+    return replace(moved, judged=claims.judged, worst=claims.worst, best=claims.best)

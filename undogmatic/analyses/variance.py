@@ -5,7 +5,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +20,8 @@ from undogmatic.analyses.base import (
     from_cache,
     listed,
 )
-from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.variance import VARIANCE, VARIANCE_OF_PEOPLE, VarianceFacts
 from undogmatic.analyses.truth import check_order, differing, read_runs
 from undogmatic.records.results import Finding, Told, metric_name
 from undogmatic.stats.variance import FEWEST_GROUPS, ITEM, MOST_FACETS, Study
@@ -151,20 +151,25 @@ class VarianceAnalysis(Limited):
                 for name, value in numbers.items():
                     tell.number(value, *before, *name, *after)
                 if sentence is None:
-                    # Enough is what the lower limit says is enough.
-                    evidence = SimpleNamespace(one=one, level=study.level, groups=study.n_groups)
-                    evidence.target, design = self.target, study.cheapest(self.target)
-                    evidence.design = None if design is None else _several(design)
+                    design = study.cheapest(self.target)
                     few = {
                         facet: study.levels[study.facets.index(facet)]
                         for facet in _few(study, design or {})
                     }
-                    evidence.few = _several(few) if few else None
                     of = scores if people is None or not whose else people
-                    evidence.names = [
+                    names = [
                         str(name) for facet in few if facet in of for name in of[facet].unique()
                     ]
-                    sentence = verdict(VARIANCE_OF_PEOPLE if whose else VARIANCE, evidence).finding
+                    facts = VarianceFacts(
+                        phi=one.phi,
+                        level=study.level,
+                        groups=study.n_groups,
+                        target=self.target,
+                        design=None if design is None else _several(design),
+                        few=_several(few) if few else None,
+                        names=names,
+                    )
+                    sentence = verdict(VARIANCE_OF_PEOPLE if whose else VARIANCE, facts).finding
                     data = columns(
                         table, labels="source", estimate="variance", low="low", high="high"
                     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.records.results import ANSWERS, Finding, Told
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
@@ -33,47 +34,79 @@ that was tested decides; where the headline itself was tested, it does."""
 MOST_NAMED = 5
 FEWEST_TEXTS = 5  # for the effect of choosing the best of several trials
 
-_LEADS = "best n metric value interval"
-LEAD = Rules(
+
+def _value(facts: LeadFacts) -> Values:
+    return {"metric": facts.metric, "value": facts.value, "interval": facts.interval}
+
+
+def _leads(facts: LeadFacts) -> Values:
+    return {"best": facts.best, "n": facts.n} | _value(facts)
+
+
+def _clear(facts: LeadFacts) -> Values:
+    return _leads(facts) | {"measure": facts.measure, "size": facts.size}
+
+
+LEAD: Rules[LeadFacts] = Rules(
     "sweep.verdict_",
     (
-        Rule("none", "undecided", lambda e: e.finished.empty, "jobs"),
-        Rule("no_headline", "undecided", lambda e: e.ranked.empty, "jobs=n_finished"),
-        Rule("one", "undecided", lambda e: len(e.ranked) == 1, "best metric value interval"),
-        Rule("identical", "refuted", lambda e: e.n == 1, "n=n_ranked jobs metric value interval"),
-        Rule("tied", "undecided", lambda e: len(e.tied) > 1, lambda e: e.naming(e.tied)),
-        Rule("untested", "undecided", lambda e: e.untested, lambda e: e.naming(e.untested)),
-        Rule("mixed", "refuted", lambda e: e.shown("worse"), lambda e: e.naming(e.shown("worse"))),
+        Rule("none", "undecided", lambda f: f.finished.empty, lambda f: {"jobs": f.jobs}),
+        Rule(
+            "no_headline",
+            "undecided",
+            lambda f: f.ranked.empty,
+            lambda f: {"jobs": f.n_finished},
+        ),
+        Rule(
+            "one",
+            "undecided",
+            lambda f: len(f.ranked) == 1,
+            lambda f: {"best": f.best} | _value(f),
+        ),
+        Rule(
+            "identical",
+            "refuted",
+            lambda f: f.n == 1,
+            lambda f: {"n": f.n_ranked, "jobs": f.jobs} | _value(f),
+        ),
+        Rule("tied", "undecided", lambda f: len(f.tied) > 1, lambda f: f.naming(f.tied)),
+        Rule("untested", "undecided", lambda f: f.untested, lambda f: f.naming(f.untested)),
+        Rule("mixed", "refuted", lambda f: f.shown("worse"), lambda f: f.naming(f.shown("worse"))),
         Rule(
             "equal",
             "refuted",
-            lambda e: e.shown("equal") and not e.open,
-            lambda e: e.naming(e.shown("equal")),
+            lambda f: f.shown("equal") and not f.open,
+            lambda f: f.naming(f.shown("equal")),
         ),
-        Rule("seen", "not_yet", lambda e: e.seen and not e.open, f"{_LEADS} seen"),
+        Rule(
+            "seen",
+            "not_yet",
+            lambda f: f.seen and not f.open,
+            lambda f: _leads(f) | {"seen": f.seen},
+        ),
         Rule(
             "clear_margin",
             "supported",
-            lambda e: e.margin is not None and not e.open,
-            f"{_LEADS} measure margin size",
+            lambda f: f.margin is not None and not f.open,
+            lambda f: _clear(f) | {"margin": f.margin},
         ),
-        Rule("clear", "supported", lambda e: not e.open, f"{_LEADS} measure size"),
+        Rule("clear", "supported", lambda f: not f.open, _clear),
         Rule(
             "same",
             "undecided",
-            lambda e: e.shown("identical"),
-            lambda e: e.naming(e.shown("identical")),
+            lambda f: f.shown("identical"),
+            lambda f: f.naming(f.shown("identical")),
         ),
         Rule(
             "open_needed",
             "undecided",
-            lambda e: e.needed and e.margin is not None,
-            lambda e: e.naming(e.open),
+            lambda f: f.needed and f.margin is not None,
+            lambda f: f.naming(f.open),
         ),
         Rule(
-            "open_margin", "undecided", lambda e: e.margin is not None, lambda e: e.naming(e.open)
+            "open_margin", "undecided", lambda f: f.margin is not None, lambda f: f.naming(f.open)
         ),
-        Rule("open", "undecided", always, lambda e: e.naming(e.open)),
+        Rule("open", "undecided", always, lambda f: f.naming(f.open)),
     ),
 )
 """Whether the best of several judges is better than the others."""
@@ -81,20 +114,69 @@ AHEAD = {"clear": "sweep.ahead", "clear_margin": "sweep.ahead_margin"}
 """What is said of such a lead where the leader's own report does not support it: by the rule of
 LEAD that decided."""
 
-_TRIAL = "value=trial.value interval=trial.interval"
-_TESTED = f"best metric test=test.value test_interval=test.interval texts=test.n n {_TRIAL}"
-SEARCH = Rules(
+
+@dataclass(frozen=True)
+class SearchFacts:
+    """Holds what a search came to: of `n_trials`, `n` were ranked, and `best` comes first, None
+    where none was. `trial` is its headline on the texts of the trials, `test` that on texts that no
+    trial has seen, None where it was not judged on any, and `why` says why not. `standing` is what
+    the `analyses` came to there."""
+
+    n_trials: int
+    n: int = 0
+    best: str | None = None
+    metric: str = ""
+    trial: Estimate | None = None
+    test: Estimate | None = None
+    why: str | None = None
+    standing: str | None = None
+    analyses: Sequence[str] = ()
+
+
+def _on_trials(facts: SearchFacts) -> Values:
+    trial = known(facts.trial)
+    return {
+        "best": facts.best,
+        "n": facts.n,
+        "metric": facts.metric,
+        "value": trial.value,
+        "interval": trial.interval,
+    }
+
+
+def _on_new_texts(facts: SearchFacts) -> Values:
+    test, trial = known(facts.test), known(facts.trial)
+    return {
+        "best": facts.best,
+        "metric": facts.metric,
+        "test": test.value,
+        "test_interval": test.interval,
+        "texts": test.n,
+        "n": facts.n,
+        "value": trial.value,
+        "interval": trial.interval,
+    }
+
+
+def _by_analyses(facts: SearchFacts) -> Values:
+    return _on_new_texts(facts) | {"analyses": facts.analyses}
+
+
+SEARCH = Rules[SearchFacts](
     "search.verdict_",
     (
-        Rule("none", "undecided", lambda e: e.best is None, "n=n_trials"),
+        Rule("none", "undecided", lambda f: f.best is None, lambda f: {"n": f.n_trials}),
         Rule(
-            "stopped", "not_yet", lambda e: e.test is None and e.why, f"best n metric {_TRIAL} why"
+            "stopped",
+            "not_yet",
+            lambda f: f.test is None and f.why,
+            lambda f: _on_trials(f) | {"why": f.why},
         ),
-        Rule("untested", "not_yet", lambda e: e.test is None, f"best n metric {_TRIAL}"),
-        Rule("refuted", "refuted", lambda e: e.standing == "refuted", f"{_TESTED} analyses"),
-        Rule("undecided", "undecided", lambda e: e.standing == "undecided", f"{_TESTED} analyses"),
-        Rule("supported", "supported", lambda e: e.standing == "supported", f"{_TESTED} analyses"),
-        Rule("silent", "undecided", always, _TESTED),
+        Rule("untested", "not_yet", lambda f: f.test is None, _on_trials),
+        Rule("refuted", "refuted", lambda f: f.standing == "refuted", _by_analyses),
+        Rule("undecided", "undecided", lambda f: f.standing == "undecided", _by_analyses),
+        Rule("supported", "supported", lambda f: f.standing == "supported", _by_analyses),
+        Rule("silent", "undecided", always, _on_new_texts),
     ),
 )
 """Whether the winner of a search holds on texts that no trial has seen."""
@@ -114,11 +196,11 @@ def verdicts(table: pd.DataFrame, sweep: Sweep) -> list[Finding]:
     several = "criterion" in table and not finished.empty and sweep.headline is not None
     parts = [rows for _, rows in finished.groupby("criterion", sort=False)] if several else [table]
     return [
-        finding for rows in parts for finding in _of_the_first(Lead(rows, sweep), sweep, several)
+        finding for rows in parts for finding in _of_the_first(lead_of(rows, sweep), sweep, several)
     ]
 
 
-def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
+def _of_the_first(lead: LeadFacts, sweep: Sweep, of_several: bool) -> list[Finding]:
     """What the first job's own verdict says where that does not support it, what is shown of its
     lead, its twins."""
     ruling = verdict(LEAD, lead)
@@ -127,7 +209,7 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
         return findings
     job = sweep.jobs[lead.names[0]]
     standing, analyses = worst(job.standings)
-    values = {field: getattr(lead, field) for field in _LEADS.split()} | {"analyses": analyses}
+    values = _leads(lead) | {"analyses": analyses}
     if of_several and lead.jobs == 1 and standing is not None:  # it leads nothing
         return [Finding(f"sweep.verdict_alone_{standing}", values, ANSWERS[standing])]
     if standing not in (None, "supported"):
@@ -148,76 +230,68 @@ def _of_the_first(lead: Lead, sweep: Sweep, of_several: bool) -> list[Finding]:
     return findings
 
 
-class Lead:
-    """The first of some jobs, and what is shown of it against the others: the evidence of LEAD.
+@dataclass(frozen=True)
+class LeadFacts:
+    """Holds the first of some jobs, and what is shown of it against the others.
 
     Jobs with the same scores, the same doubt of them and the same headline are one candidate with
     several names. Two judges that give the same scores and differ in how sure they are of them are
-    two (`same_scores`). What follows `ranked` is there where any job is ranked.
+    two. What follows `ranked` is there where any job is ranked: the `names` of the first and its
+    twins, others with its scores that doubt them otherwise (`same_scores`), the ranked jobs without
+    those that repeat one above them (`distinct`), the headline of the first with its interval, who
+    shares it (`tied`), the `measure` that decides ("" where none was tested) and the tests by it
+    `against` others, who is `untested`, the smallest difference that matters (`margin`), how many
+    hypotheses were corrected for (`size`), and how many texts something in the first was fitted on
+    (`seen`).
     """
 
-    def __init__(self, table: pd.DataFrame, sweep: Sweep) -> None:
-        self.jobs, self.metric = len(table), sweep.headline
-        self.finished = table[table["status"] == "finished"]
-        self.ranked = self.finished[
-            self.finished["headline"].notna() & (sweep.headline is not None)
-        ]
-        self.n_finished, self.n_ranked = len(self.finished), len(self.ranked)
-        if self.ranked.empty:
-            return
-        headlines = self.ranked.set_index("name")["headline"]
-        equal = {frozenset((pair.left, pair.right)) for pair in sweep.pairs if pair.identical}
-        same = {
-            both
-            for both in equal
-            if np.isclose(*(headlines.get(name, np.nan) for name in sorted(both)))
-            and sweep.as_sure(*sorted(both))
-        }
-        first, *others = map(str, headlines.index)
-        # it and its twins
-        self.names = [
-            first,
-            *(other for other in others if frozenset((first, other)) in same),
-        ]
-        self.same_scores = [  # other judges with the scores of the first, who doubt them otherwise
-            other
-            for other in others
-            if frozenset((first, other)) in equal and not sweep.as_sure(first, other)
-        ]
-        self.distinct = [first]  # the ranked jobs without those that repeat one above them
-        for name in others:
-            if not any(frozenset((name, other)) in same for other in self.distinct):
-                self.distinct.append(name)
-        self.best, self.n, self.value = (
-            " = ".join(self.names),
-            len(self.distinct),
-            float(headlines.iloc[0]),
-        )
-        self.interval = tuple(self.ranked[["low", "high"]].iloc[0])
-        self.tied = [
-            name
-            for name in self.distinct
-            if np.isclose(headlines[name], self.value, rtol=0, atol=1e-12)
-        ]
-        # "" where none was tested
-        self.measure, self.against = against_others(sweep, first, self.distinct[1:])
-        self.untested = [name for name in self.distinct[1:] if name not in self.against.index]
-        # The smallest difference that matters in this measure, where there is one.
-        self.margin = (
-            sweep.margins[sweep.jobs[first].criterion].value
-            if self.measure in WITH_MARGIN
-            else None
-        )
-        self.size = sweep.family.size  # hypotheses that were corrected for
-        self.seen = sweep.jobs[first].facts.get("seen")  # texts that something in it was fitted on
-        # against which nothing is shown of it
-        self.open = [
-            *self.shown("open"),
-            *self.shown("identical"),
-        ]
-        # independent groups that would decide it, NaN where none would
+    jobs: int
+    metric: str | None
+    finished: pd.DataFrame
+    ranked: pd.DataFrame
+    names: Sequence[str] = ()
+    same_scores: Sequence[str] = ()
+    distinct: Sequence[str] = ()
+    value: float = float("nan")
+    interval: tuple[float, ...] = ()
+    tied: Sequence[str] = ()
+    measure: str = ""
+    against: pd.DataFrame = field(default_factory=pd.DataFrame)
+    untested: Sequence[str] = ()
+    margin: float | None = None
+    size: int = 0
+    seen: int | None = None
+
+    @property
+    def n_finished(self) -> int:
+        """How many jobs finished."""
+        return len(self.finished)
+
+    @property
+    def n_ranked(self) -> int:
+        """How many jobs are ranked."""
+        return len(self.ranked)
+
+    @property
+    def best(self) -> str:
+        """The first and its twins, as one name."""
+        return " = ".join(self.names)
+
+    @property
+    def n(self) -> int:
+        """How many candidates there are."""
+        return len(self.distinct)
+
+    @property
+    def open(self) -> list[str]:
+        """The jobs against which nothing is shown of the first."""
+        return [*self.shown("open"), *self.shown("identical")]
+
+    @property
+    def needed(self) -> int | None:
+        """Independent groups that would decide what is open, None where none would."""
         needed = self.against.loc[self.open, "needed"]
-        self.needed = None if needed.isna().any() else int(max(needed, default=0))
+        return None if needed.isna().any() else int(max(needed, default=0))
 
     def shown(self, wanted: str) -> list[str]:
         """The jobs against which this is shown of the first."""
@@ -225,9 +299,11 @@ class Lead:
 
     def naming(self, names: Sequence[str]) -> dict[str, Any]:
         """The values of a sentence that names jobs."""
-        values = {
-            field: getattr(self, field)
-            for field in [*_LEADS.split(), "measure", "margin", "size", "needed"]
+        values = _leads(self) | {
+            "measure": self.measure,
+            "margin": self.margin,
+            "size": self.size,
+            "needed": self.needed,
         }
         tests, sign = self.against[self.against.index.isin(names)], BETTER.get(self.measure, 1) or 1
         leads = [
@@ -248,6 +324,53 @@ class Lead:
         }
         key = "sweep.lead" if self.margin is None else "sweep.lead_units"
         return Finding(key, values | {"measure": self.measure})
+
+
+def lead_of(table: pd.DataFrame, sweep: Sweep) -> LeadFacts:
+    """Gather what is shown of the first of some jobs against the others."""
+    finished = table[table["status"] == "finished"]
+    ranked = finished[finished["headline"].notna() & (sweep.headline is not None)]
+    if ranked.empty:
+        return LeadFacts(len(table), sweep.headline, finished, ranked)
+    headlines = ranked.set_index("name")["headline"]
+    equal = {frozenset((pair.left, pair.right)) for pair in sweep.pairs if pair.identical}
+    same = {
+        both
+        for both in equal
+        if np.isclose(*(headlines.get(name, np.nan) for name in sorted(both)))
+        and sweep.as_sure(*sorted(both))
+    }
+    first, *others = map(str, headlines.index)
+    distinct = [first]
+    for name in others:
+        if not any(frozenset((name, other)) in same for other in distinct):
+            distinct.append(name)
+    value = float(headlines.iloc[0])
+    measure, against = against_others(sweep, first, distinct[1:])
+    return LeadFacts(
+        jobs=len(table),
+        metric=sweep.headline,
+        finished=finished,
+        ranked=ranked,
+        names=[first, *(other for other in others if frozenset((first, other)) in same)],
+        same_scores=[
+            other
+            for other in others
+            if frozenset((first, other)) in equal and not sweep.as_sure(first, other)
+        ],
+        distinct=distinct,
+        value=value,
+        interval=tuple(ranked[["low", "high"]].iloc[0]),
+        tied=[name for name in distinct if np.isclose(headlines[name], value, rtol=0, atol=1e-12)],
+        measure=measure,
+        against=against,
+        untested=[name for name in distinct[1:] if name not in against.index],
+        margin=(
+            sweep.margins[sweep.jobs[first].criterion].value if measure in WITH_MARGIN else None
+        ),
+        size=sweep.family.size,
+        seen=sweep.jobs[first].facts.get("seen"),
+    )
 
 
 def against_others(sweep: Sweep, best: str, others: Sequence[str]) -> tuple[str, pd.DataFrame]:
@@ -278,43 +401,46 @@ def _headline(run: RunFolder) -> Estimate:
 
 
 class Searched:
-    """What the search in this folder came to: the evidence of SEARCH, the sentences and the table
-    of all trials."""
+    """What the search in this folder came to: the sentences and the table of all trials."""
 
     def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
         self.search, tell, ranked = search, Told("search"), search.ranked()
-        self.n_trials, self.n, self.findings = len(search.trials), len(ranked), tell.findings
-        self.best: str | None = None
+        self.n, self.findings = len(ranked), tell.findings
+        n_trials = len(search.trials)
         if not ranked:
-            self.verdicts = [verdict(SEARCH, self).finding]
+            self.verdicts = [verdict(SEARCH, SearchFacts(n_trials)).finding]
             return
         names = {t.number: str(t.number) for t in ranked} | {
             job.number: name for name, job in finished.items()
         }
         winner = ranked[0].number
         on_trials = RunFolder(folder / str(winner))
-        self.best, self.metric, self.trial = (
-            names[winner],
-            str(on_trials.facts.get("headline")),
-            _headline(on_trials),
-        )
+        metric, trial = str(on_trials.facts.get("headline")), _headline(on_trials)
         places = [folder / f"{FINAL}-{winner}", folder / FINAL]
         tested = next((RunFolder(place) for place in places if reached(place)[0]), None)
         ends_of = (reached(place)[1] for place in places if place.is_dir())
         why = next(filter(None, ends_of), "") if search.final and tested is None else ""
-        self.why = f"{why.rstrip('.')}." if why else None
-        self.test = None if tested is None else _headline(tested)
-        self.standing, self.analyses = worst(
-            ({} if tested is None else tested.facts.get("standing")) or {}
+        test = None if tested is None else _headline(tested)
+        standing, analyses = worst(({} if tested is None else tested.facts.get("standing")) or {})
+        facts = SearchFacts(
+            n_trials=n_trials,
+            n=self.n,
+            best=names[winner],
+            metric=metric,
+            trial=trial,
+            test=test,
+            why=f"{why.rstrip('.')}." if why else None,
+            standing=standing,
+            analyses=analyses,
         )
-        self.verdicts = [verdict(SEARCH, self).finding]
+        self.verdicts = [verdict(SEARCH, facts).finding]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
-        ends = [(one.value, *one.interval) for one in (self.trial, self.test) if one is not None]
+        ends = [(one.value, *one.interval) for one in (trial, test) if one is not None]
         # how it differs from what the trials said
-        if self.test is not None and np.isfinite(ends).all():
-            gap = apart(self.trial, self.test)
-            told = gap.values("gap") | {"n": self.n, "metric": self.metric}
+        if test is not None and np.isfinite(ends).all():
+            gap = apart(trial, test)
+            told = gap.values("gap") | {"n": self.n, "metric": metric}
             if (seen := on_trials.facts.get("seen")) and gap.low > 0:
                 tell.say("gap_fitted", told, seen=int(seen))
             else:
@@ -326,10 +452,10 @@ class Searched:
         tell.say(
             "trials",
             {state: states[state] for state in ("complete", "pruned", "failed")},
-            n=self.n_trials,
+            n=n_trials,
         )
         if search.stopped_by == "searched_through":
-            tell.say("searched_through", n=self.n_trials)
+            tell.say("searched_through", n=n_trials)
         if len(search.objectives) > 1:
             shown = [names[trial.number] for trial in search.front()]
             tell.say("front", names="; ".join(shown), n=len(shown), cost=search.objectives[1])

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -23,12 +22,13 @@ from undogmatic.analyses.base import (
     columns,
     family_level,
 )
-from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Ruling, Values, always, known, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Told, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
+from undogmatic.stats.claims import Claim
 from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
 from undogmatic.stats.estimate import Estimate
 
@@ -54,61 +54,171 @@ class Scores(NamedTuple):
     patched: int
 
 
-_LEADS = "first=tied mean second=nearest.right difference=nearest.differences.mean"
-_FIRST = f"{_LEADS} n_first=n_tied"
-_NEXT = "n margin interval=nearest.claim.estimate.interval pair_level"
-_AHEAD = f"{_LEADS} {_NEXT}"
-_NEAREST = f"{_FIRST} {_NEXT}"
-COMPOSITE = Rules(
+@dataclass(frozen=True)
+class SystemPair:
+    """Compares two systems over the cases that all have: the `differences` left minus right, the
+    `claim` (None where there is one group), and what the margin allows to say of it."""
+
+    left: str
+    right: str
+    differences: Differences
+    claim: Claim | None
+    apart: Apart
+
+
+@dataclass(frozen=True)
+class CompositeFacts:
+    """Holds every two systems over the `n` cases that all have (`table`, of the groups `units`).
+
+    `ahead` are the `pairs` of the `first` system, which has the highest `mean`, with every other
+    one, of which `nearest` comes first behind those `tied` with it. `needed` cases would decide all
+    that is open of it, and `settling` those pairs that so many can decide; `fewest` groups are
+    needed to show anything, and `few`: a pair has fewer. Each pair's interval has the level
+    1 - `alpha`.
+    """
+
+    table: pd.DataFrame
+    units: Sequence[str]
+    pairs: Sequence[SystemPair]
+    ahead: Sequence[SystemPair]
+    first: str
+    mean: float
+    tied: Sequence[str]
+    nearest: SystemPair | None
+    needed: float
+    settling: Sequence[int]
+    fewest: int
+    few: bool
+    margin: float
+    alpha: float
+
+    @property
+    def systems(self) -> int:
+        """How many systems there are."""
+        return self.table.shape[1]
+
+    @property
+    def n(self) -> int:
+        """How many cases all systems have."""
+        return len(self.table)
+
+    @property
+    def groups(self) -> int:
+        """How many independent units these are."""
+        return len(set(self.units))
+
+
+def _leads(facts: CompositeFacts) -> Values:
+    nearest = known(facts.nearest)
+    return {
+        "first": facts.tied,
+        "mean": facts.mean,
+        "second": nearest.right,
+        "difference": nearest.differences.mean,
+    }
+
+
+def _first(facts: CompositeFacts) -> Values:
+    return _leads(facts) | {"n_first": len(facts.tied)}
+
+
+def _next(facts: CompositeFacts) -> Values:
+    """Name how far the next system lies behind the first."""
+    estimate = known(known(facts.nearest).claim).estimate
+    return {
+        "n": facts.n,
+        "margin": facts.margin,
+        "interval": estimate.interval,
+        "pair_level": at_least(estimate.level),
+    }
+
+
+def _few(facts: CompositeFacts) -> Values:
+    return _first(facts) | {
+        "groups": facts.groups,
+        "systems": facts.systems,
+        "fewest": facts.fewest,
+    }
+
+
+COMPOSITE = Rules[CompositeFacts](
     "composite.verdict_",
     (
-        Rule("one", "undecided", lambda e: not e.ahead),
-        Rule("none", "undecided", lambda e: not e.n),
+        Rule("one", "undecided", lambda f: not f.ahead),
+        Rule("none", "undecided", lambda f: not f.n),
         Rule(
             "first",
             "supported",
-            lambda e: all(pair.apart.outcome == "beyond" for pair in e.ahead),
-            _AHEAD,
+            lambda f: all(pair.apart.outcome == "beyond" for pair in f.ahead),
+            lambda f: _leads(f) | _next(f),
         ),
         Rule(
             "equal",
             "refuted",
-            lambda e: all(pair.apart.outcome == "within" for pair in e.pairs),
-            "systems margin n",
+            lambda f: all(pair.apart.outcome == "within" for pair in f.pairs),
+            lambda f: {"systems": f.systems, "margin": f.margin, "n": f.n},
         ),
         Rule(
             "few_needed",
             "undecided",
-            lambda e: e.few and e.settling,
-            f"{_FIRST} groups systems fewest least most",
+            lambda f: f.few and f.settling,
+            lambda f: _few(f) | {"least": min(f.settling), "most": max(f.settling)},
         ),
-        Rule("few", "undecided", lambda e: e.few, f"{_FIRST} groups systems fewest"),
-        Rule("open_endless", "undecided", lambda e: e.needed == math.inf, _NEAREST),
-        Rule("open", "undecided", always, f"{_NEAREST} needed"),
+        Rule("few", "undecided", lambda f: f.few, _few),
+        Rule(
+            "open_endless",
+            "undecided",
+            lambda f: f.needed == math.inf,
+            lambda f: _first(f) | _next(f),
+        ),
+        Rule(
+            "open",
+            "undecided",
+            always,
+            lambda f: _first(f) | _next(f) | {"needed": f.needed},
+        ),
     ),
 )
-WITHHELD = Rules("composite.verdict_", (Rule("missing", "undecided", always, "missing total"),))
+
+
+@dataclass(frozen=True)
+class WithheldFacts:
+    """Counts the texts without a composite, of a `total`."""
+
+    missing: int
+    total: int
+
+
+WITHHELD = Rules[WithheldFacts](
+    "composite.verdict_",
+    (
+        Rule(
+            "missing",
+            "undecided",
+            always,
+            lambda f: {"missing": f.missing, "total": f.total},
+        ),
+    ),
+)
 
 
 def compare_systems(
-    table: pd.DataFrame, groups: pd.Series, margin: Margin, level: float, power: float
-) -> SimpleNamespace:
-    """Every two systems over the cases that all have, as evidence for COMPOSITE: is one ahead of
-    all others?
+    table: pd.DataFrame,
+    groups: pd.Series,
+    margin: Margin,
+    level: float,
+    power: float,
+    sign: int = 1,
+) -> CompositeFacts:
+    """Every two systems over the cases that all have: is one ahead of all others?
 
     Args:
         table: Cases x systems without a missing value, high is good.
         groups: The independent unit of every case.
         margin: Smallest difference that matters.
-        level: Of all intervals together; `alpha` is what each pair's leaves out for that
-            (Bonferroni).
+        level: Of all intervals together; each pair's leaves out a part of the rest (Bonferroni).
         power: For the number of cases that would decide.
-    Returns:
-        All `pairs`, of each `left` and `right`, the `differences` left minus right, the `claim`
-        (None where there is one group), and what the margin allows to say of it (`apart`); `ahead`,
-        those of the `first` system, which has the highest `mean`, with every other one, of which
-        `nearest` comes first behind those `tied` with it; cases `needed` to decide those that are
-        open; and the numbers that sentences name.
+        sign: -1 where a low composite is good, so that the mean is told with the sign that it has.
     """
     mean = table.mean()
     order = mean.round(NOISE).sort_values(ascending=False, kind="stable").index.tolist()
@@ -122,42 +232,32 @@ def compare_systems(
             apart = Apart(
                 claim.estimate.interval, outcome, claim.n_needed if outcome == "open" else None
             )
-        pairs.append(
-            SimpleNamespace(
-                left=left, right=right, differences=differences, claim=claim, apart=apart
-            )
-        )
+        pairs.append(SystemPair(left, right, differences, claim, apart))
     ahead = [pair for pair in pairs if pair.left == order[0]]
     tied = [order[0], *(pair.right for pair in ahead if abs(pair.differences.mean) < SAME)]
     open_ = [pair.apart.needed for pair in ahead if pair.apart.outcome == "open"]
     needed = max((math.inf if cases is None else cases for cases in open_), default=0)
     fewest = max((pair.claim.fewest for pair in ahead if pair.claim is not None), default=2)
     nearest = next((pair for pair in ahead if pair.right not in tied), next(iter(ahead), None))
-    first = {"first": order[0], "mean": float(mean[order[0]]), "nearest": nearest}
-    first |= {"tied": tied, "n_tied": len(tied)}
-    if nearest is not None and nearest.claim is not None:
-        first["pair_level"] = at_least(nearest.claim.estimate.level)
-    settling = [
-        pair.apart.needed
-        for pair in pairs
-        if pair.apart.outcome == "open" and pair.apart.needed is not None
-    ]
-    first |= {
-        "settling": settling,
-        "least": min(settling, default=0),
-        "most": max(settling, default=0),
-    }
-    first["few"] = any(pair.claim is None or pair.claim.few for pair in pairs)
-    counts = {
-        "systems": len(order),
-        "n": len(table),
-        "groups": len(set(units)),
-        "needed": needed,
-        "fewest": fewest,
-    }
-    rules = {"margin": margin.value, "alpha": alpha}
-    return SimpleNamespace(
-        table=table, units=units, pairs=pairs, ahead=ahead, **first, **counts, **rules
+    return CompositeFacts(
+        table=table,
+        units=units,
+        pairs=pairs,
+        ahead=ahead,
+        first=order[0],
+        mean=float(mean[order[0]]) * sign,
+        tied=tied,
+        nearest=nearest,
+        needed=needed,
+        settling=[
+            pair.apart.needed
+            for pair in pairs
+            if pair.apart.outcome == "open" and pair.apart.needed is not None
+        ],
+        fewest=fewest,
+        few=any(pair.claim is None or pair.claim.few for pair in pairs),
+        margin=margin.value,
+        alpha=alpha,
     )
 
 
@@ -331,11 +431,10 @@ class CompositeAnalysis(Limited):
             table.dropna(),
             scores.about.drop_duplicates("case").set_index("case")["group"],
         )
-        systems = compare_systems(whole, groups, margin, self.level, self.power)
-        ruling = verdict(COMPOSITE, systems)
+        systems = compare_systems(whole, groups, margin, self.level, self.power, sign=-judged.sign)
+        ruling: Ruling[CompositeFacts] | Ruling[WithheldFacts] = verdict(COMPOSITE, systems)
         if scores.composite.isna().any() and ruling.standing != "undecided":
-            ruling = self._withheld(ruling, judged, scores, groups, margin)
-        systems.mean *= -judged.sign
+            ruling = self._withheld(systems, judged, scores, groups, margin)
         self._set_out(tell, scores, table, margin)
         if len(whole) and table.shape[1] > 1:
             self._rank(tell, judged, scores, systems, rng)
@@ -386,7 +485,7 @@ class CompositeAnalysis(Limited):
         tell: Told,
         judged: LongTable,
         scores: Scores,
-        systems: SimpleNamespace,
+        systems: CompositeFacts,
         rng: np.random.Generator,
     ) -> None:
         """Tell of every system, the best first, over the cases that all systems have."""
@@ -553,8 +652,13 @@ class CompositeAnalysis(Limited):
         tell.tables["cases"].attrs["names"] = list(cases.columns)
 
     def _withheld(
-        self, ruling: Ruling, judged: LongTable, scores: Scores, groups: pd.Series, margin: Margin
-    ) -> Ruling:
+        self,
+        systems: CompositeFacts,
+        judged: LongTable,
+        scores: Scores,
+        groups: pd.Series,
+        margin: Margin,
+    ) -> Ruling[CompositeFacts] | Ruling[WithheldFacts]:
         """The verdict if it stands with the missing pillars at the ends of the scale that speak
         most against it."""
         low, high = (
@@ -564,17 +668,15 @@ class CompositeAnalysis(Limited):
             ).dropna()
             for end in judged.scale[:: -judged.sign]
         )
-        first = ruling.evidence.first
+        ruling, first = verdict(COMPOSITE, systems), systems.first
         for one in low.columns if ruling.standing == "refuted" else [first]:
             turned = high.assign(**{one: low[one]})
-            systems = compare_systems(turned, groups, margin, self.level, self.power)
-            again = verdict(COMPOSITE, systems)
-            same = again.standing == "refuted" or again.evidence.first == first
+            other = compare_systems(turned, groups, margin, self.level, self.power)
+            again = verdict(COMPOSITE, other)
+            same = again.standing == "refuted" or other.first == first
             if again.standing != ruling.standing or not same:
                 empty = scores.composite.isna()
-                return verdict(
-                    WITHHELD, SimpleNamespace(missing=int(empty.sum()), total=len(empty))
-                )
+                return verdict(WITHHELD, WithheldFacts(int(empty.sum()), len(empty)))
         return ruling
 
     def _compare_with_earlier(

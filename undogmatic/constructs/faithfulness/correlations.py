@@ -6,8 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,9 +26,9 @@ from undogmatic.analyses.base import (
     family_level,
 )
 from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
-from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Ruling, Values, always, known, verdict
 from undogmatic.analyses.suite import divided, run_each
-from undogmatic.analyses.truth import margin_of
+from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
@@ -42,65 +41,214 @@ from undogmatic.stats.proportion import proportion
 
 NOISE = 12  # decimals of a change of a score that count
 _NEAR = 1e-6
-_ALPHA = "judges alpha=alpha.value n level interval=alpha.interval"
 
-AGREEMENT = Rules(
+
+@dataclass(frozen=True)
+class AgreementFacts:
+    """Holds the agreement of the judges of one pillar over `n` texts in `groups`, of which a
+    verdict needs `needed`, and what it shows of the bounds from which it is `reliable` and
+    `tentative`; None where no text has two judgments."""
+
+    judges: int
+    n: int
+    groups: int
+    needed: int
+    level: float
+    alpha: Estimate | None
+    tentative: limits.Outcome | None
+    reliable: limits.Outcome | None
+
+
+def _alpha(facts: AgreementFacts) -> Values:
+    alpha = known(facts.alpha)
+    return {
+        "judges": facts.judges,
+        "alpha": alpha.value,
+        "n": facts.n,
+        "level": facts.level,
+        "interval": alpha.interval,
+    }
+
+
+def _alpha_bound(facts: AgreementFacts) -> Values:
+    return _alpha(facts) | {"bound": TENTATIVE}
+
+
+AGREEMENT = Rules[AgreementFacts](
     "agreement.verdict_",
     (
-        Rule("none", "undecided", lambda e: e.alpha is None, "judges"),
-        Rule("few", "undecided", lambda e: e.groups < e.needed, f"{_ALPHA} groups needed"),
-        Rule("agree", "supported", lambda e: e.tentative == e.reliable == "above", _ALPHA),
-        Rule("roughly", "supported", lambda e: e.tentative == "above", f"{_ALPHA} bound"),
-        Rule("missing", "undecided", lambda e: e.tentative == "missing", _ALPHA),
-        Rule("disagree", "refuted", lambda e: e.tentative == "below", f"{_ALPHA} bound"),
-        Rule("open", "undecided", always, f"{_ALPHA} bound"),
-    ),
-)
-CONSISTENCY = Rules(
-    "consistency.verdict_",
-    (
-        Rule("moves", "refuted", lambda e: e.moved, "margin=margin.value level names=moved"),
+        Rule("none", "undecided", lambda f: f.alpha is None, lambda f: {"judges": f.judges}),
         Rule(
-            "same",
-            "supported",
-            lambda e: e.margin.equivalence and e.within,
-            "judges margin=margin.value level",
+            "few",
+            "undecided",
+            lambda f: f.groups < f.needed,
+            lambda f: _alpha(f) | {"groups": f.groups, "needed": f.needed},
         ),
-        Rule("few", "undecided", lambda e: e.few, "groups fewest judges"),
-        Rule("open", "undecided", always, "judges margin=margin.value level"),
-    ),
-)
-PILLARS = Rules(
-    "pillars.verdict_",
-    (
-        Rule("against", "refuted", lambda e: e.against, "level pillars=against"),
-        Rule("together", "supported", lambda e: e.n and not e.open, "n level"),
-        Rule("open", "undecided", always, "n level pillars=open"),
-    ),
-)
-BASELINES = Rules(
-    "baselines.verdict_",
-    (
-        Rule("follows", "refuted", lambda e: e.above, "order level baselines=above"),
-        Rule("none", "supported", lambda e: e.n and not e.open, "order level n"),
-        Rule("open", "undecided", always, "order level baselines=open"),
-    ),
-)
-"""The claim is the composite's: that no word overlap ranks the texts as it does."""
-LENGTH = Rules(
-    "length_bias.verdict_",
-    (
-        Rule("biased", "refuted", lambda e: e.biased, "bound level names=biased"),
-        Rule("none", "supported", lambda e: e.judges and not e.open, "bound level judges"),
-        Rule("open", "undecided", always, "bound level names=open"),
+        Rule("agree", "supported", lambda f: f.tentative == f.reliable == "above", _alpha),
+        Rule("roughly", "supported", lambda f: f.tentative == "above", _alpha_bound),
+        Rule("missing", "undecided", lambda f: f.tentative == "missing", _alpha),
+        Rule("disagree", "refuted", lambda f: f.tentative == "below", _alpha_bound),
+        Rule("open", "undecided", always, _alpha_bound),
     ),
 )
 
 
 @dataclass(frozen=True)
+class ConsistencyFacts:
+    """Names the judges whose scores `moved` beyond the margin when they judged again. `within`: it
+    is shown of all that theirs did not; `few`: one has fewer than the `fewest` groups, the least
+    `groups` of any, so that nothing could be shown."""
+
+    judges: int
+    groups: int
+    fewest: int
+    level: float
+    margin: Margin
+    moved: Sequence[str]
+    within: bool
+    few: bool
+
+
+def _judges_margin(facts: ConsistencyFacts) -> Values:
+    return {"judges": facts.judges, "margin": facts.margin.value, "level": facts.level}
+
+
+CONSISTENCY = Rules[ConsistencyFacts](
+    "consistency.verdict_",
+    (
+        Rule(
+            "moves",
+            "refuted",
+            lambda f: f.moved,
+            lambda f: {"margin": f.margin.value, "level": f.level, "names": f.moved},
+        ),
+        Rule(
+            "same",
+            "supported",
+            lambda f: f.margin.equivalence and f.within,
+            _judges_margin,
+        ),
+        Rule(
+            "few",
+            "undecided",
+            lambda f: f.few,
+            lambda f: {"groups": f.groups, "fewest": f.fewest, "judges": f.judges},
+        ),
+        Rule("open", "undecided", always, _judges_margin),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class PillarsFacts:
+    """Names the pillars, of `n`, that fall where the mean of the others rises (`against`), and
+    those that are not shown to rise with it (`open`)."""
+
+    n: int
+    level: float
+    against: Sequence[str]
+    open: Sequence[str]
+
+
+PILLARS = Rules[PillarsFacts](
+    "pillars.verdict_",
+    (
+        Rule(
+            "against",
+            "refuted",
+            lambda f: f.against,
+            lambda f: {"level": f.level, "pillars": f.against},
+        ),
+        Rule(
+            "together",
+            "supported",
+            lambda f: f.n and not f.open,
+            lambda f: {"n": f.n, "level": f.level},
+        ),
+        Rule(
+            "open",
+            "undecided",
+            always,
+            lambda f: {"n": f.n, "level": f.level, "pillars": f.open},
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class BaselinesFacts:
+    """Names the baselines, of `n`, whose correlation with the composite is shown to lie above
+    `order`, and those of which it is not shown that it lies below (`open`)."""
+
+    n: int
+    order: float
+    level: float
+    above: Sequence[str]
+    open: Sequence[str]
+
+
+def _bar(facts: BaselinesFacts) -> Values:
+    return {"order": facts.order, "level": facts.level}
+
+
+BASELINES = Rules[BaselinesFacts](
+    "baselines.verdict_",
+    (
+        Rule("follows", "refuted", lambda f: f.above, lambda f: _bar(f) | {"baselines": f.above}),
+        Rule(
+            "none",
+            "supported",
+            lambda f: f.n and not f.open,
+            lambda f: _bar(f) | {"n": f.n},
+        ),
+        Rule("open", "undecided", always, lambda f: _bar(f) | {"baselines": f.open}),
+    ),
+)
+"""The claim is the composite's: that no word overlap ranks the texts as it does."""
+
+
+@dataclass(frozen=True)
+class LengthFacts:
+    """Names the judges whose scores are shown to go with the number of words beyond the `bound`,
+    and those of whom it is not shown that they stay within it (`open`)."""
+
+    judges: int
+    bound: float
+    level: float
+    biased: Sequence[str]
+    open: Sequence[str]
+
+
+def _bound(facts: LengthFacts) -> Values:
+    return {"bound": facts.bound, "level": facts.level}
+
+
+LENGTH = Rules[LengthFacts](
+    "length_bias.verdict_",
+    (
+        Rule("biased", "refuted", lambda f: f.biased, lambda f: _bound(f) | {"names": f.biased}),
+        Rule(
+            "none",
+            "supported",
+            lambda f: f.judges and not f.open,
+            lambda f: _bound(f) | {"judges": f.judges},
+        ),
+        Rule("open", "undecided", always, lambda f: _bound(f) | {"names": f.open}),
+    ),
+)
+
+
+class Found(NamedTuple):
+    """What an analysis of a composite comes to, and numbers per item where any are kept."""
+
+    ruling: Ruling[Any]
+    items: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
 class OfComposite(Limited):
-    """What the analyses of a composite have in common: each tells what it finds, and rules on it by
-    `rules`. `headline` is a metric that sums it up, where there is one.
+    """What the analyses of a composite have in common: each tells what it finds, and rules on it.
+    `headline` is a metric that sums it up, where there is one.
 
     Args:
         composite, level: What it is made of; confidence level of every interval, or where an
@@ -110,7 +258,6 @@ class OfComposite(Limited):
     name: ClassVar[str]
     long: ClassVar[bool] = True
     headline: ClassVar[str]
-    rules: ClassVar[Rules]
     composite: CompositeAnalysis
     level: Share = 0.95
 
@@ -120,17 +267,15 @@ class OfComposite(Limited):
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         self.check(judged)
         tell = Told(self.name)
-        evidence = self.find(tell, judged, self.composite.scores(judged), rng)
+        found = self.find(tell, judged, self.composite.scores(judged), rng)
         tell.numbers = {key: value for key, value in tell.metrics.items() if not math.isnan(value)}
-        ruling = verdict(self.rules, SimpleNamespace(level=self.level, **evidence))
         headline = name if (name := f"{self.name}.{self.headline}") in tell.metrics else None
-        return [tell.result(*ruling.decided, headline=headline, items=evidence.get("items"))]
+        return [tell.result(*found.ruling.decided, headline=headline, items=found.items)]
 
     def find(
         self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
-    ) -> dict[str, Any]:
-        """Add to what is told; the evidence for the verdict, and `items` where numbers per item are
-        kept."""
+    ) -> Found:
+        """Add to what is told, and rule on it."""
         raise NotImplementedError
 
 
@@ -145,7 +290,7 @@ class AgreementAnalysis(OfComposite):
             out.
     """
 
-    name, headline, rules = "agreement", "alpha", AGREEMENT
+    name, headline = "agreement", "alpha"
     pillar: str = "judge"
     categories: Sequence[float] = ()
 
@@ -162,7 +307,7 @@ class AgreementAnalysis(OfComposite):
 
     def find(
         self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    ) -> Found:
         voices, groups, criteria = (
             scores.voices[self.pillar],
             scores.about["group"],
@@ -196,16 +341,17 @@ class AgreementAnalysis(OfComposite):
         tell.number(alpha, "alpha")
         self._weakest(tell, scores, taus, rng)
         draw_heatmap(tell, "matrix", taus, "tau", limits=(-1.0, 1.0))
-        bounds = {"tentative": TENTATIVE, "reliable": RELIABLE}
-        outcomes = {
-            name: alpha and limits.hold(alpha, bound).outcome for name, bound in bounds.items()
-        }
-        counts = {
-            "judges": voices.shape[1],
-            "n": int(rated.sum()),
-            "groups": int(groups[rated].nunique()),
-        }
-        return counts | outcomes | {"needed": FEWEST_GROUPS, "alpha": alpha, "bound": TENTATIVE}
+        facts = AgreementFacts(
+            judges=voices.shape[1],
+            n=int(rated.sum()),
+            groups=int(groups[rated].nunique()),
+            needed=FEWEST_GROUPS,
+            level=self.level,
+            alpha=alpha,
+            tentative=None if alpha is None else limits.hold(alpha, TENTATIVE).outcome,
+            reliable=None if alpha is None else limits.hold(alpha, RELIABLE).outcome,
+        )
+        return Found(verdict(AGREEMENT, facts))
 
     def _kappa(self, a: pd.Series, b: pd.Series, groups: list[Any]) -> Estimate:
         """Quadratic weighted kappa with its interval; NaN where scores are no categories, or all
@@ -283,7 +429,7 @@ class ConsistencyAnalysis(OfComposite):
         margin: Largest mean change that does not matter; None takes the rubric's.
     """
 
-    name, headline, rules = "consistency", "mean_change", CONSISTENCY
+    name, headline = "consistency", "mean_change"
     close: NonNegativeFloat = 0.1
     margin: NonNegativeFloat | None = None
 
@@ -299,7 +445,7 @@ class ConsistencyAnalysis(OfComposite):
 
     def find(
         self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    ) -> Found:
         margin, firsts = margin_of(judged.rubric, self.margin), pd.concat(scores.voices, axis=1)
         repeats = range(1, int(judged.frame["repeat"].max()) + 1)
         later = [
@@ -346,12 +492,17 @@ class ConsistencyAnalysis(OfComposite):
         few = not all_shown or any(held.few for held in shown)
         within = all_shown and all(held.outcome == "within" for held in shown)
         least = min(held.estimate.n_groups for held in shown) if all_shown else 0
-        counts = {
-            "judges": len(rows),
-            "groups": least,
-            "fewest": max((held.fewest for held in shown), default=2),
-        }
-        return {"margin": margin, "moved": moved, "within": within, "few": few, **counts}
+        facts = ConsistencyFacts(
+            judges=len(rows),
+            groups=least,
+            fewest=max((held.fewest for held in shown), default=2),
+            level=self.level,
+            margin=margin,
+            moved=moved,
+            within=within,
+            few=few,
+        )
+        return Found(verdict(CONSISTENCY, facts))
 
 
 @dataclass(frozen=True)
@@ -362,11 +513,11 @@ class CorrelationsAnalysis(OfComposite):
     `pillars.lowest`, the lowest of a pillar with the mean of the others.
     """
 
-    name, headline, rules = "pillars", "lowest", PILLARS
+    name, headline = "pillars", "lowest"
 
     def find(
         self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    ) -> Found:
         groups, weights = scores.about["group"], self.composite.weighing
         named: dict[
             str, pd.Series
@@ -404,12 +555,13 @@ class CorrelationsAnalysis(OfComposite):
             "lowest",
         )
         draw_heatmap(tell, "matrix", matrix, "rho", limits=(-1.0, 1.0))
-        against = [pillar for pillar, rho in rest.items() if rho.high < 0]
-        return {
-            "n": len(rest),
-            "against": against,
-            "open": [p for p, rho in rest.items() if not rho.low > 0],
-        }
+        facts = PillarsFacts(
+            n=len(rest),
+            level=self.level,
+            against=[pillar for pillar, rho in rest.items() if rho.high < 0],
+            open=[pillar for pillar, rho in rest.items() if not rho.low > 0],
+        )
+        return Found(verdict(PILLARS, facts))
 
 
 @dataclass(frozen=True)
@@ -429,7 +581,7 @@ class BaselinesAnalysis(OfComposite):
             ones.
     """
 
-    name, headline, rules = "baselines", "best", BASELINES
+    name, headline = "baselines", "best"
     of: Mapping[str, Sequence[str]] = field(default_factory=dict)
     order: Correlation = 0.5
     rounding: int = 4
@@ -447,7 +599,7 @@ class BaselinesAnalysis(OfComposite):
 
     def find(
         self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    ) -> Found:
         groups, index = scores.about["group"], scores.composite.index
         texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
         computed = any(name in ROUGE for name in self.of) and any(
@@ -502,7 +654,8 @@ class BaselinesAnalysis(OfComposite):
         above = table.loc[table["tau_low"] > self.order, "baseline"].tolist()
         open_ = table.loc[~(table["tau_high"] < self.order), "baseline"].tolist()
         items = pd.DataFrame(values, index=index).rename_axis("item_id").reset_index()
-        return {"n": len(table), "order": self.order, "above": above, "open": open_, "items": items}
+        facts = BaselinesFacts(len(table), self.order, self.level, above, open_)
+        return Found(verdict(BASELINES, facts), items)
 
     def _stored(self, judged: LongTable, name: str) -> pd.Series | None:
         """A criterion of this name, or what the items' metadata say; None where neither is
@@ -530,7 +683,7 @@ class LengthBiasAnalysis(OfComposite):
         bound: The |r| from which on it matters.
     """
 
-    name, headline, rules = "length_bias", "largest", LENGTH
+    name, headline = "length_bias", "largest"
     pillar: str = "judge"
     given: Sequence[str] = ()
     bound: Share = 0.3
@@ -546,7 +699,7 @@ class LengthBiasAnalysis(OfComposite):
 
     def find(
         self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    ) -> Found:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         criteria = self.composite.of(self.pillar)
         about = scores.about["group"], rng, family_level(self.level, voices.shape[1])
@@ -606,7 +759,8 @@ class LengthBiasAnalysis(OfComposite):
         open_ = [
             judge for judge, r in plain.items() if not (r.low > -self.bound and r.high < self.bound)
         ]
-        return {"bound": self.bound, "judges": len(plain), "biased": biased, "open": open_}
+        facts = LengthFacts(len(plain), self.bound, self.level, biased, open_)
+        return Found(verdict(LENGTH, facts))
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited
-from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
@@ -22,6 +21,7 @@ from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
 from undogmatic.safety.paths import data_folder
 from undogmatic.safety.secrets import is_redacted
 from undogmatic.stats import agreement, limits
+from undogmatic.stats.estimate import Estimate
 
 OTHER = "other"
 KINDS = ("errors", "omissions")
@@ -172,17 +172,52 @@ SUBSTANTIAL = (
 # the class of the rules, and the detail by which a judge says of a whole summary whether it hedges
 HEDGING = "hedging"
 _DETAILS = tuple(f"details.{kind}" for kind in KINDS)
-_KAPPA = "who kappa=kappa.value n level interval=kappa.interval bound"
-TAXONOMY = Rules(
+
+
+@dataclass(frozen=True)
+class TaxonomyFacts:
+    """Holds how the rules agree with the classes that somebody else gave (`who`) to `n` quotes from
+    `groups`: the `share` of equal classes and unweighted `kappa`, None where all quotes are in one
+    class."""
+
+    who: str
+    n: int
+    groups: int
+    level: float
+    share: Estimate
+    kappa: Estimate | None
+
+
+def _kappa(facts: TaxonomyFacts) -> Values:
+    kappa = known(facts.kappa)
+    return {
+        "who": facts.who,
+        "kappa": kappa.value,
+        "n": facts.n,
+        "level": facts.level,
+        "interval": kappa.interval,
+        "bound": SUBSTANTIAL,
+    }
+
+
+TAXONOMY = Rules[TaxonomyFacts](
     "taxonomy.verdict_",
     (
-        Rule("none", "undecided", lambda e: e.kappa is None, "who"),
-        Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, f"{_KAPPA} groups needed"),
-        Rule("agree", "supported", lambda e: e.kappa.low > SUBSTANTIAL, _KAPPA),
+        Rule("none", "undecided", lambda f: f.kappa is None, lambda f: {"who": f.who}),
         Rule(
-            "differ", "refuted", lambda e: e.kappa.high < SUBSTANTIAL, f"{_KAPPA} share=share.value"
+            "few",
+            "undecided",
+            lambda f: f.groups < FEWEST_GROUPS,
+            lambda f: _kappa(f) | {"groups": f.groups, "needed": FEWEST_GROUPS},
         ),
-        Rule("open", "undecided", always, _KAPPA),
+        Rule("agree", "supported", lambda f: known(f.kappa).low > SUBSTANTIAL, _kappa),
+        Rule(
+            "differ",
+            "refuted",
+            lambda f: known(f.kappa).high < SUBSTANTIAL,
+            lambda f: _kappa(f) | {"share": f.share.value},
+        ),
+        Rule("open", "undecided", always, _kappa),
     ),
 )
 
@@ -267,9 +302,9 @@ class TaxonomyAnalysis(Limited):
         decided: tuple[Finding | None, Standing | None] = (None, None)
         headline = "taxonomy.quotes"
         if len(classed := table[table["given"].notna()]):
-            evidence = self._agreement(tell, classed)
-            decided = verdict(TAXONOMY, evidence).decided
-            headline = headline if evidence.kappa is None else "taxonomy.kappa"
+            facts = self._agreement(tell, classed)
+            decided = verdict(TAXONOMY, facts).decided
+            headline = headline if facts.kappa is None else "taxonomy.kappa"
         labels = (
             classes["class"]
             .where(classes["class"] != OTHER, classes["kind"] + f"_{OTHER}")
@@ -317,7 +352,7 @@ class TaxonomyAnalysis(Limited):
             rows, columns="item kind class voice system group severity given by".split()
         )
 
-    def _agreement(self, tell: Told, classed: pd.DataFrame) -> SimpleNamespace:
+    def _agreement(self, tell: Told, classed: pd.DataFrame) -> TaxonomyFacts:
         """Tell of the classes that somebody else gave, and how the rules agree with them: the share
         of equal classes and unweighted kappa (None where all quotes are in one class), both with
         intervals over groups.
@@ -342,10 +377,13 @@ class TaxonomyAnalysis(Limited):
         tell.tables["crossed"] = (
             classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")
         )
-        counts = {"n": len(classed), "groups": len(set(groups)), "needed": FEWEST_GROUPS}
-        who = str(classed["by"].iloc[0])
-        return SimpleNamespace(
-            share=share, kappa=kappa, level=self.level, who=who, bound=SUBSTANTIAL, **counts
+        return TaxonomyFacts(
+            who=str(classed["by"].iloc[0]),
+            n=len(classed),
+            groups=len(set(groups)),
+            level=self.level,
+            share=share,
+            kappa=kappa,
         )
 
 

@@ -1,9 +1,9 @@
 """Compares judges of predicted hierarchies with what can be measured of them: do they follow the
 automatic metrics?"""
 
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import ClassVar, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,12 @@ from undogmatic.analyses.base import (
     family_level,
 )
 from undogmatic.analyses.labelled import FEWEST_GROUPS
-from undogmatic.analyses.ruling import Rule, Rules, always, verdict
+from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import Standing, Told
+from undogmatic.records.results import Told
 from undogmatic.stats import agreement, checks, limits, means
+from undogmatic.stats.estimate import Estimate
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
 _LIKEWISE = (
@@ -39,37 +40,104 @@ COUNTERPARTS = {
 COUNTERPARTS |= {"structure": "structure_accuracy", "critical_recall": "critical_recall"}
 """Criterion -> the metric that measures the same, or the nearest to it."""
 
-_COUNTED = "judge n groups level order needed"
-_HELD = "judge n groups level order spearman=found.value interval=found.interval"
-_BEYOND = f"{_HELD} beyond=beyond.value beyond_interval=beyond.interval"
 
-JUDGE = Rules(
+@dataclass(frozen=True)
+class JudgeFacts:
+    """Holds how the overall score of one judge follows F1, over `n` judged predictions in `groups`.
+
+    `overall`: it gives an overall score at all. `constant`: it gives the same one throughout, and
+    `whole` says that no judgment failed and that so many groups show that it cannot follow F1, for
+    which `needed` are enough. `found` is the rank correlation, None where there is none, `outcome`
+    what it shows of `order`, and `beyond` the correlation at an equal number of gates.
+    """
+
+    judge: str
+    n: int
+    groups: int
+    level: float
+    order: float
+    needed: int
+    overall: bool
+    constant: bool
+    whole: bool = False
+    found: Estimate | None = None
+    outcome: limits.Outcome | None = None
+    beyond: Estimate | None = None
+
+
+def _counted(facts: JudgeFacts) -> Values:
+    return {
+        "judge": facts.judge,
+        "n": facts.n,
+        "groups": facts.groups,
+        "level": facts.level,
+        "order": facts.order,
+        "needed": facts.needed,
+    }
+
+
+def _held(facts: JudgeFacts) -> Values:
+    found = known(facts.found)
+    return {
+        "judge": facts.judge,
+        "n": facts.n,
+        "groups": facts.groups,
+        "level": facts.level,
+        "order": facts.order,
+        "spearman": found.value,
+        "interval": found.interval,
+    }
+
+
+def _held_beyond(facts: JudgeFacts) -> Values:
+    beyond = known(facts.beyond)
+    return _held(facts) | {"beyond": beyond.value, "beyond_interval": beyond.interval}
+
+
+JUDGE = Rules[JudgeFacts](
     "gating.judge_",
     (
-        Rule("no_overall", "undecided", lambda e: not e.overall, _COUNTED),
-        Rule("few", "undecided", lambda e: e.groups < FEWEST_GROUPS, _COUNTED),
-        Rule("constant", "refuted", lambda e: e.constant and e.whole, _COUNTED),
-        Rule("constant", "undecided", lambda e: e.constant, _COUNTED),
-        Rule("same_f1", "undecided", lambda e: e.found is None, _COUNTED),
-        Rule("reversed", "refuted", lambda e: e.found.best_high < 0, _HELD),
-        Rule("below", "refuted", lambda e: e.outcome == "below", _HELD),
-        Rule("open", "undecided", lambda e: e.outcome == "open", _HELD),
-        Rule("missing", "undecided", lambda e: e.outcome == "missing", _HELD),
-        Rule("size", "undecided", lambda e: not e.beyond.low > 0, _BEYOND),
-        Rule("follows", "supported", always, _BEYOND),
+        Rule("no_overall", "undecided", lambda f: not f.overall, _counted),
+        Rule("few", "undecided", lambda f: f.groups < FEWEST_GROUPS, _counted),
+        Rule("constant", "refuted", lambda f: f.constant and f.whole, _counted),
+        Rule("constant", "undecided", lambda f: f.constant, _counted),
+        Rule("same_f1", "undecided", lambda f: f.found is None, _counted),
+        Rule("reversed", "refuted", lambda f: known(f.found).best_high < 0, _held),
+        Rule("below", "refuted", lambda f: f.outcome == "below", _held),
+        Rule("open", "undecided", lambda f: f.outcome == "open", _held),
+        Rule("missing", "undecided", lambda f: f.outcome == "missing", _held),
+        Rule("size", "undecided", lambda f: not known(f.beyond).low > 0, _held_beyond),
+        Rule("follows", "supported", always, _held_beyond),
     ),
 )
-GATING = Rules(
+
+
+@dataclass(frozen=True)
+class GatingFacts:
+    """Names the judges by what is shown of whether they follow F1."""
+
+    order: float
+    level: float
+    refuted: Sequence[str]
+    undecided: Sequence[str]
+    supported: Sequence[str]
+
+
+def _named(facts: GatingFacts, judges: Sequence[str]) -> Values:
+    return {"order": facts.order, "level": facts.level, "judges": judges}
+
+
+GATING = Rules[GatingFacts](
     "gating.verdict_",
     (
-        Rule("refuted", "refuted", lambda e: e.refuted, "order level judges=refuted"),
+        Rule("refuted", "refuted", lambda f: f.refuted, lambda f: _named(f, f.refuted)),
         Rule(
             "undecided",
             "undecided",
-            lambda e: e.undecided or not e.supported,
-            "order level judges=undecided",
+            lambda f: f.undecided or not f.supported,
+            lambda f: _named(f, f.undecided),
         ),
-        Rule("supported", "supported", always, "order level judges=supported"),
+        Rule("supported", "supported", always, lambda f: _named(f, f.supported)),
     ),
 )
 
@@ -124,15 +192,16 @@ class GatingAnalysis(Limited):
         if failed := len(known[known["error"].notna()].drop_duplicates(["item_id", "judge"])):
             tell.say("failed", n=failed)
         self._tell_tracking(tell, judged, known, rng, level)
-        correlations = [
-            ruling.evidence.found for ruling in rulings if ruling.evidence.found is not None
-        ]
+        correlations = [ruling.facts.found for ruling in rulings if ruling.facts.found is not None]
         tell.number(min(correlations, key=lambda each: each.value, default=None), "spearman")
-        by = {
-            name: [r.evidence.judge for r in rulings if r.standing == name]
-            for name in get_args(Standing)
-        }
-        ruling = verdict(GATING, SimpleNamespace(order=self.order, level=level, **by))
+        facts = GatingFacts(
+            order=self.order,
+            level=level,
+            refuted=[one.facts.judge for one in rulings if one.standing == "refuted"],
+            undecided=[one.facts.judge for one in rulings if one.standing == "undecided"],
+            supported=[one.facts.judge for one in rulings if one.standing == "supported"],
+        )
+        ruling = verdict(GATING, facts)
         return [tell.result(*ruling.decided, headline="gating.spearman" if correlations else None)]
 
     def _tell_predictions(self, tell: Told, items: pd.DataFrame) -> None:
@@ -179,29 +248,39 @@ class GatingAnalysis(Limited):
 
     def _followed(
         self, tell: Told, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator
-    ) -> SimpleNamespace:
-        """How the overall score of one judge follows F1, failures of it included: what JUDGE rules
-        on. `beyond` is the correlation at an equal number of gates."""
+    ) -> JudgeFacts:
+        """How the overall score of one judge follows F1, failures of it included."""
         rows = known[(known["judge"] == judge) & (known["criterion"] == OVERALL)]
         done = rows[rows["score"].notna()]
-        e = SimpleNamespace(
-            judge=judge, n=len(done), groups=done["group"].nunique(), level=level, order=self.order
+        n_groups = done["group"].nunique()
+        enough = n_groups >= FEWEST_GROUPS
+        facts = JudgeFacts(
+            judge=judge,
+            n=len(done),
+            groups=n_groups,
+            level=level,
+            order=self.order,
+            needed=FEWEST_GROUPS,
+            overall=not rows.empty,
+            constant=enough and checks.is_constant(done["score"].to_numpy(dtype=np.float64)),
         )
-        e.overall, e.found, e.needed = not rows.empty, None, FEWEST_GROUPS
-        e.constant = e.groups >= FEWEST_GROUPS and checks.is_constant(
-            done["score"].to_numpy(dtype=np.float64)
-        )
-        if e.constant:
-            e.whole = len(done) == len(rows) and limits.most_order(e.groups, level) < self.order
-            e.needed = limits.fewest_same(self.order, level)
-        elif e.overall and e.groups >= FEWEST_GROUPS:
-            e.found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
-        if e.found is not None:
-            e.beyond = partial(
+        found = None
+        if facts.constant:
+            shown = limits.most_order(n_groups, level) < self.order
+            facts = replace(
+                facts,
+                whole=len(done) == len(rows) and shown,
+                needed=limits.fewest_same(self.order, level),
+            )
+        elif facts.overall and enough:
+            found = limits.order(rows["score"], rows[F1], rng, groups=units(rows), level=level)
+        if found is not None:
+            beyond = partial(
                 done["score"].rank(), done[F1].rank(), done[GATES].rank(), done["group"], rng, level
             )
-            e.outcome = limits.hold(e.found, self.order).outcome
-        if e.n > 2:
+            outcome = limits.hold(found, self.order).outcome
+            facts = replace(facts, found=found, outcome=outcome, beyond=beyond)
+        if facts.n > 2:
             groups = (
                 {"groups": done["condition"].tolist()} if done["condition"].notna().all() else {}
             )
@@ -213,7 +292,7 @@ class GatingAnalysis(Limited):
                 "y_label": "score",
             }
             tell.draw(f"scatter_{judge}", "scatter", **points, **groups)
-        return e
+        return facts
 
     def _tell_tracking(
         self,
