@@ -102,7 +102,8 @@ def test_what_an_examination_needs_is_said(
 ) -> None:
     numbers = np.arange(20.0)
     view = _view(evidence_of("numeric", numbers, numbers[::-1], words))
-    found = Examination("mine", lambda *_: None, needs, kinds, groups).lacks(view)
+    asked = Examination("mine", lambda *_: None, needs, kinds, groups)
+    found = examination.lacking(asked, view)
     assert (None if found is None else found.key.removeprefix("examination.")) == lacks
 
 

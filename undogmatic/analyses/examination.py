@@ -2,14 +2,15 @@
 
 import functools
 import inspect
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from undogmatic.errors import ConfigError
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
-from undogmatic.records.examination import Examination
-from undogmatic.records.results import Told
+from undogmatic.records.examination import Examination, Need
+from undogmatic.records.results import Finding, Told
 
 GROUP = "undogmatic.examinations"
 OURS = tuple(
@@ -17,6 +18,17 @@ OURS = tuple(
     " systems table variance".split()
 )
 """Names in front of our own numbers and sentences, which no other may take."""
+
+
+_HELD: dict[Need, Callable[[JudgeView], bool]] = {
+    "labels": lambda view: bool(view.labels["label"].notna().any()),
+    "raters": lambda view: view.labels.dropna(subset=["label"])["rater"].nunique() > 1,
+    "texts": lambda view: view.table.has_texts,
+    "repeats": lambda view: bool((view.verdicts["repeat"] > 0).any()),
+    "orders": lambda view: view.verdicts["order"].nunique(dropna=True) > 1,
+    "confidence": lambda view: bool(view.verdicts["confidence"].notna().any()),
+    "systems": lambda view: bool({"system", "system_1"} & set(view.table.items.columns)),
+}
 
 
 @functools.cache
@@ -68,10 +80,27 @@ def texts() -> tuple[Path, ...]:
     return tuple(file for file in files if file.is_file())
 
 
+def lacking(examination: Examination, view: JudgeView) -> Finding | None:
+    """Say why an examination cannot be asked of this evidence; None where it can."""
+    kind, kinds = view.table.kind, examination.kinds
+    if kind not in kinds:
+        values = {"examination": examination.name, "kind": kind, "kinds": list(kinds)}
+        return Finding("examination.other_kind", values)
+    for need in examination.needs:
+        if not _HELD[need](view):
+            return Finding(f"examination.no_{need}", {"examination": examination.name})
+    rows = view.first()
+    groups = int(rows.loc[rows["verdict"].notna(), "group"].nunique())
+    if groups < examination.fewest_groups:
+        counts = {"groups": groups, "needed": examination.fewest_groups}
+        return Finding("examination.few_groups", {"examination": examination.name, **counts})
+    return None
+
+
 def tell(view: JudgeView, told: Told, options: CheckOptions) -> None:
     """Ask every installed examination, and tell what it tells, or why it could not be asked."""
     for examination in installed():
-        if (lacks := examination.lacks(view)) is not None:
+        if (lacks := lacking(examination, view)) is not None:
             told.not_examined[examination.name] = lacks
             continue
         own = Told(examination.name)

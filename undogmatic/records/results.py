@@ -92,7 +92,7 @@ class Finding:
     Attributes:
         key: Of its wording (see `undogmatic.records.wordings`).
         values: For the wording.
-        answer: Of a verdict, in one word, which `analyses/ruling.py` decides.
+        answer: Of a verdict, in one word, which `analyses/ruling/` decides.
         weight: How much it changes the conclusion.
         settle: What would settle it, as a sentence, where it leaves something open.
         subject: What it is about, where other findings hang on it.
