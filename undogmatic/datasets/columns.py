@@ -7,9 +7,9 @@ Names are known in English and Portuguese, in any case, with or without accents.
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,32 +17,24 @@ import pandas as pd
 from undogmatic.datasets.cells import (
     EMPTY,
     FORMULA,
-    LEXICON,
     NOT_APPLICABLE,
     Cells,
-    alternatives,
     fold,
     number_of,
     read_cells,
     unread,
 )
+from undogmatic.datasets.doors import CHECK, Door, spelled
+from undogmatic.datasets.names import MODEL, NAMES, PARTS, side_of, tokens, typed_as
 from undogmatic.datasets.orders import order_words
 from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES, TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
-NAMES: Mapping[str, Sequence[str]] = {
-    role: alternatives(names) for role, names in LEXICON["columns"].items()
-}
 SETTINGS = {name: name.replace(" ", "_") for name in NAMES["settings"]}
 SETTING = "settings."
 """How a reader's columns of settings begin."""
-_PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()}
-"""Words in the names of columns."""
-_MODEL = re.compile(
-    r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)"
-)
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
 _SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group", "failed")
 LONGEST_ID = 3
@@ -98,26 +90,25 @@ class Columns:
         return {name for name in (*single, self.judges, *many) if name is not None}
 
 
-def tokens(name: str) -> tuple[str, ...]:
-    """The words of a column's name: "humanScore_1" is human, score, 1."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
-
-
 def find_columns(
-    cells: pd.DataFrame, options: TableOptions, facts: Collection[str] = ()
+    cells: pd.DataFrame,
+    options: TableOptions,
+    facts: Collection[str] = (),
+    door: Door = CHECK,
 ) -> Columns:
     """Give each column its role; `facts` are columns known to hold neither verdicts nor labels.
     Raises ConfigError naming the candidates where it is doubtful, and for an option that names no
-    column."""
-    return Search(cells, options, facts).columns()
+    column, with the options as they are spelled at the `door`."""
+    return Search(cells, options, facts, door).columns()
 
 
 class Search:
     """What the columns of a table seem to hold, by name and by content."""
 
-    def __init__(self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str]) -> None:
-        self.cells, self.options, self.facts = cells, options, facts
+    def __init__(
+        self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str], door: Door
+    ) -> None:
+        self.cells, self.options, self.facts, self.door = cells, options, facts, door
         self.names = {str(column): tokens(str(column)) for column in cells}
         self.joined = {name: " ".join(parts) for name, parts in self.names.items()}
         self._samples: dict[str, Cells] = {}
@@ -127,17 +118,17 @@ class Search:
     def columns(self) -> Columns:
         found, options = self.found, self.options
         self.check_header()
-        found.labels = tuple(self._named(name, "--human") for name in options.human)
+        found.labels = tuple(self._named(name, "label") for name in options.human)
         found.only = self._names_of_judges()
         judged = tuple(
-            self._named(name, "--judge") for name in options.judge if name not in found.only
+            self._named(name, "judge") for name in options.judge if name not in found.only
         )
         found.verdicts = (
-            () if options.verdict is None else (self._named(options.verdict, "--verdict"),)
+            () if options.verdict is None else (self._named(options.verdict, "verdict"),)
         )
         self.taken |= {*found.labels, *judged, *found.verdicts}
-        self._sides("texts", options.text, "--text", NAMES["text"])
-        self._sides("systems", options.system, "--system", NAMES["system"])
+        self._sides("texts", options.text, "text")
+        self._sides("systems", options.system, "system")
         for role in _SINGLE:
             self._single(role, getattr(options, role))
         self._judges_by_name(judged)
@@ -210,16 +201,20 @@ class Search:
 
     # Single roles
 
-    def _named(self, typed: str, option: str) -> str:
-        """The column that an option names."""
+    def _named(self, typed: str, role: str) -> str:
+        """The column that the option of a role names."""
         if (column := self._meant(typed)) is not None:
             return column
         close = difflib.get_close_matches(typed, self.names, 1)
         hint = f" Did you mean {typed_as(close[0])}?" if close else ""
         raise ConfigError(
-            f"{option} is {brief(typed)}, which is no column.{hint} Columns:"
+            f"{self._option(role)} is {brief(typed)}, which is no column.{hint} Columns:"
             f" {', '.join(self.names)}."
         )
+
+    def _option(self, role: str) -> str:
+        """The option that names the column of a role, in a sentence."""
+        return self.door.option(role)
 
     def _meant(self, name: str) -> str | None:
         """The column that is called so; accents, capitals and signs do not count where only one is
@@ -255,7 +250,7 @@ class Search:
             "item": lambda name: self._cells(name).said > 0 and not self._is_prose(name),
         }.get(role, lambda name: True)
         name = (
-            self._named(typed, f"--{role}")
+            self._named(typed, role)
             if typed
             else self._first(role, fits)
             if typed is None
@@ -265,31 +260,31 @@ class Search:
             setattr(self.found, role, name)
             self.taken.add(name)
 
-    def _sides(self, role: str, typed: Sequence[str], option: str, stems: Iterable[str]) -> None:
+    def _sides(self, found_as: str, typed: Sequence[str], role: str) -> None:
         """Two columns of one stem for the two outputs that are compared (`text_1`, `text_2`), or
         those typed."""
-        found = tuple(self._named(name, option) for name in typed)
+        found = tuple(self._named(name, role) for name in typed)
         if len(found) > 2:
             raise ConfigError(
-                f"{option} names {len(found)} columns; give one, or two where two outputs are"
-                " compared."
+                f"{self.door.option(role)} names {len(found)} columns; give one, or two where two"
+                " outputs are compared."
             )
         if not found:
             sides: dict[str, dict[int, str]] = {}
             for name in self._free():
                 parts = self.names[name]
                 for stem, side in ((parts[:-1], parts[-1:]), (parts[1:], parts[:1])):
-                    if side and side[0] in _SIDES and " ".join(stem) in stems:
+                    if side and side[0] in _SIDES and " ".join(stem) in NAMES[role]:
                         sides.setdefault(" ".join(stem), {}).setdefault(_SIDES[side[0]], name)
             whole = [pair for pair in sides.values() if len(pair) == 2]
             found = (whole[0][0], whole[0][1]) if whole else ()
         if found:
-            setattr(self.found, role, found)
+            setattr(self.found, found_as, found)
             self.taken |= set(found)
 
     def _names_of_judges(self) -> tuple[str, ...]:
-        """The judges that `--judge` names, where it names no column but what stands in the column
-        of judges."""
+        """The judges that are named, where the option names no column but what stands in the
+        column of judges."""
         typed = [name for name in self.options.judge if name not in self.names]
         column = next(
             (
@@ -383,8 +378,9 @@ class Search:
         found = self.found
         if judged:
             if len(judged) > 1 and self.options.verdict is not None:
+                verdict, judge = self.door.option("verdict"), self.door.option("judge")
                 raise ConfigError(
-                    "with --verdict, --judge names the one column that holds the names of judges."
+                    f"with {verdict}, {judge} names the one column that holds the names of judges."
                 )
             names = [name for name in judged if self._is_names(name)]
             if self.options.verdict is not None or (
@@ -431,29 +427,29 @@ class Search:
             typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
         )
         if not typed_people and people:
-            found.labels = self._several(people, "--human", "the labels of people", judge=False)
+            found.labels = self._several(people, "label", "the labels of people", judge=False)
         if not typed_judges:
             if found.judges is not None:
                 candidates = judges + neutral
                 if len(candidates) != 1:
-                    self._ask(candidates or self._values(), "--verdict", "what the judges said")
+                    self._ask(candidates or self._values(), "verdict", "what the judges said")
                 found.verdicts = (candidates[0],)
                 neutral = [name for name in neutral if name != candidates[0]]
             elif judges:
                 found.verdicts = self._several(
-                    judges, "--judge", "the verdicts of the judge", judge=True
+                    judges, "judge", "the verdicts of the judge", judge=True
                 )
             elif len(neutral) == 1:
                 found.verdicts, neutral = (neutral[0],), []
             elif neutral:
-                self._ask(neutral, "--judge", "the verdicts of the judge")
+                self._ask(neutral, "judge", "the verdicts of the judge")
             else:
                 self._ask(
-                    self._values() or list(found.labels), "--judge", "the verdicts of the judge"
+                    self._values() or list(found.labels), "judge", "the verdicts of the judge"
                 )
         if not found.labels and not typed_people and neutral and found.judges is None:
             if len(neutral) > 1:
-                self._ask(neutral, "--human", "the labels of people")
+                self._ask(neutral, "label", "the labels of people")
             found.labels = (neutral[0],)
 
     def _check_mute(self, judged: bool, typed_judges: bool, typed_people: bool) -> None:
@@ -465,12 +461,12 @@ class Search:
             name for name in self._free() if name not in self.facts and not self._cells(name).said
         ]
         neutral = -1 if judged else 1  # whose a column is whose name does not tell
-        for option, own, typed in (("--judge", 1, typed_judges), ("--human", -1, typed_people)):
+        for role, own, typed in (("judge", 1, typed_judges), ("label", -1, typed_people)):
             sides = [name for name in free if not typed and (side_of(name) or neutral) == own]
-            self.check_formulas(sides, f"name another column: {option} COLUMN")
+            self.check_formulas(sides, f"name another column: {self.door.typed(role, 'COLUMN')}")
         values = [] if judged else self._values()
         if values and (empty := [name for name in free if side_of(name) == 1]):
-            others = " or ".join(f"--judge {quoted(name)}" for name in values[:4])
+            others = " or ".join(self.door.typed("judge", name) for name in values[:4])
             raise ConfigError(
                 f"`{empty[0]}` is empty in every row. If the verdicts are in another column:"
                 f" {others}."
@@ -500,10 +496,10 @@ class Search:
             name for name in (*found.texts, *found.labels) if int(by_item[name].nunique().max()) > 1
         ]
         if not told:
+            ways = " or ".join(self.door.typed(role, column) for role in ("judge", "system"))
             raise ConfigError(
                 f"are the names in `{column}` (e.g. {', '.join(self._cells(column).examples())})"
-                " those of judges, or of the makers of what was judged? Type --judge"
-                f" {quoted(column)} or --system {quoted(column)}."
+                f" those of judges, or of the makers of what was judged? Type {ways}."
             )
 
     def _leave_others(self) -> None:
@@ -511,7 +507,7 @@ class Search:
         nothing of the items."""
         typed = {0, 1} if self.options.judge and self.found.judges is None else set()
         typed |= {-1} if self.options.human and self.found.rater is None else set()
-        named = {part for name in self.found.verdicts for part in self.names[name]} & _PARTS[
+        named = {part for name in self.found.verdicts for part in self.names[name]} & PARTS[
             "neutral"
         ]
         own = {
@@ -526,8 +522,8 @@ class Search:
         if own:
             columns = [f"`{name}`" for name in own]
             options = [
-                f"`--{name}`"
-                for name, sides in (("judge", {0, 1}), ("human", {-1}))
+                f"`{self.door.option(role)}`"
+                for role, sides in (("judge", {0, 1}), ("label", {-1}))
                 if sides & typed
             ]
             values = {"columns": columns[:8], "n": len(columns), "options": options}
@@ -539,21 +535,19 @@ class Search:
         found, options = self.found, self.options
         marked = {name: [f"`{n}`" for n in getattr(found, name)] for name in ("verdicts", "labels")}
         if found.judges is not None and not (options.judge and options.verdict):
-            facts = {"judge": f"`{found.judges}`", "columns": marked["verdicts"]}
+            facts: dict[str, Any] = {"judge": f"`{found.judges}`", "columns": marked["verdicts"]}
+            facts |= spelled(self.door, "judge", "verdict")
             found.notes.append(Finding("table.read_judges", facts))
         elif not options.judge:
-            found.notes.append(
-                Finding(
-                    "table.read_verdict", {"columns": marked["verdicts"], "n": len(found.verdicts)}
-                )
-            )
+            facts = {"columns": marked["verdicts"], "n": len(found.verdicts)}
+            found.notes.append(Finding("table.read_verdict", facts | spelled(self.door, "judge")))
         if found.labels and found.rater is not None and not (options.human and options.rater):
             facts = {"rater": f"`{found.rater}`", "columns": marked["labels"]}
+            facts |= spelled(self.door, "rater", "label")
             found.notes.append(Finding("table.read_raters", facts))
         elif found.labels and not options.human:
-            found.notes.append(
-                Finding("table.read_label", {"columns": marked["labels"], "n": len(found.labels)})
-            )
+            facts = {"columns": marked["labels"], "n": len(found.labels)}
+            found.notes.append(Finding("table.read_label", facts | spelled(self.door, "label")))
         roles = {"text": found.texts, "system": found.systems}
         roles |= {
             role: (name,)
@@ -561,7 +555,7 @@ class Search:
             if (name := getattr(found, role)) is not None and role != "rater"
         }
         typed = [
-            f"`--{r} {quoted(n)}`"
+            f"`{self.door.typed(r, n)}`"
             for r, names in roles.items()
             if not getattr(options, r)
             for n in names
@@ -575,20 +569,21 @@ class Search:
                 "n": len(rest),
             }
             found.notes.append(
-                Finding("table.read_text", values | {"option": f"--text {quoted(rest[0])}"})
+                Finding("table.read_text", values | {"option": self.door.typed("text", rest[0])})
             )
         if not found.texts and (prose := [name for name in self._free() if self._is_prose(name)]):
             values = {"columns": [f"`{name}`" for name in prose[:4]], "n": len(prose)}
             found.notes.append(
-                Finding("table.no_text", values | {"option": f"--text {quoted(prose[0])}"})
+                Finding("table.no_text", values | {"option": self.door.typed("text", prose[0])})
             )
         found.notes += self.silent()
-        found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
+        told = spelled(self.door, "judge", "label")
+        found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used(), told)
 
     def _values(self) -> list[str]:
         return [name for name in self._free() if self._is_value(name)]
 
-    def _several(self, names: list[str], option: str, what: str, judge: bool) -> tuple[str, ...]:
+    def _several(self, names: list[str], role: str, what: str, judge: bool) -> tuple[str, ...]:
         """The columns if they are clearly those of several raters or judges: alike but for one part
         of their names."""
         if len(names) > 1:
@@ -600,24 +595,23 @@ class Search:
                 and max(ends) - min(ends) <= 1
                 and all(len(set(each) - shared) >= 1 for each in parts)
             )
-            models = judge and all(any(_MODEL.match(part) for part in each) for each in parts)
+            models = judge and all(any(MODEL.match(part) for part in each) for each in parts)
             if not (alike or models):
-                self._ask(names, option, what)
+                self._ask(names, role, what)
         return tuple(names)
 
-    def _ask(self, names: Sequence[str], option: str, what: str) -> None:
+    def _ask(self, names: Sequence[str], role: str, what: str) -> None:
         if not names:
             listed = ", ".join(f"`{name}`" for name in self.names)
-            raise ConfigError(
-                f"no column seems to hold {what}. Columns: {listed}. Name it: {option} COLUMN."
-            )
+            way = self.door.typed(role, "COLUMN")
+            raise ConfigError(f"no column seems to hold {what}. Columns: {listed}. Name it: {way}.")
         shown = "; ".join(
             f"`{n}` (e.g. {', '.join(self._cells(n).examples()) or 'empty'})" for n in names[:8]
         )
-        way = " or ".join(f"{option} {quoted(name)}" for name in names[:4])
+        way = " or ".join(self.door.typed(role, name) for name in names[:4])
         several = (
-            f" For several of them, repeat {option}."
-            if len(names) > 1 and option != "--verdict"
+            f" For several of them, repeat {self.door.option(role)}."
+            if len(names) > 1 and role != "verdict"
             else ""
         )
         raise ConfigError(
@@ -630,34 +624,10 @@ class Search:
             return self.options.kind == "pairwise"
         words = {word for name in found.verdicts for word in self._cells(name).distinct_words()}
         two = found.order is not None or len(found.texts) == 2 or len(found.systems) == 2
-        named = any(set(self.names[name]) & _PARTS["choice"] for name in found.verdicts)
+        named = any(set(self.names[name]) & PARTS["choice"] for name in found.verdicts)
         if not words <= CHOICES.keys():
             return named and len(found.systems) == 2
         return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
-
-
-def side_of(name: str) -> int | None:
-    """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or
-    label."""
-    parts = set(tokens(name))
-    has = {of: bool(parts & words) for of, words in _PARTS.items()}
-    judge = 2 * (has["judge"] or any(_MODEL.match(part) for part in parts)) + has["perhaps_judge"]
-    human = 2 * has["human"] + has["perhaps_human"]
-    if judge or human:
-        if has["no_value"] and not (has["neutral"] or has["perhaps_judge"] or has["perhaps_human"]):
-            return None
-        return 1 if judge >= human else -1
-    return 0 if has["neutral"] and not has["no_value"] else None
-
-
-def typed_as(name: str) -> str:
-    """A column's name as it can be typed in an option: without accents, spaces and signs."""
-    return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
-
-
-def quoted(name: str) -> str:
-    """A name as it is typed in a shell."""
-    return name if re.fullmatch(r"[\w.-]+", name) else "'" + name.replace("'", "'\\''") + "'"
 
 
 def _known_words() -> set[str]:

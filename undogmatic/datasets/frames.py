@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from undogmatic.datasets.base import existing_file
-from undogmatic.datasets.columns import NAMES, side_of, tokens
+from undogmatic.datasets.doors import CHECK, Door
+from undogmatic.datasets.names import NAMES, side_of, tokens
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
 from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_rows, unread_rows
@@ -48,7 +49,9 @@ class Frame(NamedTuple):
         return unread_rows(self.problems)
 
 
-def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> Frame:
+def read_frame(
+    source: str | Path | pd.DataFrame, sheet: str | None = None, door: Door = CHECK
+) -> Frame:
     """Read a file (of a workbook a `sheet` or a range), or take a data frame. Raises
     ConfigError where there is no such file or it is of no known format, DataError where nothing in
     it can be read.
@@ -70,7 +73,7 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
         raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(SUFFIXES)}.")
     notes, problems = list[Finding](), list[Finding]()
     cut_lines = dict[int, bool]()
-    rows = table_rows(path, (), False, sheet, notes, problems, "--sheet ", cut_lines)
+    rows = table_rows(path, (), False, sheet, notes, problems, door, cut_lines)
     all_lines = array("Q")
 
     def noted() -> Iterator[Mapping[str, Any]]:

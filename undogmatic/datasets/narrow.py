@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import fold
-from undogmatic.datasets.columns import NAMES, tokens
+from undogmatic.datasets.doors import Door
 from undogmatic.datasets.frames import Frame, column_of
+from undogmatic.datasets.names import NAMES, tokens
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import as_text
@@ -43,7 +44,7 @@ def parted(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
     )
 
 
-def with_ids(frames: Sequence[Frame], item: str | None) -> list[Frame]:
+def with_ids(frames: Sequence[Frame], item: str | None, door: Door) -> list[Frame]:
     """The frames with a column `item` whose ids are those of several columns joined by "/", where
     `item` names these, separated by commas. Raises ConfigError for a name that is no column of any
     frame."""
@@ -53,7 +54,7 @@ def with_ids(frames: Sequence[Frame], item: str | None) -> list[Frame]:
         return list(frames)
     if unknown := [name for name in names if name not in columns]:
         raise ConfigError(
-            f"--item {item!r} names {unknown[0]!r}, which is no column. Columns:"
+            f"{door.typed('item', item or '')} names {unknown[0]!r}, which is no column. Columns:"
             f" {', '.join(columns)}."
         )
     return [
@@ -73,10 +74,12 @@ def _with_id(frame: Frame, item: str, names: Sequence[str]) -> Frame:
     )
 
 
-def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray, TableOptions]:
-    """Which rows are about the criterion that `--criterion` names, or about none, and the options
-    with the column of criteria in its place; every row where `--criterion` names a column. Raises
-    ConfigError that names the criteria.
+def of_criterion(
+    cells: pd.DataFrame, options: TableOptions, door: Door
+) -> tuple[np.ndarray, TableOptions]:
+    """Which rows are about the criterion that the options name, or about none, and the options
+    with the column of criteria in its place; every row where they name a column. Raises ConfigError
+    that names the criteria.
     """
     typed, every = options.criterion, np.ones(len(cells), dtype=bool)
     columns = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
@@ -89,7 +92,8 @@ def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray
     criteria = [name for name in dict.fromkeys(own) if name is not None]
     if typed not in criteria:
         listed = ", ".join(criteria[:12]) + (", ..." if len(criteria) > 12 else "")
-        what = f"--criterion is {typed!r}, which is neither a column nor a criterion"
+        option = door.option("criterion")
+        what = f"{option} is {typed!r}, which is neither a column nor a criterion"
         raise ConfigError(
             f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of"
             " criteria."

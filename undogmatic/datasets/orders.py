@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import LEXICON, alternatives
+from undogmatic.datasets.doors import Door, spelled
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import SWAPPED
 from undogmatic.records.results import Finding
@@ -28,12 +29,13 @@ def orient(
     choices: Literal["given", "shown"] | None,
     notes: list[Finding],
     problems: list[Finding],
+    door: Door,
 ) -> None:
     """Put choices that number the outputs as they were shown into the given numbering. Raises
     ConfigError where the labels say that they are not in the numbering that would be assumed."""
     if column is None:
         if verdicts["order"].isna().all():
-            problems.append(Finding("table.no_order"))
+            problems.append(Finding("table.no_order", spelled(door, "order")))
         return
     swapped = (verdicts["order"] == SWAPPED).to_numpy(dtype=bool)
     if choices == "shown":
@@ -43,10 +45,11 @@ def orient(
             raise ConfigError(
                 f"where `{column}` says swapped, the choices are against the labels, whichever"
                 " output is better, and else they are with them. So a choice seems to number the"
-                " outputs as they were shown: type --choices shown. If it numbers them as they are"
-                " given: --choices given."
+                f" outputs as they were shown: type {door.typed('choices', 'shown')}. If it numbers"
+                f" them as they are given: {door.typed('choices', 'given')}."
             )
-        notes.append(Finding("table.choices_given", {"order": column}))
+        told = {"order": column, "option": door.typed("choices", "shown")}
+        notes.append(Finding("table.choices_given", told))
 
 
 def turned(keys: pd.DataFrame, notes: list[Finding]) -> np.ndarray:

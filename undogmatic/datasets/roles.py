@@ -7,13 +7,14 @@ doubtful guess is never taken: it is shown with the option that settles it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
-from undogmatic.datasets.columns import NAMES, Search, quoted, side_of, typed_as
+from undogmatic.datasets.columns import Search
+from undogmatic.datasets.doors import Command, Door, Settings
+from undogmatic.datasets.names import NAMES, side_of
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
@@ -30,13 +31,9 @@ _SOUGHT = {
 }
 """Fields that are recognised, and the names under which the lexicon has them."""
 Typed = Mapping[str, Sequence[str] | None]
-_KEYS = {"item": "id", "human": "label", "human_scale": "label_scale"}
-_OF_FILES = ("kind", "scale", "human_scale", "passes", "sheet")
-_OPTION = re.compile(
-    rf"--({'|'.join(TableOptions.model_fields).replace('_', '-')})(?![\w-])"
-    r"(?: (?!(?:and|has|is|names|or)\b)('[^']*'|[\w:-]+(?:\.[\w:-]+)*))?"
-)
-"""An option of a command that reads tables, and what is typed behind it."""
+OF_ITEMS, OF_TEXTS = Settings(), Command()
+"""The doors of a run's items and of the commands for texts, whose options are called as the roles
+are here."""
 
 
 class Roles(NamedTuple):
@@ -60,7 +57,7 @@ def find_roles(
     candidates where it is doubtful.
     """
     try:
-        return _ItemSearch(cells).roles(inputs, optional, typed, nested)
+        return _ItemSearch(cells, OF_ITEMS).roles(inputs, optional, typed, nested)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
 
@@ -72,7 +69,7 @@ def find_texts(
     name them; where --text is not typed, `every` column that is known to hold texts, or the only
     one. Raises ConfigError.
     """
-    search = _ItemSearch(cells, "--{} {}")
+    search = _ItemSearch(cells, OF_TEXTS)
     try:
         return search.texts(text, item, every)
     except ConfigError as error:
@@ -84,7 +81,7 @@ def find_labels(cells: pd.DataFrame, file: str, typed: Mapping[str, str]) -> Rol
     `labeller`, by these names, as `typed` in options of these names (--item-id COLUMN), or as they
     are recognised. Raises ConfigError.
     """
-    search = _ItemSearch(cells, "--{} {}")
+    search = _ItemSearch(cells, OF_TEXTS)
     try:
         return search.filled(typed)
     except ConfigError as error:
@@ -99,25 +96,10 @@ def check_fields(typed: Typed, fields: Sequence[str]) -> None:
         )
 
 
-def as_settings(sentence: str) -> str:
-    """A sentence with the options of a command as settings of the dataset: `--judge X` as
-    `dataset.columns.judge=X`."""
-
-    def setting(found: re.Match[str]) -> str:
-        option, value = found[1].replace("-", "_"), (found[2] or "").strip("'")
-        key = _KEYS.get(option, option)
-        key = f"dataset.{key}" if option in _OF_FILES else f"dataset.columns.{key}"
-        return key + (
-            "" if not value else f"={value}" if option in _OF_FILES else f"={typed_as(value)}"
-        )
-
-    return re.sub(_OPTION, setting, sentence)
-
-
 class _ItemSearch(Search):
-    def __init__(self, cells: pd.DataFrame, option: str = "dataset.columns.{}={}") -> None:
-        super().__init__(cells, TableOptions(), ())
-        self.option, self.known = option, dict[str, tuple[str, ...]]()
+    def __init__(self, cells: pd.DataFrame, door: Door) -> None:
+        super().__init__(cells, TableOptions(), (), door)
+        self.known = dict[str, tuple[str, ...]]()
         self.only: dict[
             str, str
         ] = {}  # by role the column that was taken because it is the only one with sentences
@@ -214,7 +196,7 @@ class _ItemSearch(Search):
         ]:
             listed = ", ".join(self.names) or "none"
             what = f"no column `{lacking[0]}`, and none that seems to be it; columns: {listed}"
-            raise ConfigError(f"{what}. Name it: {self._way(lacking[0], 'COLUMN')}.")
+            raise ConfigError(f"{what}. Name it: {self.door.typed(lacking[0], 'COLUMN')}.")
         found = [
             role
             for role, names in self.known.items()
@@ -229,14 +211,9 @@ class _ItemSearch(Search):
         )
         return () if found is None else (found,)
 
-    def _way(self, role: str, name: str) -> str:
-        """How the user names a column for a role."""
-        option = self.option.startswith("--")
-        return (
-            self.option.format(role.replace("_", "-"), quoted(name))
-            if option
-            else self.option.format(role, typed_as(name))
-        )
+    def _option(self, role: str) -> str:
+        option = super()._option(role)
+        return option if isinstance(self.door, Command) else f"`{option}`"
 
     def _notes(self, recognised: Sequence[str]) -> list[Finding]:
         notes = []
@@ -248,13 +225,15 @@ class _ItemSearch(Search):
             one = "label" if "label" in recognised else recognised[0]
             notes.append(
                 Finding(
-                    "items.columns", {"roles": shown, "option": self._way(one, self.known[one][0])}
+                    "items.columns",
+                    {"roles": shown, "option": self.door.typed(one, self.known[one][0])},
                 )
             )
         for role, name in self.only.items():
             notes.append(
                 Finding(
-                    "items.only", {"role": role, "column": name, "option": self._way(role, name)}
+                    "items.only",
+                    {"role": role, "column": name, "option": self.door.typed(role, name)},
                 )
             )
         return notes + self.left + self.silent()
@@ -268,9 +247,7 @@ class _ItemSearch(Search):
         there."""
         found = [column for name in names if (column := self._meant(name)) is not None]
         if len(names) == 1 and not found:
-            option = self.option.format(role, "").rstrip("= ")
-            # which says that it is none
-            self._named(names[0], option if option.startswith("--") else f"`{option}`")
+            self._named(names[0], role)  # which says that it is none
         return tuple(found) if found or not names else None
 
     def _input(self, role: str, inputs: Sequence[str], required: bool) -> str | None:
@@ -287,7 +264,7 @@ class _ItemSearch(Search):
         if candidates := (prose or named if len(inputs) == 1 or named else []):
             self._doubt(role, f"which column is judged (`{role}`)", candidates)
         listed = ", ".join(f"`{name}`" for name in self.names) or "none"
-        way = self._way(role, "COLUMN")
+        way = self.door.typed(role, "COLUMN")
         raise ConfigError(
             f"no column `{role}`, and none that seems to be it. Columns: {listed}. Name it: {way}."
         )
@@ -297,7 +274,7 @@ class _ItemSearch(Search):
             f"`{name}` (e.g. {brief((self._cells(name).examples(1) or ['empty'])[0], 40)})"
             for name in names[:6]
         ]
-        ways = " or ".join(self._way(role, name) for name in names[:4])
+        ways = " or ".join(self.door.typed(role, name) for name in names[:4])
         raise ConfigError(
             f"it is not clear {what}. It may be {'; '.join(shown)}. Type {ways}{more}."
         )
@@ -344,7 +321,11 @@ class _ItemSearch(Search):
             self.left.append(
                 Finding(
                     "items.no_label",
-                    {"columns": shown, "n": len(shown), "option": self._way("label", words[0])},
+                    {
+                        "columns": shown,
+                        "n": len(shown),
+                        "option": self.door.typed("label", words[0]),
+                    },
                 )
             )
         return tuple(names)

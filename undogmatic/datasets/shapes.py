@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from undogmatic.datasets.columns import NAMES, side_of, tokens
+from undogmatic.datasets.names import NAMES, side_of, tokens
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import Doubled, brief
 

@@ -17,11 +17,12 @@ from pydantic import Field
 
 from undogmatic.datasets.base import make_item
 from undogmatic.datasets.cells import OFF_SCALE
+from undogmatic.datasets.doors import RUN
 from undogmatic.datasets.frames import Frame, read_frame
 from undogmatic.datasets.labels import ends_of, scale_for
 from undogmatic.datasets.narrow import VERDICT, Keys, Wide, has, of_cases, one_name, with_quotes
 from undogmatic.datasets.readers import find
-from undogmatic.datasets.roles import as_settings, check_fields
+from undogmatic.datasets.roles import check_fields
 from undogmatic.datasets.rows import (
     SUFFIXES,
     Names,
@@ -231,7 +232,7 @@ class VerdictsDataset:
     def _frames(self) -> tuple[list[Frame], TableOptions]:
         """The files as they are read, a row for each verdict where they are wide, and with which
         options."""
-        frames = [read_frame(str(file), self.options.sheet) for file in self.files]
+        frames = [read_frame(str(file), self.options.sheet, RUN) for file in self.files]
         chosen, shown = dict[str, Any](), dict[str, str]()
         for role, names in self.columns.items():
             option = {"id": "item", "label": "human"}.get(role, role)
@@ -279,20 +280,18 @@ class VerdictsDataset:
 
     @cached_property
     def _table(self) -> Evidence:
-        try:
-            frames, options = self._frames
-            table = table_of(frames, options)
-            # 0 and 1 may be numbers of a scale that has more
-            if table.kind == "pass_fail" and options.kind is None:
-                with suppress(ConfigError):
-                    numbers = table_of(frames, options.model_copy(update={"kind": "numeric"}))
-                    same = (
-                        numbers.verdicts["verdict"].notna().sum()
-                        == table.verdicts["verdict"].notna().sum()
-                    )
-                    table = numbers if same else table
-        except (ConfigError, DataError) as error:
-            raise type(error)(as_settings(str(error))) from None
+        frames, options = self._frames
+        table = table_of(frames, options, RUN)
+        # 0 and 1 may be numbers of a scale that has more
+        if table.kind == "pass_fail" and options.kind is None:
+            with suppress(ConfigError):
+                numeric = options.model_copy(update={"kind": "numeric"})
+                numbers = table_of(frames, numeric, RUN)
+                same = (
+                    numbers.verdicts["verdict"].notna().sum()
+                    == table.verdicts["verdict"].notna().sum()
+                )
+                table = numbers if same else table
         lost = [problem for problem in table.problems if problem.values.get("rows")]
         if table.unread and lost:
             # The analyses of a run know failed judgments of known items alone: what is lost would
@@ -306,9 +305,7 @@ class VerdictsDataset:
                 f" {self.files[0]}"
             )
             raise DataError(f"{self.about}: {what}. {way}")
-        self.read = [
-            Finding("table.in_run", {"note": note}) for note in (*table.read, *table.problems)
-        ]
+        self.read = [*table.read, *table.problems]
         if table.kind not in ("numeric", "ordered", "pass_fail"):
             way = "undogmatic check reads them"
             raise DataError(
