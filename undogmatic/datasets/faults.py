@@ -11,7 +11,9 @@ import pandas as pd
 
 from undogmatic.datasets.cells import CONTRADICTION, read_cells
 from undogmatic.datasets.doors import Door, spelled
-from undogmatic.datasets.scales import FAILS, NUMBERS, PASSES, Scales, TableOptions, is_two
+from undogmatic.datasets.roles import CRITERION, JUDGE, LABEL, RATER, REPEAT
+from undogmatic.datasets.scales import NUMBERS, Scales, TableOptions, is_two
+from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.errors import DataError
 from undogmatic.records.evidence import NOT_JUDGED, SLICE, counts_silence
 from undogmatic.records.records import OVERALL
@@ -42,7 +44,7 @@ def unique(
     if not again.any():
         return rows
     if repeats and (numbered := _numbered(rows, keys)) is not None:
-        told = {"k": int(numbered["repeat"].max()) + 1, **spelled(door, "repeat")}
+        told = {"k": int(numbered["repeat"].max()) + 1, **spelled(door, REPEAT)}
         notes.append(Finding("table.rows_are_repeats", told))
         return numbered
     first = ~rows.duplicated(keys).to_numpy()
@@ -56,7 +58,7 @@ def unique(
             "n": int((apart & first).sum()),
             "item": worst["item"].iloc[0],
             "places": list(same["place"][:2]),
-            **spelled(door, "repeat" if value == "verdict" else "rater"),
+            **spelled(door, REPEAT if value == "verdict" else RATER),
         }
         problems.append(Finding(f"table.contradicting_{value}s", facts))
         rows = rows.assign(
@@ -102,10 +104,10 @@ def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str, door:
             " examined at once"
         )
         way = (
-            f"Name some of them: {door.typed('judge', 'NAME')}, or one criterion:"
-            f" {door.typed('criterion', 'NAME')}"
+            f"Name some of them: {door.typed(JUDGE, 'NAME')}, or one criterion:"
+            f" {door.typed(CRITERION, 'NAME')}"
         )
-        column = door.typed("judge", "COLUMN")
+        column = door.typed(JUDGE, "COLUMN")
         raise DataError(
             f"{place}: {what}. {way}. If these are no judges, name their column: {column}."
         )
@@ -115,8 +117,8 @@ def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str, door:
             " that is examined"
         )
         way = (
-            f"Name one judge: {door.typed('judge', 'NAME')}. If the names are not those of people,"
-            f" name their column: {door.typed('rater', 'COLUMN')}"
+            f"Name one judge: {door.typed(JUDGE, 'NAME')}. If the names are not those of people,"
+            f" name their column: {door.typed(RATER, 'COLUMN')}"
         )
         raise DataError(f"{place}: {what}. {way}.")
 
@@ -154,7 +156,7 @@ def of_one_kind(
     judge, criterion = left[0]
     # the same judge's other criteria are kept
     apart = any(key[0] == judge and key not in left for key in kinds)
-    option = door.typed("criterion", criterion) if apart else door.typed("judge", str(judge))
+    option = door.typed(CRITERION, criterion) if apart else door.typed(JUDGE, str(judge))
     facts = {"names": names[:EXAMPLES], "n": len(names), "option": option}
     problems.append(Finding("table.other_kind", facts))
     out = pd.MultiIndex.from_frame(verdicts[["judge", "criterion"]]).isin(left)
@@ -220,7 +222,7 @@ def compare(
         facts = {"n": len(rest), "examples": rest[:EXAMPLES], "total": len(judged)}
         problems.append(Finding("table.verdicts_without_label", facts))
     if labels.empty:
-        problems.append(Finding("table.no_labels", spelled(door, "label")))
+        problems.append(Finding("table.no_labels", spelled(door, LABEL)))
         return
     if labels["label"].nunique() == 1:
         value = float(labels["label"].iloc[0])

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 
 from undogmatic.datasets.cells import LEXICON, alternatives, fold
 
-NAMES: Mapping[str, Sequence[str]] = {
-    role: alternatives(names) for role, names in LEXICON["columns"].items()
-}
 PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()}
 """Words in the names of columns, by what they say of the column."""
-MODEL = re.compile(
+MODEL_NAME = re.compile(
     r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)"
 )
 """How the name of a model begins."""
@@ -29,7 +25,9 @@ def side_of(name: str) -> int | None:
     label."""
     parts = set(tokens(name))
     has = {of: bool(parts & words) for of, words in PARTS.items()}
-    judge = 2 * (has["judge"] or any(MODEL.match(part) for part in parts)) + has["perhaps_judge"]
+    judge = (
+        2 * (has["judge"] or any(MODEL_NAME.match(part) for part in parts)) + has["perhaps_judge"]
+    )
     human = 2 * has["human"] + has["perhaps_human"]
     if judge or human:
         if has["no_value"] and not (has["neutral"] or has["perhaps_judge"] or has["perhaps_human"]):

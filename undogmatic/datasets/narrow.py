@@ -13,14 +13,14 @@ import pandas as pd
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.doors import Door
 from undogmatic.datasets.frames import Frame, column_of
-from undogmatic.datasets.names import NAMES, tokens
+from undogmatic.datasets.roles import CRITERION, FAILED, ITEM, JUDGE, REPEAT, SYSTEM
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import as_text
 
 SEVERAL = ("judge", "human", "text", "system")
 """Options that may name several columns."""
-VERDICT = "verdict"
+VERDICTS = "verdict"
 """The column of verdicts in a table whose criteria were made rows."""
 
 
@@ -54,7 +54,7 @@ def with_ids(frames: Sequence[Frame], item: str | None, door: Door) -> list[Fram
         return list(frames)
     if unknown := [name for name in names if name not in columns]:
         raise ConfigError(
-            f"{door.typed('item', item or '')} names {unknown[0]!r}, which is no column. Columns:"
+            f"{door.typed(ITEM, item or '')} names {unknown[0]!r}, which is no column. Columns:"
             f" {', '.join(columns)}."
         )
     return [
@@ -82,17 +82,16 @@ def of_criterion(
     that names the criteria.
     """
     typed, every = options.criterion, np.ones(len(cells), dtype=bool)
-    columns = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
-    if typed is None or fold(typed) in map(fold, columns.values()):
+    if typed is None or fold(typed) in (fold(str(name)) for name in cells.columns):
         return every, options
-    column = next((columns[known] for known in NAMES["criterion"] if known in columns), None)
+    column = column_of(cells, CRITERION)
     if column is None:
         return every, options  # that it is no column is said where columns are looked for
     own = np.array([None if cell is None else str(cell) for cell in cells[column]], dtype=object)
     criteria = [name for name in dict.fromkeys(own) if name is not None]
     if typed not in criteria:
         listed = ", ".join(criteria[:12]) + (", ..." if len(criteria) > 12 else "")
-        option = door.option("criterion")
+        option = door.option(CRITERION)
         what = f"{option} is {typed!r}, which is neither a column nor a criterion"
         raise ConfigError(
             f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of"
@@ -118,20 +117,16 @@ class Keys(NamedTuple):
     def of(cls, frames: Sequence[Frame], typed: Mapping[str, Any]) -> Keys:
         """The columns that are typed, or else recognised by their names; those that tell verdicts
         apart are made."""
-        found = {
-            "item": "",
-            "system": "",
-            "judge": "judge",
-            "criterion": "criterion",
-            "repeat": "repeat",
-        }
-        for role, made in (found | {"failed": "judge failed"}).items():
-            given, known = typed.get(role), "judges" if role == "judge" else role
+        made = {ITEM: "", SYSTEM: "", JUDGE: "judge", CRITERION: "criterion", REPEAT: "repeat"}
+        found = dict[str, str]()
+        for role, name in (made | {FAILED: "judge failed"}).items():
+            given = typed.get(role.name)
             if not given and given != "":
-                given = next(
-                    (name for frame in frames if (name := column_of(frame.cells, known))), None
-                )
-            found[role] = (given if isinstance(given, str) else given[0] if given else None) or made
+                named = (column_of(frame.cells, role) for frame in frames)
+                given = next((column for column in named if column), None)
+            found[role.name] = (
+                given if isinstance(given, str) else given[0] if given else ""
+            ) or name
         return cls(**found)
 
     def there(self, frame: Frame) -> list[str]:
@@ -211,7 +206,7 @@ class Wide(NamedTuple):
         cells, every = frame.cells, [self.scores, *self.again]
         nothing = pd.Series([None] * len(cells), dtype=object)
         used = {
-            VERDICT,
+            VERDICTS,
             keys.failed,
             *(name for time in every for names in time.values() for name in names),
         }
@@ -234,13 +229,13 @@ class Wide(NamedTuple):
                 judge = cells.get(keys.judge, nothing).where(lambda own: own.notna(), criterion)
                 told = {keys.criterion: criterion, keys.judge: self.judges.get(criterion, judge)}
                 told |= {
-                    VERDICT: cells[column],
+                    VERDICTS: cells[column],
                     keys.failed: None if criterion in self.judges else failed,
                 }
                 told |= {keys.repeat: n} if n or keys.repeat not in cells else {}
                 made = facts.assign(**told)
                 kept = (
-                    made[VERDICT].notna() | made[keys.failed].notna()
+                    made[VERDICTS].notna() | made[keys.failed].notna()
                     if n
                     else pd.Series(True, index=made.index)
                 )

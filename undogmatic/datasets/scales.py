@@ -8,24 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, number_of
+from undogmatic.datasets.cells import Cells, fold, number_of
 from undogmatic.datasets.doors import Door, spelled
+from undogmatic.datasets.roles import JUDGE, KIND, LABEL, LABEL_SCALE, PASSING, SCALE
+from undogmatic.datasets.vocabulary import CHOICES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import FIRST, SECOND, TIE, Kind
 from undogmatic.records.records import Record
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
-_WORDS = LEXICON["cells"]
-PASSES, FAILS = (set(alternatives(_WORDS[name])) for name in ("passes", "fails"))
-ORDERS = [[alternatives(category) for category in order.split("<")] for order in LEXICON["orders"]]
-CHOICES = {
-    word: place
-    for place, names in enumerate((_WORDS["first"], _WORDS["second"]))
-    for name in alternatives(names)
-    for word in (name, *(form.replace("{}", name) for form in alternatives(_WORDS["named"])))
-} | dict.fromkeys(alternatives(_WORDS["tie"]), 2)
-"""The words of a pairwise choice and the places of their categories."""
 ROUND_ENDS: Sequence[tuple[float, float]] = (
     *(
         (0.0, 1.0),
@@ -113,12 +105,12 @@ def find_scales(
     kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels, door)
-    ends, order = typed_scale(options.scale, door.option("scale"))
-    their_ends, their_order = typed_scale(options.human_scale, door.option("label_scale"))
+    ends, order = typed_scale(options.scale, door.option(SCALE))
+    their_ends, their_order = typed_scale(options.human_scale, door.option(LABEL_SCALE))
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
         raise ConfigError(
-            f"{door.option('scale')} is {brief(options.scale)}, categories in their order, but"
-            f" {door.option('kind')} is {kind}."
+            f"{door.option(SCALE)} is {brief(options.scale)}, categories in their order, but"
+            f" {door.option(KIND)} is {kind}."
         )
     if kind is None and (order or their_order):
         kind = "ordered"
@@ -170,7 +162,7 @@ def _pairwise(verdicts: Cells, labels: Cells, door: Door) -> Scales:
         shown = ", ".join(odd[:4])
         way = (
             "Write 1 or 2 (the output's number), A or B, or tie; or name the kind of verdict with"
-            f" {door.option('kind')}"
+            f" {door.option(KIND)}"
         )
         raise ConfigError(
             f"the choices of the judge are {shown}, which name none of two outputs. {way}."
@@ -180,7 +172,7 @@ def _pairwise(verdicts: Cells, labels: Cells, door: Door) -> Scales:
             "the choices are 0 and 1; write 1 for the first output and 2 for the second."
         )
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
-    note = Finding("table.pairwise", spelled(door, "kind"))
+    note = Finding("table.pairwise", spelled(door, KIND))
     return Scales("pairwise", None, categories, CHOICES, CHOICES, notes=(note,))
 
 
@@ -199,9 +191,7 @@ def _numeric(
             and _ends(numbers) == (0.0, 1.0)
         ):
             words = {word: float(word in PASSES) for word in labels.distinct_words()}
-            note = Finding(
-                "table.words_as_numbers", {"words": list(words), **spelled(door, "label")}
-            )
+            note = Finding("table.words_as_numbers", {"words": list(words), **spelled(door, LABEL)})
             return Scales(
                 "numeric",
                 (0.0, 1.0),
@@ -213,7 +203,7 @@ def _numeric(
         raise ConfigError(
             f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g."
             f" {_some(labels)}). Write both in numbers or both in words; or name other columns with"
-            f" {door.option('judge')} and {door.option('label')}."
+            f" {door.option(JUDGE)} and {door.option(LABEL)}."
         )
     notes: list[Finding] = []
     guessed = ends is None
@@ -239,7 +229,7 @@ def _numeric(
                     "low": ends[0],
                     "high": ends[1],
                 }
-                told |= spelled(door, "label_scale", "scale")
+                told |= spelled(door, LABEL_SCALE, SCALE)
                 notes.append(Finding("table.mapped", told))
             elif _far(ends, other):
                 raise ConfigError(
@@ -253,8 +243,8 @@ def _numeric(
     elif theirs is None and len(given) and (given[0] < ends[0] or given[-1] > ends[1]):
         raise ConfigError(
             f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale"
-            f" {door.typed('scale', _typed_as(ends))}. Declare theirs:"
-            f" {door.typed('label_scale', _typed_as(_ends(given)))}."
+            f" {door.typed(SCALE, _typed_as(ends))}. Declare theirs:"
+            f" {door.typed(LABEL_SCALE, _typed_as(_ends(given)))}."
         )
     mapped = (1.0, 0.0)
     if theirs is not None and theirs != ends:
@@ -272,11 +262,11 @@ def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray, door: D
         more = {
             "least": float(numbers[0]),
             "most": float(numbers[-1]),
-            "option": door.typed("scale", _typed_as(ends)),
+            "option": door.typed(SCALE, _typed_as(ends)),
         }
         return Finding("table.numeric_guess", told | more)
     if guessed:
-        ways = {**spelled(door, "scale"), "option": door.typed("kind", "ordered")}
+        ways = {**spelled(door, SCALE), "option": door.typed(KIND, "ordered")}
         return Finding("table.numeric", told | ways)
     return Finding("table.numeric_declared", told)
 
@@ -346,7 +336,7 @@ def _categories(
             )
             if not len(words) == len(given) <= MOST_TYPED:
                 of_judge, of_people = "bad<ok<good", "1<2<3"
-            way = f"{door.typed('scale', of_judge)} {door.typed('label_scale', of_people)}"
+            way = f"{door.typed(SCALE, of_judge)} {door.typed(LABEL_SCALE, of_people)}"
             raise ConfigError(
                 f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts"
                 f" {_some(verdicts)}. Declare the categories of both, the lowest first and in the"
@@ -356,8 +346,8 @@ def _categories(
         if order:
             if their_order and len(their_order) != len(order):
                 raise ConfigError(
-                    f"{door.option('scale')} has {len(order)} categories and"
-                    f" {door.option('label_scale')} {len(their_order)}; a label can be put in the"
+                    f"{door.option(SCALE)} has {len(order)} categories and"
+                    f" {door.option(LABEL_SCALE)} {len(their_order)}; a label can be put in the"
                     " place of a verdict only where both have as many."
                 )
             ours, theirs = (
@@ -375,23 +365,23 @@ def _categories(
             ]
             mapping = {name: float(place) for place, group in enumerate(used) for name in group}
             names = _as_written([group[0] for group in used], verdicts, labels)
-            return _named("ordered", names, mapping, spelled(door, "scale"))
+            return _named("ordered", names, mapping, spelled(door, SCALE))
         numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
         if len(numbers) == len(set(words) | set(given)):
             whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[0] < MOST_LEVELS
             numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
             names = [f"{number:g}" for number in numbers]
             mapping = {name: float(place) for place, name in enumerate(names)}
-            return _named("ordered", names, mapping, spelled(door, "scale"))
+            return _named("ordered", names, mapping, spelled(door, SCALE))
         shown = "<".join(sorted(set(words) | set(given))[:8])
         raise ConfigError(
             "the order of the categories is not known. Declare it, the lowest first:"
-            f" {door.typed('scale', shown)}."
+            f" {door.typed(SCALE, shown)}."
         )
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
     written = _as_written(names, verdicts, labels)
-    return _named("unordered", written, mapping, spelled(door, "kind", "scale"))
+    return _named("unordered", written, mapping, spelled(door, KIND, SCALE))
 
 
 def _named(
@@ -415,7 +405,7 @@ def _pass_fail(
         passing = {_key(name) for name in options.passes.split(",")}
         if not passing & set(everything):
             raise ConfigError(
-                f"{door.option('passes')} is {brief(options.passes)}, which is no category:"
+                f"{door.option(PASSING)} is {brief(options.passes)}, which is no category:"
                 f" {', '.join(everything)}."
             )
         failing = set(everything) - passing
@@ -425,14 +415,14 @@ def _pass_fail(
             shown = ", ".join(unknown[:4])
             raise ConfigError(
                 f"which category passes is not known ({shown}). Name it:"
-                f" {door.typed('passes', unknown[0])}."
+                f" {door.typed(PASSING, unknown[0])}."
             )
     mapping = dict.fromkeys(failing, 0.0) | dict.fromkeys(passing, 1.0)
     yes = next((w for w in everything if w in passing and w != "1"), "pass")
     no = next((w for w in everything if w in failing and w != "0"), "fail")
     no, yes = _as_written([no, yes], verdicts, labels)
     passed = [word for word in everything if word in passing]
-    told: dict[str, Any] = {"fails": no, **spelled(door, "passes")}
+    told: dict[str, Any] = {"fails": no, **spelled(door, PASSING)}
     note = Finding("table.none_passes", told)
     if passed:
         told |= {"passes": yes, "words": passed, "n": len(passed)}
@@ -479,8 +469,7 @@ def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | N
 
 def _both(door: Door, ends: tuple[float, float], theirs: tuple[float, float]) -> str:
     """How the scales of verdicts and of labels are declared."""
-    typed = {"scale": _typed_as(ends), "label_scale": _typed_as(theirs)}
-    return " ".join(door.typed(name, value) for name, value in typed.items())
+    return f"{door.typed(SCALE, _typed_as(ends))} {door.typed(LABEL_SCALE, _typed_as(theirs))}"
 
 
 def _typed_as(ends: tuple[float, float]) -> str:

@@ -23,6 +23,7 @@ import pandas as pd
 from undogmatic.datasets import opendocument
 from undogmatic.datasets.cells import fold, number_of
 from undogmatic.datasets.doors import Door
+from undogmatic.datasets.roles import SHEET
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety.extras import needs
@@ -91,7 +92,7 @@ def read_sheet(path: Path, raw: bytes, where: str | None, door: Door, largest: i
             "sheet": title,
             "others": others,
             "n": len(others),
-            "option": door.option("sheet"),
+            "option": door.option(SHEET),
         }
         notes.append(Finding("table.sheet", values))
     grid = _grid(rows, (left, right), (first, last))
@@ -99,7 +100,7 @@ def read_sheet(path: Path, raw: bytes, where: str | None, door: Door, largest: i
         grid = _without_strays(grid, path, notes)
     grid = grid[grid.notna().any(axis=1).cummax()]
     if not len(grid):
-        named = door.typed("sheet", where or title)
+        named = door.typed(SHEET, where or title)
         raise DataError(f"{path}: {named} holds no filled cell. Name another range.")
     head = _head(grid, path, notes)
     grid = grid.iloc[head:]
@@ -305,7 +306,7 @@ def _place(
     if name is not None and name not in titles:
         way = "Name one of them, a range (A1:C40), or both (NAME!A1:C40)"
         raise ConfigError(
-            f"{door.option('sheet')} is {brief(where)}, which is no sheet. Sheets:"
+            f"{door.option(SHEET)} is {brief(where)}, which is no sheet. Sheets:"
             f" {', '.join(titles)}. {way}."
         )
     if found is None:
@@ -356,7 +357,7 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, door: Door) -> 
             (int(grid.columns[n]) for n in columns),
         )
         span = f"{sheet}{_letters(left)}{first}:{_letters(right)}{last}"
-        way = door.typed("sheet", span)
+        way = door.typed(SHEET, span)
         return DataError(f"{path}: {what}. Name the range of one table: {way}.")
 
     columns = np.flatnonzero(filled.any(axis=0))

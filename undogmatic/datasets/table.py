@@ -19,19 +19,34 @@ from undogmatic.datasets import faults, orders
 from undogmatic.datasets.by_row import with_labels
 from undogmatic.datasets.cells import Cells, as_slice, read_cells
 from undogmatic.datasets.columns import (
-    SETTING,
+    SETTING_PREFIX,
     SETTINGS,
     Columns,
     find_columns,
 )
-from undogmatic.datasets.doors import CHECK, Door, spelled
+from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, spelled
 from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
+from undogmatic.datasets.roles import (
+    CHOSEN,
+    CRITERION,
+    GROUP,
+    ITEM,
+    JUDGE,
+    LABEL,
+    LABEL_SCALE,
+    ORDER,
+    SCALE,
+    SHEET,
+    SYSTEM,
+    TEXT,
+)
 from undogmatic.datasets.rows import unread_rows
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.datasets.together import groups_of
 from undogmatic.datasets.totals import totals
+from undogmatic.datasets.vocabulary import order_words
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import (
     AS_GIVEN,
@@ -103,15 +118,15 @@ def _selection(labels: str, door: Door) -> tuple[Selection, str | None]:
         return "probabilities", column
     ways = "all, random, by-verdict, probabilities:COLUMN or unknown"
     raise ConfigError(
-        f"{door.option('labels')} is {brief(labels)}; it says how the labelled items were chosen:"
+        f"{door.option(CHOSEN)} is {brief(labels)}; it says how the labelled items were chosen:"
         f" {ways}."
     )
 
 
 def _reading(options: TableOptions) -> tuple[str, ...]:
     """The options that `undogmatic label` takes too, as they are typed."""
-    named = {"item": [options.item], "text": options.text, "sheet": [options.sheet]}
-    words = ((f"--{option}", name) for option, names in named.items() for name in names if name)
+    named = {ITEM: [options.item], TEXT: options.text, SHEET: [options.sheet]}
+    words = ((OF_TEXTS.option(of), name) for of, names in named.items() for name in names if name)
     return tuple(word for pair in words for word in pair)
 
 
@@ -157,7 +172,7 @@ class _Builder:
             raise ConfigError(
                 "the files have different columns, and no column with the ids of the items by"
                 f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}."
-                f" Name it: {door.typed('item', 'COLUMN')}."
+                f" Name it: {door.typed(ITEM, 'COLUMN')}."
             )
         self._leave_out_cut(kept)
         self._leave_out_totals()
@@ -274,7 +289,7 @@ class _Builder:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise DataError(
                 f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with"
-                f" {self.door.option('judge')}."
+                f" {self.door.option(JUDGE)}."
             )
         try:
             scales = find_scales(of_verdicts, of_labels, options, columns.pairwise, self.door)
@@ -397,11 +412,11 @@ class _Builder:
                 raise ConfigError(
                     "no column with the ids of the items was recognised, and a file with several"
                     f" rows per item needs one. Columns: {', '.join(map(str, self.cells.columns))}."
-                    f" Name it: {self.door.typed('item', 'COLUMN')}."
+                    f" Name it: {self.door.typed(ITEM, 'COLUMN')}."
                 )
             keys = pd.DataFrame(dict(enumerate([*self.texts, *self.systems]))).fillna("")
             told = {"columns": [f"`{name}`" for name in columns.texts]}
-            self.notes.append(Finding("table.item_is_text", told | spelled(self.door, "item")))
+            self.notes.append(Finding("table.item_is_text", told | spelled(self.door, ITEM)))
             return np.array(
                 [f"text {n + 1}" for n in keys.groupby(list(keys), sort=False).ngroup()],
                 dtype=object,
@@ -419,7 +434,7 @@ class _Builder:
                     "If cells were merged in the spreadsheet, write the value into every one of"
                     " them"
                 )
-                other = self.door.typed("item", "COLUMN")
+                other = self.door.typed(ITEM, "COLUMN")
                 raise DataError(f"{first}: {what}. {way}; or name another column: {other}.")
             facts = {
                 "n": n,
@@ -442,7 +457,7 @@ class _Builder:
             for n in range(len(self.systems)):
                 whole = whole + "/" + keys[str(n)].fillna("?")
             facts = {"item": columns.item, "systems": list(columns.systems)}
-            facts |= spelled(self.door, "item", "system")
+            facts |= spelled(self.door, ITEM, SYSTEM)
             self.notes.append(Finding("table.item_and_system", facts))
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
@@ -517,7 +532,7 @@ class _Builder:
         ids = [set(item[self.file == n]) for n in range(len(self.frames))]
         same = all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:])
         if same:
-            self.notes.append(Finding("table.read_files", spelled(self.door, "judge")))
+            self.notes.append(Finding("table.read_files", spelled(self.door, JUDGE)))
         return same
 
     def _raw(self, column: str, failed: np.ndarray | None) -> np.ndarray:
@@ -545,7 +560,7 @@ class _Builder:
         if not people or len(people) == len(names):
             return verdicts, labels
         facts = {"judge": f"`{column}`", "raters": people, "n": len(people)}
-        facts |= spelled(self.door, "label")
+        facts |= spelled(self.door, LABEL)
         self.notes.append(Finding("table.read_people", facts))
         theirs = verdicts["judge"].isin(people).to_numpy(dtype=bool)
         own = verdicts[~theirs].reset_index(drop=True)
@@ -571,11 +586,11 @@ class _Builder:
             ways = np.array([AS_GIVEN, SWAPPED], dtype=object)[self.turned.astype(int)]
             return ways if self.turned.any() else np.full(len(self.cells), None, dtype=object)
         held = read_cells(self.cells[name].to_numpy())
-        known = orders.order_words(" ".join(tokens(name)), held.distinct_words())
+        known = order_words(" ".join(tokens(name)), held.distinct_words())
         if known is None:
             shown = ", ".join(list(held.distinct_words())[:6])
             raise ConfigError(
-                f"{self.door.typed('order', name)}: its cells are {shown}; write as_given and"
+                f"{self.door.typed(ORDER, name)}: its cells are {shown}; write as_given and"
                 " swapped."
             )
         return np.array(
@@ -617,9 +632,7 @@ class _Builder:
             for name, each in own.items()
             if each.ends is not None
         ]
-        self.notes.append(
-            Finding("table.criteria", {"scales": shown, **spelled(self.door, "scale")})
-        )
+        self.notes.append(Finding("table.criteria", {"scales": shown, **spelled(self.door, SCALE)}))
         return own
 
     def _values(
@@ -658,7 +671,7 @@ class _Builder:
                     "place": self.places[at[where[0]]],
                 }
                 if reason == said.OFF_SCALE:
-                    facts |= spelled(self.door, "scale", "label_scale")
+                    facts |= spelled(self.door, SCALE, LABEL_SCALE)
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
 
@@ -679,7 +692,7 @@ class _Builder:
             if self.probability not in self.cells:
                 listed = ", ".join(map(str, self.cells.columns))
                 raise ConfigError(
-                    f"{self.door.option('labels')} probabilities:{self.probability}: no such"
+                    f"{self.door.option(CHOSEN)} probabilities:{self.probability}: no such"
                     f" column. Columns: {listed}."
                 )
             facts["probability"] = self._probabilities(self.probability)
@@ -711,7 +724,7 @@ class _Builder:
         )
         if how is not None and items["group"].nunique() < len(items):
             facts_of = {"column": how, "groups": int(items["group"].nunique()), "n": len(items)}
-            facts_of |= spelled(self.door, "group")
+            facts_of |= spelled(self.door, GROUP)
             self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts_of))
         if found.by_copies:
             self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))
@@ -751,7 +764,9 @@ class _Builder:
             for column in own.settings:
                 values = {cell for cell in self._text(column)[rows] if cell is not None}
                 if len(values) == 1:
-                    key = SETTINGS.get(" ".join(tokens(column)), column.removeprefix(SETTING))
+                    key = SETTINGS.get(
+                        " ".join(tokens(column)), column.removeprefix(SETTING_PREFIX)
+                    )
                     found.setdefault(name, {})[key] = values.pop()
         return found
 
@@ -764,7 +779,7 @@ class _Builder:
             return labels.assign(criterion=np.where(lacking, criteria[0], labels["criterion"]))
         if lacking.any():
             facts = {"n": int(lacking.sum()), "criteria": criteria[:8]}
-            facts |= spelled(self.door, "criterion")
+            facts |= spelled(self.door, CRITERION)
             self.problems.append(Finding("table.labels_without_criterion", facts))
         return labels
 

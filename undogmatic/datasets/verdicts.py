@@ -17,12 +17,25 @@ from pydantic import Field
 
 from undogmatic.datasets.base import make_item
 from undogmatic.datasets.cells import OFF_SCALE
-from undogmatic.datasets.doors import RUN
+from undogmatic.datasets.doors import CHECK, RUN
 from undogmatic.datasets.frames import Frame, read_frame
+from undogmatic.datasets.items import check_fields
 from undogmatic.datasets.labels import ends_of, scale_for
-from undogmatic.datasets.narrow import VERDICT, Keys, Wide, has, of_cases, one_name, with_quotes
+from undogmatic.datasets.narrow import VERDICTS, Keys, Wide, has, of_cases, one_name, with_quotes
 from undogmatic.datasets.readers import find
-from undogmatic.datasets.roles import check_fields
+from undogmatic.datasets.roles import (
+    CONFIDENCE,
+    CRITERION,
+    FAILED,
+    GROUP,
+    ITEM,
+    JUDGE,
+    LABEL,
+    RATER,
+    REPEAT,
+    SYSTEM,
+    VERDICT,
+)
 from undogmatic.datasets.rows import (
     SUFFIXES,
     Names,
@@ -51,12 +64,14 @@ from undogmatic.records.records import (
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 
-_FIELDS = (
-    "id",
-    "label",
-    *"judge verdict rater group system criterion repeat confidence failed".split(),
-)
-"""What a column may be, besides what was judged."""
+_FIELDS = {
+    RUN.called(role): CHECK.called(role)
+    for role in (
+        *(ITEM, LABEL, JUDGE, VERDICT, RATER, GROUP),
+        *(SYSTEM, CRITERION, REPEAT, CONFIDENCE, FAILED),
+    )
+}
+"""What a column may be, besides what was judged: by its name in the config that of the option."""
 QUOTES = "quotes."
 """How the columns of quotes begin."""
 
@@ -123,8 +138,15 @@ class VerdictsDataset:
                 )
         kind = "numeric" if self.scales and kind is None else kind
         theirs, self.turned = _written(label_scale)
+        # Choices are no scores, which is said once they are read: how they are numbered is not
+        # asked before, as no setting could answer it.
         self.options = TableOptions(
-            kind=kind, scale=scale, human_scale=theirs, passes=passes, sheet=sheet
+            kind=kind,
+            scale=scale,
+            human_scale=theirs,
+            passes=passes,
+            sheet=sheet,
+            choices="given",
         )
         self.read: list[Finding] = []
         self.files = _table_files([path] if isinstance(path, str) else path)
@@ -235,7 +257,7 @@ class VerdictsDataset:
         frames = [read_frame(str(file), self.options.sheet, RUN) for file in self.files]
         chosen, shown = dict[str, Any](), dict[str, str]()
         for role, names in self.columns.items():
-            option = {"id": "item", "label": "human"}.get(role, role)
+            option = _FIELDS.get(role, role)
             # several columns are several judges or persons
             if role in ("judge", "label") and names:
                 chosen[option] = (
@@ -271,7 +293,7 @@ class VerdictsDataset:
             frames = [self.wide.rows(frame, keys) for frame in frames]
             chosen |= {
                 "judge": (keys.judge,),
-                "verdict": VERDICT,
+                "verdict": VERDICTS,
                 "criterion": keys.criterion,
                 "repeat": keys.repeat,
             }
