@@ -20,8 +20,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import alone
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
+from undogmatic.records.results import Told
 
 RESULTS = Path(__file__).parent / "results" / "check_alone.csv"
 Array = np.ndarray[Any, Any]

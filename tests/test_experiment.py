@@ -27,7 +27,7 @@ from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
 from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Item, text_mark
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import Finding, Told
 from undogmatic.report import contents, kept
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
@@ -312,7 +312,7 @@ def test_texts_that_the_judge_has_seen_support_nothing(tmp_path: Path) -> None:
         "1030 of the 1030 texts were used to fit this judge"
         in report(tmp_path / "seen").split("## ")[0]
     )
-    result = AnalysisResult("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
+    result = Told("ab", {}, verdict=Finding("ab.verdict_supported"), standing="supported")
     refuted = replace(result, standing="refuted")
     assert withheld([result, refuted], 0, 9) == [result, refuted]
     taken, kept = withheld([result, refuted], 1, 9)

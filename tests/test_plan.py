@@ -11,7 +11,7 @@ from undogmatic.config.build import Plan
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
 from undogmatic.experiment import run_experiment
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 from undogmatic.report.words import Words
 
 
@@ -21,12 +21,12 @@ def plan(*hypotheses: dict[str, Any]) -> Plan:
     )
 
 
-def found(made: Plan, **metrics: float) -> AnalysisResult:
+def found(made: Plan, **metrics: float) -> Told:
     given = {key.replace("__", "."): value for key, value in metrics.items()}
-    return of_plan(made, [AnalysisResult("ab", given)], 0.95, "d" * 64)
+    return of_plan(made, [Told("ab", given)], 0.95, "d" * 64)
 
 
-def shown(result: AnalysisResult) -> list[str]:
+def shown(result: Told) -> list[str]:
     return list(result.tables["hypotheses"]["shown"])
 
 

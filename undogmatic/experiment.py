@@ -48,7 +48,7 @@ from undogmatic.records.records import (
     items_digest,
     turns,
 )
-from undogmatic.records.results import AnalysisResult, Finding, headline_of
+from undogmatic.records.results import Finding, Told, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts
 from undogmatic.records.wordings import Licensed, texts_beside
@@ -397,14 +397,14 @@ def _ahead(experiment: Experiment, parts: Parts) -> Sequence[Step]:
 
 def _results(
     experiment: Experiment, judged: _Judgments, searched: Found | None, manifest: Manifest
-) -> list[AnalysisResult]:
+) -> list[Told]:
     """What the analyses make of the judgments: the plan's tests, the optimisation's gain, the
     analysis, the groups."""
     settled = run_settings(experiment.choices, experiment.config if experiment.parts.asks else {})
     table = experiment.table(
         judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled
     )
-    gains: Sequence[AnalysisResult] = ()
+    gains: Sequence[Told] = ()
     if experiment.search is not None and searched is not None:
         gains = results_of(
             experiment.search, searched, judged.judgments, manifest.folder, experiment.rng()
@@ -431,7 +431,7 @@ def _finished(
     experiment: Experiment,
     judged: _Judgments,
     searched: Found | None,
-    results: Sequence[AnalysisResult],
+    results: Sequence[Told],
     manifest: Manifest,
     started: float,
 ) -> FinishedRun:

@@ -36,7 +36,7 @@ from undogmatic.records.records import (
     Provenance,
     Verdict,
 )
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric, Wording
 
 ORIGIN = Provenance(
@@ -50,11 +50,11 @@ Score = float | FailureKind
 """A score, or the reason why there is none."""
 
 
-Said = Callable[[AnalysisResult], dict[str, Finding]]
+Said = Callable[[Told], dict[str, Finding]]
 """The fixture `said`: findings and verdict of a result by key."""
 
 
-class Told:
+class Reading:
     """What an analysis told, every sentence put into words; names and keys are without the
     analysis' own in front.
 
@@ -63,11 +63,11 @@ class Told:
     of values, or conditions have no name.
     """
 
-    def __init__(self, result: AnalysisResult, worded: bool = True) -> None:
-        self.result, self.tables, self.figures, self.headline = (
+    def __init__(self, result: Told, worded: bool = True) -> None:
+        self.result, self.tables, self.drawings, self.headline = (
             result,
             result.tables,
-            result.figures,
+            result.drawings,
             result.headline,
         )
         self.numbers = {
@@ -101,10 +101,10 @@ class Told:
         return said
 
 
-def analysed(name: str, judged: LongTable, **changes: Any) -> Told:
+def analysed(name: str, judged: LongTable, **changes: Any) -> Reading:
     """The one result of an analysis as `conf/analysis/` sets it up, with these keys changed."""
     (result,) = configured(name, **changes)(judged, np.random.default_rng(0))
-    return Told(result)
+    return Reading(result)
 
 
 def configured(name: str, **changes: Any) -> Any:

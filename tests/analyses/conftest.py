@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import undogmatic
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import Finding, Told
 from undogmatic.report.figures import caption
 from undogmatic.report.words import Words
 
@@ -26,7 +26,7 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
-def said() -> Callable[[AnalysisResult], dict[str, Finding]]:
+def said() -> Callable[[Told], dict[str, Finding]]:
     return in_words
 
 
@@ -36,7 +36,7 @@ def words_of(language: str) -> Words:
     return Words(language, SHIPPED, strict=True)
 
 
-def in_words(result: AnalysisResult) -> dict[str, Finding]:
+def in_words(result: Told) -> dict[str, Finding]:
     """The findings and the verdict of a result by key, each of them put into words in both
     languages on the way.
 
@@ -60,9 +60,9 @@ def in_words(result: AnalysisResult) -> dict[str, Finding]:
     return {finding.key: finding for finding in everything}
 
 
-def _names(result: AnalysisResult, words: Words) -> None:
+def _names(result: Told, words: Words) -> None:
     """Captions can be written, and columns and metrics are named in this language."""
-    for figure in result.figures:
+    for figure in result.drawings:
         assert caption(figure, words, result.name)
     for name, table in result.tables.items():
         assert words.text(f"{result.name}.table_{name}")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import Score, Told, configured, mirrored, paired_run, refuses
+from tests.analyses.builders import Reading, Score, configured, mirrored, paired_run, refuses
 from tests.analyses.conftest import SHIPPED, placeholders, words_of
 from undogmatic.analyses.ab import AbAnalysis, PairEvidence, compare
 from undogmatic.analyses.base import Unsuited
@@ -32,19 +32,19 @@ SIX: dict[str, Any] = {T: NAKED, B: EXPLAINED}
 
 def analyse(
     sides: dict[str, Any], analysis: AbAnalysis = FAST, worded: bool = True, **fields: Any
-) -> Told:
+) -> Reading:
     (result,) = analysis(paired_run(sides, **fields), np.random.default_rng(0))
-    return Told(result, worded)
+    return Reading(result, worded)
 
 
 @pytest.fixture(scope="module")
-def six() -> Told:
+def six() -> Reading:
     """The six pairs."""
     return analyse(SIX)
 
 
 class TestNumbers:
-    def test_hand_worked_pairs(self, six: Told) -> None:
+    def test_hand_worked_pairs(self, six: Reading) -> None:
         assert six.of("pairs groups pairs_left_out judged failed zero_differences") == [
             6,
             6,
@@ -70,12 +70,12 @@ class TestNumbers:
         assert six.says["expected"] == {"treatment": T, "baseline": B, "expected": "higher"}
         assert six.headline == "ab.share_expected"
 
-    def test_an_interval_that_allows_for_what_was_not_seen_says_so(self, six: Told) -> None:
+    def test_an_interval_that_allows_for_what_was_not_seen_says_so(self, six: Reading) -> None:
         alike = [0.5, 0.2, 0.1, 0.3, 0.4, 0.6, 0.5, 0.3, 0.2, 0.1, 0.4, 0.5]
         result = analyse({T: [40 + d for d in alike], B: [40.0] * 12})
         assert result.says["bounded"] == {"same": 2} and "bounded" not in six.says
 
-    def test_group_table_and_pair_table(self, six: Told) -> None:
+    def test_group_table_and_pair_table(self, six: Reading) -> None:
         naked = six.tables["groups"].set_index("condition").loc[T]
         expected = {
             "n": 6,
@@ -114,7 +114,7 @@ class TestNumbers:
         )
         assert back.of("p minimum_detectable") == pytest.approx(forth.of("p minimum_detectable"))
 
-    def test_on_a_scale_where_high_is_good_the_expected_direction_turns(self, six: Told) -> None:
+    def test_on_a_scale_where_high_is_good_the_expected_direction_turns(self, six: Reading) -> None:
         there = analyse(mirrored(SIX), direction="higher_is_better")
         assert there.of("share_expected auc") == pytest.approx(six.of("share_expected auc"))
         assert there["mean_difference"] == pytest.approx(-six["mean_difference"])
@@ -164,7 +164,7 @@ class TestGroups:
 
 
 class TestConditions:
-    def test_pairs_may_lack_the_hybrid_and_without_any_it_is_said(self, six: Told) -> None:
+    def test_pairs_may_lack_the_hybrid_and_without_any_it_is_said(self, six: Reading) -> None:
         result = analyse(SIX | {H: [45.0, None, None, 50.0, 40.0, "refusal"]})
         assert (result["pairs"], result.says["hybrid"]["over_groups"]) == (6, 3)
         assert result.tables["comparisons"]["n"].tolist() == [6, 3, 3]
@@ -233,7 +233,7 @@ class TestFailures:
     def test_few_pairs_never_crash_and_never_decide(self, n: int) -> None:
         result = analyse({T: NAKED[:n], B: EXPLAINED[:n]})
         assert result.says["verdict_too_few"] == {"n": n, "groups": n, "needed": 6}
-        assert ("slope" in [f.name for f in result.figures]) == (n >= 3)
+        assert ("slope" in [f.name for f in result.drawings]) == (n >= 3)
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def case(key: str, **changes: Any) -> Told:
+def case(key: str, **changes: Any) -> Reading:
     """The result on judgments that deserve this verdict, or on changed ones."""
     fields = {"margin": 10} | CASES[key]() | changes
     if "lengths" not in fields:
@@ -386,7 +386,7 @@ def case(key: str, **changes: Any) -> Told:
     if blank:
         judged.frame["text"] = ""
     (result,) = FAST(judged, np.random.default_rng(0))
-    return Told(result)
+    return Reading(result)
 
 
 deserved = functools.cache(case)

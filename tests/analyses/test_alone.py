@@ -10,8 +10,8 @@ from benchmarks.check_alone import JUDGES, best, trial
 from tests.analyses.builders import evidence_of
 from tests.analyses.test_systems import tell
 from undogmatic.analyses import alone
-from undogmatic.records.checked import CheckOptions, Told
-from undogmatic.records.results import Finding
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats.conformal import lower_limit
 
 Rng = np.random.Generator
@@ -36,7 +36,7 @@ def test_the_sure_half_is_decided_alone_and_the_other_goes_to_people(rng: Rng) -
     assert values["limit"] == Finding("alone.limit_confidence", {"threshold": 0.9})
     assert (
         values["least"]
-        == told.figures["alone.agreement"].low
+        == told.numbers["alone.agreement"].low
         == pytest.approx(lower_limit(100, 100, 0.95))
     )
     assert "alone.like_labelled" not in said
@@ -64,17 +64,17 @@ def test_doubt_is_taken_from_repeats_orders_or_the_distance_from_the_middle(rng:
         fields = {"scale": (0, 5)} if kind == "numeric" else {}
         told, said = tell(evidence_of(kind, said_of, people, selection="all", **fields), alone.tell)  # type: ignore[arg-type]
         assert said["alone.share"].values["limit"].key == f"alone.limit_{source}"
-        assert told.figures["alone.share"].value == 0.5
+        assert told.numbers["alone.share"].value == 0.5
 
 
 def test_without_a_measure_of_doubt_it_is_all_or_nothing(rng: Rng) -> None:
     labels = rng.integers(0, 3, 100).astype(float)
     told, said = tell(evidence_of("unordered", labels, labels), alone.tell)
-    assert "alone.whole_all" in said and told.figures["alone.share"].value == 1
+    assert "alone.whole_all" in said and told.numbers["alone.share"].value == 1
     wrong = np.where(np.arange(100) % 5 == 0, (labels + 1) % 3, labels)
     told, said = tell(evidence_of("unordered", wrong, labels), alone.tell)
     assert said["alone.none_whole"].values["wrong"] == 20
-    assert told.figures["alone.share"].value == 0
+    assert told.numbers["alone.share"].value == 0
 
 
 def test_where_people_have_no_majority_no_verdict_agrees(rng: Rng) -> None:
@@ -109,7 +109,7 @@ def test_a_new_label_lies_within_the_reach_of_its_verdict_as_often_as_promised()
             Told(),
         )
         alone.tell(table.of("judge", "quality"), told, CheckOptions())
-        reach = next(n.values["reach"] for n in told.notes if n.key == "alone.reach")
+        reach = next(n.values["reach"] for n in told.findings if n.key == "alone.reach")
         inside.append(np.mean(np.abs(truth[60:] - verdicts[60:]) <= reach))
     assert 0.89 <= np.mean(inside) <= 0.93
 

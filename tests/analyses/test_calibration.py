@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import (
-    Told,
+    Reading,
     analysed,
     labelled_run,
     refuses,
@@ -51,7 +51,7 @@ def simulated(give: Give | str, n: int = 300, seed: int = 3, failed: int = 0) ->
     )
 
 
-def analyse(judged: LongTable, **settings: Any) -> Told:
+def analyse(judged: LongTable, **settings: Any) -> Reading:
     return analysed("calibration", judged, **{"resamples": 100} | settings)
 
 
@@ -61,7 +61,7 @@ def test_perfect_uncertainty_reaches_the_oracle() -> None:
         [1, 1, 1, 0], abs=1e-9
     )
     assert result.says["verdict_worth"]["measure"] == "width" and result["beyond_score_low"] > 0.5
-    lines = next(f.data["lines"] for f in result.figures if f.name == "review")
+    lines = next(f.data["lines"] for f in result.drawings if f.name == "review")
     assert lines["guided"]["y"] == pytest.approx(lines["perfect"]["y"])
     assert (result.headline, result.standing) == ("calibration.review_gain", "supported")
 
@@ -128,7 +128,7 @@ def test_ece_and_brier_find_planted_overconfidence() -> None:
     result = analyse(labelled_run(rows))
     assert result["ece"] == pytest.approx(0.15, abs=0.01)
     assert result["mean_confidence"] - result["share_right"] == pytest.approx(0.15, abs=0.02)
-    assert "ece_off" in result.says and any(f.kind == "reliability" for f in result.figures)
+    assert "ece_off" in result.says and any(f.kind == "reliability" for f in result.drawings)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from tests.analyses.builders import evidence_of
 from undogmatic.analyses.check import check, digests
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.records.checked import CheckOptions, JudgeCheck
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.report.check import words_of
 
 N = 120
@@ -28,7 +28,7 @@ def noisy(labels: np.ndarray, error: float, seed: int = 0) -> np.ndarray:
     return np.where(np.random.default_rng(seed).random(labels.size) < error, 1 - labels, labels)
 
 
-def answer(table: Evidence, **options: Any) -> JudgeCheck:
+def answer(table: Evidence, **options: Any) -> Told:
     (only,) = check(table, CheckOptions(**options)).judges
     return only
 
@@ -194,7 +194,7 @@ def test_a_good_judge_that_equals_a_person_on_forty_items_is_believed_and_asked_
         "check.verdict_limited",
         "supported",
     ), found.verdict
-    (note,) = (each for each in found.told.notes if each.weight is Weight.LIMITS)
+    (note,) = (each for each in found.findings if each.weight is Weight.LIMITS)
     assert note.key == "people.same_as_judge" and note.values["n"] == 40
     said = words_of("en").say(note)
     assert "equal on all 40 items" in said and "copies" not in said
@@ -219,7 +219,7 @@ def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are
     or of criteria."""
     just = np.where(np.random.default_rng(0).permutation(N) < 25, 1 - LABELS, LABELS)
     alone = answer(judged(just))
-    assert alone.standing == "supported" and 0.4 < alone.told.figures["agreement.kappa"].low < 0.43
+    assert alone.standing == "supported" and 0.4 < alone.numbers["agreement.kappa"].low < 0.43
     of_judges = check(
         judged({f"j{k}": just if k == 0 else noisy(LABELS, 0.5, k) for k in range(6)}),
         CheckOptions(),
@@ -247,7 +247,7 @@ def test_what_a_judge_decides_alone_holds_for_all_criteria_together() -> None:
         # a good judge keeps its yes
         assert all(each.standing == "supported" for each in result.judges)
         asked += [
-            n.values["confidence"] for n in result.judges[0].told.notes if "alone.whole" in n.key
+            n.values["confidence"] for n in result.judges[0].findings if "alone.whole" in n.key
         ]
     assert asked == pytest.approx([0.95, 0.99])
 
@@ -284,7 +284,7 @@ def test_what_is_said_of_a_coin_is_what_its_interval_shows(case: str) -> None:
     """That it is no better is known only where the whole interval lies at chance or below."""
     verdicts, rule, said = COINS[case]
     found = answer(judged(verdicts(np.random.default_rng(4))))
-    agreement = found.told.figures["agreement.kappa"]
+    agreement = found.numbers["agreement.kappa"]
     assert (found.verdict.key, found.standing) == (f"check.verdict_{rule}", "refuted")
     assert (agreement.high > 0) == (rule == "coin")
     for language, expected in zip(("en", "pt"), said, strict=True):
@@ -336,24 +336,24 @@ def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
         for table in (rows, rows.sample(frac=1, random_state=1))
     ]
     (one,), (other,) = (result.judges for result in results)
-    assert one.told.figures == other.told.figures and (one.verdict, one.rival) == (
+    assert one.numbers == other.numbers and (one.verdict, one.rival) == (
         other.verdict,
         other.rival,
     )
-    assert len(one.told.figures) > 10 and "surface.accuracy" in one.told.figures
+    assert len(one.numbers) > 10 and "surface.accuracy" in one.numbers
 
 
 def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothing_alone() -> None:
     new, old = judged(GOOD), judged(np.where(np.arange(N) < 40, 0.0, GOOD))
     (now,) = check(new, CheckOptions(), old).judges
     assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 1
-    assert "drift.verdicts_higher" in {noted.key for noted in now.told.notes}
+    assert "drift.verdicts_higher" in {noted.key for noted in now.findings}
     # the second has no texts
     for table, waits in (
         (new, False),
         (evidence_of("pass_fail", GOOD, LABELS), True),
     ):
-        said = {noted.key for noted in answer(table, alpha=0.2).told.notes}
+        said = {noted.key for noted in answer(table, alpha=0.2).findings}
         assert ("check.alone_waits" in said, "alone.whole_all" in said) == (waits, not waits)
 
 
@@ -369,13 +369,13 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(
         "numeric", GRADES + NOISE / 3 + 20, people, {"text": TEXTS}, scale=(-50, 150)
     )
     off = answer(replace(table, selection="all"))
-    limits = [noted for noted in off.told.notes if noted.weight is Weight.LIMITS]
+    limits = [noted for noted in off.findings if noted.weight is Weight.LIMITS]
     assert [limit.key for limit in limits] == ["kinds.grades_grades"] and off.verdict.values[
         "limits"
     ] == 1
     line = limits[0].values["conversion"]
     assert line.slope == 1 and line.shift == pytest.approx(-20, abs=1)
-    faces = next(n for n in off.told.notes if n.key == "check.faces").values["faces"]
+    faces = next(n for n in off.findings if n.key == "check.faces").values["faces"]
     assert {"people.face_ceiling", "systems.face_mean", "alone.face_reach"} <= {
         face.key for face in faces
     }
@@ -390,4 +390,4 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(
     # What is wrong for another reason than the grades' level stays a limit of its own.
     loose = np.where(np.arange(N) % 4, 20, 45) + GRADES
     stays = answer(replace(table, verdicts=table.verdicts.assign(verdict=loose)))
-    assert "people.ceiling_worse" in {n.key for n in stays.told.notes if n.weight is Weight.LIMITS}
+    assert "people.ceiling_worse" in {n.key for n in stays.findings if n.weight is Weight.LIMITS}

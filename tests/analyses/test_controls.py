@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Told, analysed, grouped_run, mirrored, refuses
+from tests.analyses.builders import Reading, analysed, grouped_run, mirrored, refuses
 from undogmatic.analyses.base import Unsuited
 from undogmatic.analyses.rivals import LabelledRival
 from undogmatic.errors import ConfigError
@@ -21,7 +21,7 @@ HONEST, NAKED, KIND = (
 )
 
 
-def controls(groups: Groups, **changes: Any) -> Told:
+def controls(groups: Groups, **changes: Any) -> Reading:
     return analysed("controls", grouped_run(groups), **changes)
 
 
@@ -131,7 +131,7 @@ def test_failures_are_counted_a_class_that_failed_throughout_is_named_and_few_te
     assert (nobody.ruled[0], nobody.headline) == ("incomplete", None)
     few = controls({"humble": [5.0] * 2, "hubristic": [90.0] * 3})
     assert few.says["analyses.groups_not_drawn"] == {"groups": ["humble"], "needed": 3}
-    assert list(few.figures[0].data["groups"]) == ["hubristic"]
+    assert list(few.drawings[0].data["groups"]) == ["hubristic"]
 
 
 def test_what_the_dataset_lacks_and_bands_that_make_no_sense() -> None:
@@ -158,7 +158,7 @@ GROUPS = {"explained_only": EXPLAINED[:2], "humble": EXPLAINED[2:], "authority_o
 GROUPS |= {"attack:hedges": [35.0, 25, 60], "attack:padding": [95.0, 85]}
 
 
-def attacks(groups: Groups, direction: str = "higher_is_worse", **settings: Any) -> Told:
+def attacks(groups: Groups, direction: str = "higher_is_worse", **settings: Any) -> Reading:
     return analysed("adversarial", grouped_run(groups, direction=direction), **settings)
 
 

@@ -56,7 +56,7 @@ def test_costs_are_counted_per_text_and_against_a_run(
     ratios = "ratio.calls ratio.input_tokens ratio.output_tokens ratio.seconds ratio.usd"
     assert result.of(ratios) == pytest.approx([3] * 5)
     assert result.says["calls_baseline"]["ratio"] == 3
-    assert [f.name for f in result.figures] == ["ratio"]
+    assert [f.name for f in result.drawings] == ["ratio"]
 
 
 def test_a_judgment_that_was_made_again_counts_once_in_the_baseline(tmp_path: Path) -> None:

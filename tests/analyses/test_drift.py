@@ -9,9 +9,9 @@ import pytest
 
 from tests.analyses.builders import evidence_of
 from undogmatic.analyses import drift
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Weight
+from undogmatic.records.results import Told, Weight
 from undogmatic.report.words import Words
 
 LANGUAGES = [
@@ -24,7 +24,7 @@ TEXTS = [f"text {n}" for n in range(N)]
 
 def in_words(told: Told) -> Told:
     """What was told, every sentence of which has words in both languages."""
-    findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
@@ -37,7 +37,7 @@ def tell(new: Evidence, old: Evidence, **options: Any) -> Told:
 
 
 def keys(told: Told) -> dict[str, Weight]:
-    return {noted.key.removeprefix("drift."): noted.weight for noted in told.notes}
+    return {noted.key.removeprefix("drift."): noted.weight for noted in told.findings}
 
 
 def table(
@@ -85,15 +85,15 @@ def test_verdicts_are_kept_only_within_a_stated_margin(rng, share, to, margin, k
     now = flipped(rng, before, share, to)
     told = tell(table(now), table(before), margin=margin)
     assert keys(told) == {key: weight}
-    assert told.figures["drift.change"].value == np.mean(now != before)
-    assert told.figures["drift.shift"].value == pytest.approx(np.mean(now - before))
+    assert told.numbers["drift.change"].value == np.mean(now != before)
+    assert told.numbers["drift.shift"].value == pytest.approx(np.mean(now - before))
 
 
 def test_choices_without_an_order_change_without_a_direction(rng) -> None:
     before = rng.integers(0, 3, N).astype(float)
     now = np.where(rng.random(N) < 0.5, (before + 1) % 3, before)
     told = tell(table(now, kind="unordered"), table(before, kind="unordered"), margin=0.1)
-    assert keys(told) == {"verdicts_changed": Weight.LIMITS} and "drift.shift" not in told.figures
+    assert keys(told) == {"verdicts_changed": Weight.LIMITS} and "drift.shift" not in told.numbers
 
 
 def test_scores_that_were_shuffled_are_kept_on_average_alone(rng) -> None:
@@ -123,7 +123,7 @@ def test_agreement_with_people_is_compared_on_the_same_items(rng, right, margin,
     before, now = flipped(rng, label, 0.1), flipped(rng, label, 1 - right)
     told = tell(table(now), table(before, label), margin=margin)  # labels of either file serve
     assert key in keys(told)
-    assert told.figures["drift.agreement"].value == pytest.approx(
+    assert told.numbers["drift.agreement"].value == pytest.approx(
         np.mean(now == label) - np.mean(before == label)
     )
 
@@ -151,7 +151,7 @@ def test_other_texts_tell_the_judge_from_the_systems_by_labels(
     told = tell(new, table(truth + noise[3], labels[1], kind="numeric"), margin=margin)
     assert {key, "other_texts"} <= keys(told).keys() and "drift.verdicts" in told.not_examined
     if labels_moved is not None:
-        assert told.figures["drift.beyond_labels"].value == pytest.approx(
+        assert told.numbers["drift.beyond_labels"].value == pytest.approx(
             moved - labels_moved, abs=1
         )
 
@@ -166,7 +166,7 @@ def test_the_judge_itself_has_changed_only_where_texts_that_are_the_same_show_it
     now = before + np.where(np.arange(N) < 100, 8, shift)
     told = tell(table(now, truth, texts, "numeric"), table(before, truth, kind="numeric"))
     assert keys(told)[key] == Weight.LIMITS
-    for noted in told.notes:
+    for noted in told.findings:
         if noted.key == "drift.other_apart":  # on the same texts none moved
             assert noted.values["unchanged"].key == "drift.same_still"
             assert noted.settle is not None and noted.settle.key == "drift.settle_anew"
@@ -179,11 +179,11 @@ def test_an_item_with_another_text_is_not_the_same_item(rng) -> None:
     now[:40] = 1 - now[:40]
     texts[:40] = ["other"] * 40
     told = tell(table(now, texts=texts), table(before), margin=0.1)
-    assert told.figures["drift.change"].value == 0 and "verdicts_kept" in keys(told)
-    (other,) = (noted.values for noted in told.notes if noted.key == "drift.other_texts")
+    assert told.numbers["drift.change"].value == 0 and "verdicts_kept" in keys(told)
+    (other,) = (noted.values for noted in told.findings if noted.key == "drift.other_texts")
     assert other["n"] == 40 and len(other["items"]) == drift.MOST_NAMED
     no_texts = tell(evidence_of("pass_fail", now), table(before))
-    assert "no_texts" in keys(no_texts) and no_texts.figures["drift.change"].value == 0.2
+    assert "no_texts" in keys(no_texts) and no_texts.numbers["drift.change"].value == 0.2
 
 
 def test_what_cannot_be_compared_is_said(rng) -> None:
@@ -209,15 +209,15 @@ def test_categories_are_matched_by_name_and_judges_and_settings_by_name(rng) -> 
     verdicts = rng.integers(0, 2, N).astype(float)
     turned = table(1 - verdicts, kind="unordered", categories=("yes", "no"))
     told = tell(table(verdicts, kind="unordered", categories=("no", "yes")), turned)
-    assert told.figures["drift.change"].value == 0
+    assert told.numbers["drift.change"].value == 0
     both = [
         table({"a": verdicts, "b": own}, settings={"a": {"model": model}})
         for model, own in (("new", verdicts), ("old", 1 - verdicts))
     ]
     several = tell(*both)
     assert (
-        several.figures["drift.change.a.quality"].value == 0
-        and several.figures["drift.change.b.quality"].value == 1
+        several.numbers["drift.change.a.quality"].value == 0
+        and several.numbers["drift.change.b.quality"].value == 1
     )
     assert "settings" in keys(several)
 
@@ -238,14 +238,14 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
     study = drift.variance_of(rejudged, "quality", told, CheckOptions())
     in_words(told)
     truth = {"item": 9, "judge": 4, "item_judge": 1, "repeat": 1}
-    assert {name: told.figures[f"variance.{name}"].value for name in truth} == pytest.approx(
+    assert {name: told.numbers[f"variance.{name}"].value for name in truth} == pytest.approx(
         truth, rel=0.25
     )
     assert told.tables["drift.variance"]["share"].sum() == pytest.approx(1)
     assert (
         study is not None
         and study.facets == ("judge", "repeat")
-        and "drift.variance" in [noted.key for noted in told.notes]
+        and "drift.variance" in [noted.key for noted in told.findings]
     )
     once = Told()
     drift.variance_of(
@@ -255,7 +255,7 @@ def test_variance_is_divided_among_items_judges_and_repeats(rng) -> None:
         CheckOptions(),
     )
     in_words(once)
-    assert "drift.variance_once" in [noted.key for noted in once.notes]
+    assert "drift.variance_once" in [noted.key for noted in once.findings]
 
 
 @pytest.mark.parametrize(("shape", "facets"), [((3,), ("repeat",)), ((1,), None)])

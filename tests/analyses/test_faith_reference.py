@@ -13,7 +13,7 @@ from undogmatic.analyses.base import LongTable, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.engine.local import NotingEngine, parts_of
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 
 NEAR = 1e-6
 OMITTED, CLEAR = "omitted_dissent", "omitted_concurrence"
@@ -45,7 +45,7 @@ def judged(as_given: bool = False) -> LongTable:
     return LongTable(frame, rubric, inputs={item.id: item.inputs for item in items})
 
 
-def run(part: str | None, as_given: bool = False, **changes: Any) -> AnalysisResult:
+def run(part: str | None, as_given: bool = False, **changes: Any) -> Told:
     """One part of analysis=meta over the tables; `judges` are those of the composite."""
     whole = config()["analysis"]
     judges = changes.pop("judges", None)

@@ -12,9 +12,10 @@ from undogmatic.analyses.check import check
 from undogmatic.analyses.unread import numbers
 from undogmatic.datasets.faults import counts_rows
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.records.checked import LEAST_AGREEMENT, LEAST_ORDER, CheckOptions, JudgeCheck
+from undogmatic.records.checked import LEAST_AGREEMENT, LEAST_ORDER, CheckOptions
 from undogmatic.records.marks import text_marks, texts_of_marks, was_seen
 from undogmatic.records.records import text_mark
+from undogmatic.records.results import Told
 from undogmatic.report.check import words_of
 
 N = 100
@@ -66,7 +67,7 @@ def choices(tail: Callable[[int], tuple[str, str]], chosen: np.ndarray) -> pd.Da
     )
 
 
-def answers(*files: pd.DataFrame, humans: tuple[str, ...] = ("human",)) -> JudgeCheck:
+def answers(*files: pd.DataFrame, humans: tuple[str, ...] = ("human",)) -> Told:
     texts = (
         ("output_a", "output_b")
         if "output_a" in files[0]
@@ -89,7 +90,7 @@ AMONG = [
     f"{text} In {2000 + k % 23} it came to {GRADE[k]} of {100 + 7 * (k % 31)} points."
     for k, text in enumerate(TEXTS)
 ]
-FOOLING: dict[str, tuple[Callable[[], JudgeCheck], str]] = {
+FOOLING: dict[str, tuple[Callable[[], Told], str]] = {
     "a grade among other numbers": (
         lambda: answers(graded(text=AMONG, judge=GRADE, human=NEAR)),
         "surface",
@@ -186,7 +187,7 @@ def test_a_judge_without_merit_is_not_believed(fooling: str) -> None:
         lambda: answers(passed(text=SCRIPT)),
     ],
 )
-def test_an_honest_judge_is(honest: Callable[[], JudgeCheck]) -> None:
+def test_an_honest_judge_is(honest: Callable[[], Told]) -> None:
     assert (found := honest()).standing == "supported", found.verdict
 
 
@@ -216,7 +217,7 @@ def test_what_says_nothing_of_the_judge_changes_no_figure(
     before = answers(HONEST)
     assert (found.standing, found.groups) == (before.standing, before.groups) == ("supported", N)
     for name in ("agreement.spearman", "surface.increment", "surface.at_equal", "surface.foretold"):
-        one, other = found.told.figures[name], before.told.figures[name]
+        one, other = found.numbers[name], before.numbers[name]
         assert (one.value, *one.interval) == pytest.approx(
             (other.value, *other.interval), abs=1e-6
         ), name
@@ -235,7 +236,7 @@ def test_the_names_of_items_and_judges_and_the_codes_of_labels_change_no_answer(
     ).judges
     before = answers(rows)
     assert found.standing == before.standing == "supported"
-    one, other = (each.told.figures["agreement.kappa"] for each in (found, before))
+    one, other = (each.numbers["agreement.kappa"] for each in (found, before))
     assert (one.value, *one.interval) == pytest.approx((other.value, *other.interval))
 
 
@@ -317,7 +318,7 @@ def test_copies_count_once_whatever_a_column_says(tie: str) -> None:
         files[1][column] = [f"the {column} of row {k}" for k in range(120)]
     one, many = (answers(file.reset_index(drop=True)) for file in files)
     assert (one.groups, many.groups, many.n > one.n) == (30, 30, True)
-    widths = [next(iter(each.told.figures.values())) for each in (one, many)]
+    widths = [next(iter(each.numbers.values())) for each in (one, many)]
     assert widths[1].high - widths[1].low >= 0.9 * (widths[0].high - widths[0].low)
 
 
@@ -377,7 +378,7 @@ def test_few_of_the_labelled_items_are_a_limit() -> None:
         ),
         CheckOptions(),
     ).judges
-    assert "kinds.part_judged" in {noted.key for noted in found.told.notes}
+    assert "kinds.part_judged" in {noted.key for noted in found.findings}
 
 
 def test_a_text_that_was_typed_anew_is_not_new_to_what_was_fitted_on_it() -> None:
@@ -401,6 +402,6 @@ def test_of_many_judges_one_that_agrees_by_chance_is_not_believed() -> None:
         first, *others = check(read_table([many], options), CheckOptions()).judges
         assert first.verdict.key == f"check.verdict_{expected}"
         assert {each.standing for each in others} == {"refuted"}
-        assert first.told.figures["agreement.kappa"].level == 0.95
+        assert first.numbers["agreement.kappa"].level == 0.95
     said = words_of("en").say(first.verdict)
     assert "20 answers" in said and "99.5%" in said and first.settle is not None

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from benchmarks.improvement import announced, earned
-from tests.analyses.builders import Told
+from tests.analyses.builders import Reading
 from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement, level_of
 from undogmatic.analyses.truth import Margin
 from undogmatic.report.words import Words
@@ -26,7 +26,7 @@ def compared(
     ends: tuple[float, float] = WIDE,
     label: ArrayLike | None = None,
     **fields: Any,
-) -> Told:
+) -> Reading:
     """The verdict on values of one group each; with labels of a metric that ranks."""
     margin, falls, copies = (
         fields.pop("margin", NONE),
@@ -40,7 +40,7 @@ def compared(
         [sides.assign(group=np.arange(len(sides)).astype(str))] * copies, ignore_index=True
     )
     found = Measured("metric", rows, label is not None, falls, ends, margin, COSTS)
-    return Told(
+    return Reading(
         improvement(found, fields.pop("draw", None) or np.random.default_rng(1), **fields),
         worded=False,
     )
@@ -53,7 +53,7 @@ def programs(gain: float, n: int = 60) -> tuple[Array, Array]:
     return before, before + gain + draw.normal(0, 10, n)
 
 
-def verdict(gain: float, n: int = 60, lost: int = 0, **settings: Any) -> Told:
+def verdict(gain: float, n: int = 60, lost: int = 0, **settings: Any) -> Reading:
     """On such programs, the second of which failed on so many texts."""
     before, after = programs(gain, n)
     after[:lost] = np.nan
@@ -202,7 +202,7 @@ def test_the_gain_of_ranks_that_would_be_found_is_found_as_often_and_none_withou
     """A few of each kind; `python -m benchmarks.improvement` makes a thousand."""
     none, some = (
         [
-            Told(improvement(earned(metric, 46, true, draw), draw), worded=False).ruled[0]
+            Reading(improvement(earned(metric, 46, true, draw), draw), worded=False).ruled[0]
             for draw in map(np.random.default_rng, range(20))
         ]
         for true in (0.0, announced(metric, 46, 0.8, 10))

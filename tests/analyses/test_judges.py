@@ -9,8 +9,8 @@ import pytest
 
 from tests.analyses.builders import evidence_of
 from undogmatic.analyses import judges
-from undogmatic.records.checked import CheckOptions, Told
-from undogmatic.records.results import Weight
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.results import Told, Weight
 from undogmatic.report.words import Words
 
 LANGUAGES = [
@@ -26,14 +26,14 @@ def tell(kind: Any, verdicts: Any, labels: Any, items: Any = None, **options: An
     judges.tell(
         evidence_of(kind, verdicts, labels, items), "quality", told, CheckOptions(**options)
     )
-    findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
 
 
 def keys(told: Told) -> list[str]:
-    return [noted.key.removeprefix("judges.") for noted in told.notes]
+    return [noted.key.removeprefix("judges.") for noted in told.findings]
 
 
 @pytest.fixture
@@ -61,18 +61,18 @@ def test_two_judges_are_better_equivalent_or_undecided(rng, rights, margin, key)
     }
     told = tell("pass_fail", verdicts, label, margin=margin)
     assert key in keys(told)
-    assert "judges.difference" in told.figures and told.tables["judges.pairs"][
+    assert "judges.difference" in told.numbers and told.tables["judges.pairs"][
         "shown"
     ].tolist() == [key[5:]]
     if key == "pair_better":
-        assert told.notes[0].values["left"] == "b"
+        assert told.findings[0].values["left"] == "b"
 
 
 def test_a_judge_under_two_names_is_named_and_counts_once(rng) -> None:
     label = rng.integers(0, 2, N).astype(float)
     good, bad = noisy(rng, label, 0.9), noisy(rng, label, 0.6)
     told = tell("pass_fail", {"x": good, "y": bad, "z": good}, label)
-    (twins,) = (noted for noted in told.notes if noted.key == "judges.twins")
+    (twins,) = (noted for noted in told.findings if noted.key == "judges.twins")
     assert twins.weight == Weight.LIMITS and twins.values["judges"] == ["x", "z"]
     assert told.tables["judges.judges"]["judge"].tolist() == ["x", "y"]
     assert keys(tell("pass_fail", {"x": good, "z": good}, ())) == ["twins"]
@@ -85,7 +85,7 @@ def test_the_best_of_many_is_told_with_how_much_the_choice_flatters_it(rng) -> N
         "coin": noisy(rng, label, 0.5)
     }
     told = tell("pass_fail", verdicts, label)
-    (best,) = (noted for noted in told.notes if noted.key == "judges.best_chosen")
+    (best,) = (noted for noted in told.findings if noted.key == "judges.best_chosen")
     shown = {part.key: part.values["n"] for part in best.values["shown"]}
     assert (
         shown == {"judges.than_worse": 1, "judges.than_open": 9}
@@ -111,7 +111,7 @@ def test_shared_errors_are_told_beside_those_of_independent_judges(rng) -> None:
     hard = rng.random(N) < 0.2
     shared = {name: np.where(hard, 1 - label, noisy(rng, label, 0.95)) for name in "ab"}
     told = tell("pass_fail", shared, label)
-    (finding,) = (noted for noted in told.notes if noted.key == "judges.errors_shared")
+    (finding,) = (noted for noted in told.findings if noted.key == "judges.errors_shared")
     assert (
         finding.values["both"] > 0.18
         and finding.values["chance"] < 0.08
@@ -127,13 +127,13 @@ def test_scores_and_ordered_categories_are_compared_by_their_distance(rng, kind)
     label = rng.integers(0, 5, N).astype(float)
     near, far = (np.clip(label + rng.choice([-1, 0, 1], N) * size, 0, 4) for size in (1, 3))
     told = tell(kind, {"far": far, "near": near}, label)
-    (pair,) = (noted.values for noted in told.notes if noted.key == "judges.pair_better")
+    (pair,) = (noted.values for noted in told.findings if noted.key == "judges.pair_better")
     unit = 4 if kind == "ordered" else 1
     assert pair["left"] == "near"
     assert pair["difference"] == pytest.approx(
         np.mean(np.abs(far - label) - np.abs(near - label)) / unit
     )
-    assert told.figures["judges.shared_errors"].n == N
+    assert told.numbers["judges.shared_errors"].n == N
 
 
 def test_both_orders_of_a_choice_count_half_and_groups_are_the_units(rng) -> None:
@@ -154,4 +154,4 @@ def test_without_labels_or_with_one_judge_there_is_nothing_to_compare(rng) -> No
     few_labels = np.where(np.arange(N) < 9, np.nan, label)
     assert tell("pass_fail", elsewhere, few_labels).not_examined["judges"].key == "judges.no_labels"
     alone = tell("pass_fail", label, label)
-    assert not alone.notes and not alone.not_examined
+    assert not alone.findings and not alone.not_examined

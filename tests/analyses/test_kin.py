@@ -44,7 +44,7 @@ def rated(rng: np.random.Generator, taste: float, merit: float, **options: Any) 
 def test_a_taste_is_what_goes_beyond_peoples_labels(rng: np.random.Generator) -> None:
     told, said = rated(rng, taste=6, merit=0)
     assert said["kin.prefers_rated"].values["family"] == "GPT"
-    assert told.figures["kin.preference"].low < 6 < told.figures["kin.preference"].high
+    assert told.numbers["kin.preference"].low < 6 < told.numbers["kin.preference"].high
     assert "kin.slights_rated" in rated(rng, taste=-6, merit=0)[1]
     assert "kin.open" in rated(rng, taste=0, merit=20)[1]
     assert "kin.within" in rated(rng, taste=0, merit=20, margin=3)[1]
@@ -67,7 +67,7 @@ def test_choices_of_its_kin_are_counted_beyond_peoples(
     }
     told, said = tell(evidence_of("pairwise", {"GPT-4": said_of}, first, names), kin.tell)
     assert key in said
-    assert told.figures["kin.preference"].n == n
+    assert told.numbers["kin.preference"].n == n
 
 
 def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(rng: np.random.Generator) -> None:
@@ -80,5 +80,5 @@ def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(rng: np.random.
         told, said = tell(
             evidence_of("numeric", {judge: labels}, labels, {"system": systems}), kin.tell
         )
-        assert not told.figures
+        assert not told.numbers
         assert ("kin.too_few" in said) == lacking

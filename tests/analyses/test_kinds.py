@@ -13,9 +13,9 @@ from tests.analyses.conftest import placeholders, words_of
 from tests.conftest import reference
 from undogmatic.analyses import kinds, position
 from undogmatic.analyses.kinds import Agreement
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import LABEL_COLUMNS, Evidence
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
 
@@ -26,7 +26,7 @@ def told(table: Evidence, judge: str = "judge", **options: object) -> tuple[Agre
     own, chosen = table.of(judge, table.criteria[0]), CheckOptions.model_validate(options)
     found, all_told = kinds.agreement(own, chosen), Told()
     kinds.tell(own, all_told, chosen, found)
-    notes = [part for note in all_told.notes for part in (note, note.settle) if part is not None]
+    notes = [part for note in all_told.findings for part in (note, note.settle) if part is not None]
     for words in map(words_of, ("en", "pt")):
         for finding in [*notes, *all_told.not_examined.values()]:
             assert placeholders(words.find(finding.key) or "") <= set(finding.values), finding.key
@@ -40,13 +40,13 @@ def told(table: Evidence, judge: str = "judge", **options: object) -> tuple[Agre
                     for place in (f"{section}.names", "columns", "common.names")
                 )
                 assert known or column in frame.attrs.get("names", ()), column
-        for figure in all_told.figures:
+        for figure in all_told.numbers:
             assert words.metric(figure), figure
     return found, all_told
 
 
 def keys(all_told: Told) -> set[str]:
-    return {note.key.partition(".")[2] for note in all_told.notes}
+    return {note.key.partition(".")[2] for note in all_told.findings}
 
 
 def right_in(share: float, labels: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -89,10 +89,10 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
     for judge, figures in expected.items():
         own_table, options, all_told = table.of(judge, "c"), CheckOptions(), Told()
         position.tell(own_table, all_told, options)
-        all_told.figure("agreement.raw", kinds.agreement(own_table, options).raw)
-        own = {name: all_told.figures[figure].value for name, figure in names.items()}
-        own["n"] = all_told.figures["position.agreement"].n
-        assert own == pytest.approx(figures, abs=1e-9) and "position.first" in all_told.figures, (
+        all_told.number(kinds.agreement(own_table, options).raw, "agreement.raw")
+        own = {name: all_told.numbers[figure].value for name, figure in names.items()}
+        own["n"] = all_told.numbers["position.agreement"].n
+        assert own == pytest.approx(figures, abs=1e-9) and "position.first" in all_told.numbers, (
             judge
         )
 
@@ -102,7 +102,7 @@ def test_rates_of_pass_and_fail_by_hand() -> None:
     labels = np.repeat([1.0, 1, 0, 0], [40, 10, 5, 45])
     verdicts = np.repeat([1.0, 0, 1, 0], [40, 10, 5, 45])
     _, all_told = told(evidence_of("pass_fail", verdicts, labels), prevalence=0.1)
-    values = {name: found.value for name, found in all_told.figures.items()}
+    values = {name: found.value for name, found in all_told.numbers.items()}
     expected = {
         "raw": 0.85,
         "kappa": 0.7,
@@ -181,8 +181,8 @@ def test_a_position_is_preferred_or_not_or_unknown() -> None:
     ):
         _, both = told(evidence_of("pairwise", np.stack([steady, steady]), LABELS), **options)
         assert key in keys(both)
-    assert both.figures["position.agreement"].value == 1
-    assert both.figures["position.correct_both"].value == both.figures["agreement.raw"].value
+    assert both.numbers["position.agreement"].value == 1
+    assert both.numbers["position.correct_both"].value == both.numbers["agreement.raw"].value
     _, unknown = told(evidence_of("pairwise", steady, LABELS))
     assert unknown.not_examined["position"].key == "position.order_unknown"
     always_better_first, _ = told(
@@ -195,8 +195,8 @@ def test_ties_never_count_half() -> None:
     verdicts = np.where(np.arange(100) < 10, 2.0, LABELS)
     found, all_told = told(evidence_of("pairwise", np.stack([verdicts, verdicts]), LABELS))
     assert found.raw and found.raw.value == pytest.approx(0.9) and "ties" in keys(all_told)
-    assert all_told.figures["agreement.ties"].value == pytest.approx(0.1)
-    assert all_told.figures["agreement.decided"].value == 1
+    assert all_told.numbers["agreement.ties"].value == pytest.approx(0.1)
+    assert all_told.numbers["agreement.decided"].value == 1
 
 
 def test_an_order_may_be_right_where_grades_are_not() -> None:
@@ -206,7 +206,7 @@ def test_an_order_may_be_right_where_grades_are_not() -> None:
         1, abs=0.1
     )
     assert (
-        high.figures["agreement.concordance"].value < high.figures["agreement.pearson"].value - 0.1
+        high.numbers["agreement.concordance"].value < high.numbers["agreement.pearson"].value - 0.1
     )
     assert "grades_bias_none" in keys(told(evidence_of("numeric", NOISY, GRADES), margin=0.5)[1])
     assert "grades_bias_no_margin" in keys(told(evidence_of("numeric", NOISY, GRADES))[1])
@@ -248,7 +248,7 @@ def of_grades(
         "spearman", shown, None, False, False, None, False, None, len(verdicts), len(verdicts), 0
     )
     kinds._tell_grades(own, all_told, CheckOptions(**options), order)
-    (note,) = all_told.notes
+    (note,) = all_told.findings
     assert all("[kinds" not in words_of(language).say(note) for language in ("en", "pt"))
     return note
 
@@ -380,7 +380,7 @@ def test_ordered_categories() -> None:
     labels = GRADES - 1
     verdicts = np.clip(labels + np.random.default_rng(1).integers(-1, 2, 100), 0, 4)
     _, all_told = told(evidence_of("ordered", verdicts, labels))
-    values = {name: found.value for name, found in all_told.figures.items()}
+    values = {name: found.value for name, found in all_told.numbers.items()}
     assert values["agreement.adjacent"] == 1 > values["agreement.raw"]
     assert values["agreement.weighted_kappa"] > values["agreement.linear_kappa"] > 0.3
     assert values["agreement.alpha"] == pytest.approx(values["agreement.weighted_kappa"], abs=0.1)
@@ -392,7 +392,7 @@ def test_confidence_is_held_against_how_often_the_judge_is_right() -> None:
     honest = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, 70.0)))[1]
     assert "confidence_off" in keys(boasting) and "confidence_open" in keys(honest)
     odd = told(evidence_of("pass_fail", verdicts, LABELS, confidence=np.full(100, -1.0)))[1]
-    assert "confidence" in odd.not_examined and "confidence.error" not in odd.figures
+    assert "confidence" in odd.not_examined and "confidence.error" not in odd.numbers
 
 
 @pytest.mark.parametrize("kind", ["pass_fail", "numeric"])
@@ -404,7 +404,7 @@ def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
     )
     table = evidence_of(kind, verdicts, labels, {"slice.place": place, "slice.id": np.arange(100)})
     _, all_told = told(table)
-    limiting = [note for note in all_told.notes if note.key.startswith("kinds.slice_")]
+    limiting = [note for note in all_told.findings if note.key.startswith("kinds.slice_")]
     assert [finding.values["slice"] for finding in limiting] == [
         "place=south"
     ] and "slices_small" in keys(all_told)
@@ -414,10 +414,10 @@ def test_a_bad_slice_is_found_and_a_small_one_named(kind: Any) -> None:
 def test_repeats() -> None:
     again = np.where(np.arange(100) < 20, 1 - LABELS, LABELS)
     _, all_told = told(evidence_of("pass_fail", np.stack([LABELS, again]), LABELS))
-    assert all_told.figures["repeats.same"].value == pytest.approx(0.8)
+    assert all_told.numbers["repeats.same"].value == pytest.approx(0.8)
     _, numbers = told(evidence_of("numeric", np.stack([NOISY, NOISY + 0.5]), GRADES))
-    assert numbers.figures["repeats.change"].value == pytest.approx(0.5)
-    assert 0.8 < numbers.figures["repeats.icc"].value < 1
+    assert numbers.numbers["repeats.change"].value == pytest.approx(0.5)
+    assert 0.8 < numbers.numbers["repeats.icc"].value < 1
     assert "repeats" in told(evidence_of("pass_fail", LABELS, LABELS))[1].not_examined
 
 
@@ -426,7 +426,7 @@ def test_what_is_open_says_how_many_labels_would_settle_it() -> None:
     found, all_told = told(
         evidence_of("pass_fail", verdicts[:32], LABELS[:32], sources={"verdicts.csv": "0"})
     )
-    settle = next(note.settle for note in all_told.notes if note.key == "kinds.headline_kappa")
+    settle = next(note.settle for note in all_told.findings if note.key == "kinds.headline_kappa")
     assert found.estimate and found.estimate.low < 0.4 < found.estimate.value and settle is not None
     assert (
         settle.key == "kinds.settle_labels"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from tests.analyses.builders import Score, Told, analysed, labelled_run, made_up, refuses, rubric
+from tests.analyses.builders import Reading, Score, analysed, labelled_run, made_up, refuses, rubric
 from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.errors import DataError
 
@@ -20,11 +20,11 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
     return labelled_run(zip(gold, scores, fields, strict=True), margin=10.0)
 
 
-def analyse(judged: LongTable, **settings: Any) -> Told:
+def analyse(judged: LongTable, **settings: Any) -> Reading:
     return analysed("labelled", judged, **settings)
 
 
-def told(gold: Sequence[float], scores: Any, **columns: Sequence[Any]) -> Told:
+def told(gold: Sequence[float], scores: Any, **columns: Sequence[Any]) -> Reading:
     return analyse(labelled(gold, list(scores), **columns))
 
 
@@ -190,7 +190,7 @@ def test_calibration_is_shown_before_and_after() -> None:
     assert (result["raw_mae"], result["mae"]) == (pytest.approx(80 / 3), 0)
     assert result.tables["calibration"]["score"].tolist() == ["raw", "calibrated"]
     assert result.says["calibrated"]["before"] == pytest.approx(80 / 3)
-    drawn = {f.name: f for f in result.figures}["calibration"]
+    drawn = {f.name: f for f in result.drawings}["calibration"]
     assert (drawn.data["raw"], drawn.data["label"]) == ([40, 50, 60], gold)
     assert "calibration" not in told(gold, gold, raw_score=gold).tables
 
@@ -203,7 +203,7 @@ def test_failures_are_left_out_and_counted_and_two_texts_are_too_few_for_a_figur
     two = told([0, 100], [10.0, 90])
     assert (
         two.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3}
-        and not two.figures
+        and not two.drawings
     )
 
 

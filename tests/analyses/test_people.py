@@ -13,9 +13,9 @@ from tests.analyses.builders import evidence_of
 from tests.conftest import reference
 from undogmatic.analyses import people
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import Weight
+from undogmatic.records.results import Told, Weight
 from undogmatic.report.words import Words
 
 LANGUAGES = [
@@ -38,14 +38,14 @@ def tell(
     told = Told()
     table = evidence_of(kind, judge, labels, items, selection=selection)
     people.tell(table.of("judge", "quality"), told, CheckOptions(**options))
-    findings = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
     return told
 
 
 def keys(told: Told) -> dict[str, Weight]:
-    return {noted.key.removeprefix("people."): noted.weight for noted in told.notes}
+    return {noted.key.removeprefix("people."): noted.weight for noted in told.findings}
 
 
 def said(rng: np.random.Generator, accuracies: list[float], n: int = N, k: int = 2) -> list[Any]:
@@ -77,7 +77,7 @@ def test_as_good_as_people_only_within_a_stated_margin(rng, judge, margin, key, 
     told = tell("unordered", found, dict(zip("abc", labels, strict=True)), margin=margin)
     assert keys(told)[key] == weight
     agreed, own, apart = (
-        told.figures[f"people.{name}"].value for name in ("agreement", "judge", "difference")
+        told.numbers[f"people.{name}"].value for name in ("agreement", "judge", "difference")
     )
     assert apart == pytest.approx(own - agreed)
 
@@ -86,10 +86,10 @@ def test_a_margin_of_scores_is_a_share_of_the_scale(rng) -> None:
     truth = rng.normal(50, 15, N)
     judge, *labels = np.clip([truth + rng.normal(0, 8, N) for _ in range(4)], 0, 100)
     told = tell("numeric", judge, dict(zip("abc", labels, strict=True)), margin=20)
-    (ceiling,) = (n.values for n in told.notes if n.key == "people.ceiling_as_good")
+    (ceiling,) = (n.values for n in told.findings if n.key == "people.ceiling_as_good")
     assert 0.2 <= ceiling["margin"] <= 0.3 and ceiling["measure"] == "concordance"
-    assert told.figures["people.icc"].value == pytest.approx(
-        told.figures["people.agreement"].value, abs=0.02
+    assert told.numbers["people.icc"].value == pytest.approx(
+        told.numbers["people.agreement"].value, abs=0.02
     )
     assert told.tables["people.annotators"]["rater"].tolist() == ["a", "b", "c"]
 
@@ -97,7 +97,7 @@ def test_a_margin_of_scores_is_a_share_of_the_scale(rng) -> None:
 def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator_test(rng) -> None:
     judge, *labels = said(rng, [0.8, 0.8, 0.8])
     alone = tell("pass_fail", judge, labels[0], selection="unknown")
-    assert alone.not_examined.keys() == {"ceiling", "alternative_annotator"} and not alone.figures
+    assert alone.not_examined.keys() == {"ceiling", "alternative_annotator"} and not alone.numbers
     assert not keys(alone)  # nothing was chosen where all are labelled
     some = tell(
         "pass_fail", judge, np.where(np.arange(N) < N // 2, labels[0], np.nan), selection="unknown"
@@ -105,7 +105,7 @@ def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator
     assert keys(some) == {"selection_unknown": Weight.QUALIFIES}
     two = tell("pass_fail", judge, {"a": labels[0], "b": labels[1]})
     assert (
-        two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.figures
+        two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.numbers
     )
     assert tell("pass_fail", judge, ()).not_examined.keys() == {"ceiling"}
 
@@ -136,7 +136,7 @@ def test_what_the_alternative_annotator_test_gives_the_judge_in_advance_is_said(
 ) -> None:
     judge, *labels = said(rng, [0.9, 0.9, 0.9, 0.9], k=3)
     found = tell(kind, judge, dict(zip("abc", labels, strict=True)), margin=margin, epsilon=epsilon)
-    (values,) = (n.values for n in found.notes if n.key.startswith("people.annotator_"))
+    (values,) = (n.values for n in found.findings if n.key.startswith("people.annotator_"))
     assert (values["source"], values["epsilon"]) == (source, used)
 
 
@@ -172,7 +172,7 @@ def test_ties_that_decide_nothing_are_not_mentioned() -> None:
 
 
 def annotator_of(told: Told) -> Any:
-    (values,) = (n.values for n in told.notes if n.key.startswith("people.annotator_"))
+    (values,) = (n.values for n in told.findings if n.key.startswith("people.annotator_"))
     return values
 
 
@@ -181,7 +181,7 @@ def test_a_judge_that_agrees_with_people_better_than_they_do_says_something_of_t
 ) -> None:
     found, *labels = said(rng, [0.99, 0.9, 0.9, 0.9], n=400, k=3)
     told = tell("unordered", found, dict(zip("abc", labels, strict=True)))
-    better = next(n for n in told.notes if n.key == "people.ceiling_better")
+    better = next(n for n in told.findings if n.key == "people.ceiling_better")
     expected = (
         "a part of what counts as the judge's error here is theirs",
         "parte do que aqui conta como erro",
@@ -226,7 +226,7 @@ def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None
                 judge,
                 epsilon,
             )
-            assert told.figures["people.advantage"].value == pytest.approx(
+            assert told.numbers["people.advantage"].value == pytest.approx(
                 right["advantage"], abs=1e-5
             )
 
@@ -241,7 +241,7 @@ def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right
     )
     told = Told()
     people.tell(table.of("judge", OVERALL), told, CheckOptions())
-    assert told.figures["people.advantage"].value == pytest.approx(right, abs=5e-4)
+    assert told.numbers["people.advantage"].value == pytest.approx(right, abs=5e-4)
 
 
 def test_copies_are_named_and_a_copy_of_the_judge_reverses(rng) -> None:
@@ -289,13 +289,15 @@ def test_labels_equal_to_the_verdicts_are_called_a_copy_only_with_a_second_sign(
     found = tell(kind, labels if kind != "numeric" else written, labels)
     if sign is None:
         assert keys(found)["same_as_judge"] == Weight.LIMITS and "copies_judge" not in keys(found)
-        assert any(note.settle and note.settle.key == "people.settle_equal" for note in found.notes)
+        assert any(
+            note.settle and note.settle.key == "people.settle_equal" for note in found.findings
+        )
         assert (
             people.made_from(kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs())
             is None
         )
     else:
-        (note,) = (each for each in found.notes if each.key == "people.copies_judge")
+        (note,) = (each for each in found.findings if each.key == "people.copies_judge")
         assert note.weight is Weight.REVERSES and note.values["why"].key == f"people.why_{sign}"
         assert (
             people.made_from(kind, evidence_of(kind, labels, labels).of("judge", "quality").pairs())
@@ -322,7 +324,7 @@ def test_whoever_is_equal_also_where_others_say_something_else_copies(errors, ra
     found = tell("pass_fail", judge, dict(list(labels.items())[:raters]))
     assert ("copies_judge" in keys(found)) is (sign is not None)
     if sign is not None:
-        (why,) = (n.values["why"] for n in found.notes if n.key == "people.copies_judge")
+        (why,) = (n.values["why"] for n in found.findings if n.key == "people.copies_judge")
         assert (why.key, why.values["apart"]) == (f"people.why_{sign}", errors)
 
 
@@ -340,7 +342,7 @@ def test_the_stricter_rater_is_named_and_the_others_are_not(rng) -> None:
         name: truth + rng.normal(0, 5, N) - 6 * (name == "strict") for name in ("a", "b", "strict")
     }
     told = tell("numeric", truth, labels)
-    (lower,) = (n.values for n in told.notes if n.key in ("people.lower", "people.higher"))
+    (lower,) = (n.values for n in told.findings if n.key in ("people.lower", "people.higher"))
     assert lower["rater"] == "strict" and lower["interval"][0] < 6 < lower["interval"][1]
 
 
@@ -353,7 +355,7 @@ def test_a_judge_that_says_one_thing_does_not_pass_for_an_annotator(rng) -> None
     ).keys() and "ceiling_as_good" not in keys(told)
     judge, *good = said(rng, [0.95, 0.9, 0.9, 0.9], k=3)
     passes = tell("unordered", judge, dict(zip("abc", good, strict=True)))
-    assert "annotator_passes" in keys(passes) and "people.advantage" in passes.figures
+    assert "annotator_passes" in keys(passes) and "people.advantage" in passes.numbers
     coin = rng.integers(0, 3, N).astype(float)
     assert "annotator_fails" in keys(tell("unordered", coin, dict(zip("abc", good, strict=True))))
 
@@ -362,10 +364,10 @@ def test_both_orders_of_a_choice_count_as_one_item(rng) -> None:
     judge, *labels = said(rng, [0.8, 0.9, 0.9, 0.9])
     once = tell("pairwise", judge, dict(zip("abc", labels, strict=True)))
     both = tell("pairwise", np.stack([judge, judge]), dict(zip("abc", labels, strict=True)))
-    assert both.figures["people.difference"].interval == pytest.approx(
-        once.figures["people.difference"].interval
+    assert both.numbers["people.difference"].interval == pytest.approx(
+        once.numbers["people.difference"].interval
     )
-    assert both.figures["people.advantage"] == once.figures["people.advantage"]
+    assert both.numbers["people.advantage"] == once.numbers["people.advantage"]
 
 
 def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
@@ -373,7 +375,7 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
     chosen = rng.random(N) < 0.5
     turned = [np.where(chosen, 1 - choices, choices) for choices in said_of]
     figures = [
-        tell("pairwise", own[0], dict(zip("ab", own[1:], strict=True))).figures
+        tell("pairwise", own[0], dict(zip("ab", own[1:], strict=True))).numbers
         for own in (said_of, turned)
     ]
     for name in ("people.agreement", "people.judge", "people.difference"):
@@ -382,7 +384,7 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
         "pairwise", np.zeros(N), {"a": np.zeros(N), "b": np.where(np.arange(N) < 20, 1.0, 0.0)}
     )
     # the better output stands first in nearly all items
-    assert always.figures["people.judge"].value > 0.8
+    assert always.numbers["people.judge"].value > 0.8
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.analyses.builders import Told, analysed, refuses, repeated_run, rubric, scored_folder
+from tests.analyses.builders import Reading, analysed, refuses, repeated_run, rubric, scored_folder
 from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost
@@ -27,7 +27,7 @@ def repeats(*runs: Any, **fields: Any) -> LongTable:
     return repeated_run(runs, margin=10.0, **fields)
 
 
-def beside(own: Any, *others: Any, digest: str | None = None) -> Told:
+def beside(own: Any, *others: Any, digest: str | None = None) -> Reading:
     """Scores held against those of other runs, each in a folder of its own."""
     facts = {"name": "other", "dataset_digest": digest}
     against = [scored_folder(Path(str(len(os.listdir()))), scores, **facts) for scores in others]
@@ -144,7 +144,7 @@ class TestAgreement:
         result = beside(repeats(scores, name="mine"), scores, scores + np.array([4, -6, 5, -3, 2]))
         pairs = result.tables["agreement"][["a", "b"]].itertuples(index=False, name=None)
         assert list(pairs) == [("mine", "other"), ("mine", "other (2)"), ("other", "other (2)")]
-        assert [f.name for f in result.figures] == ["bland_altman", "bland_altman_2"]
+        assert [f.name for f in result.drawings] == ["bland_altman", "bland_altman_2"]
         assert result.says["alpha"]["runs"] == 3
 
     @pytest.mark.parametrize(

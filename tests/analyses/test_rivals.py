@@ -25,7 +25,7 @@ from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame.curated import CuratedDataset, development_texts
 from undogmatic.errors import ConfigError
 from undogmatic.readouts.decision import Rivals
-from undogmatic.records.results import Telling
+from undogmatic.records.results import Told
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.confound import AtEqual
 from undogmatic.stats.estimate import Estimate
@@ -49,7 +49,7 @@ def _rival(
 
 def _told(name: str, say: Callable[..., None], *found: Any) -> list[str]:
     """The keys of what is told of it, all of which has words in both languages."""
-    tell = Telling(name)
+    tell = Told(name)
     say(tell, *found)
     assert all(
         words_of(language).say(finding) for finding in tell.findings for language in ("en", "pt")

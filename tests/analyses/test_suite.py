@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import (
-    Told,
+    Reading,
     analysed,
     configured,
     grouped_run,
@@ -35,11 +35,11 @@ SUITE = configured("suite")
 PAIRS = {"authority_only": [80.0, 70, 90, 85, 75, 60], "explained_only": [20.0, 30, 10, 40, 25, 5]}
 
 
-def suite(judged: LongTable) -> list[Told]:
-    return [Told(result) for result in SUITE(judged, np.random.default_rng(0))]
+def suite(judged: LongTable) -> list[Reading]:
+    return [Reading(result) for result in SUITE(judged, np.random.default_rng(0))]
 
 
-def left_out(told: Told) -> list[Mapping[str, Any]]:
+def left_out(told: Reading) -> list[Mapping[str, Any]]:
     return [finding.values for finding in told.result.findings if finding.key == "suite.left_out"]
 
 
@@ -104,7 +104,7 @@ def test_none_takes_texts_without_condition_and_has_nothing_to_say_where_nothing
         3,
     )
     nothing = analysed("none", grouped_run({"a": ["refusal", "refusal"]}))
-    assert (nothing.tables, list(nothing.figures)) == ({}, [])
+    assert (nothing.tables, list(nothing.drawings)) == ({}, [])
     assert nothing.says["analyses.too_few"] == {"figure": "histogram", "present": 0, "needed": 3}
 
 
@@ -185,7 +185,7 @@ def test_each_gives_the_numbers_it_gives_alone_and_the_first_headline_counts() -
     node = compose_config(["analysis=[labelled,controls]"])["analysis"]
     both = build(node, "analysis")(judged, np.random.default_rng(0))
     assert [result.name for result in both] == ["labelled", "controls"]
-    assert [Told(result).numbers for result in both] == [
+    assert [Reading(result).numbers for result in both] == [
         analysed(each.name, judged).numbers for each in both
     ]
 
@@ -305,7 +305,7 @@ def test_many_conditions_are_described_and_drawn_as_one() -> None:
         analysed("none", judged) for judged in (MANY, with_conditions(["a"] * 2 + ["b"] * 2))
     )
     assert len(found.tables["scores"]) == 1 + MOST_GROUPS + 1
-    assert [list(told.figures[0].data["groups"]) for told in (found, few)] == [["all"], ["a", "b"]]
+    assert [list(told.drawings[0].data["groups"]) for told in (found, few)] == [["all"], ["a", "b"]]
 
 
 @pytest.mark.parametrize(

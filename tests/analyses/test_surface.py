@@ -12,8 +12,9 @@ from benchmarks.check import CITED, GOOD, made_table, world
 from tests.analyses.builders import evidence_of
 from undogmatic.analyses import surface as examined
 from undogmatic.analyses.surface import SurfaceRival, rival_sentence, surface_rival
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
+from undogmatic.records.results import Told
 from undogmatic.report.words import Words
 
 LANGUAGES = [
@@ -27,7 +28,7 @@ def look(table: Evidence, **options: Any) -> tuple[SurfaceRival, Told]:
     own = table.of(table.judges[0], "quality")
     found, told = surface_rival(own, CheckOptions(**options)), Told()
     examined.tell(own, told, CheckOptions(**options), found)
-    notes = [*told.notes] + [noted.settle for noted in told.notes if noted.settle]
+    notes = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
     for words in LANGUAGES:
         for finding in [rival_sentence(found), *notes, *told.not_examined.values()]:
             wording = words.find(finding.key)
@@ -51,7 +52,7 @@ def test_a_good_judge_is_beyond_the_surface(name: str) -> None:
         "surface.increment",
         "surface.at_equal",
         "surface.foretold",
-    } <= told.figures.keys()
+    } <= told.numbers.keys()
 
 
 @pytest.mark.parametrize(
@@ -205,13 +206,13 @@ def test_the_interval_that_is_told_lies_within_the_margin() -> None:
     """Two one-sided tests decide with the 90 % interval; the 95 % interval may reach beyond the
     margin."""
     judge = WORTH + NOISE[0] / 4
-    slope = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}))[1].figures[
+    slope = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}))[1].numbers[
         "surface.length_bias"
     ]
     usual = float(np.ptp(np.quantile(np.log2(LENGTH), (0.25, 0.75))))
     reach = usual * max(abs(slope.low), abs(slope.high))
     _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach)
-    (noted,) = (own for own in told.notes if own.key == "surface.no_length_bias")
+    (noted,) = (own for own in told.findings if own.key == "surface.no_length_bias")
     low, high = noted.values["ends"].values["interval"]
     assert noted.values["level"] == pytest.approx(0.9) and -0.98 * reach < low < high < 0.98 * reach
 
@@ -278,7 +279,7 @@ def test_of_many_labelled_items_some_are_drawn_in_whole_groups(
     table.items["group"] = [f"g{k // 3}" for k in range(164)]
     found, told = look(table)
     assert (found.n, found.groups, found.drawn) == (99, 33, 164)
-    assert "surface.drawn" in [noted.key for noted in told.notes]
+    assert "surface.drawn" in [noted.key for noted in told.findings]
 
 
 def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,9 +309,9 @@ def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyP
 def test_errors_that_rise_with_length(lean: float, margin: float | None, key: str) -> None:
     judge = WORTH + lean * np.log2(LENGTH) + NOISE[0] / 4
     _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin)
-    noted = next(own for own in told.notes if "length" in own.key or "longer" in own.key)
+    noted = next(own for own in told.findings if "length" in own.key or "longer" in own.key)
     assert noted.key == f"surface.{key}"
-    assert told.figures["surface.length_bias"].low < lean < told.figures["surface.length_bias"].high
+    assert told.numbers["surface.length_bias"].low < lean < told.numbers["surface.length_bias"].high
     assert (noted.settle is None) is (margin is not None)
 
 
@@ -323,7 +324,7 @@ def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
     )
     judge = np.where(NOISE[1] > 0.8, longer, label)
     table = evidence_of("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
-    assert "surface.longer_higher_pair" in [noted.key for noted in look(table)[1].notes]
+    assert "surface.longer_higher_pair" in [noted.key for noted in look(table)[1].findings]
     same = evidence_of(
         "pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150}
     )
@@ -336,4 +337,4 @@ def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None
     passed = (np.median(WORTH) < WORTH).astype(float)
     _, told = look(evidence_of("pass_fail", passed, passed, {"text": MADE.texts}))
     assert told.not_examined["length_bias"].key == "surface.length_unknown"
-    assert not [noted for noted in told.notes if "longer" in noted.key or "length" in noted.key]
+    assert not [noted for noted in told.findings if "longer" in noted.key or "length" in noted.key]

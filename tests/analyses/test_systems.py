@@ -15,9 +15,9 @@ from benchmarks.check_arena import compare
 from tests.analyses.builders import evidence_of
 from tests.analyses.conftest import placeholders, words_of
 from undogmatic.analyses import systems
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, JudgeView
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 
 ARENA = (
     Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -46,7 +46,7 @@ def tell(
                 words.find(f"{section}.names.{c}") or words.find(f"columns.{c}")
                 for c in shown.columns
             )
-        assert all(words.metric(name) for name in told.figures)
+        assert all(words.metric(name) for name in told.numbers)
     return told, said
 
 
@@ -65,10 +65,10 @@ def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimato
 ) -> None:
     told, said = tell(table(rng, selection="random"))
     assert said["systems.mean_off"].values["estimator"] == "random"
-    assert told.notes[0].weight == Weight.LIMITS
-    assert told.figures["systems.mean"].high < told.figures["systems.judge_mean"].low
+    assert told.findings[0].weight == Weight.LIMITS
+    assert told.numbers["systems.mean"].high < told.numbers["systems.judge_mean"].low
     assert told.tables["systems.means"].iloc[0]["system"] == "good"
-    assert told.figures["systems.difference.good_plain"].low > 0
+    assert told.numbers["systems.difference.good_plain"].low > 0
     assert said["systems.ranking"].values["separable"] == 2
 
 
@@ -87,8 +87,8 @@ def test_a_mean_without_ground_is_refused(
     told, said = tell(table(rng, **fields))
     assert told.not_examined[systems.MEAN].key == key
     assert key in said
-    assert "systems.mean" not in told.figures
-    assert "systems.judge_mean" in told.figures
+    assert "systems.mean" not in told.numbers
+    assert "systems.judge_mean" in told.numbers
 
 
 def test_too_few_labels_and_verdicts_beyond_all_that_is_labelled_give_no_mean() -> None:
@@ -105,7 +105,7 @@ def test_too_few_labels_and_verdicts_beyond_all_that_is_labelled_give_no_mean() 
 def test_labels_of_all_items_are_seen_and_need_no_declaration(rng: np.random.Generator) -> None:
     told, said = tell(table(rng, share=1.1))
     assert said["systems.mean_off"].values["estimator"] == "all"
-    assert told.figures["systems.mean"].value == pytest.approx(
+    assert told.numbers["systems.mean"].value == pytest.approx(
         np.average(
             told.tables["systems.means"]["mean"], weights=told.tables["systems.means"]["labels"]
         )
@@ -131,14 +131,14 @@ def test_a_system_without_labels_stops_the_mean_of_all_but_not_of_the_others(
     )
     assert said["systems.bare"].values["systems"] == ["other"]
     assert said["systems.system_bare"].values["system"] == "other"
-    assert {"systems.mean.good", "systems.mean.plain"} <= set(told.figures)
+    assert {"systems.mean.good", "systems.mean.plain"} <= set(told.numbers)
 
 
 def test_missing_verdicts_are_counted_and_bound_the_judges_mean(rng: np.random.Generator) -> None:
     verdicts = np.where(np.arange(200) < 20, np.nan, rng.integers(0, 2, 200))
     labels = np.where(np.arange(200) % 2 == 0, rng.integers(0, 2, 200), np.nan)
     told, said = tell(evidence_of("pass_fail", verdicts, labels, selection="random"))
-    judge = told.figures["systems.judge_mean"]
+    judge = told.numbers["systems.judge_mean"]
     assert said["systems.missing"].values["missing"] == 20
     assert judge.best_high - judge.worst_low == pytest.approx(0.9 * (judge.high - judge.low) + 0.1)
 
@@ -178,7 +178,7 @@ def test_systems_are_ranked_by_choices_with_the_place_taken_out_and_ties_apart(
     values = said["systems.choices_placed"].values
     assert (values["order"], values["ties"], values["separable"]) == (["s0", "s1", "s2"], 3, 3)
     assert told.tables["systems.strengths"]["best"].tolist() == [1, 2, 3]
-    assert told.figures["systems.strength.s0"].low > 0.5
+    assert told.numbers["systems.strength.s0"].low > 0.5
     assert "systems.choices" in tell(pairs(rng, orders=False))[1]
 
 
@@ -201,8 +201,8 @@ def test_peoples_own_ranking_stands_beside_the_judges(
     assert shown["people_best"].to_dict() == (
         {"s0": 3, "s1": 2, "s2": 1} if turned else {"s0": 1, "s1": 2, "s2": 3}
     )
-    assert told.figures["systems.people.s0"].value == pytest.approx(shown.loc["s0", "people"])
-    weights = {noted.key: noted.weight for noted in told.notes}
+    assert told.numbers["systems.people.s0"].value == pytest.approx(shown.loc["s0", "people"])
+    weights = {noted.key: noted.weight for noted in told.findings}
     assert values.get("opposed", 0) == 3 * turned and weights[key] == (
         Weight.LIMITS if turned else Weight.QUALIFIES
     )
@@ -218,4 +218,4 @@ def test_people_who_compared_too_little_are_not_ranked(rng: np.random.Generator)
 def test_sets_that_never_meet_are_not_ranked_but_named(rng: np.random.Generator) -> None:
     told, said = tell(pairs(rng, sets=2))
     assert said["systems.disconnected"].values["sets"] == "s0, s1, s2 | t0, t1, t2"
-    assert not told.figures
+    assert not told.numbers

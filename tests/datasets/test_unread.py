@@ -92,7 +92,7 @@ def checked(files: dict[str, str | bytes]) -> CheckResult:
 
 
 def limits(result: CheckResult) -> list[str]:
-    return [noted.key for noted in result.judges[0].told.ordered() if noted.weight == Weight.LIMITS]
+    return [noted.key for noted in result.judges[0].ordered() if noted.weight == Weight.LIMITS]
 
 
 DAMAGES = {
@@ -115,7 +115,7 @@ def test_half_a_file_that_cannot_be_read_is_no_yes(name: str) -> None:
     assert (result.table.unread, result.table.rows) == (lost, N)
     assert result.judges[0].verdict.key == "check.verdict_missing"
     assert "kinds.unread" in limits(result)
-    kappa = result.judges[0].told.figures["agreement.kappa"]
+    kappa = result.judges[0].numbers["agreement.kappa"]
     assert kappa.worst_low < 0.1
     assert kappa.low > 0.4
 
@@ -292,7 +292,7 @@ def grades(kind: str) -> tuple[list[Row], str]:
 def figures(rows: list[Row], kind: str, damage: Callable[[str], str] = str) -> dict[str, Estimate]:
     options = TableOptions(kind=kind) if kind != "pass_fail" else TableOptions()
     path = put("a.jsonl", lines_of(rows, damage))
-    found = check(read_table([str(path)], options), CheckOptions()).judges[0].told.figures
+    found = check(read_table([str(path)], options), CheckOptions()).judges[0].numbers
     return {name: one for name, one in found.items() if name.split(".")[0] in PARTS}
 
 
@@ -320,7 +320,7 @@ def test_every_figure_is_bounded_by_the_rows_that_cannot_be_read(kind: str) -> N
 def test_one_row_that_cannot_be_read_among_many_hardly_widens_a_figure() -> None:
     rows = SOUND[:200]
     path = put("a.jsonl", lines_of(rows, lambda line: line[:-1], [7]))
-    found = check(read_table([str(path)]), CheckOptions()).judges[0].told.figures
+    found = check(read_table([str(path)]), CheckOptions()).judges[0].numbers
     names = (
         "surface.increment",
         "surface.at_equal",

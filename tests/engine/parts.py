@@ -19,7 +19,7 @@ from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model
 from undogmatic.models.calls import Reply
 from undogmatic.records.records import Item, Verdict
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 
 CHOICES = {
     "model": "patterns",
@@ -124,8 +124,6 @@ class Whole:
     def check(self, judged: LongTable) -> None:
         """Any will do."""
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         pairs = judged.frame[["judge", "criterion"]].drop_duplicates()
-        return [
-            AnalysisResult(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")
-        ]
+        return [Told(self.name, {"whole.parts": float(len(pairs))}, headline="whole.parts")]

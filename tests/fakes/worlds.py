@@ -12,7 +12,7 @@ from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, Part
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 
 WORDS = [
     f"{a}{b}{c}" for a in "bcdlmnprst" for b in "aeiou" for c in ("", "m", "ra", "to", "dade", "r")
@@ -63,7 +63,7 @@ def judged(items: Sequence[Item], said: Scores) -> LongTable:
     return LongTable(tabulate(items, judgments, 1), rubric().model_copy(update={"margin": 10.0}))
 
 
-def verdict_of(items: Sequence[Item], said: Scores) -> AnalysisResult:
+def verdict_of(items: Sequence[Item], said: Scores) -> Told:
     """What analysis=ab, as it ships, says of these scores."""
     analysis = build(compose_config(["analysis=ab"])["analysis"], "analysis")
     (result,) = analyse(analysis, judged(items, said), np.random.default_rng(0))

@@ -1,11 +1,11 @@
 """Tests what an analysis has to tell: names, sentences, and the result that comes of them."""
 
-from undogmatic.records.results import Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats.estimate import Estimate
 
 
 def test_a_telling_names_numbers_and_sentences_once() -> None:
-    tell = Telling("ab")
+    tell = Told("ab")
     share = Estimate(0.8, 0.7, 0.9)
     tell.number(share, "share")
     tell.number(3, "mean", "a b")
@@ -24,5 +24,5 @@ def test_a_telling_names_numbers_and_sentences_once() -> None:
         "ab.share", {"share": 0.8, "interval": (0.7, 0.9), "n": 12}
     )
     assert result.findings[1].key == "analyses.failed"
-    assert result.figures[0].data == {"left": "a"}
+    assert result.drawings[0].data == {"left": "a"}
     assert (result.standing, result.headline) == ("supported", "ab.share")

@@ -159,4 +159,4 @@ def test_an_analysis_that_reads_a_sample_says_so(
     monkeypatch.setattr("undogmatic.analyses.base.MOST_READ", 10)
     (everything,) = analyse(NoAnalysis(), table, np.random.default_rng(0))
     assert everything.metrics["none.judged"] == 24
-    assert sum(everything.figures[0].data["counts"]["a"]) == 12
+    assert sum(everything.drawings[0].data["counts"]["a"]) == 12

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tests.analyses.builders import evidence_of
-from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told
+from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Standing, Weight
+from undogmatic.records.results import Finding, Standing, Told, Weight
 from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate
 
@@ -41,26 +41,35 @@ KAPPA = Estimate(0.78, 0.61, 0.9, n=60, n_groups=58)
 
 def judge_check(
     judge: str = "judge", standing: Standing = "supported", kappa: Estimate = KAPPA
-) -> JudgeCheck:
+) -> Told:
     """The answer about one judge, with a finding of each weight."""
-    told = Told("trial")
-    told.figure("agreement.kappa", kappa)
-    told.figure("bias.mean", Estimate(float("nan"), float("-inf"), 0.2, n=60, n_groups=58))
-    told.note("trial.detail", Weight.DETAIL, value=1)
-    told.note("trial.qualifies", Weight.QUALIFIES, value=0.25)
-    told.note(
-        "trial.limits", Weight.LIMITS, Finding("trial.settle", {"n": 40}), slice="<b>long</b>"
+    told = Told()
+    told.number(kappa, "agreement.kappa")
+    told.number(Estimate(float("nan"), float("-inf"), 0.2, n=60, n_groups=58), "bias.mean")
+    told.say("trial.detail", weight=Weight.DETAIL, value=1)
+    told.say("trial.qualifies", weight=Weight.QUALIFIES, value=0.25)
+    told.say(
+        "trial.limits",
+        weight=Weight.LIMITS,
+        settle=Finding("trial.settle", {"n": 40}),
+        slice="<b>long</b>",
     )
     told.tables["slices"] = pd.DataFrame({"slice": ["long", "short"], "share": [0.5, 0.75]})
     told.lacks("ceiling", "trial.lacks", n=1)
     answer = Finding(f"trial.answer_{standing}", {"judge": judge})
-    return JudgeCheck(
-        judge, "quality", answer, standing, Finding("trial.rival", {"share": 0.7}), told, 60, 58
+    return told.result(
+        answer,
+        standing,
+        judge=judge,
+        criterion="quality",
+        rival=Finding("trial.rival", {"share": 0.7}),
+        n=60,
+        groups=58,
     )
 
 
-def result(*answers: JudgeCheck, verdicts: Evidence | None = None) -> CheckResult:
+def result(*answers: Told, verdicts: Evidence | None = None) -> CheckResult:
     """A check of these judges, else of one that may be believed."""
     judges = answers or (judge_check(),)
     verdicts = verdicts or table(judges=len(judges))
-    return CheckResult(verdicts, judges, Told("trial"), CheckOptions(), {})
+    return CheckResult(verdicts, judges, Told(), CheckOptions(), {})

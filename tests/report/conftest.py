@@ -22,7 +22,7 @@ from undogmatic.records.records import (
     ScoreDistribution,
     Verdict,
 )
-from undogmatic.records.results import AnalysisResult, FigureData, Finding
+from undogmatic.records.results import FigureData, Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
@@ -78,14 +78,14 @@ PAIRS = [(80.0 + n, 20.0 - n) for n in range(8)]
 SLOPE = {"left": "authority_only", "right": "explained_only", "pairs": PAIRS, "y_label": "score"}
 
 
-def trial_result() -> AnalysisResult:
+def trial_result() -> Told:
     """One analysis with a verdict, a finding, metrics, a table and a figure."""
     groups = pd.DataFrame(
         {"sort": ["authority_only", "explained_only"], "n": [8, 8], "mean": [81.25, 22.5]}
     )
-    return AnalysisResult(
+    return Told(
         name="trial",
-        metrics={
+        numbers={
             "trial.share": 0.9375,
             "trial.share_low": 0.8,
             "trial.share_high": 0.99,
@@ -93,7 +93,7 @@ def trial_result() -> AnalysisResult:
         },
         tables={"groups": groups},
         findings=[Finding("trial.plain", {"difference": 58.75})],
-        figures=[FigureData("pairs", "slope", SLOPE)],
+        drawings=[FigureData("pairs", "slope", SLOPE)],
         verdict=Finding(
             "trial.verdict", {"n": 8, "share": 0.9375, "interval": (0.8, 0.99), "p": 0.0004}
         ),
@@ -110,7 +110,7 @@ def finished(tmp_path: Path) -> Build:
 
     def make(
         outcomes: Sequence[tuple[Item, Verdict | Failure]] | None = None,
-        results: Sequence[AnalysisResult] | None = None,
+        results: Sequence[Told] | None = None,
         **fields: Any,
     ) -> FinishedRun:
         if outcomes is None:

@@ -46,7 +46,7 @@ def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture
 def test_what_the_terminal_leaves_out_is_counted(capsys: Capture) -> None:
     one = checks.judge_check()
     for n in range(20):
-        one.told.note("trial.qualifies", value=n / 100)
+        one.say("trial.qualifies", value=n / 100)
     problems = [Finding("trial.problem", {"place": f"v.csv:{n}"}) for n in range(5)]
     check.show(checks.result(one, verdicts=checks.table(problems=problems)), checks.words())
     said = capsys.readouterr().out
@@ -90,7 +90,7 @@ def test_the_report_holds_every_finding_table_and_number(language: str, tmp_path
     check.write(checks.result(), words, tmp_path, "undogmatic check 'a b.csv'")
     page, text = (Path(tmp_path / f"report.{kind}").read_text("utf-8") for kind in ("html", "md"))
     assert "&lt;b&gt;long" in page and "data:image/png;base64" in page
-    said = check.sentences(checks.judge_check().told, words)
+    said = check.sentences(checks.judge_check(), words)
     for sentence in (*said.details, *said.not_examined, *said.settle):
         assert sentence in text
     places = [
@@ -120,9 +120,9 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pass_fail", "numeric", "ordered", "pairwise"])
 def test_agreement_is_named_by_what_it_is_measured_by(kind: Any) -> None:
-    words, told = check.words_of("en"), checks.judge_check().told
+    words, told = check.words_of("en"), checks.judge_check()
     of_counter, of_people = (
-        check.figure_name(f"{name}.agreement", told.figures, kind, words)
+        check.figure_name(f"{name}.agreement", told.numbers, kind, words)
         for name in ("surface", "people")
     )
     assert of_counter.endswith("(kappa)")  # that of the headline

@@ -52,7 +52,7 @@ def test_results_are_read_back_as_they_were() -> None:
         and read.metrics == own.metrics
         and read.findings == own.findings
     )
-    drawn, before = read.figures[0], own.figures[0]
+    drawn, before = read.drawings[0], own.drawings[0]
     assert (drawn.name, drawn.kind) == (before.name, before.kind)
     assert drawn.data["pairs"] == [list(pair) for pair in before.data["pairs"]]
     assert (read.part, read.headline, read.texts) == ("x", own.headline, [Path("a.yaml")])

@@ -24,7 +24,7 @@ from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.models.base import Model
 from undogmatic.records.records import Failure, Item, Verdict
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import Licensed, texts_beside
 from undogmatic.report import contents, document, sweep, terminal
@@ -205,7 +205,7 @@ def test_texts_worth_reading_are_the_extreme_and_the_uncertain(finished: Build) 
 
 
 def test_long_tables_are_shortened_and_kept_whole_in_a_file(finished: Build) -> None:
-    long = AnalysisResult("trial", {}, tables={"rows": pd.DataFrame({"n": range(100)})})
+    long = Told("trial", {}, tables={"rows": pd.DataFrame({"n": range(100)})})
     run = finished(results=[long])
     _, shown = written(run)
     assert "25 of 100 rows are shown; the whole table is tables/trial_rows.csv" in shown
@@ -338,7 +338,7 @@ def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys
 
 MODULE = """
 from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.records.results import AnalysisResult, Finding
+from undogmatic.records.results import Told, Finding
 
 class Spread:
     name = "spread"
@@ -348,7 +348,7 @@ class Spread:
 
     def __call__(self, judged, rng):
         said = [Finding("spread.range", {"low": 1.0, "high": 9.5}), Finding("spread.odd", {"n": 3})]
-        return [AnalysisResult("spread", {"spread.range": 8.5}, findings=said, headline="spread.range")]
+        return [Told("spread", {"spread.range": 8.5}, findings=said, headline="spread.range")]
 
 class OwnPairs(AbAnalysis):
     pass

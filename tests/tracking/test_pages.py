@@ -16,7 +16,7 @@ from tests.tracking.test_tracking import (
     traces_of,
 )
 from undogmatic.cli.doors import server_command
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.tracking import MlflowTracker
 from undogmatic.tracking.store import address_of, pages
@@ -45,9 +45,9 @@ run, today
 def labelled(finished: Make) -> FinishedRun:  # noqa: F811
     """A run with a label, two verdicts and a report."""
     results = [
-        AnalysisResult("ab", {"ab.share": 0.9}, standing="supported"),
-        AnalysisResult("labelled", {"labelled.mae": 3.0}, standing="refuted"),
-        AnalysisResult("improvement", {}, standing="undecided", relative=True),
+        Told("ab", {"ab.share": 0.9}, standing="supported"),
+        Told("labelled", {"labelled.mae": 3.0}, standing="refuted"),
+        Told("improvement", {}, standing="undecided", relative=True),
     ]
     run = finished(results=results)
     (run.folder / "report.md").write_text(REPORT, encoding="utf-8")

@@ -23,7 +23,7 @@ from undogmatic.analyses.base import tabulate
 from undogmatic.engine.journal import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN
 from undogmatic.safety.secrets import redacted
@@ -88,7 +88,7 @@ def finished(tmp_path: Path, provenance: Provenance, reported: Build) -> Make:  
             "items": items,
             "judgments": judgments,
             "frame": tabulate(items, judgments, 1),
-            "results": [AnalysisResult("ab", {"ab.share": 0.9})],
+            "results": [Told("ab", {"ab.share": 0.9})],
             "metrics": {"judged": float(n - 1), "ab.share": 0.9},
             "asked": [asked("Judge the text.", uses_prompt=True)],
             "versions": {
@@ -511,7 +511,7 @@ class TestComparing:
     def test_jobs_are_named_by_what_sets_them_apart_and_a_headline_keeps_its_name(
         self, finished: Make, tmp_path: Path, monkeypatch: Patch
     ) -> None:
-        result = AnalysisResult("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
+        result = Told("ab", {"ab.share": 0.9, "ab.share_low": 0.8}, headline="ab.share")
         run = finished(
             results=[result], metrics={"judged": 2.0, "ab.share": 0.9, "ab.share_low": 0.8}
         )

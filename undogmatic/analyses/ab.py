@@ -17,7 +17,7 @@ from undogmatic.analyses.rivals import PairSettings
 from undogmatic.analyses.ruling import AB, Ruling, verdict
 from undogmatic.analyses.truth import check_order, margin_of, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.stats import claims, means, paired, ranking
 from undogmatic.stats.checks import Rng
 from undogmatic.stats.confound import AtEqual
@@ -83,10 +83,10 @@ class AbAnalysis(Limited):
         judged.need(self.name, "pair_id")
         self.matched(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `ab.share_expected`, absent where no pair is complete."""
         self.check(judged)
-        pairs, tell = self.matched(judged), Telling(self.name)
+        pairs, tell = self.matched(judged), Told(self.name)
         treatment, baseline, *_ = conditions = list(pairs.sides)
         first, second = pairs.between(treatment, baseline)
         left_out = len(pairs.sides[treatment]) - len(first)
@@ -168,7 +168,7 @@ class AbAnalysis(Limited):
             judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen
         )
 
-    def _describe(self, tell: Telling, e: "PairEvidence", main: "PairComparison") -> None:
+    def _describe(self, tell: Told, e: "PairEvidence", main: "PairComparison") -> None:
         """Tell all that was examined, in the order in which the rules look at it, and the smallest
         true difference that so many groups of this spread would show to be beyond the margin."""
         settings, margin = e.settings, e.margin.value
@@ -430,7 +430,7 @@ def _filled(judged: LongTable, pairs: Pairs) -> list[Pairs]:
     return [pairs.filled(treatment, *ends), pairs.filled(treatment, *ends[::-1])]
 
 
-def _draw(tell: Telling, judged: LongTable, pairs: Pairs, treatment: str, baseline: str) -> None:
+def _draw(tell: Told, judged: LongTable, pairs: Pairs, treatment: str, baseline: str) -> None:
     """Scores by condition, and a line for each pair."""
     sides = {c: side.dropna(subset="score") for c, side in pairs.sides.items()}
     scores, ids = (
@@ -458,7 +458,7 @@ def _ruled(judged: LongTable, e: PairEvidence, rng: Rng) -> Ruling:
     return withheld(ruling, verdict(AB, PairEvidence(filled, e.settings, rng, for_report=False)))
 
 
-def _say_failures(tell: Telling, judged: LongTable, e: PairEvidence, rng: Rng) -> None:
+def _say_failures(tell: Told, judged: LongTable, e: PairEvidence, rng: Rng) -> None:
     """Tell what failed judgments of the two sides could do: bounds, whether they depend on the
     condition, the estimate over all pairs."""
     settings, first = e.settings, e.pairs.sides[e.treatment]
@@ -496,7 +496,7 @@ def _say_failures(tell: Telling, judged: LongTable, e: PairEvidence, rng: Rng) -
         tell.say("robust", robust.values("estimate"), level=robust.level)
 
 
-def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> None:
+def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
     """Tell the primary comparison."""
     share, ties, test, level = main.share.estimate, main.share.n_ties, main.test, settings.level
     if main.claim is not None:
@@ -524,7 +524,7 @@ def _say_main(tell: Telling, main: PairComparison, settings: PairSettings) -> No
         tell.say("effect", rank_biserial=main.rank_biserial)
 
 
-def _say_hybrid(tell: Telling, e: PairEvidence) -> None:
+def _say_hybrid(tell: Told, e: PairEvidence) -> None:
     """Tell treatment minus hybrid and hybrid minus baseline, and what of the former remains between
     texts of equal surface, where that was looked at."""
     over, under, rival = e.over, e.under, e.over_rival

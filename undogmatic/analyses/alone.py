@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import conformal, lost
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
@@ -67,7 +67,7 @@ def _reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
         any(read.key in ("table.numeric", "table.numeric_guess") for read in own.table.read)
     )
     key = "alone.reach" if _representative(own) else "alone.reach_like_labelled"
-    told.note(key, Weight.QUALIFIES, **values)
+    told.say(key, weight=Weight.QUALIFIES, **values)
 
 
 def _representative(own: JudgeView) -> bool:
@@ -124,13 +124,13 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     share = _with_lost(
         own, proportion(decided.astype(float), options.level, groups=codes), len(rows)
     )
-    told.figure("alone.share", share)
+    told.number(share, "alone.share")
     steps = pd.DataFrame(found.steps)
     told.tables["alone.steps"] = steps.assign(
         threshold=doubt_shown(doubt.source, steps["threshold"])
     )
     if own.table.kind in ("numeric", "ordered"):
-        told.note("alone.tolerance", Weight.DETAIL, tolerance=tolerance)
+        told.say("alone.tolerance", weight=Weight.DETAIL, tolerance=tolerance)
     if found.threshold is None:
         strictest = found.steps[0]
         wrong = strictest.n - strictest.n_right
@@ -157,19 +157,19 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
             "disagrees": _people(own, "disagrees", tolerance, options),
         }
         if doubt.source == "nothing":
-            told.note("alone.none_whole", Weight.QUALIFIES, **values)
+            told.say("alone.none_whole", weight=Weight.QUALIFIES, **values)
         else:
-            told.note("alone.none", Weight.QUALIFIES, source=doubt.source, **values)
+            told.say("alone.none", weight=Weight.QUALIFIES, source=doubt.source, **values)
         return
     last = [step for step in found.steps if step.passed][-1]
     n_decided = int((known & decided).sum())
-    told.figure(
-        "alone.agreement",
+    told.number(
         _with_lost(
             own,
             Estimate(last.n_right / last.n, last.least, 1.0, confidence, last.n, n_decided),
             n_decided,
         ),
+        "alone.agreement",
     )
     values = asked | {
         "n": n,
@@ -179,18 +179,18 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     }
     rest: dict[str, Any] = {"people": int((~decided).sum()), "items": len(rows)}
     if doubt.source == "nothing" and not rest["people"]:
-        told.note("alone.whole_all", Weight.QUALIFIES, **values)
+        told.say("alone.whole_all", weight=Weight.QUALIFIES, **values)
     elif doubt.source == "nothing":
-        told.note("alone.whole", Weight.QUALIFIES, **values, **rest)
+        told.say("alone.whole", weight=Weight.QUALIFIES, **values, **rest)
     else:
         values |= {"share": share.value, "interval": share.interval, **rest}
         limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
         where = Finding(
             f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit}
         )
-        told.note("alone.share", Weight.QUALIFIES, limit=where, **values)
+        told.say("alone.share", weight=Weight.QUALIFIES, limit=where, **values)
     if not _representative(own):
-        told.note("alone.like_labelled", Weight.QUALIFIES)
+        told.say("alone.like_labelled", weight=Weight.QUALIFIES)
 
 
 def _with_lost(own: JudgeView, share: Estimate, known: int) -> Estimate:

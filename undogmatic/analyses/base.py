@@ -38,7 +38,7 @@ from undogmatic.records.records import (
     Label,
     Verdict,
 )
-from undogmatic.records.results import AnalysisResult, Finding, Telling, part_names
+from undogmatic.records.results import Finding, Told, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import StoredTable, storable, voices
 from undogmatic.records.wordings import texts_beside
@@ -229,7 +229,7 @@ class LongTable:
 
     def draw(
         self,
-        tell: Telling,
+        tell: Told,
         groups: Mapping[str, NDArray[np.float64]],
         *kinds: Literal["box", "histogram"],
         ids: Mapping[str, Sequence[str]] | None = None,
@@ -448,7 +448,7 @@ class Analysis(Protocol):
         """
         ...
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]: ...
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]: ...
 
 
 def read_by(analysis: Analysis, judged: LongTable) -> dict[str, LongTable]:
@@ -456,9 +456,7 @@ def read_by(analysis: Analysis, judged: LongTable) -> dict[str, LongTable]:
     return {"": judged} if getattr(analysis, "long", False) else judged.parts()
 
 
-def analyse(
-    analysis: Analysis, judged: LongTable, rng: np.random.Generator
-) -> list[AnalysisResult]:
+def analyse(analysis: Analysis, judged: LongTable, rng: np.random.Generator) -> list[Told]:
     """What an analysis yields on all that it is to read (a result of one of several parts says
     which), with where its words lie: beside the module that defines it.
 
@@ -513,9 +511,7 @@ def texts_of(rows: pd.DataFrame) -> list[str]:
     return ["" if text == item else str(text) for text, item in zip(rows["text"], ids, strict=True)]
 
 
-def count(
-    tell: Telling, rows: pd.DataFrame, conditions: Iterable[str] | None = None
-) -> list[Finding]:
+def count(tell: Told, rows: pd.DataFrame, conditions: Iterable[str] | None = None) -> list[Finding]:
     """Tell how many of these first-repeat rows were judged and how many failed.
 
     Args:
@@ -533,7 +529,7 @@ def count(
 
 
 def tell_failed(
-    tell: Telling, total: int, failed: Mapping[tuple[str, str], int], conditions: Iterable[str]
+    tell: Told, total: int, failed: Mapping[tuple[str, str], int], conditions: Iterable[str]
 ) -> list[Finding]:
     """What `count` tells, of so many rows and of how many of a condition failed for a reason."""
     tell.number(total - (n_failed := sum(failed.values())), "judged")

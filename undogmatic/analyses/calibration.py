@@ -19,7 +19,7 @@ from undogmatic.analyses.pairs import numbers
 from undogmatic.analyses.ruling import CALIBRATION, verdict
 from undogmatic.analyses.truth import AgainstTruth, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import calibration, checks, jackknife, means, ranking, review
 from undogmatic.stats.checks import Array
@@ -77,11 +77,11 @@ class CalibrationAnalysis(AgainstTruth):
     level: Share = 0.95
     resamples: Annotated[int, Field(ge=100, le=1_000_000)] = 2000
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `calibration.review_gain`, absent where no order of review can gain
         anything."""
         truth = self.truth(judged)
-        rubric, tell = judged.rubric, Telling(self.name)
+        rubric, tell = judged.rubric, Told(self.name)
         # By default the nearest level is the right one.
         tolerance = (
             float(np.diff(rubric.levels).min()) / 2 if self.tolerance is None else self.tolerance
@@ -145,7 +145,7 @@ class CalibrationAnalysis(AgainstTruth):
             interval_score=score.where(ordered),
         )[ITEMS].reset_index(drop=True)
 
-    def _intervals(self, tell: Telling, rows: pd.DataFrame, span: float) -> None:
+    def _intervals(self, tell: Told, rows: pd.DataFrame, span: float) -> None:
         """Coverage of the judge's intervals against `nominal`, their width, and whether wide ones
         are where errors are; `span` is the width of the scale."""
         given = rows[rows["low"] <= rows["high"]]  # a debate whose sides changed places gives none
@@ -182,7 +182,7 @@ class CalibrationAnalysis(AgainstTruth):
         )
 
     def _confidences(
-        self, tell: Telling, rows: pd.DataFrame, tolerance: float, rng: np.random.Generator
+        self, tell: Told, rows: pd.DataFrame, tolerance: float, rng: np.random.Generator
     ) -> None:
         """ECE, Brier score and reliability diagram of confidence against |error| <= tolerance."""
         rows = rows[rows["confidence"].notna()]
@@ -215,7 +215,7 @@ class CalibrationAnalysis(AgainstTruth):
         data |= columns(table, low="accuracy_low", high="accuracy_high")
         tell.draw("reliability", "reliability", tolerance=tolerance, **data)
 
-    def _estimated_accuracy(self, tell: Telling, rows: pd.DataFrame) -> None:
+    def _estimated_accuracy(self, tell: Told, rows: pd.DataFrame) -> None:
         """What `judge=calibration_probe` estimated of its own accuracy against the share that was
         right."""
         column = "details.estimated_accuracy"
@@ -251,7 +251,7 @@ def groups_or_none(rows: pd.DataFrame) -> list[str] | None:
 
 
 def enough(
-    tell: Telling, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS, none: str = ""
+    tell: Told, what: str, rows: pd.DataFrame, needed: int = FEWEST_UNITS, none: str = ""
 ) -> bool:
     """Whether the rows are from so many independent texts; else it says what is left out, or `none`
     without any."""
@@ -273,7 +273,7 @@ class Doubt:
     `resamples` are for the bands of curves.
     """
 
-    tell: Telling
+    tell: Told
     rows: pd.DataFrame
     measures: Mapping[Measure, pd.Series]
     used: Measure

@@ -18,9 +18,9 @@ from undogmatic.analyses.kinds import FEWEST, Agreement, label_of
 from undogmatic.analyses.ruling import AT_ONCE, CHECK, verdict
 from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
-from undogmatic.records.checked import CheckOptions, CheckResult, JudgeCheck, Told
+from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence, JudgeView
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats.estimate import Estimate
 
 TAKES_FIRST = 0.8
@@ -181,7 +181,7 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
     """
     from threadpoolctl import threadpool_limits
 
-    together, changes = Told("check"), Told("check")
+    together, changes = Told(), Told("check")
     answers = []
     table, against = table.in_order(), None if against is None else against.in_order()
     with threadpool_limits(1, "blas"):
@@ -210,9 +210,9 @@ def _at_once(table: Evidence) -> int:
     return max(1, len(both[["judge", "criterion"]].drop_duplicates()))
 
 
-def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) -> JudgeCheck:
+def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) -> Told:
     """The answer about one judge on one criterion, where so many answers are asked for at once."""
-    told = Told("check")
+    told = Told()
     # What may be decided alone holds for all of them.
     options = options.model_copy(update={"delta": options.delta / among})
     agreement = kinds.agreement(own, options)
@@ -220,7 +220,7 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
     kinds.tell(own, told, options, agreement)
     for problem in own.table.problems:  # rows may have been sorted by anything, the labels too
         if problem.key == "table.counts_rows" and problem.values["judge"] == own.judge:
-            told.note(problem.key, Weight.REVERSES, **problem.values)
+            told.say(problem.key, weight=Weight.REVERSES, **problem.values)
     copied = agreement.copied
     found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
     if copied:  # labels that are the judge's own show nothing of what it may be used for
@@ -232,14 +232,14 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
         _join_faces(own, told, options, changes)
     # That a judge is not as it was limits what it may be believed for, as what its own verdicts
     # show does.
-    told.notes += [
-        n for n in changes.notes if n.weight == Weight.LIMITS and n.values["judge"] == own.judge
+    told.findings += [
+        n for n in changes.findings if n.weight == Weight.LIMITS and n.values["judge"] == own.judge
     ]
     if own.labels.empty:  # one line instead of one for each part
         told.not_examined = {k: v for k, v in told.not_examined.items() if k in WITHOUT_LABELS}
         told.lacks("labels", "check.needs_labels")
-    limits = sum(found.weight == Weight.LIMITS for found in told.notes)
-    reasons = [found for found in told.notes if found.weight == Weight.REVERSES]
+    limits = sum(found.weight == Weight.LIMITS for found in told.findings)
+    reasons = [found for found in told.findings if found.weight == Weight.REVERSES]
     default, least = options.least is None, options.least_of(own.table.kind)
     reason = next(iter(reasons), None)
     evidence = CheckFacts(
@@ -248,7 +248,7 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
     ruling = verdict(CHECK, evidence)
     # nobody lets a judge decide that is not shown to be believed
     if ruling.standing != "supported":
-        told.notes = [
+        told.findings = [
             (
                 replace(
                     found, key="check.alone_waits", values={"said": found}, weight=Weight.DETAIL
@@ -256,27 +256,26 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
                 if found.key in PROMISES
                 else found
             )
-            for found in told.notes
+            for found in told.findings
         ]
     if rival.outcome == "as_good" and rival.by_number:
-        told.notes = [
+        told.findings = [
             (
                 replace(found, key="check.while_number", values={"said": found})
                 if found.key in OF_THESE_TEXTS
                 else found
             )
-            for found in told.notes
+            for found in told.findings
         ]
-    return JudgeCheck(
-        own.judge,
-        own.criterion,
+    return told.result(
         ruling.finding,
         ruling.standing or "undecided",
-        found,
-        told,
-        agreement.n,
-        agreement.groups,
-        _settle(ruling.key, evidence, told),
+        judge=own.judge,
+        criterion=own.criterion,
+        rival=found,
+        n=agreement.n,
+        groups=agreement.groups,
+        settle=_settle(ruling.key, evidence, told),
     )
 
 
@@ -296,18 +295,20 @@ def _join_faces(own: JudgeView, told: Told, options: CheckOptions, changes: Told
     """Say together what grades that are off account for: findings that are no longer made once the
     grades are converted count as no limits of their own. Where the judge has changed by as much,
     say that, too."""
-    at = next((n for n, found in enumerate(told.notes) if found.key == "kinds.grades_grades"), None)
+    at = next(
+        (n for n, found in enumerate(told.findings) if found.key == "kinds.grades_grades"), None
+    )
     if at is None:
         return
-    grades, again, faces = told.notes[at], Told("check"), []
+    grades, again, faces = told.findings[at], Told(), []
     if (conversion := grades.values["conversion"]) is not None:
         other = kinds.converted(own, conversion)
         people.tell(other, again, options)
         systems.tell(other, again, options)
-    for n, finding in enumerate(told.notes):
+    for n, finding in enumerate(told.findings):
         key, told_values = finding.key, finding.values
         if key == "alone.none" and (
-            still := next((each for each in again.notes if each.key == key), None)
+            still := next((each for each in again.findings if each.key == key), None)
         ):
             then = {each: still.values[each] for each in ("wrong", "tried", "share", "more")}
             if then["more"].key == told_values["more"].key == "alone.more_vain":
@@ -315,22 +316,22 @@ def _join_faces(own: JudgeView, told: Told, options: CheckOptions, changes: Told
             else:
                 more = Finding("alone.more_converted", then)
             if then["share"] < told_values["share"]:
-                told.notes[n] = replace(finding, values={**told_values, "more": more})
+                told.findings[n] = replace(finding, values={**told_values, "more": more})
         begins, name, face = FACES.get(key, ("", "", ""))
-        of_converted = (each for each in again.notes if begins and each.key.startswith(begins))
+        of_converted = (each for each in again.findings if begins and each.key.startswith(begins))
         found = next((each for each in of_converted if each.key not in set(FACES) - {begins}), None)
         if found is None or (name == "reach" and found.values[name] >= told_values[name]):
             continue
         faces.append(Finding(face, {**told_values, "converted": found.values[name]}))
-        told.notes[n] = replace(finding, weight=Weight.DETAIL)
+        told.findings[n] = replace(finding, weight=Weight.DETAIL)
     off = grades.values["off"]
-    for each in (change for change in changes.notes if change.values.get("judge") == own.judge):
+    for each in (change for change in changes.findings if change.values.get("judge") == own.judge):
         if each.key == f"drift.verdicts_{off.key.rpartition('_')[2]}":
             low, high = each.values["interval"]
             since: Any = Finding("check.since_change") if low <= off.values["off"] <= high else []
-            told.notes[at] = replace(grades, values={**grades.values, "since": since})
+            told.findings[at] = replace(grades, values={**grades.values, "since": since})
     if faces:
-        told.notes.insert(at + 1, Finding("check.faces", {"faces": faces}))
+        told.findings.insert(at + 1, Finding("check.faces", {"faces": faces}))
 
 
 def _settle(key: str, evidence: CheckFacts, told: Told) -> Finding | None:
@@ -341,11 +342,11 @@ def _settle(key: str, evidence: CheckFacts, told: Told) -> Finding | None:
             "check.settle_several", {"label": label_of(evidence.own.table), "judge": evidence.judge}
         )
     if key in ("open", "coin_open"):
-        return next((n.settle for n in told.notes if n.key.startswith("kinds.headline_")), None)
+        return next((n.settle for n in told.findings if n.key.startswith("kinds.headline_")), None)
     if key not in SETTLED:
         return None
     if key == "missing" and evidence.own.table.unaccounted == evidence.agreement.missing:
-        equal = any(found.key == "people.same_as_judge" for found in told.notes)
+        equal = any(found.key == "people.same_as_judge" for found in told.findings)
         return Finding("check.settle_rows", {"who": [Finding("check.settle_who")] if equal else []})
     leans = evidence.rival.what[:1]
     if key == "surface" and evidence.rival.by_number:  # the label may stand there

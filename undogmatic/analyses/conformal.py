@@ -22,7 +22,7 @@ from undogmatic.analyses.truth import AgainstTruth, Truth, drawn, margin_of, uni
 from undogmatic.config.build import LARGEST_SEED
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import text_mark
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import conformal, means
 from undogmatic.stats.calibration import Scale
@@ -98,10 +98,10 @@ class ConformalAnalysis(AgainstTruth):
             )
         return truth
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; no headline, since every valid method covers alike."""
         truth = self.truth(judged)
-        rows, needed, tell = truth.judged, conformal.items_needed(self.nominal), Telling(self.name)
+        rows, needed, tell = truth.judged, conformal.items_needed(self.nominal), Told(self.name)
         fitting = drawn(units(rows), self.fit_share, self.seed)
         tell.say(
             "parts",
@@ -178,7 +178,7 @@ class ConformalAnalysis(AgainstTruth):
 
     def _apply(
         self,
-        tell: Telling,
+        tell: Told,
         method: str,
         widened: str | list[str],
         rubric: Rubric,
@@ -256,14 +256,14 @@ class EscalationAnalysis(AgainstTruth):
     tolerance: NonNegativeFloat | None = None
     uncertainty: Choice = "auto"
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `escalation.share`, the share that the judge may decide alone."""
         truth = self.truth(judged)
         tolerance = margin_of(judged.rubric).value if self.tolerance is None else self.tolerance
         rows, needed, tell = (
             truth.judged,
             units_needed(self.rate, self.confidence),
-            Telling(self.name),
+            Told(self.name),
         )
         failed = count(tell, truth.rows)
         tell.number(needed, "needed")
@@ -308,7 +308,7 @@ class EscalationAnalysis(AgainstTruth):
                 [step for step in steps if step.passed][-1].least,
                 int(decided.sum()),
             )
-            tell.metrics[THRESHOLD] = threshold
+            tell.numbers[THRESHOLD] = threshold
             tell.number(evidence.low, "least_agreement")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
             tell.say("escalation.saved", calls=calls, handed=100 * (1 - share))

@@ -34,7 +34,7 @@ from undogmatic.analyses.rivals import (
 from undogmatic.analyses.ruling import ADVERSARIAL, CONTROLS, Ruling, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats import checks, jackknife, limits, means, paired, ranking, surface
 from undogmatic.stats.checks import Rng
 from undogmatic.stats.estimate import Estimate
@@ -107,10 +107,10 @@ class ControlsAnalysis(Limited):
                     f" rubric={rubric.name} runs from {rubric.minimum:g} to {rubric.maximum:g}."
                 )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `controls.in_band`, the share of all control texts in their band."""
         self.check(judged)
-        tell, conditions = Telling(self.name), self._present(judged)
+        tell, conditions = Told(self.name), self._present(judged)
         tell.findings += count(tell, judged.first(*conditions), conditions)
         classes = judged_classes(judged, conditions)
         absent, level = (
@@ -238,11 +238,11 @@ class AdversarialAnalysis(Limited):
         judged.check_surface()
         check_groups(self.name, "condition", _attacks(judged), "choose another `analysis=`")
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `adversarial.auc_worst`, the AUC of the attack that works best on
         this judge."""
         self.check(judged)
-        tell, present, attacks = Telling(self.name), judged.conditions(), _attacks(judged)
+        tell, present, attacks = Told(self.name), judged.conditions(), _attacks(judged)
         honest, undressed = (
             [c for c in names if c in present] for names in (self.baseline, self.treatment)
         )
@@ -325,7 +325,7 @@ class AdversarialAnalysis(Limited):
         )
 
 
-def tell_movement(tell: Telling, judged: LongTable) -> None:
+def tell_movement(tell: Told, judged: LongTable) -> None:
     """Tell how far scores move when text that has no part in a text is put into it, the worst
     family first.
 

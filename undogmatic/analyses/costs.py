@@ -13,7 +13,7 @@ from undogmatic.analyses.base import Limited, LongTable, Share, columns
 from undogmatic.analyses.truth import units
 from undogmatic.errors import DataError
 from undogmatic.records.records import Cost, Judgment
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.runs.folder import JOURNAL, RunFolder
 from undogmatic.safety.spool import HELD
 from undogmatic.stats.proportion import proportion
@@ -51,13 +51,13 @@ class CostsAnalysis(Limited):
         """Raises ConfigError or DataError for a baseline that is no run over the same texts."""
         self._baseline(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result without headline: what is cheap is not therefore good."""
         frame = judged.frame
         rows = read(frame[frame["error"].ne("not_judged")])
         costs, base = per_item(rows), self._baseline(judged)
         tell, cheaper = (
-            Telling(self.name),
+            Told(self.name),
             {q: costs[q] / base[q] if base[q] > 0 else np.nan for q in costs},
         )
         table = pd.DataFrame({"per_item": costs, "baseline": base, "ratio": cheaper}).rename_axis(
@@ -91,7 +91,7 @@ class CostsAnalysis(Limited):
             )
         return [tell.result()]
 
-    def _trigger(self, tell: Telling, rows: pd.DataFrame) -> None:
+    def _trigger(self, tell: Told, rows: pd.DataFrame) -> None:
         """How often the expensive judge was called, and which rules fired; nothing of other
         judges."""
         known = rows[rows[TRIGGERED].notna()]

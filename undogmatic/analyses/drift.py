@@ -11,9 +11,9 @@ import pandas as pd
 
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
 from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Rules, verdict
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
@@ -54,7 +54,7 @@ class _Drift:
     def figure(self, what: str, pair: Paired) -> Estimate:
         """Tell the difference of a pair, and return it."""
         found = pair.interval(self.options.level)
-        self.told.figure(f"drift.{what}{self.name}", found)
+        self.told.number(found, f"drift.{what}{self.name}")
         return found
 
     def within(self, pair: Paired) -> bool:
@@ -79,7 +79,7 @@ class _Drift:
             ruling.key, settle
         )
         answer = Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
-        self.told.notes.append(replace(ruling.finding, weight=weight, settle=answer))
+        self.told.findings.append(replace(ruling.finding, weight=weight, settle=answer))
         return ruling.key
 
 
@@ -90,7 +90,6 @@ def one_sided(level: float) -> Finding:
 
 def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> None:
     """Tell whether the judges of `new` judge as they did in `old`."""
-    told.section = told.section or "drift"
     if new.kind != old.kind:
         told.lacks("drift", "drift.kinds", new=new.kind, old=old.kind)
         return
@@ -103,7 +102,7 @@ def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> Non
         told.lacks("drift", "drift.no_judge", new=new.judges, old=old.judges)
         return
     if not (new.has_texts and old.has_texts):
-        told.note("drift.no_texts")
+        told.say("drift.no_texts")
     named: set[str] = set()
     for now, before, criterion in compared:
         name = "" if len(compared) == 1 else f".{now}.{criterion}"
@@ -115,7 +114,7 @@ def tell(new: Evidence, old: Evidence, told: Told, options: CheckOptions) -> Non
             continue
         other = _other_texts(new, old, rows["item"])
         if texts := sorted(set(rows.loc[other, "item"]) - named):
-            told.note(
+            told.say(
                 "drift.other_texts",
                 items=texts[:MOST_NAMED],
                 n=len(texts),
@@ -159,7 +158,7 @@ def _settings(new: Evidence, old: Evidence, now: str, before: str, told: Told) -
     after, earlier = new.settings.get(now, {}), old.settings.get(before, {})
     changed = [key for key in sorted(after.keys() & earlier.keys()) if after[key] != earlier[key]]
     if changed:
-        told.note("drift.settings", judge=now, keys=changed)
+        told.say("drift.settings", judge=now, keys=changed)
 
 
 def _beside(new: Evidence, old: Evidence, now: str, before: str, criterion: str) -> pd.DataFrame:
@@ -222,7 +221,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         pair = Paired(_scaled(new, now), _scaled(new, before), codes, reach)
         shift, p, within = drift.figure("shift", pair), pair.p, drift.within(pair)
         told_shift = drift.told_of(pair)
-    drift.told.figure(f"drift.change{drift.name}", change)
+    drift.told.number(change, f"drift.change{drift.name}")
     measure = "distance" if numbers else "share"
     alpha, n = 1 - options.level, int(rows["item"].nunique())
     # `change` is the share of items whose verdict differs, or the mean distance of numbers; `shift`
@@ -340,7 +339,6 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
         The study, for reliability and the design of the next one; None where the verdicts have no
         mean, or neither judges nor repeats are several.
     """
-    told.section = told.section or "drift"
     rows = table.verdicts[
         (table.verdicts["criterion"] == criterion) & table.verdicts["verdict"].notna()
     ]
@@ -380,7 +378,7 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
     total = sum(part.value for part in parts.values())
     shares = {name: part.value / total if total > 0 else np.nan for name, part in parts.items()}
     for name, part in parts.items():
-        told.figure(f"variance.{name}", part)
+        told.number(part, f"variance.{name}")
     told.tables["drift.variance"] = pd.DataFrame(
         {"source": name, "share": shares[name]} | part.row("variance")
         for name, part in parts.items()
@@ -388,7 +386,7 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
     values: dict[str, Any] = {"n": len(complete), "judges": len(judges), "item": shares[ITEM]}
     values |= {"judge": shares.get("judge", 0.0), "both": shares.get(f"{ITEM}_judge", 0.0)}
     if repeats > 1:
-        told.note("drift.variance", **values, repeats=repeats, repeat=shares["repeat"])
+        told.say("drift.variance", **values, repeats=repeats, repeat=shares["repeat"])
     else:
-        told.note("drift.variance_once", **values)
+        told.say("drift.variance_once", **values)
     return study

@@ -14,7 +14,7 @@ from undogmatic.analyses.pairs import Names, contrast, listed, numbers, refuse_t
 from undogmatic.analyses.ruling import FEW_LABELS, verdict
 from undogmatic.analyses.truth import check_order, check_scale
 from undogmatic.errors import DataError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.stats import few_labels, means
 from undogmatic.stats.few_labels import (
     FEWEST_EFFECTIVE,
@@ -82,10 +82,10 @@ class FewLabelsAnalysis(Limited):
                 f" has {len(labelled)}."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result without headline: an estimate of the texts, not a merit of the judge."""
         self.check(judged)
-        rows, tell = judged.scored().reset_index(drop=True), Telling(self.name)
+        rows, tell = judged.scored().reset_index(drop=True), Told(self.name)
         n_labels = int(rows["label"].notna().sum())
         tell.number(len(rows), "judged")
         tell.number(n_labels, "labels")
@@ -178,7 +178,7 @@ class FewLabelsAnalysis(Limited):
             name: few_labels.estimate_mean(*texts, calibration=name, **shared) for name in allowed
         }
 
-    def _while_labelling(self, tell: Telling, rows: pd.DataFrame, bounds: Bounds) -> None:
+    def _while_labelling(self, tell: Told, rows: pd.DataFrame, bounds: Bounds) -> None:
         """How many labels the wanted width takes, and the interval that holds at every look while
         labels come in, in the order of the dataset; of these texts alone.
 

@@ -16,7 +16,7 @@ from scipy import special
 
 from undogmatic.analyses.ruling import IMPROVEMENT, Ruling, verdict
 from undogmatic.analyses.truth import Margin
-from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats import checks, claims, jackknife, quality
 from undogmatic.stats.compare import Differences
 from undogmatic.stats.estimate import Estimate, Outcome
@@ -82,7 +82,7 @@ def improvement(
     target: float = 0.8,
     looks: int = 1,
     unchanged: bool = False,
-) -> AnalysisResult:
+) -> Told:
     """The verdict on an optimised program.
 
     Better or worse: the whole interval of the gain lies beyond the margin, and the signed-rank test
@@ -128,7 +128,7 @@ def improvement(
         "first": alpha,
     }
     values["strict"] = Finding("improvement.strict", dict(values)) if looks > 1 else ""
-    tell = Telling(NAME)
+    tell = Told(NAME)
     table = earned.costs.rename(columns={"cost": "measure"}).assign(
         low=np.nan, high=np.nan, p=np.nan
     )

@@ -18,7 +18,7 @@ from undogmatic.analyses.ruling import CHOSEN, FAILED, SEEN, Ruling, verdict
 from undogmatic.datasets.together import heads_of
 from undogmatic.records.labels import IN_VIEW, PROBABILITY, chosen
 from undogmatic.records.records import Item
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.safety.spool import Blocks, many
 from undogmatic.stats.surface import (
     BANDS,
@@ -235,14 +235,14 @@ NAME = "units"
 MOST_GROUPS, MOST_NAMED = 10, 4
 
 
-def units(items: Sequence[Item]) -> AnalysisResult:
+def units(items: Sequence[Item]) -> Told:
     """How many independent groups the texts form and by what; the copies and near-copies among
     them; the largest groups that are more than a pair. Its findings are said once per run, whatever
     is analysed."""
     all_groups, alone = grouped(items)
     n_groups = len(all_groups) + alone
     copied = [group for group in all_groups if group.copied]
-    tell, n_copied = Telling(NAME), sum(len(group.copied) for group in copied)
+    tell, n_copied = Told(NAME), sum(len(group.copied) for group in copied)
     for name, value in (("texts", len(items)), ("groups", n_groups), ("copies", n_copied)):
         tell.number(value, name)
     values = {"texts": len(items), "groups": n_groups}
@@ -274,7 +274,7 @@ def units(items: Sequence[Item]) -> AnalysisResult:
     return tell.result(texts=(Path(__file__).with_name("independence.texts.yaml"),))
 
 
-def withheld(results: Sequence[AnalysisResult], seen: int, texts: int) -> list[AnalysisResult]:
+def withheld(results: Sequence[Told], seen: int, texts: int) -> list[Told]:
     """The results of all analyses of a run, none of which supports a judge by texts that it has
     seen.
 
@@ -292,7 +292,7 @@ OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
 """Analyses that hold a judge against people's labels."""
 
 
-def of_chosen_labels(results: Sequence[AnalysisResult], frame: Any) -> list[AnalysisResult]:
+def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
     """The results of all analyses of a run, none of which supports a judge by labels of items that
     were chosen for a review queue rather than drawn, or by labels that were given with its score in
     view; `frame` is that of the long table."""
@@ -316,7 +316,7 @@ def of_chosen_labels(results: Sequence[AnalysisResult], frame: Any) -> list[Anal
     ]
 
 
-def _overruled(result: AnalysisResult, ruling: Ruling) -> AnalysisResult:
+def _overruled(result: Told, ruling: Ruling) -> Told:
     """The result with this verdict in place of its own; what tests no claim tests none
     afterwards."""
     return replace(result, verdict=ruling.finding, standing=result.standing and ruling.standing)
@@ -347,9 +347,7 @@ class Failed(NamedTuple):
         return self.total > 0 and self.n > allowed * self.total
 
 
-def too_many_failed(
-    results: Sequence[AnalysisResult], failed: Failed, allowed: float
-) -> list[AnalysisResult]:
+def too_many_failed(results: Sequence[Told], failed: Failed, allowed: float) -> list[Told]:
     """The results of all analyses of a run, `units` first, without a verdict other than that more
     judgments failed than the share `allowed` (`engine.max_failures`), where they did; the first
     result says so if none has one.

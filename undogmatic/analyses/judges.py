@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import BEST_JUDGE, JUDGE_PAIR, SHARED_ERRORS, verdict
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, Kind
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.compare import Apart, Comparison
@@ -35,7 +35,6 @@ MOST_FOR_FLATTERY = 5000
 
 def tell(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> None:
     """Tell how the judges of a criterion compare."""
-    told.section = told.section or "judges"
     verdicts = table.verdicts[table.verdicts["criterion"] == criterion]
     first = verdicts["repeat"] == verdicts.groupby(["judge", "item"], sort=False)[
         "repeat"
@@ -73,7 +72,7 @@ def _without_twins(rows: pd.DataFrame, told: Told) -> pd.DataFrame:
         names = [name for name, twin in first.items() if twin == judge]
         if len(names) > 1:
             n = rows.loc[rows["judge"] == judge, "item"].nunique()
-            told.note("judges.twins", Weight.LIMITS, judges=names, count=len(names), n=n)
+            told.say("judges.twins", weight=Weight.LIMITS, judges=names, count=len(names), n=n)
     return rows[rows["judge"].isin(set(first.values()))]
 
 
@@ -190,9 +189,9 @@ def _compare(
         )
         evidence.others, evidence.shown = others, shown
         evidence.flattery = _flattery(agreement, groups, options)
-        told.notes.append(verdict(BEST_JUDGE, evidence).finding)
+        told.findings.append(verdict(BEST_JUDGE, evidence).finding)
     elif paired[0].n_units >= jackknife.FEWEST:
-        told.figure("judges.difference", paired[0].interval(options.level))
+        told.number(paired[0].interval(options.level), "judges.difference")
     if len(pairs) <= MOST_SENTENCES:
         for ruling in rulings:
             settle = (
@@ -202,7 +201,7 @@ def _compare(
             )
             # of more, the best and a table tell it
             weight = Weight.QUALIFIES if len(order) == 2 else Weight.DETAIL
-            told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
+            told.findings.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
 def _by(best: str, judge: str, by: Mapping[tuple[str, str], SimpleNamespace]) -> dict[str, Any]:
@@ -267,7 +266,7 @@ def _errors(
     if found is None:
         told.lacks("shared_errors", "judges.no_errors", n=int(known.sum()))
         return
-    told.figure("judges.shared_errors", found.mean)
+    told.number(found.mean, "judges.shared_errors")
     names = [str(judge) for judge in errors]
     upper = np.where(np.triu(np.ones_like(found.phi), 1) > 0, found.phi, np.nan)
     a, b = np.unravel_index(int(np.nanargmax(upper)), upper.shape)
@@ -279,4 +278,4 @@ def _errors(
         "chance": left.mean() * right.mean(),
     }
     evidence = SimpleNamespace(found=found, one=names[a], other=names[b], amounts=amounts, **most)
-    told.notes.append(verdict(SHARED_ERRORS, evidence).finding)
+    told.findings.append(verdict(SHARED_ERRORS, evidence).finding)

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
-from undogmatic.records.results import Weight
+from undogmatic.records.results import Told, Weight
 from undogmatic.stats import corrected, means
 from undogmatic.stats.corrected import Judged
 from undogmatic.stats.estimate import Estimate
@@ -71,7 +71,7 @@ def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     if not np.isfinite([found.low, found.high]).all():
         told.lacks(CHECK, "kin.too_few", family=family)
         return
-    told.figure("kin.preference", found)
+    told.number(found, "kin.preference")
     said: dict[str, Any] = {
         "family": family,
         "level": found.level,
@@ -87,13 +87,13 @@ def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
         and inner is not None
         and -options.margin < inner.low <= inner.high < options.margin
     ):
-        told.note("kin.within", Weight.DETAIL, margin=options.margin, **said)
+        told.say("kin.within", weight=Weight.DETAIL, margin=options.margin, **said)
     elif found.low > 0:
-        told.note(f"kin.prefers_{what}", Weight.LIMITS, **said)
+        told.say(f"kin.prefers_{what}", weight=Weight.LIMITS, **said)
     elif found.high < 0:
-        told.note(f"kin.slights_{what}", Weight.LIMITS, **said)
+        told.say(f"kin.slights_{what}", weight=Weight.LIMITS, **said)
     else:
-        told.note("kin.open", Weight.QUALIFIES, **said)
+        told.say("kin.open", weight=Weight.QUALIFIES, **said)
 
 
 def _families(own: JudgeView, items: pd.Series, columns: list[str]) -> NDArray[np.object_]:

@@ -18,9 +18,9 @@ from undogmatic.analyses import position
 from undogmatic.analyses.people import made_from
 from undogmatic.analyses.position import beside_labels
 from undogmatic.datasets.readers.own_run import MANIFEST
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
@@ -255,13 +255,13 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement
         _tell_unread(own, told, agreement)
     judged, labelled = own.labelled
     if 0 < 2 * judged < labelled:
-        told.note("kinds.part_judged", Weight.LIMITS, n=judged, of=labelled)
+        told.say("kinds.part_judged", weight=Weight.LIMITS, n=judged, of=labelled)
     if len(pairs):
-        told.figure("agreement.raw", agreement.raw)
+        told.number(agreement.raw, "agreement.raw")
         if agreement.raw is not None:
-            told.note(
+            told.say(
                 "kinds.raw",
-                Weight.DETAIL,
+                weight=Weight.DETAIL,
                 **agreement.raw.values("share"),
                 n=agreement.n,
                 level=options.level,
@@ -281,7 +281,7 @@ def _tell_headline(
 ) -> None:
     """The headline, what missing verdicts could make of it, and how many labels would settle what
     it leaves open."""
-    told.figure(f"agreement.{agreement.name}", estimate)
+    told.number(estimate, f"agreement.{agreement.name}")
     least = options.least_of(own.table.kind)
     counts = {"n": agreement.n, "groups": agreement.groups, "least": least, "level": options.level}
     held, settle = limits.hold(estimate, least), None
@@ -301,9 +301,9 @@ def _tell_headline(
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
         settle = Finding("kinds.settle_close", {"least": least})
-    told.note(
+    told.say(
         f"kinds.headline_{agreement.name}",
-        Weight.DETAIL,
+        weight=Weight.DETAIL,
         settle=settle,
         **estimate.values("value"),
         **counts,
@@ -311,9 +311,9 @@ def _tell_headline(
     if agreement.missing > own.table.unaccounted:
         bounds = estimate.worst_low, estimate.best_high
         turns = estimate.low > least >= estimate.worst_low
-        told.note(
+        told.say(
             "kinds.missing_turns" if turns else "kinds.missing",
-            Weight.LIMITS if turns else Weight.QUALIFIES,
+            weight=Weight.LIMITS if turns else Weight.QUALIFIES,
             missing=agreement.missing,
             n=agreement.n,
             bounds=bounds,
@@ -333,7 +333,7 @@ def _tell_unread(own: JudgeView, told: Told, agreement: Agreement) -> None:
                 {"bounds": bounds, "coefficient": f"agreement.{agreement.name}"},
             )
         ]
-    told.note("kinds.unread", Weight.LIMITS, **values)
+    told.say("kinds.unread", weight=Weight.LIMITS, **values)
 
 
 def label_of(table: Evidence) -> str:
@@ -373,7 +373,7 @@ def _tell_categories(
     own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
 ) -> None:
     """Gwet's AC1, and the confusion matrix."""
-    told.figure("agreement.ac1", _bounded_coefficient(own, pairs, rated.ac1, options))
+    told.number(_bounded_coefficient(own, pairs, rated.ac1, options), "agreement.ac1")
     _tell_confusion(own, told, pairs, options)
 
 
@@ -398,13 +398,13 @@ def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd
     found = {name: _share(own, use, right, among) for name, (right, among) in rates.items()}
     found |= {"ppv": _share(own, use, true, said), "npv": _share(own, use, ~true, ~said)}
     for name, estimate in found.items():
-        told.figure(f"agreement.{name}", estimate)
+        told.number(estimate, f"agreement.{name}")
     if None not in found.values() and prevalence is not None:
         values: dict[str, Any] = {"prevalence": prevalence.value}
         for name, estimate in found.items():
             values |= {} if estimate is None else estimate.values(name, f"{name}_")
         key = "kinds.rates" if options.prevalence is not None else "kinds.rates_here"
-        told.note(key, Weight.DETAIL, **values)
+        told.say(key, weight=Weight.DETAIL, **values)
     if options.prevalence is None or prevalence is None or not 0 < prevalence.value < 1:
         return
     # Every pair counts as if passes were as frequent among the labels as stated.
@@ -415,11 +415,13 @@ def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd
     )
     there = Rated(use.verdicts, use.labels, use.weights * scale, use.codes, use.level)
     ppv, npv = _share(own, there, true, said), _share(own, there, ~true, ~said)
-    told.figure("agreement.ppv_stated", ppv)
-    told.figure("agreement.npv_stated", npv)
+    told.number(ppv, "agreement.ppv_stated")
+    told.number(npv, "agreement.npv_stated")
     if ppv is not None and npv is not None:
         stated = ppv.values("ppv", "ppv_") | npv.values("npv", "npv_")
-        told.note("kinds.rates_stated", Weight.DETAIL, **stated, prevalence=options.prevalence)
+        told.say(
+            "kinds.rates_stated", weight=Weight.DETAIL, **stated, prevalence=options.prevalence
+        )
 
 
 def _share(
@@ -440,26 +442,28 @@ def _tell_choices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
         use, tie = beside_labels(pairs, options.level), own.table.categories.index(TIE)
         ties, right = _share(own, use, use.verdicts == tie), use.verdicts == use.labels
         decided = _share(own, use, right, (use.verdicts != tie) & (use.labels != tie))
-        told.figure("agreement.ties", ties)
-        told.figure("agreement.decided", decided)
+        told.number(ties, "agreement.ties")
+        told.number(decided, "agreement.decided")
         if ties is not None and decided is not None:
-            told.note("kinds.ties", Weight.DETAIL, **ties.values("share"), decided=decided.value)
+            told.say(
+                "kinds.ties", weight=Weight.DETAIL, **ties.values("share"), decided=decided.value
+            )
 
 
 def _tell_ordered(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
     """Linear weights, Krippendorff's alpha, categories next to each other; the confusion matrix."""
     _tell_confusion(own, told, pairs, options)
     use, k = beside_labels(pairs, options.level), len(own.table.categories)
-    told.figure(
-        "agreement.linear_kappa",
+    told.number(
         _bounded_coefficient(own, pairs, rated.kappa(rated.costs(k, "linear")), options),
+        "agreement.linear_kappa",
     )
     alpha = rated.ordinal_alpha(float(use.weights.sum()))
-    told.figure("agreement.alpha", _bounded_coefficient(own, pairs, alpha, options))
+    told.number(_bounded_coefficient(own, pairs, alpha, options), "agreement.alpha")
     adjacent = _share(own, use, np.abs(use.verdicts - use.labels) <= 1)
-    told.figure("agreement.adjacent", adjacent)
+    told.number(adjacent, "agreement.adjacent")
     if adjacent is not None:
-        told.note("kinds.adjacent", Weight.DETAIL, **adjacent.values("share"))
+        told.say("kinds.adjacent", weight=Weight.DETAIL, **adjacent.values("share"))
 
 
 def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
@@ -487,7 +491,7 @@ def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
                 if moved is not None and found is not None:
                     ends = min(found.worst_low, moved.low), max(found.best_high, moved.high)
                     found = found.replace(worst=ends[0], best=ends[1])
-        told.figure(f"agreement.{name}", found)
+        told.number(found, f"agreement.{name}")
     fifths = (
         pd.qcut(use.verdicts, 5, labels=False, duplicates="drop")
         if pairs["verdict"].nunique() > 1
@@ -526,10 +530,10 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: A
         for level in (options.level, 2 * options.level - 1)
     )
     n_items = float(use.weights.sum())
-    told.figure(
-        "agreement.bias", bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span))
+    told.number(
+        bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span)), "agreement.bias"
     )
-    told.figure("agreement.drift", rated.drift(use, span))
+    told.number(rated.drift(use, span), "agreement.drift")
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
     order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
@@ -568,7 +572,7 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: A
         if found is not None and written is not None:
             values["convert"] = _formula(found, written, span, digits, own)
             settle = Finding("kinds.settle_convert")
-    told.note(f"kinds.grades_{key}", weight, settle, **values)
+    told.say(f"kinds.grades_{key}", weight=weight, settle=settle, **values)
 
 
 def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:
@@ -665,8 +669,8 @@ def _tell_confidence(
     error = calibration.error_interval(
         stated[kept], right[kept], rng, level=options.level, groups=groups
     )
-    told.figure("confidence.error", error.estimate.replace(n=int(kept.sum())))
-    told.figure("confidence.brier", use.mean((stated - right) ** 2, _UNIT))
+    told.number(error.estimate.replace(n=int(kept.sum())), "confidence.error")
+    told.number(use.mean((stated - right) ** 2, _UNIT), "confidence.brier")
     mean = float(np.average(stated, weights=use.weights))
     share = float(np.average(right, weights=use.weights))
     honest = error.estimate.low == 0
@@ -675,8 +679,10 @@ def _tell_confidence(
         "share": share,
         "level": options.level,
     }
-    told.note(
-        "kinds.confidence_open" if honest else "kinds.confidence_off", Weight.QUALIFIES, **values
+    told.say(
+        "kinds.confidence_open" if honest else "kinds.confidence_off",
+        weight=Weight.QUALIFIES,
+        **values,
     )
     bins = calibration.reliability_table(
         stated[kept], right[kept], level=options.level, groups=groups
@@ -717,9 +723,9 @@ def _tell_slices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.Da
                 }
             )
     if small:
-        told.note(
+        told.say(
             "kinds.slices_small",
-            Weight.DETAIL,
+            weight=Weight.DETAIL,
             slices=", ".join(small),
             n=len(small),
             least=FEWEST_IN_SLICE,
@@ -735,9 +741,9 @@ def _tell_slices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.Da
     least = 0.01 * (_span(own, pairs) if numeric else 1.0)
     further = table["value"] - table["others"] if numeric else table["others"] - table["value"]
     for row in table[(further >= least) & (table["p_holm"] < 1 - options.level)].to_dict("records"):
-        told.note(
+        told.say(
             "kinds.slice_error" if numeric else "kinds.slice_agreement",
-            Weight.LIMITS,
+            weight=Weight.LIMITS,
             **row,
             looked=len(table),
         )
@@ -761,16 +767,16 @@ def _tell_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
     counts: dict[str, Any] = {"n": int(again["item"].nunique()), "level": options.level}
     if own.table.kind != "numeric":
         same = use.mean((one == other).astype(float), _UNIT)
-        told.figure("repeats.same", same)
+        told.number(same, "repeats.same")
         if same is not None:
-            told.note("kinds.repeats", Weight.QUALIFIES, **same.values("share"), **counts)
+            told.say("kinds.repeats", weight=Weight.QUALIFIES, **same.values("share"), **counts)
         return
     span = max(
         float(np.ptp(np.concatenate([one, other]))),
         _span(own, again.assign(label=again["verdict_first"])),
     )
     change = use.mean(np.abs(one - other), (0.0, span))
-    told.figure("repeats.change", change)
+    told.number(change, "repeats.change")
     wide = rows.pivot_table(index="item", columns="repeat", values="verdict").dropna()
     icc = None
     if (
@@ -780,11 +786,11 @@ def _tell_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
         groups = own.table.items["group"].reindex(wide.index).tolist()
         study = Study(wide.to_numpy(), ["repeat"], groups=groups, level=options.level)
         icc = None if study.constant else study.reliability({"repeat": 1}).phi
-    told.figure("repeats.icc", icc)
+    told.number(icc, "repeats.icc")
     if icc is not None and change is not None:
-        told.note(
+        told.say(
             "kinds.repeats_numeric",
-            Weight.QUALIFIES,
+            weight=Weight.QUALIFIES,
             **icc.values("icc"),
             change=change.value,
             **counts,

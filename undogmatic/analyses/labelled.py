@@ -24,7 +24,7 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.ruling import LABELLED, SIZE, verdict
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
-from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.records.wordings import texts_beside
 from undogmatic.stats import agreement, checks, limits, ranking, rated
 
@@ -70,10 +70,10 @@ class LabelledAnalysis(Limited):
         judged.check_surface()  # which reads the texts that a rival was fitted on
         check_scale(judged.frame, "label", "label", judged.rubric)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `labelled.spearman`, absent where no rank correlation exists."""
         self.check(judged)
-        tell, labelled = Telling(self.name), judged.first().dropna(subset="label")
+        tell, labelled = Told(self.name), judged.first().dropna(subset="label")
         first = labelled
         if self.prefix is not None:
             chosen = labelled[
@@ -177,7 +177,7 @@ class LabelledAnalysis(Limited):
             "bias": float(np.mean(score - label)),
         }
 
-    def _intervals(self, tell: Telling, rows: pd.DataFrame) -> bool:
+    def _intervals(self, tell: Told, rows: pd.DataFrame) -> bool:
         """Tell whether the judge's own intervals hold the label, and how wide they are. Returns
         whether it is shown that they hold it less often than they promise."""
         rows = rows.dropna(subset=["low", "high"])
@@ -201,7 +201,7 @@ class LabelledAnalysis(Limited):
         return self.nominal is not None and covered.high < self.nominal
 
     def _calibration(
-        self, tell: Telling, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator
     ) -> None:
         """Raw and calibrated score on the texts that have both."""
         both = rows[rows["raw_score"].notna()]
@@ -286,7 +286,7 @@ class LabelledAnalysis(Limited):
         return e
 
 
-def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
+def _tell_evidence(tell: Told, e: SimpleNamespace) -> None:
     """Metrics and sentences of what the verdict rests on: errors, bias, failures, surface."""
     follows, margin = e.follows, e.margin
     if e.gain is not None:
@@ -316,7 +316,7 @@ def _tell_evidence(tell: Telling, e: SimpleNamespace) -> None:
         rivals.tell_labelled(tell, e.rival)
 
 
-def _tell_ends(tell: Telling, rows: pd.DataFrame, margin: float, level: float, span: float) -> None:
+def _tell_ends(tell: Told, rows: pd.DataFrame, margin: float, level: float, span: float) -> None:
     """Say that scores are too high where they are low, and too low where they are high, or the
     other way round, which a mean bias hides.
 

@@ -14,10 +14,10 @@ import pandas as pd
 from scipy import special
 
 from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView, Kind
 from undogmatic.records.labels import PROBABILITY, chosen
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import agreement, annotators, checks, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
@@ -97,11 +97,10 @@ class CopyEvidence:
 
 def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how the judge stands beside the people who labelled its items."""
-    told.section = told.section or "people"
     labelled = set(own.labels.loc[own.labels["label"].notna(), "item"])
     rest = set(own.verdicts["item"]) - labelled
     if own.table.selection == "unknown" and labelled and rest:  # without a rest nothing was chosen
-        told.note("people.selection_unknown", settle=Finding("people.settle_selection", {}))
+        told.say("people.selection_unknown", settle=Finding("people.settle_selection", {}))
     _chosen(own, labelled, bool(rest), told)
     rows = own.pairs()
     if rows.empty:
@@ -135,18 +134,21 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
         known = pd.to_numeric(items.loc[items.index.isin(labelled), column], errors="coerce")
         if chosen(known.tolist()):
             certain = int((known == 1).sum())
-            told.note(
-                "people.chosen", Weight.REVERSES, certain=certain, labels=int(known.notna().sum())
+            told.say(
+                "people.chosen",
+                weight=Weight.REVERSES,
+                certain=certain,
+                labels=int(known.notna().sum()),
             )
     elif own.table.selection == "probabilities" and rest and "probability" in items:
         told_of = items.loc[items.index.isin(labelled), "probability"]
         if told_of.nunique() > 1:
-            told.note("people.unequal", Weight.LIMITS)
+            told.say("people.unequal", weight=Weight.LIMITS)
 
 
 def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
     weight = WEIGHTS.get(ruling.key, Weight.QUALIFIES)
-    told.notes.append(replace(ruling.finding, weight=weight, settle=settle))
+    told.findings.append(replace(ruling.finding, weight=weight, settle=settle))
 
 
 def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:
@@ -167,7 +169,7 @@ def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptio
     thought = list(_with_lost(own, sides, pairs.pair, codes, n, options))
     for place, name in enumerate(("agreement", "judge", "difference")):
         cases = (None if case is None else case[place] for case in thought)
-        told.figure(f"people.{name}", lost.widened(found[place], cases).replace(n=n))
+        told.number(lost.widened(found[place], cases).replace(n=n), f"people.{name}")
     margin = options.margin
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
@@ -183,9 +185,9 @@ def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptio
         settle = Finding("people.settle_ceiling", {"needed": evidence.needed})
     _conclude(told, ruling, settle)
     if not found.people.low > 0:
-        told.note(
+        told.say(
             "people.no_common_truth",
-            Weight.LIMITS,
+            weight=Weight.LIMITS,
             **found.people.values("people"),
             level=options.level,
             n=n,
@@ -281,9 +283,9 @@ def _annotator(
         Finding("people.annotator_ties", counts) if found.won_without != evidence.won else []
     )
     _conclude(told, verdict(ANNOTATOR, evidence))
-    told.figure(
-        "people.advantage",
+    told.number(
         lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted),
+        "people.advantage",
     )
     told.tables["people.annotators"] = pd.DataFrame(
         {"rater": raters[one.rater], "n": one.n, "advantage_share": one.advantage, "won": one.won}
@@ -456,14 +458,14 @@ def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: Chec
         }
         ends = float(first["low"]), float(first["high"])
         if first["apart"] < 0:
-            told.note(
+            told.say(
                 "people.lower",
                 apart=-float(first["apart"]),
                 interval=(-ends[1], -ends[0]),
                 **values,
             )
         else:
-            told.note("people.higher", apart=float(first["apart"]), interval=ends, **values)
+            told.say("people.higher", apart=float(first["apart"]), interval=ends, **values)
         named = named[named["rater"] != first["rater"]]
         table = _apart(named, options)
 
@@ -509,7 +511,7 @@ def _consistency(once: pd.DataFrame, told: Told, options: CheckOptions) -> None:
         crossed.to_numpy(), ["rater"], groups=codes.to_numpy(), level=options.level
     )
     if not study.constant:
-        told.figure("people.icc", study.reliability({}).phi.replace(n=len(crossed)))
+        told.number(study.reliability({}).phi.replace(n=len(crossed)), "people.icc")
 
 
 def _codes(column: pd.Series) -> Index:

@@ -18,7 +18,7 @@ from undogmatic.analyses.ruling import PLAN, verdict
 from undogmatic.config.build import Hypothesis, Plan
 from undogmatic.errors import ConfigError, UndogmaticError
 from undogmatic.records.records import turns
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts
 from undogmatic.stats.means import Anytime, mean_so_far
@@ -65,9 +65,7 @@ def check_plan(plan: Plan, analysis: Analysis, judged: LongTable, seed: int) -> 
             )
 
 
-def of_plan(
-    plan: Plan, results: Sequence[AnalysisResult], level: float, digest: str
-) -> AnalysisResult:
+def of_plan(plan: Plan, results: Sequence[Told], level: float, digest: str) -> Told:
     """The hypotheses of a plan by what the analyses found, with Holm's correction over all of them.
 
     A hypothesis is supported where its corrected p-value is below alpha and the limit of its
@@ -78,7 +76,7 @@ def of_plan(
         Holm (1979), A simple sequentially rejective multiple test procedure.
         https://www.jstor.org/stable/4615733
     """
-    tell, metrics = Telling(NAME), _metrics(results)
+    tell, metrics = Told(NAME), _metrics(results)
     rows = [_tested(each, metrics, level) for each in plan.hypotheses]
     adjusted = holm([1.0 if row["p"] is None else row["p"] for row in rows])
     for row, p_holm in zip(rows, adjusted, strict=True):
@@ -100,7 +98,7 @@ def of_plan(
     return tell.result(*verdict(PLAN, SimpleNamespace(**values)).decided, texts=(OWN_TEXTS,))
 
 
-def _metrics(results: Sequence[AnalysisResult]) -> dict[str, float]:
+def _metrics(results: Sequence[Told]) -> dict[str, float]:
     return {
         result.full(key): float(value)
         for result in results

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeView
-from undogmatic.records.results import Weight
+from undogmatic.records.results import Told, Weight
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import sign_p
@@ -86,10 +86,10 @@ def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
     shown = _choices(own)
     shown_first = _of_first(shown, options.level)
-    told.figure("position.agreement", agree)
-    told.figure("position.kappa", between.coefficient(k, rated.kappa(rated.costs(k, "none"))))
-    told.figure("position.correct_both", both.mean(both.verdicts, _UNIT))
-    told.figure("position.first", shown_first)
+    told.number(agree, "position.agreement")
+    told.number(between.coefficient(k, rated.kappa(rated.costs(k, "none"))), "position.kappa")
+    told.number(both.mean(both.verdicts, _UNIT), "position.correct_both")
+    told.number(shown_first, "position.first")
     if shown_first is None or agree is None:
         return
     counts: dict[str, Any] = {
@@ -111,9 +111,9 @@ def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
         if key == "none"
         else Weight.QUALIFIES
     )
-    told.note(
+    told.say(
         f"position.prefers_{key}",
-        weight,
+        weight=weight,
         **shown_first.values("share"),
         **counts,
         margin=options.margin,

@@ -22,7 +22,7 @@ from undogmatic.records.evidence import (
     Evidence,
 )
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 
 PLACES = {"first": 0.0, "second": 1.0, "tie": 2.0}
 PARTS = ("check", "kinds", "surface", "people", "systems", "judges")
@@ -51,7 +51,7 @@ class PreferenceAnalysis(Limited):
                 " `analysis=`."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result per judge; headline `preference.agreement.pairwise_kappa` where there are
         labels."""
         self.check(judged)
@@ -61,15 +61,15 @@ class PreferenceAnalysis(Limited):
         several = len(result.judges) > 1
         results = []
         for each in result.judges:
-            tell = Telling(self.name)
-            for name, figure in each.told.figures.items():
+            tell = Told(self.name)
+            for name, figure in each.numbers.items():
                 tell.number(figure, name)
-            tell.findings += [each.rival, *each.told.ordered()]
-            lacking = each.told.not_examined.values()
+            tell.findings += [each.rival, *each.ordered()]
+            lacking = each.not_examined.values()
             tell.findings += [
                 finding for n, finding in enumerate(lacking) if finding not in list(lacking)[:n]
             ]
-            tell.tables |= each.told.tables
+            tell.tables |= each.tables
             head = "preference.agreement.pairwise_kappa"
             headline = head if head in tell.metrics else None
             part = each.judge if several else ""

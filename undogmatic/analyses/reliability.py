@@ -21,7 +21,7 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.ruling import AGREEMENT, REPEATS, Ruling, verdict
 from undogmatic.analyses.truth import Margin, bounded, check_order, margin_of, read_runs, units
-from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, checks, limits, rated
 from undogmatic.stats.agreement import back_to_back
 from undogmatic.stats.claims import claim
@@ -66,11 +66,11 @@ class ReliabilityAnalysis(Limited):
             )
         read_runs(judged, self.against)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `reliability.alpha` with other runs, else
         `reliability.repeat.exact_match`."""
         self.check(judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         repeats = self._repeats(tell, judged)
         again = Finding("reliability.again_unasked", {}) if repeats is None else repeats.finding
         ruling = self._agreement(tell, judged, again) or repeats
@@ -82,7 +82,7 @@ class ReliabilityAnalysis(Limited):
             )
         ]
 
-    def _repeats(self, tell: Telling, judged: LongTable) -> Ruling | None:
+    def _repeats(self, tell: Told, judged: LongTable) -> Ruling | None:
         """Every later repeat against the first; the metrics are those of the worst."""
         frame, margin = judged.frame, margin_of(judged.rubric, self.margin)
         last = int(frame["repeat"].max())
@@ -164,7 +164,7 @@ class ReliabilityAnalysis(Limited):
         )
         return verdict(REPEATS, evidence)
 
-    def _agreement(self, tell: Telling, judged: LongTable, again: Finding) -> Ruling | None:
+    def _agreement(self, tell: Told, judged: LongTable, again: Finding) -> Ruling | None:
         """Every pair of runs, and all runs at once."""
         others = read_runs(judged, self.against)
         if not others:
@@ -208,7 +208,7 @@ class ReliabilityAnalysis(Limited):
             if a == judged.name:
                 for key in (*_COEFFICIENTS, "bias", "lower", "upper", "change"):
                     tell.number(row[key], key, b)
-                name = f"bland_altman_{len(tell.figures) + 1}" if tell.figures else "bland_altman"
+                name = f"bland_altman_{len(tell.drawings) + 1}" if tell.drawings else "bland_altman"
                 data = {
                     "a": a,
                     "b": b,
@@ -224,7 +224,7 @@ class ReliabilityAnalysis(Limited):
 
     def _together(
         self,
-        tell: Telling,
+        tell: Told,
         judged: LongTable,
         scores: pd.DataFrame,
         groups: pd.Series,

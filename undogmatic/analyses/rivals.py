@@ -20,7 +20,7 @@ from undogmatic.analyses.base import LongTable, texts_of
 from undogmatic.analyses.pairs import Pairs, numbers
 from undogmatic.analyses.truth import Margin, units
 from undogmatic.config.build import counter
-from undogmatic.records.results import Telling
+from undogmatic.records.results import Told
 from undogmatic.stats import agreement, checks, confound, jackknife, means, paired, surface
 from undogmatic.stats.checks import Array, Groups, Rng
 from undogmatic.stats.claims import Claim, claim
@@ -299,7 +299,7 @@ def unforeseen(at_equal: AtEqual, sign: int) -> float:
 
 
 def say_lengths(
-    tell: Telling, sides: Sides, lengths: Mapping[str, AtEqual | None], settings: PairSettings
+    tell: Told, sides: Sides, lengths: Mapping[str, AtEqual | None], settings: PairSettings
 ) -> None:
     """Tell how well each unit of length tells the conditions apart, how scores go with it over the
     texts of both, and what remains at equal length."""
@@ -332,7 +332,7 @@ def say_lengths(
             tell.say("ab.length_moves_nothing", values, unit=unit)
 
 
-def say_matched(tell: Telling, matched: Matched, settings: PairSettings) -> None:
+def say_matched(tell: Told, matched: Matched, settings: PairSettings) -> None:
     """Tell the difference of the pairs of equal length alone."""
     n, held = matched.n, matched.difference
     tell.number(n, "matched_pairs")
@@ -346,7 +346,7 @@ def say_matched(tell: Telling, matched: Matched, settings: PairSettings) -> None
         tell.say(f"ab.matched_{settings.held(held)}", values, n=n, margin=settings.margin.value)
 
 
-def say_rival(tell: Telling, rival: Rival, settings: PairSettings) -> None:
+def say_rival(tell: Told, rival: Rival, settings: PairSettings) -> None:
     """Tell how the surface judge does on the pairs, and what remains of the difference at equal
     surface."""
     tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
@@ -533,7 +533,7 @@ def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
     return np.asarray(cross_val_predict(regression, values, label, cv=tenths))
 
 
-def tell_labelled(tell: Telling, rival: LabelledRival) -> None:
+def tell_labelled(tell: Told, rival: LabelledRival) -> None:
     """Tell of the rival on labelled texts."""
     tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
     gain, rest, saved = rival.increment, rival.beyond, rival.error_saved

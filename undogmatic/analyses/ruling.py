@@ -10,7 +10,7 @@ An analysis gathers its evidence (any object with attributes), and asks for the 
         Rule("open", "undecided", always, "n"),
     ))
     ruling = verdict(TASTE, Evidence(n=40, share=share))
-    AnalysisResult(..., verdict=ruling.finding, standing=ruling.standing)
+    Told(..., verdict=ruling.finding, standing=ruling.standing)
 
 The first rule whose condition holds decides. Its sentence is a wording, here `taste.verdict_few` in
 `taste.texts.yaml`, with the values that the rule names. docs/verdicts.md explains the rules to
@@ -77,7 +77,7 @@ class Ruling(NamedTuple):
 
     @property
     def decided(self) -> tuple[Finding, Standing | None]:
-        """The sentence and the standing, as `Telling.result` takes them."""
+        """The sentence and the standing, as `Told.result` takes them."""
         return self.finding, self.standing
 
     @property

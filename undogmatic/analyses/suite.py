@@ -26,7 +26,7 @@ from undogmatic.analyses.costs import CostsAnalysis
 from undogmatic.analyses.labelled import LabelledAnalysis
 from undogmatic.analyses.plan import so_far
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts
 from undogmatic.stats import paired
@@ -46,9 +46,9 @@ class NoAnalysis:
     def check(self, judged: LongTable) -> None:
         """Any dataset will do."""
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result without headline."""
-        tell, (first, failures) = Telling(self.name), _first(judged)
+        tell, (first, failures) = Told(self.name), _first(judged)
         groups = {str(c): rows for c, rows in first.groupby("condition", sort=False, observed=True)}
         failed = tell_failed(tell, len(first), failures, groups)
         # Texts without condition are one group of their own; with them alone the total says it all.
@@ -107,7 +107,7 @@ def _first(judged: LongTable) -> tuple[pd.DataFrame, Counter[tuple[str, str]]]:
     return pd.DataFrame(joined), failed
 
 
-def _describe_categories(tell: Telling, rubric: Rubric, groups: Mapping[str, pd.DataFrame]) -> None:
+def _describe_categories(tell: Told, rubric: Rubric, groups: Mapping[str, pd.DataFrame]) -> None:
     """Tell how many texts got which category, those that nobody got included."""
     categories = [rubric.scale.write(value) for value in rubric.scale.default_levels()]
     rows = [
@@ -182,12 +182,12 @@ class SuiteAnalysis:
         divided(self.parts, judged)
         self.costs.check(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """The suite's own result (what was run, what left out), then one per analysis, then the
         costs."""
         suited, left_out = divided(self.parts, judged)
         runnable = suited or [NoAnalysis()]
-        tell = Telling(self.name, {"suite.run": len(suited), "suite.left_out": len(left_out)})
+        tell = Told(self.name, {"suite.run": len(suited), "suite.left_out": len(left_out)})
         tell.say("suite.run", analyses=[analysis.name for analysis in runnable])
         for name, why in left_out.items():
             tell.say("suite.left_out", analysis=name, reason=why)
@@ -218,7 +218,7 @@ def divided(
 
 def run_each(
     analyses: Sequence[Analysis], judged: LongTable, rng: np.random.Generator
-) -> list[AnalysisResult]:
+) -> list[Told]:
     """The results of all. Each starts from the same state, so that its intervals are those of a run
     with it alone."""
     return [result for analysis in analyses for result in analyse(analysis, judged, rng)]
@@ -261,6 +261,6 @@ class SeveralAnalyses:
             for part in read_by(analysis, judged).values():
                 analysis.check(readable(analysis, part))
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """The results of each, with the numbers of a run with it alone."""
         return run_each(self.analyses, judged, rng)

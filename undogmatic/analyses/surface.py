@@ -23,9 +23,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, says_something
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView
-from undogmatic.records.results import Finding, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
@@ -700,7 +700,7 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
     """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with
     length."""
     for name in ("agreement", "accuracy", "increment", "at_equal", "foretold"):
-        told.figure(f"surface.{name}", getattr(found, name))
+        told.number(getattr(found, name), f"surface.{name}")
     if found.outcome in ("no_texts", "few") or found.lacking or not own.table.has_texts:
         sentence = rival_sentence(
             replace(found, outcome="few" if found.outcome == "few" else "no_texts")
@@ -710,9 +710,9 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
     part = found.column
     if part is not None and part.foretold is not None and part.within is not None:
         left = part.within.values("left") | {"what": (part.name,), "foretold": part.foretold.value}
-        told.note("surface.column_part", Weight.DETAIL, None, **left, level=options.level)
+        told.say("surface.column_part", weight=Weight.DETAIL, **left, level=options.level)
     if found.drawn:
-        told.note("surface.drawn", Weight.DETAIL, n=found.n, of=found.drawn)
+        told.say("surface.drawn", weight=Weight.DETAIL, n=found.n, of=found.drawn)
     if own.table.kind == "unordered":
         return
     rows = own.pairs()
@@ -738,8 +738,8 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
     if not np.isfinite(both.interval).all():  # such as where judge and people never differ
         told.lacks("length_bias", "surface.length_unknown")
         return
-    told.figure(
-        "surface.length_bias", _bounded_slope(own, rows, length, errors[0] - errors[1], both)
+    told.number(
+        _bounded_slope(own, rows, length, errors[0] - errors[1], both), "surface.length_bias"
     )
     # Told of a difference in length, in doublings, that is usual among these texts.
     tests, both = (
@@ -773,7 +773,7 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
     values["ends"] = Finding(
         f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)}
     )
-    told.note(keys[pair], Weight.QUALIFIES, settle=settle, **values)
+    told.say(keys[pair], weight=Weight.QUALIFIES, settle=settle, **values)
 
 
 def _bounded_slope(

@@ -15,9 +15,9 @@ import pandas as pd
 from scipy import special
 
 from undogmatic.analyses import alone, kin
-from undogmatic.records.checked import CheckOptions, Told
+from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED, JudgeView
-from undogmatic.records.results import Weight
+from undogmatic.records.results import Told, Weight
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, lost, means
 from undogmatic.stats.bradley_terry import BradleyTerry
 from undogmatic.stats.checks import Array
@@ -89,11 +89,11 @@ class _Means:
         if known.sum() < 2:
             return
         judge = self._judge_mean(known)
-        told.figure("systems.judge_mean", judge)
+        told.number(judge, "systems.judge_mean")
         unread = self.own.table.unaccounted
         if unread or not known.all():
             ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
-            told.note(
+            told.say(
                 "systems.missing_rows" if unread else "systems.missing",
                 missing=int((~known).sum()) + unread,
                 n=known.size + unread,
@@ -187,7 +187,7 @@ class _Means:
         assert estimate is not None
         if self.bounds is not None:
             estimate = lost.mixed(estimate, labelled.size, self.own.table.unaccounted, self.bounds)
-        self.told.figure("systems.mean", estimate)
+        self.told.number(estimate, "systems.mean")
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
         values |= {
@@ -199,9 +199,9 @@ class _Means:
         }
         values |= {"labels": int(labelled.sum()), "groups": estimate.n_groups}
         values |= {"scope": "like_these" if design == "all" else "these_items"}
-        self.told.note(
+        self.told.say(
             "systems.mean_off" if beyond else "systems.mean",
-            Weight.LIMITS if beyond else Weight.QUALIFIES,
+            weight=Weight.LIMITS if beyond else Weight.QUALIFIES,
             **values,
         )
         if design == "random":
@@ -228,12 +228,14 @@ class _Means:
         }
         found = few_labels.label_budget(verdicts, at, labels, width, **shared)
         if found is None:
-            self.told.note("systems.budget_unknown", Weight.DETAIL, labels=at.size, few=means.FEW)
+            self.told.say(
+                "systems.budget_unknown", weight=Weight.DETAIL, labels=at.size, few=means.FEW
+            )
         elif found.with_judge is None:
             beyond: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
-            self.told.note("systems.budget_beyond", Weight.DETAIL, **beyond)
+            self.told.say("systems.budget_beyond", weight=Weight.DETAIL, **beyond)
         else:
-            self.told.note(
+            self.told.say(
                 "systems.budget",
                 width=width,
                 needed=found.with_judge,
@@ -252,12 +254,12 @@ class _Means:
         for name, (reason, values) in refused.items():
             n = int(chosen[name].sum())
             if found[name].effective == 0:
-                self.told.note("systems.system_bare", system=name, n=n)
+                self.told.say("systems.system_bare", system=name, n=n)
             else:
-                self.told.note(f"systems.system_{reason}", system=name, n=n, **values)
+                self.told.say(f"systems.system_{reason}", system=name, n=n, **values)
         kept = [name for name in names if name not in refused]
         for name in kept:
-            self.told.figure(f"systems.mean.{name}", found[name].estimate)
+            self.told.number(found[name].estimate, f"systems.mean.{name}")
         pairs = list(combinations(range(len(kept)), 2))
         # The ranking looks at all pairs at once; its limits allow for that.
         strict = 1 - (1 - self.options.level) / max(1, len(pairs))
@@ -269,7 +271,7 @@ class _Means:
             apart[i, j] = one
             if len(kept) <= MOST_SYSTEMS:
                 plain = corrected.difference(found[kept[i]], found[kept[j]])
-                self.told.figure(f"systems.difference.{kept[i]}_{kept[j]}", plain)
+                self.told.number(plain, f"systems.difference.{kept[i]}_{kept[j]}")
         ranks = bradley_terry.ranks(apart, len(kept))
         rows = []
         for place, name in enumerate(kept):
@@ -307,7 +309,7 @@ class _Means:
         if one.low <= 0 <= one.high and one.value != 0:
             there, times = n[first] + n[second], ((one.high - one.low) / 2 / abs(one.value)) ** 2
             if needed := checks.worth_naming(times * there, there):
-                self.told.note(
+                self.told.say(
                     "systems.closest", a=names[first], b=names[second], labels=there, needed=needed
                 )
 
@@ -329,10 +331,10 @@ def _ranked(
     if len(names) == 2:
         one = apart[0, 1]
         key = "systems.difference" if separable else "systems.difference_open"
-        told.note(key, a=names[0], b=names[1], level=options.level, **one.values("difference"))
+        told.say(key, a=names[0], b=names[1], level=options.level, **one.values("difference"))
         return
     order = [names[k] for k in np.argsort(values)[::-1]]
-    told.note(
+    told.say(
         "systems.ranking",
         order=order,
         pairs=len(apart),
@@ -394,7 +396,7 @@ def _choices(own: JudgeView, told: Told, options: CheckOptions) -> None:
                 chance = strength.replace(
                     **{end: float(special.expit(getattr(strength, end))) for end in ENDS}
                 )
-                told.figure(f"systems.{part}.{name}", chance)
+                told.number(chance, f"systems.{part}.{name}")
                 row |= chance.row(part, prefix)
                 row |= dict(zip((f"{prefix}best", f"{prefix}worst"), fit.ranks[place], strict=True))
         table.append(row)
@@ -412,7 +414,7 @@ def _choices(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "order": _order(found, names),
         "level": options.level,
     }
-    told.note("systems.choices_placed" if placed else "systems.choices", **counts)
+    told.say("systems.choices_placed" if placed else "systems.choices", **counts)
     if people is not None:
         _both_told(
             found, people, told, order=_order(people, names), n=len(labels), level=options.level
@@ -459,14 +461,14 @@ def _both_told(judge: BradleyTerry, people: BradleyTerry, told: Told, **values: 
     opposed = int(np.sum(ours * theirs < 0))
     counts: dict[str, Any] = {"pairs": ours.size, "both": int(np.sum(ours * theirs > 0))}
     if np.array_equal(ours, theirs):
-        told.note("systems.people_same", **counts, **values)
+        told.say("systems.people_same", **counts, **values)
         return
     counts |= {
         "judge": int(np.sum((ours != 0) & (theirs == 0))),
         "people": int(np.sum((ours == 0) & (theirs != 0))),
     }
     weight = Weight.LIMITS if opposed else Weight.QUALIFIES
-    told.note("systems.people_differ", weight, **counts, opposed=opposed, **values)
+    told.say("systems.people_differ", weight=weight, **counts, opposed=opposed, **values)
 
 
 def _order(found: BradleyTerry, names: Sequence[Any]) -> list[str]:

@@ -23,7 +23,7 @@ from undogmatic.analyses.base import (
 )
 from undogmatic.analyses.ruling import VARIANCE, VARIANCE_OF_PEOPLE, verdict
 from undogmatic.analyses.truth import check_order, differing, read_runs
-from undogmatic.records.results import AnalysisResult, Finding, Telling, metric_name
+from undogmatic.records.results import Finding, Told, metric_name
 from undogmatic.stats.variance import FEWEST_GROUPS, ITEM, MOST_FACETS, Study
 
 TARGET = 0.8
@@ -98,10 +98,10 @@ class VarianceAnalysis(Limited):
         for part in judged.parts().values():
             read_runs(part, self.against)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `variance.phi` of the first criterion."""
         self.check(judged)
-        tell, criteria = Telling(self.name), judged.frame["criterion"].unique()
+        tell, criteria = Told(self.name), judged.frame["criterion"].unique()
         sentence = None
         for criterion in criteria:
             of_criterion = judged.frame[judged.frame["criterion"] == criterion].reset_index(
@@ -224,7 +224,7 @@ def of_scores(
         its limits, degrees (of freedom). Items that lack a score under some combination are left
         out whole.
     """
-    tell = Telling("variance")
+    tell = Told("variance")
     study = _study(tell, frame, facets, level)
     if study is None:
         return Divided(None, pd.DataFrame(), tell.findings)
@@ -238,7 +238,7 @@ def of_scores(
     return Divided(study, pd.DataFrame(rows), tell.findings)
 
 
-def _study(tell: Telling, frame: pd.DataFrame, facets: Sequence[str], level: float) -> Study | None:
+def _study(tell: Told, frame: pd.DataFrame, facets: Sequence[str], level: float) -> Study | None:
     """The study of the items that have a score under every combination; None, and a sentence says
     why, without one."""
     table, named = _together(frame, [f for f in facets if frame[f].nunique() > 1])
@@ -310,7 +310,7 @@ def _crossed(frame: pd.DataFrame, facets: Sequence[str]) -> bool:
     return len(frame[varied].drop_duplicates()) == math.prod(frame[f].nunique() for f in varied)
 
 
-def _tell_sources(tell: Telling, study: Study, target: float) -> None:
+def _tell_sources(tell: Told, study: Study, target: float) -> None:
     """Say where the variance comes from, how reliable a score is, and how many of what to
     average."""
     item, *others = components = study.components()

@@ -31,7 +31,7 @@ from undogmatic.models.distilled import embeddings_of
 from undogmatic.models.fitted import rubric_digest
 from undogmatic.readouts.base import shown_text
 from undogmatic.records.records import OVERALL, Item
-from undogmatic.records.results import AnalysisResult, Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import drawn, in_parts, some
 from undogmatic.records.wordings import texts_beside
@@ -118,7 +118,7 @@ def distil(
         put_paths({Words(language).text("terminal.tracking"): where})
 
 
-def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, AnalysisResult]:
+def taught(lesson: Lesson, chosen: Settings) -> tuple[Fit, Told]:
     """A student of the lesson on the config's embeddings, with what is to be reported of it."""
     lesson.check()
     embeddings, engine = (
@@ -159,9 +159,7 @@ class StudentFit:
             )
         self.out, self.judge, self.criterion, self.most = out, judge, criterion, most
 
-    def __call__(
-        self, items: Sequence[Item], frame: Any, chosen: Settings, folder: Path
-    ) -> AnalysisResult:
+    def __call__(self, items: Sequence[Item], frame: Any, chosen: Settings, folder: Path) -> Told:
         """The report on a student of what the long table of a run says of its items. Raises
         DataError."""
         rubric: Rubric = build(chosen.rubric, "rubric")
@@ -359,10 +357,10 @@ def together(lessons: Sequence[Lesson], rubric: Rubric | None) -> Lesson:
     return Lesson(items, list(mean.index), scores, labels, wanted, teacher, left_out)
 
 
-def report(fit: Fit, rng: np.random.Generator) -> AnalysisResult:
+def report(fit: Fit, rng: np.random.Generator) -> Told:
     """How far a student agrees with its teacher and with people, beside the surface judge and
     TF-IDF; and where it departs from its teacher."""
-    tell, lesson, about = Telling("student"), fit.lesson, fit.student.about
+    tell, lesson, about = Told("student"), fit.lesson, fit.student.about
     codes, span = (
         pd.factorize(np.array(fit.groups, dtype=object))[0],
         lesson.rubric.maximum - lesson.rubric.minimum,
@@ -526,9 +524,7 @@ def _ends(estimate: Estimate, name: str) -> dict[str, Any]:
     return {name: estimate.value, f"{name}_interval": (estimate.low, estimate.high)}
 
 
-def show(
-    result: AnalysisResult, rubric: Rubric, language: str = "en", out: Path | None = None
-) -> list[str]:
+def show(result: Told, rubric: Rubric, language: str = "en", out: Path | None = None) -> list[str]:
     """Print the report: sentences, then tables, then where the student was written to. Returns the
     sentences."""
     from undogmatic.report.terminal import put

@@ -37,7 +37,7 @@ from undogmatic.optimize.splits import Data, contrast, gather, looked, node_of
 from undogmatic.readouts.chat import LanguageModel
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import Item, Judgment, Record, Verdict, digest, items_digest
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.runs import claim
 from undogmatic.runs.folder import PROGRAM, RunFolder
 from undogmatic.runs.progress import doing, in_words
@@ -348,7 +348,7 @@ def results_of(
     judgments: Sequence[Judgment],
     folder: Path,
     rng: np.random.Generator,
-) -> list[AnalysisResult]:
+) -> list[Told]:
     """Is the optimised program better on the test split, and what is it? `judgments` are both
     programs'; the look is noted beside the run's folder."""
     first = [j for j in judgments if j.repeat == 0 and j.criterion == search.criterion]
@@ -443,9 +443,9 @@ def _costs(judgments: Sequence[Judgment]) -> pd.DataFrame:
     )
 
 
-def _change(search: Search, searched: Found) -> AnalysisResult:
+def _change(search: Search, searched: Found) -> Told:
     """How the program was found, and what differs in it."""
-    lineage, data, tell = searched.after.lineage, search.data, Telling("program")
+    lineage, data, tell = searched.after.lineage, search.data, Told("program")
     sides = lineage.model_dump(include={"optimizer", "metric", "before", "after", "seed"})
     sides |= {
         "train": len(data.train),
@@ -461,7 +461,7 @@ def _change(search: Search, searched: Found) -> AnalysisResult:
     if searched.spent is not None:
         spent = searched.spent.model_dump(exclude={"programs"})
         tell.say("priced" if spent["usd"] else "asked", spent)
-        tell.metrics |= {f"program.search_{name}": value for name, value in spent.items()}
+        tell.numbers |= {f"program.search_{name}": value for name, value in spent.items()}
     table = changes(searched.before.predictors, searched.after.predictors)
     if len(table):
         table["text"] = table["text"].str[:LONGEST]

@@ -2,17 +2,15 @@
 examined."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 
 from undogmatic.records.evidence import Evidence, Kind
 from undogmatic.records.records import Record
-from undogmatic.records.results import Finding, Standing, Weight
-from undogmatic.stats.estimate import Estimate
+from undogmatic.records.results import Told
 
 LEAST_AGREEMENT = 0.4
 """Least agreement beyond chance, on a scale from 0 (a coin) to 1, that the lower limit of a
@@ -66,82 +64,13 @@ class CheckOptions(Record):
         return np.random.default_rng(self.seed)
 
 
-@dataclass
-class Told:
-    """Collects what the parts of a check tell of one judge and criterion (or of all judges
-    together).
-
-    Attributes:
-        figures: Name -> number with its interval. Names are dotted and start with the part:
-            `agreement.kappa`. What a gate may hold against a threshold stands here.
-        notes: Findings, which the report orders by weight.
-        tables: Name -> table for the report.
-        not_examined: Name of a check that could not run -> the sentence that says why. It never
-            counts as passed.
-    """
-
-    section: str = ""
-    figures: dict[str, Estimate] = field(default_factory=dict)
-    notes: list[Finding] = field(default_factory=list)
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    not_examined: dict[str, Finding] = field(default_factory=dict)
-
-    def figure(self, name: str, estimate: Estimate | None) -> None:
-        """Keep an estimate; None adds nothing."""
-        if estimate is not None:
-            self.figures[name] = estimate
-
-    def note(
-        self,
-        key: str,
-        weight: Weight = Weight.QUALIFIES,
-        /,
-        settle: Finding | None = None,
-        **values: Any,
-    ) -> None:
-        """Add a finding: `told.note("people.ceiling", Weight.QUALIFIES, **share.values("share"),
-        n=12)`."""
-        self.notes.append(Finding(key, values, weight=weight, settle=settle))
-
-    def lacks(self, check: str, key: str, **values: Any) -> None:
-        """Say why a check could not run."""
-        self.not_examined[check] = Finding(key, values)
-
-    def beside(self, other: "Told") -> "Told":
-        """What both tell, as one; what both note is there once."""
-        notes = [*self.notes, *(finding for finding in other.notes if finding not in self.notes)]
-        figures, tables = self.figures | other.figures, self.tables | other.tables
-        return Told(self.section, figures, notes, tables, self.not_examined | other.not_examined)
-
-    def ordered(self) -> list[Finding]:
-        """The findings, those that change the conclusion most first."""
-        return sorted(self.notes, key=lambda finding: finding.weight)
-
-
-@dataclass(frozen=True)
-class JudgeCheck:
-    """The answer about one judge on one criterion: the sentence, its standing, what else could
-    explain the agreement, and all that was told. `n` items have a verdict and a label, in `groups`
-    independent units."""
-
-    judge: str
-    criterion: str
-    verdict: Finding
-    standing: Standing
-    rival: Finding
-    told: Told
-    n: int
-    groups: int
-    settle: Finding | None = None  # what would settle this verdict
-
-
 @dataclass(frozen=True)
 class CheckResult:
     """What `undogmatic check` found: an answer per judge and criterion, and what holds for all of
     them."""
 
     table: Evidence
-    judges: Sequence[JudgeCheck]
+    judges: Sequence[Told]  # one of each judge on each criterion
     together: Told  # about several judges, the labels, the systems, change over time
     options: CheckOptions
     digests: Mapping[str, Any]

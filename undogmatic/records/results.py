@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -89,81 +89,137 @@ class FigureData:
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class AnalysisResult:
-    """The yield of one analysis. Metric names are flat and start with the analysis' name:
-    `ab.rank_biserial`."""
-
-    name: str
-    metrics: Mapping[str, float]
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    findings: Sequence[Finding] = ()
-    figures: Sequence[FigureData] = ()
-    verdict: Finding | None = None
-    standing: Standing | None = (
-        None  # how the verdict leaves the claim that it tests, for sweeps and gates
-    )
-    headline: str | None = (
-        None  # key of the metric that sums the analysis up; sweeps rank and search by it
-    )
-    items: pd.DataFrame | None = (
-        None  # numbers per item (`item_id` first), kept as `items_<name>.csv`, for sweeps
-    )
-    texts: Sequence[Path] = ()  # the files with its words; `analyse` fills them in
-    part: str = ""  # judge, or judge and criterion, that it is about, where the run has several
-    relative: bool = False
-    """Whether it compares the judge with what it was made from: that says nothing of the judge by
-    itself, so sweeps rank by another headline where there is one, and do not count the verdict as
-    the judge's own."""
-
-    def full(self, name: str) -> str:
-        """The name of a metric or file of its own among those of the whole run."""
-        return f"{self.part}.{name}" if self.part else name
+NOTHING = Finding("")
+"""What is told of other explanations by an examination that looks for none."""
 
 
 @dataclass
-class Telling:
-    """Collects what one analysis has to tell; what is told together is passed to functions that add
-    to it.
+class Told:
+    """Collects what one examination tells, and what it concludes from it.
 
-    Names of metrics, and keys of sentences without a dot, get `name` in front: the analysis'.
+    Names of numbers, and keys of sentences without a dot, get `name` in front: the examination's.
+    A check of evidence has many parts that tell into one collector without a name, and takes names
+    and keys as they are.
+
+    Attributes:
+        name: Of the examination.
+        numbers: Name -> number, with its interval where it has one. Names are dotted:
+            `ab.rank_biserial`. What a gate may hold against a threshold stands here.
+        tables, drawings: Name -> table, and figures, for the report.
+        findings: Sentences, which the report of a check orders by weight.
+        not_examined: Name of what could not be examined -> the sentence that says why. It never
+            counts as passed.
+        verdict: The answer, as a sentence. standing: How it leaves the claim that was tested, for
+            sweeps and gates. settle: What would settle it.
+        headline: Name of the number that sums it up; sweeps rank and search by it.
+        items: Numbers per item (`item_id` first), kept as `items_<name>.csv`, for sweeps.
+        texts: The files with its words; `analyse` fills them in.
+        part: Judge, or judge and criterion, that it is about, where a run has several.
+        relative: Whether it compares the judge with what it was made from: that says nothing of the
+            judge by itself, so sweeps rank by another headline where there is one, and do not count
+            the verdict as the judge's own.
+        judge, criterion: Whom the answer of a check is about. rival: What else could explain that
+            the judge agrees with people. n: Items with a verdict and a label, in `groups`
+            independent units.
     """
 
-    name: str
-    metrics: dict[str, float] = field(default_factory=dict)
+    name: str = ""
+    numbers: dict[str, float | Estimate] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    figures: list[FigureData] = field(default_factory=list)
+    drawings: list[FigureData] = field(default_factory=list)
+    verdict: Finding | None = None
+    standing: Standing | None = None
+    headline: str | None = None
+    items: pd.DataFrame | None = None
+    texts: Sequence[Path] = ()
+    part: str = ""
+    relative: bool = False
+    not_examined: dict[str, Finding] = field(default_factory=dict)
+    judge: str = ""
+    criterion: str = ""
+    rival: Finding = NOTHING
+    n: int = 0
+    groups: int = 0
+    settle: Finding | None = None
+
+    @property
+    def answer(self) -> Finding:
+        """The verdict of an examination that always comes to one."""
+        assert self.verdict is not None, f"{self.name} came to no verdict"
+        return self.verdict
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """The numbers that have an interval."""
+        return {name: value for name, value in self.numbers.items() if isinstance(value, Estimate)}
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The numbers as a tracking server takes them: three of an estimate, with `_low` and
+        `_high`."""
+        flat: dict[str, float] = {}
+        for name, value in self.numbers.items():
+            flat |= value.metrics(name) if isinstance(value, Estimate) else {name: value}
+        return flat
+
+    def full(self, name: str) -> str:
+        """The name of a number or file of its own among those of the whole run."""
+        return f"{self.part}.{name}" if self.part else name
 
     def number(self, value: float | Estimate | None, *parts: str) -> None:
-        """Add the metric `<name>.<parts>`, or three of an estimate (with `_low` and `_high`); None
-        adds nothing."""
-        name = metric_name(self.name, *parts)
-        if isinstance(value, Estimate):
-            self.metrics |= value.metrics(name)
-        elif value is not None:
-            self.metrics[name] = value
+        """Add the number `<name>.<parts>`; None adds nothing."""
+        # The numbers of a check are keys that people write into gate files: names of judges and
+        # systems stand there as they are in the data.
+        name = metric_name(self.name, *parts) if self.name else ".".join(parts)
+        if value is not None:
+            self.numbers[name] = value
 
-    def say(self, key: str, /, *several: Mapping[str, Any], **values: Any) -> None:
-        """Add a sentence: `tell.say("share", share.values("share"), n=12)`."""
+    def say(
+        self,
+        key: str,
+        /,
+        *several: Mapping[str, Any],
+        weight: Weight = Weight.QUALIFIES,
+        settle: Finding | None = None,
+        **values: Any,
+    ) -> None:
+        """Add a sentence: `told.say("share", share.values("share"), n=12)`."""
         full = key if "." in key else f"{self.name}.{key}"
-        self.findings.append(
-            Finding(full, {k: v for more in (*several, values) for k, v in more.items()})
-        )
+        together = {name: value for more in (*several, values) for name, value in more.items()}
+        self.findings.append(Finding(full, together, weight=weight, settle=settle))
 
     def draw(self, name: str, kind: str, **data: Any) -> None:
-        self.figures.append(FigureData(name, kind, data))
+        """Add a figure of this kind."""
+        self.drawings.append(FigureData(name, kind, data))
+
+    def lacks(self, check: str, key: str, **values: Any) -> None:
+        """Say why something could not be examined."""
+        self.not_examined[check] = Finding(key, values)
 
     def result(
         self, verdict: Finding | None = None, standing: Standing | None = None, **others: Any
-    ) -> AnalysisResult:
-        """All of it as the yield of the analysis, with what it concludes:
-        `tell.result(*ruling.decided)`."""
-        parts = self.metrics, self.tables, self.findings, self.figures
-        return AnalysisResult(self.name, *parts, verdict, standing, **others)
+    ) -> Told:
+        """The same with what it concludes: `told.result(*ruling.decided)`."""
+        return replace(self, verdict=verdict, standing=standing, **others)
+
+    def beside(self, other: Told) -> Told:
+        """The same with what another tells besides; what both find is there once."""
+        new = [finding for finding in other.findings if finding not in self.findings]
+        return replace(
+            self,
+            numbers=self.numbers | other.numbers,
+            tables=self.tables | other.tables,
+            findings=[*self.findings, *new],
+            not_examined=self.not_examined | other.not_examined,
+        )
+
+    def ordered(self) -> list[Finding]:
+        """The findings, those that change the conclusion most first."""
+        return sorted(self.findings, key=lambda finding: finding.weight)
 
 
-def headline_of(results: Sequence[AnalysisResult]) -> str | None:
+def headline_of(results: Sequence[Told]) -> str | None:
     """The metric that sums a run up: the headline of the first analysis of the judge by itself,
     else of the first."""
     told = sorted(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.records.results import GRAVITY, AnalysisResult, Finding
+from undogmatic.records.results import GRAVITY, Finding, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
@@ -193,6 +193,6 @@ def command(overrides: Sequence[str]) -> str:
     return " ".join([door, *(shlex.quote(o) for o in overrides)])
 
 
-def exploratory(result: AnalysisResult, run: FinishedRun) -> bool:
+def exploratory(result: Told, run: FinishedRun) -> bool:
     """Whether a plan was locked before the run and this is no part of it."""
     return run.settings.planned and result.name != PLAN

@@ -12,10 +12,10 @@ import pandas as pd
 
 from undogmatic.errors import ConfigError
 from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_digests
-from undogmatic.records.checked import CheckResult, JudgeCheck
+from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import Answer, Standing, Weight
+from undogmatic.records.results import Answer, Standing, Told, Weight
 from undogmatic.report.check import figure_name, headline, numbers_of, sentences, slug, words_of
 from undogmatic.report.document import (
     MARKS,
@@ -74,7 +74,7 @@ def cards_of(
 
 def _card(
     result: CheckResult,
-    each: JudgeCheck,
+    each: Told,
     words: Words,
     options: Mapping[str, Any],
     use: str | None,
@@ -82,7 +82,7 @@ def _card(
     today: datetime.date,
 ) -> TrustCard:
     table, own = result.table, result.table.of(each.judge, each.criterion)
-    notes = [*each.told.ordered(), *result.together.ordered()]
+    notes = [*each.ordered(), *result.together.ordered()]
     names = [Path(name).name for name in table.sources]
     fit = "fit" if each.standing == "supported" else "unfit"
     derived = words.text(f"card.{fit}", files=", ".join(names[:4]) or "—")
@@ -104,11 +104,11 @@ def _card(
         criterion=each.criterion,
         use=stated or derived,
         standing=each.standing,
-        answer=words.answered(each.verdict),
+        answer=words.answered(each.answer),
         rival=words.say(each.rival),
-        figures=each.told.figures,
+        figures=each.estimates,
         limits=tuple(dict.fromkeys(words.say(n) for n in notes if n.weight <= Weight.LIMITS)),
-        not_examined=tuple(sentences(each.told, words, each).not_examined),
+        not_examined=tuple(sentences(each, words, each).not_examined),
         data=data,
         settings={
             key: setting(scrub(value)) for key, value in table.settings.get(each.judge, {}).items()

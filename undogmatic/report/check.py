@@ -21,9 +21,9 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.analyses.people import MEASURES
 from undogmatic.analyses.ruling import AT_ONCE
 from undogmatic.records.card import figure_row
-from undogmatic.records.checked import CheckResult, JudgeCheck, Told
+from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import Kind
-from undogmatic.records.results import STANDINGS, Finding, Weight, metric_name
+from undogmatic.records.results import STANDINGS, Finding, Told, Weight, metric_name
 from undogmatic.report.document import (
     Answered,
     Block,
@@ -89,7 +89,7 @@ def words_of(language: str, units: str | None = None, more: Sequence[Path] = ())
     return Words(language, list(dict.fromkeys([OWN_TEXTS, *own, *more])), units)
 
 
-def sentences(told: Told, words: Words, of: JudgeCheck | None = None) -> Sentences:
+def sentences(told: Told, words: Words, of: Told | None = None) -> Sentences:
     """What was told, in words. Of a judge, what would settle its verdict comes first, and what its
     rival's sentence says is not said again; a verdict against it is settled."""
     ordered, believed = told.ordered(), of is not None and of.standing == "supported"
@@ -124,14 +124,14 @@ def _numbered(n: int, found: Finding, words: Words, believed: bool) -> str:
 def first_line(result: CheckResult, words: Words) -> str:
     """The answer: that of the judge, or how many of several may be believed."""
     if len(result.judges) == 1:
-        return words.answered(result.judges[0].verdict)
-    counts, n = Counter[str](each.standing for each in result.judges), len(result.judges)
+        return words.answered(result.judges[0].answer)
+    counts, n = Counter[str](str(each.standing) for each in result.judges), len(result.judges)
     each_criterion = len({each.criterion for each in result.judges}) > 1
     what = words.text(
         "checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n
     )
     # nothing is said of their grades
-    order = int(any(each.verdict.values.get("in_order") for each in result.judges))
+    order = int(any(each.answer.values.get("in_order") for each in result.judges))
     if len(counts) == 1:
         said = words.text(f"checked.every_{result.judges[0].standing}", what=what, order=order)
     else:
@@ -145,7 +145,7 @@ def first_line(result: CheckResult, words: Words) -> str:
         )
     # answers that hold together (`analyses.check`)
     among = sum(each.n > 0 for each in result.judges)
-    if among < 2 or not any(headline(each.told.figures) for each in result.judges):
+    if among < 2 or not any(headline(each.estimates) for each in result.judges):
         return said
     needed = "checked.needed_many" if among > AT_ONCE else "checked.needed"
     return f"{said} {words.text(needed, least=result.options.least_of(result.table.kind), n=among)}"
@@ -156,10 +156,10 @@ def answered(result: CheckResult, words: Words) -> Answered | None:
     return _answered(result.judges[0], words) if len(result.judges) == 1 else None
 
 
-def _answered(each: JudgeCheck, words: Words) -> Answered | None:
-    answer = each.verdict.answer
+def _answered(each: Told, words: Words) -> Answered | None:
+    answer = each.answer.answer
     return answer and Answered(
-        answer, words.text(f"common.answer.{answer}"), words.say(each.verdict)
+        answer, words.text(f"common.answer.{answer}"), words.say(each.answer)
     )
 
 
@@ -168,10 +168,10 @@ def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
     return next(((name, figures[name]) for name in HEADLINES if name in figures), None)
 
 
-def _place(each: JudgeCheck) -> tuple[int, float]:
-    found = headline(each.told.figures)
+def _place(each: Told) -> tuple[int, float]:
+    found = headline(each.estimates)
     low = math.nan if found is None else found[1].low
-    return -STANDINGS.index(each.standing), math.inf if math.isnan(low) else -low
+    return -STANDINGS.index(each.standing or "undecided"), math.inf if math.isnan(low) else -low
 
 
 def overview(result: CheckResult, words: Words, most: int | None = None) -> Table:
@@ -179,17 +179,17 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     believed first."""
     rows, names, uses = [], [], []
     for each in sorted(result.judges, key=_place)[:most]:
-        found = headline(each.told.figures)
+        found = headline(each.estimates)
         names.append("" if found is None else found[0].removeprefix("agreement."))
-        counter = each.told.figures.get(COUNTER)
+        counter = each.estimates.get(COUNTER)
         rival = (
             words.text("checked.no_rival")
             if counter is None
             else numbers_of(COUNTER, counter, words)[0]
         )
-        section, _, key = each.verdict.key.partition(".verdict_")
+        section, _, key = each.answer.key.partition(".verdict_")
         why = words.find(f"{section}.short.{key}") and words.text(
-            f"{section}.short.{key}", **each.verdict.values
+            f"{section}.short.{key}", **each.answer.values
         )
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
@@ -238,11 +238,9 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     return Table(headers, rows, numeric, caption)
 
 
-def _limits(each: JudgeCheck, words: Words) -> str:
+def _limits(each: Told, words: Words) -> str:
     """The limits of a judge that is believed, shortly; "" without any that has a short name."""
-    keys = (
-        found.key.partition(".") for found in each.told.ordered() if found.weight == Weight.LIMITS
-    )
+    keys = (found.key.partition(".") for found in each.ordered() if found.weight == Weight.LIMITS)
     return "; ".join(
         dict.fromkeys(
             filter(None, (words.find(f"{section}.short.{key}") for section, _, key in keys))
@@ -250,15 +248,15 @@ def _limits(each: JudgeCheck, words: Words) -> str:
     )
 
 
-def _stands_in(each: JudgeCheck, words: Words) -> str:
+def _stands_in(each: Told, words: Words) -> str:
     """Whether a judge is shown to stand in for a person; "" where that was not examined."""
-    tested = (found.key.partition(".annotator_") for found in each.told.notes)
+    tested = (found.key.partition(".annotator_") for found in each.findings)
     return next((words.text(f"checked.stands_{key}") for _, found, key in tested if found), "")
 
 
-def _alone(each: JudgeCheck, words: Words) -> str:
+def _alone(each: Told, words: Words) -> str:
     """What share of the items a judge may decide alone; "" where that was not examined."""
-    share = each.told.figures.get("alone.share")
+    share = each.estimates.get("alone.share")
     if share is None:
         return ""
     allowed = share.value and each.standing == "supported"
@@ -288,9 +286,9 @@ def figure_name(name: str, figures: Mapping[str, Estimate], kind: Kind, words: W
 def figure_table(told: Told, kind: Kind, words: Words) -> Table | None:
     """Every number that was told, with its interval, n and groups; None without any."""
     rows = []
-    for name, each in told.figures.items():
+    for name, each in told.estimates.items():
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
-        called = figure_name(name, told.figures, kind, words)
+        called = figure_name(name, told.estimates, kind, words)
         rows.append((called, *numbers_of(name, each, words), *counts, name))
     headers = [
         words.heading(column, "checked")
@@ -337,7 +335,7 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     table, answer, said = None, [first_line(result, words)], sentences(result.together, words)
     if len(result.judges) == 1:  # what holds of all, such as a change over time, concerns it too
         answer.append(words.say(result.judges[0].rival))
-        said = sentences(result.judges[0].told.beside(result.together), words, result.judges[0])
+        said = sentences(result.judges[0].beside(result.together), words, result.judges[0])
     elif result.judges:
         table = overview(result, words, most)
         said = said._replace(findings=[*_of_several(result, words), *said.findings])
@@ -357,7 +355,7 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     settle = (
         own
         or said.settle
-        or [way for each in result.judges for way in sentences(each.told, words, each).settle]
+        or [way for each in result.judges for way in sentences(each, words, each).settle]
     )
     settled = all(each.standing != "undecided" for each in result.judges)
     below += (
@@ -372,9 +370,7 @@ def _of_several(result: CheckResult, words: Words) -> list[str]:
     """What limits the judges that may be believed, with their figures: the table has it in a
     word."""
     believed = [each for each in sorted(result.judges, key=_place) if each.standing == "supported"]
-    limits = [
-        (each, n) for each in believed for n in each.told.ordered() if n.weight == Weight.LIMITS
-    ]
+    limits = [(each, n) for each in believed for n in each.ordered() if n.weight == Weight.LIMITS]
     called = (
         (name_of(result.table, each.judge, each.criterion), words.say(said))
         for each, said in limits
@@ -393,7 +389,7 @@ def following(
     against, else the report.
     """
     believed = len(result.judges) == 1 and result.judges[0].standing == "supported"
-    changed = any(found.weight == Weight.LIMITS for found in result.together.notes)
+    changed = any(found.weight == Weight.LIMITS for found in result.together.findings)
     more = (
         ("card", "card.json")
         if believed and not changed and "card" not in written
@@ -473,9 +469,9 @@ def _blocks(
     for number, each in enumerate(result.judges):
         if several:
             yield Heading(name_of(result.table, each.judge, each.criterion))
-            yield _answered(each, words) or Paragraph(words.answered(each.verdict), "verdict")
+            yield _answered(each, words) or Paragraph(words.answered(each.answer), "verdict")
             yield Paragraph(words.say(each.rival))
-        told = each.told if several else each.told.beside(result.together)
+        told = each if several else each.beside(result.together)
         begin, level = f"{number}_" * several, 3 if several else 2
         yield from _told(told, result.table.kind, words, folder, begin, level=level, of=each)
         yield from drawn[number]
@@ -515,10 +511,10 @@ def _told(
     *,
     level: int = 2,
     heading: str = "",
-    of: JudgeCheck | None = None,
+    of: Told | None = None,
 ) -> Iterator[Block]:
     said = sentences(told, words, of)
-    if heading and (any(said) or told.figures or told.tables):
+    if heading and (any(said) or told.estimates or told.tables):
         yield Heading(heading)
     for name, listed in zip(("findings", "details", "not_examined", "settle"), said, strict=True):
         if listed:
@@ -530,12 +526,12 @@ def _told(
     for name, frame in told.tables.items():
         section, _, rest = name.partition(".")
         yield from frame_blocks(
-            frame, words, section if rest else told.section, rest or name, folder, before
+            frame, words, section if rest else "check", rest or name, folder, before
         )
 
 
 def _pictures(
-    result: CheckResult, each: JudgeCheck, words: Words, folder: Path, before: str
+    result: CheckResult, each: Told, words: Words, folder: Path, before: str
 ) -> Iterator[Block]:
     drawn = figures_of(result.table.of(each.judge, each.criterion))
     yield from pictures(drawn, words, "checked", None, folder, before)
@@ -552,7 +548,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
             for found in part.ordered()
         ]
         lacking = {name: words.say(finding) for name, finding in part.not_examined.items()}
-        figures = {name: figure_row(each) for name, each in part.figures.items()}
+        figures = {name: figure_row(each) for name, each in part.estimates.items()}
         return {"figures": figures, "findings": findings, "not_examined": lacking}
 
     judges = [
@@ -560,16 +556,16 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
             "judge": each.judge,
             "criterion": each.criterion,
             "standing": each.standing,
-            "key": each.verdict.key,
+            "key": each.answer.key,
         }
         | {
-            "answer": words.answered(each.verdict),
+            "answer": words.answered(each.answer),
             "rival": words.say(each.rival),
             "n": each.n,
             "groups": each.groups,
         }
         | ({} if each.settle is None else {"settle": words.say(each.settle)})
-        | told(each.told)
+        | told(each)
         for each in result.judges
     ]
     table = result.table
@@ -606,7 +602,7 @@ def shown_in_notebook(result: CheckResult, words: Words) -> str:
     return "".join(parts)
 
 
-def slug(each: JudgeCheck, results: Sequence[JudgeCheck]) -> str:
+def slug(each: Told, results: Sequence[Told]) -> str:
     """A part of a file's name for one of several judges, different for each; "" for the only
     one."""
     if len(results) == 1:

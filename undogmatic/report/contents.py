@@ -15,7 +15,7 @@ import pandas as pd
 from undogmatic.analyses.improvement import AFTER
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.records import Item, Judgment, Verdict
-from undogmatic.records.results import AnalysisResult, FigureData
+from undogmatic.records.results import FigureData, Told
 from undogmatic.records.rubric import Anchors, NumericScale, Rubric
 from undogmatic.records.stored import foremost, in_parts
 from undogmatic.records.wordings import FALLBACK
@@ -255,11 +255,11 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
     yield table
 
 
-def _first_figure(run: FinishedRun) -> tuple[AnalysisResult, FigureData] | None:
+def _first_figure(run: FinishedRun) -> tuple[Told, FigureData] | None:
     """The picture under the verdict: the first of the first analysis with a verdict that draws
     one."""
-    drawing = [result for result in run.results if result.figures and result.verdict is not None]
-    return (drawing[0], drawing[0].figures[0]) if drawing else None
+    drawing = [result for result in run.results if result.drawings and result.verdict is not None]
+    return (drawing[0], drawing[0].drawings[0]) if drawing else None
 
 
 def _notes(run: FinishedRun, words: Words) -> Iterator[Block]:
@@ -301,11 +301,11 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         if result.findings:
             yield Bullets([words.say(finding) for finding in result.findings])
         first = _first_figure(run)
-        below = [figure for figure in result.figures if first is None or figure is not first[1]]
+        below = [figure for figure in result.drawings if first is None or figure is not first[1]]
         yield from pictures(below, words, result.name, run.rubric, run.folder, result.full(""))
         for name, frame in result.tables.items():
             yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
-    if not any(result.figures for result in run.results):
+    if not any(result.drawings for result in run.results):
         yield Heading(words.text("common.scores_title"))
         scores: dict[str, list[np.ndarray]] = {}  # categories without an order have none
         for rows in in_parts(run.frame, ["condition", "score"]):

@@ -13,7 +13,7 @@ import pandas as pd
 from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import LabelScale
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, Weight
+from undogmatic.records.results import FigureData, Finding, Told, Weight
 from undogmatic.records.stored import voices
 from undogmatic.records.wordings import texts_noted
 from undogmatic.report.words import missing
@@ -27,6 +27,8 @@ _ELSEWHERE = (
     " label_scale".split()
 )
 _AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
+KEPT = "name tables findings verdict standing headline texts part relative".split()
+"""What is kept of a result beside its numbers and drawings; its items have a file of their own."""
 _FINDING, _FRAME = "$finding", "$frame"
 
 
@@ -102,24 +104,18 @@ def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
     )
 
 
-def _of_result(result: AnalysisResult) -> dict[str, Any]:
-    # the items have a file of their own
-    kept = {field.name for field in fields(AnalysisResult)} - {
-        "items",
-        "figures",
-    }
-    whole = {name: _plain(getattr(result, name)) for name in sorted(kept)}
-    return whole | {
-        "figures": [(figure.name, figure.kind, _plain(figure.data)) for figure in result.figures]
-    }
+def _of_result(result: Told) -> dict[str, Any]:
+    whole = {name: _plain(getattr(result, name)) for name in KEPT}
+    drawings = [(each.name, each.kind, _plain(each.data)) for each in result.drawings]
+    return whole | {"metrics": _plain(result.metrics), "figures": drawings}
 
 
-def _result(told: Mapping[str, Any]) -> AnalysisResult:
+def _result(told: Mapping[str, Any]) -> Told:
     whole = {name: _whole(value) for name, value in told.items()}
-    figures = [FigureData(name, kind, data) for name, kind, data in whole["figures"]]
-    return AnalysisResult(
-        **whole | {"figures": figures, "texts": [*map(texts_noted, whole["texts"])]}
-    )
+    whole["numbers"] = whole.pop("metrics")
+    whole["drawings"] = [FigureData(*each) for each in whole.pop("figures")]
+    whole["texts"] = [*map(texts_noted, whole["texts"])]
+    return Told(**whole)
 
 
 def _plain(value: Any) -> Any:

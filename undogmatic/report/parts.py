@@ -22,7 +22,7 @@ class Part(NamedTuple):
     kind: str = "said"
 
 
-class Told(NamedTuple):
+class Shown(NamedTuple):
     """Of a judgment what is shown; of its exchanges, which take far more in memory as records,
     their parts."""
 
@@ -31,7 +31,7 @@ class Told(NamedTuple):
     exchanged: Sequence[Part]
 
     @classmethod
-    def of(cls, judgment: Judgment, words: Words) -> Told:
+    def of(cls, judgment: Judgment, words: Words) -> Shown:
         """What is shown of a judgment."""
         parts = [part for call in judgment.calls for part in _exchanged(call, words)]
         return cls(judgment.outcome, judgment.repeat, parts)
@@ -63,7 +63,7 @@ def people_of(item: Item, criterion: str, words: Words) -> Iterator[Part]:
         )
 
 
-def said_of(item: Item, criterion: str, judgments: Sequence[Told], words: Words) -> Iterator[Part]:
+def said_of(item: Item, criterion: str, judgments: Sequence[Shown], words: Words) -> Iterator[Part]:
     """What judge and people said of an item, and the exchange with the model."""
     for judgment in judgments:
         told = _of_outcome(judgment, words)
@@ -76,7 +76,7 @@ def said_of(item: Item, criterion: str, judgments: Sequence[Told], words: Words)
         yield from judgment.exchanged
 
 
-def _of_outcome(judgment: Told, words: Words) -> dict[str, str]:
+def _of_outcome(judgment: Shown, words: Words) -> dict[str, str]:
     outcome = judgment.outcome
     if not isinstance(outcome, Verdict):
         told = {"message": outcome.message, "reply": outcome.raw}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 from undogmatic.report.document import Block, Paragraph, Table
 from undogmatic.report.words import Words, missing, named_spec, spec_for
 from undogmatic.safety import files
@@ -26,7 +26,7 @@ _TELLING = (
 
 
 def key_figures(
-    results: Sequence[AnalysisResult], words: Words, most: int = MOST_KEY_FIGURES
+    results: Sequence[Told], words: Words, most: int = MOST_KEY_FIGURES
 ) -> Table | None:
     """The metrics that sum a run up, in a table: the headline, the margin it is held against, then
     those with an interval. None where no analysis has a headline. An interval is a pair of metrics

@@ -22,7 +22,7 @@ from undogmatic.records.evidence import SLICE, Evidence
 from undogmatic.records.records import OVERALL, Item, Verdict
 from undogmatic.records.stored import whole
 from undogmatic.report.document import Bench, Table, place
-from undogmatic.report.parts import Part, Told, inputs_of, people_of, said_of
+from undogmatic.report.parts import Part, Shown, inputs_of, people_of, said_of
 from undogmatic.report.tables import digits_of
 from undogmatic.report.words import NOTHING, Words, missing
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -95,7 +95,7 @@ def _read(run: FinishedRun, words: Words) -> tuple[dict[str, list[Any]], list[Op
     whole = run.frame[run.frame["repeat"] == 0]
     told, first = _told_first(whole, run)
     frame, shown = told.to_dict("records"), set(told["item_id"])
-    judged = {j.key: Told.of(j, words) for j in run.judgments if j.item_id in shown}
+    judged = {j.key: Shown.of(j, words) for j in run.judgments if j.item_id in shown}
     repeats = range(run.repeats[-1] + 1)
     known = [
         [judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame
@@ -432,7 +432,7 @@ def fair_length(lengths: Sequence[int], budget: int) -> int:
 
 def _columns(
     rows: Sequence[Mapping[Any, Any]],
-    judgments: Sequence[Told | None],
+    judgments: Sequence[Shown | None],
     items: Mapping[str, Item],
     run: FinishedRun,
     words: Words,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.records.records import Cost, Item, Judgment, LabelScale, text_mark
-from undogmatic.records.results import AnalysisResult, FigureData, Finding, part_names
+from undogmatic.records.results import FigureData, Finding, Told, part_names
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts, voices
 from undogmatic.records.wordings import Licence
@@ -84,7 +84,7 @@ class FinishedRun:
     items: Sequence[Item]  # what was judged, as loaded or made by steps
     judgments: Sequence[Judgment]  # of the items in their order, repeat by repeat
     frame: pd.DataFrame  # `analyses.base.tabulate` of both
-    results: Sequence[AnalysisResult]  # one per analysis
+    results: Sequence[Told]  # one per analysis
     metrics: Mapping[str, float]  # flat numbers of the whole run, as in metrics.json and MLflow
     prompt_id: str
     prompt_hash: str
@@ -239,7 +239,7 @@ def metrics(
     costs: Iterable[Cost],
     made: int,
     seconds: float,
-    results: Sequence[AnalysisResult],
+    results: Sequence[Told],
 ) -> dict[str, float]:
     """The flat numbers of a run, from its long table, the `costs` of its judgments and of what its
     steps made, and the results of its analyses. `made` and `seconds` are the judgments made now and

@@ -17,7 +17,7 @@ from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.kept import joined
 from undogmatic.records.records import Item
-from undogmatic.records.results import Finding, Telling
+from undogmatic.records.results import Finding, Told
 from undogmatic.records.wordings import texts_beside, texts_noted
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
@@ -101,7 +101,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         "variance": divided.table,
     }
     first, search = verdicts(table, sweep), read_search(folder)
-    tell = Telling("sweep", findings=[*first])
+    tell = Told("sweep", findings=[*first])
     # its verdict is that of the winner's own texts; what the trials' texts say comes after
     if search is not None:
         searched = Searched(folder, search, finished)
@@ -133,7 +133,7 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         verdicts=len(first),
         **_matrix(folder, finished, [name for name in table["name"] if name in finished], sweep),
         findings=[*tell.findings, *divided.findings],
-        figures=tell.figures,
+        figures=tell.drawings,
         tables={name: frame for name, frame in further.items() if len(frame)},
         failed=[
             (label, job.message or "") for label, job in by_name.items() if job.status != "finished"
@@ -177,7 +177,7 @@ def _named(jobs: Sequence[Job], choices: Sequence[str]) -> dict[str, Job]:
     return by_name
 
 
-def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep, fresh: bool) -> None:
+def _tell_of_the_best(tell: Told, table: pd.DataFrame, sweep: Sweep, fresh: bool) -> None:
     """Say that the best was chosen by its score (`fresh`: and asks for fresh texts), how the others
     stand to it, and whom their own verdicts support."""
     ranked = table.loc[(table["status"] == "finished") & table["headline"].notna(), "name"].tolist()
@@ -207,7 +207,7 @@ def _tell_of_the_best(tell: Telling, table: pd.DataFrame, sweep: Sweep, fresh: b
             tell.say("by_chance", n=len(ranked), chance=min(len(ranked) * ALPHA / AT_ONCE, 1.0))
 
 
-def _tell_uneven(tell: Telling, sweep: Sweep) -> None:
+def _tell_uneven(tell: Told, sweep: Sweep) -> None:
     """Say that figures are of different texts where some jobs failed on some, and how many pairs of
     texts each job has in the right order among those that all of them judged."""
     failed = {name: int(job.scores["score"].isna().sum()) for name, job in sweep.jobs.items()}
@@ -224,7 +224,7 @@ def _tell_uneven(tell: Telling, sweep: Sweep) -> None:
         tell.say("uneven", names=names)
 
 
-def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
+def _tell_of_all(tell: Told, sweep: Sweep, choices: Sequence[str]) -> None:
     """Say what of the jobs cannot be compared, or needs care, and how far all of them agree."""
     finished, criteria = sweep.jobs, Counter(job.criterion for job in sweep.jobs.values())
     if len(finished) > MOST_AGREED:
@@ -277,7 +277,7 @@ def _tell_of_all(tell: Telling, sweep: Sweep, choices: Sequence[str]) -> None:
         tell.say("cached", names=named(cached))
 
 
-def _tell_tests(tell: Telling, sweep: Sweep) -> None:
+def _tell_tests(tell: Told, sweep: Sweep) -> None:
     """Say what the tests of each measure show (of each criterion, which has its margin), and how
     all are corrected."""
     family = sweep.family
@@ -318,7 +318,7 @@ def _tell_tests(tell: Telling, sweep: Sweep) -> None:
         tell.say("family", n=family.size, measures=measures, level=1 - family.alpha, alpha=ALPHA)
 
 
-def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
+def _tell_uncertainty(tell: Told, finished: Mapping[str, Job]) -> None:
     """Say which job leaves the least risk, and draw the error caught by share reviewed, a line for
     each of the best."""
     areas, gains = (
@@ -347,7 +347,7 @@ def _tell_uncertainty(tell: Telling, finished: Mapping[str, Job]) -> None:
         tell.draw("review", "curve", lines=lines, x_label="reviewed", y_label="caught", n=n)
 
 
-def _draw(tell: Telling, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -> None:
+def _draw(tell: Told, table: pd.DataFrame, sweep: Sweep, agreed: pd.DataFrame) -> None:
     """Draw the leaderboard, quality by cost, and how the jobs agree."""
     headline = sweep.headline
     ranked = table[table["headline"].notna()]

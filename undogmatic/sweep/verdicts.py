@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
-from undogmatic.records.results import ANSWERS, Finding, Telling
+from undogmatic.records.results import ANSWERS, Finding, Told
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate
@@ -282,7 +282,7 @@ class Searched:
     of all trials."""
 
     def __init__(self, folder: Path, search: SearchState, finished: Mapping[str, Job]) -> None:
-        self.search, tell, ranked = search, Telling("search"), search.ranked()
+        self.search, tell, ranked = search, Told("search"), search.ranked()
         self.n_trials, self.n, self.findings = len(search.trials), len(ranked), tell.findings
         self.best: str | None = None
         if not ranked:
@@ -334,7 +334,7 @@ class Searched:
             shown = [names[trial.number] for trial in search.front()]
             tell.say("front", names="; ".join(shown), n=len(shown), cost=search.objectives[1])
 
-    def _tell_flattery(self, tell: Telling, jobs: Mapping[str, Job]) -> None:
+    def _tell_flattery(self, tell: Told, jobs: Mapping[str, Job]) -> None:
         """Say what choosing the best of the trials is worth by itself, in the first measure that
         all of them have."""
         for measure, sign in QUALITY.items():

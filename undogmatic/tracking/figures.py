@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from undogmatic.records.results import AnalysisResult, headline_of
+from undogmatic.records.results import Told, headline_of
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.secrets import scrub_data
 from undogmatic.tracking.store import AT_ONCE, Store
@@ -87,7 +87,7 @@ def telling(run: FinishedRun) -> dict[str, float]:
     return {name: run.metrics[name] for name in (*names, *OF_THE_RUN) if name in run.metrics}
 
 
-def _key_metrics(result: AnalysisResult) -> list[str]:
+def _key_metrics(result: Told) -> list[str]:
     plain = [name for name in result.metrics if name.count(".") == 1 and not name.endswith(ENDS)]
     if result.headline is None:
         return plain

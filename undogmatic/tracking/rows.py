@@ -37,7 +37,7 @@ _TOKENS, _COSTS = (
 )
 
 
-class Told(NamedTuple):
+class TraceRows(NamedTuple):
     """What is shown and said of a judgment."""
 
     spans: Sequence[Span]  # the root first
@@ -46,7 +46,7 @@ class Told(NamedTuple):
     assessments: Sequence[Assessment]
 
 
-def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, Told]) -> None:
+def write(tables: Any, experiment_id: str, run_id: str, traces: Mapping[str, TraceRows]) -> None:
     """Write traces, by their ids, and link them to the run. Of a trace that is there already, its
     spans and what is told here are written anew; what else was noted on it stays, as does an
     assessment of the same name and source.
@@ -182,7 +182,7 @@ def _of_span(span: Span, experiment_id: str, tables: Any) -> dict[str, Any]:
     } | {name: costs.get(name) for name in _COSTS}
 
 
-def _of_trace(told: Told, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _of_trace(told: TraceRows, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The row of a trace, from those of its spans. What its root says of tokens counts those of its
     calls already."""
     begin = min(row["start_time_unix_nano"] for row in rows) // _MILLI

@@ -66,19 +66,21 @@ def log_traces(
 
 def told_of(
     items: Iterable[Item], judgments: Mapping[str, Judgment], started: float
-) -> dict[str, rows.Told]:
+) -> dict[str, rows.TraceRows]:
     """What is shown and said of judgments, given by their marks, by the ids of their traces."""
     judged = {judgment.item_id for judgment in judgments.values()}
     by_id = {item.id: item for item in items if item.id in judged}
-    traces: dict[str, rows.Told] = {}
+    traces: dict[str, rows.TraceRows] = {}
     for mark, j in judgments.items():
         item = by_id[j.item_id]
         said = [*of_judge(j), *of_dataset(item, j.criterion)]
-        traces[trace_id(mark)] = rows.Told(_trace(mark, item, j, started), *shown(item, j), said)
+        traces[trace_id(mark)] = rows.TraceRows(
+            _trace(mark, item, j, started), *shown(item, j), said
+        )
     return traces
 
 
-def send(store: Store, run_id: str, traces: Mapping[str, rows.Told]) -> int:
+def send(store: Store, run_id: str, traces: Mapping[str, rows.TraceRows]) -> int:
     """Have a server write traces; it makes the previews itself, and takes each assessment in a call
     of its own."""
     from mlflow.tracing.client import TracingClient

@@ -20,7 +20,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 from undogmatic.safety.secrets import redacted
 
 CRITERIA = (
@@ -69,7 +69,7 @@ def run(
     return LongTable(tabulate(items, judgments, 2, asked, gaps=False), rubric)
 
 
-def asked(part: str, judged: LongTable, **changes: Any) -> AnalysisResult:
+def asked(part: str, judged: LongTable, **changes: Any) -> Told:
     (result,) = configured(part, **changes)(judged, np.random.default_rng(0))
     return result  # type: ignore[no-any-return]
 

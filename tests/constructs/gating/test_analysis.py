@@ -16,7 +16,7 @@ from undogmatic.config.build import build
 from undogmatic.config.groups import plain
 from undogmatic.constructs.gating.dataset import GatingDataset
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
-from undogmatic.records.results import AnalysisResult
+from undogmatic.records.results import Told
 
 RUBRIC = build(plain("rubric", "gating", "rubric"), "rubric")
 Says = Callable[[Item], float | None]
@@ -37,7 +37,7 @@ def judged(items: Sequence[Item], criteria: dict[str, Says], judge: str = "one")
     return LongTable(tabulate(items, judgments, 1), RUBRIC)
 
 
-def found(run: LongTable, **changes: Any) -> AnalysisResult:
+def found(run: LongTable, **changes: Any) -> Told:
     return analyse(configured("gating", **changes), run, np.random.default_rng(0))[0]
 
 

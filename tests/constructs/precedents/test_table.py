@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.builders import Told, analysed, configured, labelled_run, refuses
+from tests.analyses.builders import Reading, analysed, configured, labelled_run, refuses
 from tests.analyses.conftest import words_of
 from tests.conftest import Capture, Patch, put, reference
 from undogmatic.analyses.base import LongTable, Unsuited
@@ -209,7 +209,7 @@ def test_the_suite_tells_of_precedents_last_where_there_are_any_and_no_number_ch
     refuses(
         Unsuited, "none here cites a precedent", "precedents", judged(["Nada."]), required=False
     )
-    assert Told(configured("precedents")(judged(["Nada."]), None)[0])["citations"] == 0
+    assert Reading(configured("precedents")(judged(["Nada."]), None)[0])["citations"] == 0
 
 
 def said(capsys: Capture, *words: str) -> str:

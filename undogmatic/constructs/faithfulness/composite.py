@@ -26,7 +26,7 @@ from undogmatic.analyses.base import (
 from undogmatic.analyses.ruling import Rule, Rules, Ruling, always, verdict
 from undogmatic.analyses.truth import Margin, check_order, margin_of
 from undogmatic.errors import ConfigError, DataError
-from undogmatic.records.results import AnalysisResult, Telling, metric_name
+from undogmatic.records.results import Told, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means
 from undogmatic.stats.compare import NOISE, UNKNOWN, Apart, Comparison, Differences, ranks
@@ -318,11 +318,11 @@ class CompositeAnalysis(Limited):
         made = frame[SYSTEM].dropna().unique()
         check_groups(self.name, SYSTEM.removeprefix("metadata."), made, "compare fewer systems")
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `composite.best`, the mean of the system that comes first."""
         self.check(judged)
         tell, scores, margin = (
-            Telling(self.name),
+            Told(self.name),
             self.scores(judged),
             margin_of(judged.rubric, self.margin),
         )
@@ -341,7 +341,7 @@ class CompositeAnalysis(Limited):
             self._rank(tell, judged, scores, systems, rng)
         self._by_judge(tell, judged, scores)
         self._compare_with_earlier(tell, judged, scores, margin)
-        tell.metrics = {
+        tell.numbers = {
             name: value for name, value in tell.metrics.items() if not math.isnan(value)
         }
         items = scores.about[["case", "system"]].assign(
@@ -355,7 +355,7 @@ class CompositeAnalysis(Limited):
         """The band of a composite; "below" under the lowest one."""
         return next((name for name, low in self.bands.items() if value >= low - 1e-12), "below")
 
-    def _set_out(self, tell: Telling, scores: Scores, table: pd.DataFrame, margin: Margin) -> None:
+    def _set_out(self, tell: Told, scores: Scores, table: pd.DataFrame, margin: Margin) -> None:
         """Tell what the composite is made of, and what was left out of it."""
         incomplete, total = int(table.isna().any(axis=1).sum()), len(scores.composite)
         counts = {
@@ -383,7 +383,7 @@ class CompositeAnalysis(Limited):
 
     def _rank(
         self,
-        tell: Telling,
+        tell: Told,
         judged: LongTable,
         scores: Scores,
         systems: SimpleNamespace,
@@ -475,7 +475,7 @@ class CompositeAnalysis(Limited):
             tell, "pillars", ranking.set_index("system")[[*pillars, "composite"]], "mean_of_cases"
         )
 
-    def _tell_bands(self, tell: Telling, judged: LongTable) -> None:
+    def _tell_bands(self, tell: Told, judged: LongTable) -> None:
         """Say what a bad score of the heaviest pillar alone does to the band: a mean can hide a
         grave error."""
         worst, best = judged.scale[:: -judged.sign]
@@ -493,7 +493,7 @@ class CompositeAnalysis(Limited):
             band=f"band_{self.band(whole)}",
         )
 
-    def _by_judge(self, tell: Telling, judged: LongTable, scores: Scores) -> None:
+    def _by_judge(self, tell: Told, judged: LongTable, scores: Scores) -> None:
         """Tell the composite of every case, and with each judge alone of pillars with several: of
         every case, and the means and places of the systems over what that judge judged."""
         about, cases = scores.about, crossed(scores.about, scores.composite)
@@ -578,7 +578,7 @@ class CompositeAnalysis(Limited):
         return ruling
 
     def _compare_with_earlier(
-        self, tell: Telling, judged: LongTable, scores: Scores, margin: Margin
+        self, tell: Told, judged: LongTable, scores: Scores, margin: Margin
     ) -> None:
         """Tell of each system now and in earlier runs, over the items that both have."""
         rows = []
@@ -616,7 +616,7 @@ class CompositeAnalysis(Limited):
             tell.tables["history"] = pd.DataFrame(rows)
 
 
-def _draw_dots(tell: Telling, name: str, table: pd.DataFrame) -> None:
+def _draw_dots(tell: Told, name: str, table: pd.DataFrame) -> None:
     """Add a figure with a row per index and a mark per column."""
     series = {str(column): values.astype(float).tolist() for column, values in table.items()}
     tell.draw(
@@ -624,7 +624,7 @@ def _draw_dots(tell: Telling, name: str, table: pd.DataFrame) -> None:
     )
 
 
-def draw_heatmap(tell: Telling, name: str, grid: pd.DataFrame, label: str, **more: Any) -> None:
+def draw_heatmap(tell: Told, name: str, grid: pd.DataFrame, label: str, **more: Any) -> None:
     """Add a table as a picture; its colours run over 0-1 where all numbers lie there."""
     limits = (0.0, 1.0) if grid.max().max() <= 1 else None
     matrix, ends = (

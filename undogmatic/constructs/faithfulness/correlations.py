@@ -34,7 +34,7 @@ from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
 from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
 from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 from undogmatic.stats import agreement, jackknife, limits, paired
 from undogmatic.stats.claims import Claim, claim
 from undogmatic.stats.estimate import Estimate, unknown
@@ -117,17 +117,17 @@ class OfComposite(Limited):
     def check(self, judged: LongTable) -> None:
         self.composite.check(judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         self.check(judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         evidence = self.find(tell, judged, self.composite.scores(judged), rng)
-        tell.metrics = {key: value for key, value in tell.metrics.items() if not math.isnan(value)}
+        tell.numbers = {key: value for key, value in tell.metrics.items() if not math.isnan(value)}
         ruling = verdict(self.rules, SimpleNamespace(level=self.level, **evidence))
         headline = name if (name := f"{self.name}.{self.headline}") in tell.metrics else None
         return [tell.result(*ruling.decided, headline=headline, items=evidence.get("items"))]
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> dict[str, Any]:
         """Add to what is told; the evidence for the verdict, and `items` where numbers per item are
         kept."""
@@ -161,7 +161,7 @@ class AgreementAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> dict[str, Any]:
         voices, groups, criteria = (
             scores.voices[self.pillar],
@@ -222,7 +222,7 @@ class AgreementAnalysis(OfComposite):
         return kappa or unknown()
 
     def _weakest(
-        self, tell: Telling, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator
+        self, tell: Told, scores: Scores, matrix: pd.DataFrame, rng: np.random.Generator
     ) -> None:
         """Mean tau of each judge with the others, what it weighs in the composite, and whether the
         lowest is shown."""
@@ -298,7 +298,7 @@ class ConsistencyAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> dict[str, Any]:
         margin, firsts = margin_of(judged.rubric, self.margin), pd.concat(scores.voices, axis=1)
         repeats = range(1, int(judged.frame["repeat"].max()) + 1)
@@ -365,7 +365,7 @@ class CorrelationsAnalysis(OfComposite):
     name, headline, rules = "pillars", "lowest", PILLARS
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> dict[str, Any]:
         groups, weights = scores.about["group"], self.composite.weighing
         named: dict[
@@ -446,7 +446,7 @@ class BaselinesAnalysis(OfComposite):
             )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> dict[str, Any]:
         groups, index = scores.about["group"], scores.composite.index
         texts = [judged.inputs.get(str(item_id), {}) for item_id in index]
@@ -545,7 +545,7 @@ class LengthBiasAnalysis(OfComposite):
                 )
 
     def find(
-        self, tell: Telling, judged: LongTable, scores: Scores, rng: np.random.Generator
+        self, tell: Told, judged: LongTable, scores: Scores, rng: np.random.Generator
     ) -> dict[str, Any]:
         voices, words = scores.voices[self.pillar], scores.about["words"].astype(float)
         criteria = self.composite.of(self.pillar)
@@ -632,11 +632,11 @@ class MetaAnalysis:
         self.composite.check(judged)
         divided([*vars(self).values()], judged)
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """The composite, then what is asked of it, then what was left out and why."""
         _, *further = vars(self).values()
         runnable, left_out = divided(further, judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         tell.say("run", analyses=[analysis.name for analysis in runnable])
         for name, why in left_out.items():
             tell.say("left_out", analysis=name, reason=why)

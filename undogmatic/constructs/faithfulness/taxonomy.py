@@ -17,7 +17,7 @@ from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import OVERALL, Item
-from undogmatic.records.results import AnalysisResult, Finding, Standing, Telling
+from undogmatic.records.results import Finding, Standing, Told
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml
 from undogmatic.safety.paths import data_folder
 from undogmatic.safety.secrets import is_redacted
@@ -236,11 +236,11 @@ class TaxonomyAnalysis(Limited):
                 " classify those of another run: dataset=quotes dataset.path=RUN."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `taxonomy.kappa` where there are two classifiers, else
         `taxonomy.quotes`."""
         self.check(judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         table = self._quotes(judged)
         tell.say("found", n=len(table), errors=int((table["kind"] == "errors").sum()))
         tell.number(float(len(table)), "quotes")
@@ -317,7 +317,7 @@ class TaxonomyAnalysis(Limited):
             rows, columns="item kind class voice system group severity given by".split()
         )
 
-    def _agreement(self, tell: Telling, classed: pd.DataFrame) -> SimpleNamespace:
+    def _agreement(self, tell: Told, classed: pd.DataFrame) -> SimpleNamespace:
         """Tell of the classes that somebody else gave, and how the rules agree with them: the share
         of equal classes and unweighted kappa (None where all quotes are in one class), both with
         intervals over groups.
@@ -385,7 +385,7 @@ def _counts(table: pd.DataFrame, column: str) -> pd.DataFrame:
     )
 
 
-def _count(tell: Telling, counts: pd.Series, name: str) -> None:
+def _count(tell: Told, counts: pd.Series, name: str) -> None:
     """Add a metric per count, by what it is of."""
     for parts, n in counts.items():
         tell.number(int(n), name, *map(str, parts if isinstance(parts, tuple) else (parts,)))

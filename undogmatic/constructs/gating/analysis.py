@@ -21,7 +21,7 @@ from undogmatic.analyses.labelled import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, always, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import AnalysisResult, Standing, Telling
+from undogmatic.records.results import Standing, Told
 from undogmatic.stats import agreement, checks, limits, means
 
 F1, GATES, DEFECT = "metadata.automatic_f1", "metadata.gates", "metadata.defect"
@@ -108,10 +108,10 @@ class GatingAnalysis(Limited):
                     "leave the column out",
                 )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result; headline `gating.spearman`, the lowest of the judges'."""
         self.check(judged)
-        tell = Telling(self.name)
+        tell = Told(self.name)
         first = judged.first()
         self._tell_predictions(tell, first.drop_duplicates("item_id"))
         judges = [str(judge) for judge in first["judge"].dropna().unique()]
@@ -135,7 +135,7 @@ class GatingAnalysis(Limited):
         ruling = verdict(GATING, SimpleNamespace(order=self.order, level=level, **by))
         return [tell.result(*ruling.decided, headline="gating.spearman" if correlations else None)]
 
-    def _tell_predictions(self, tell: Telling, items: pd.DataFrame) -> None:
+    def _tell_predictions(self, tell: Told, items: pd.DataFrame) -> None:
         """What was predicted, before anybody judges it."""
         measured = items[items[F1].notna()]
         malformed = len(items) - len(measured)
@@ -178,7 +178,7 @@ class GatingAnalysis(Limited):
                 tell.tables[f"by_{name}"] = table
 
     def _followed(
-        self, tell: Telling, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator
+        self, tell: Told, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator
     ) -> SimpleNamespace:
         """How the overall score of one judge follows F1, failures of it included: what JUDGE rules
         on. `beyond` is the correlation at an equal number of gates."""
@@ -217,7 +217,7 @@ class GatingAnalysis(Limited):
 
     def _tell_tracking(
         self,
-        tell: Telling,
+        tell: Told,
         judged: LongTable,
         known: pd.DataFrame,
         rng: np.random.Generator,

@@ -12,7 +12,7 @@ from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.constructs.precedents.describes import SAYINGS, Measured
 from undogmatic.constructs.precedents.table import OUTCOMES, STATUSES, LookedUp, Precedents
 from undogmatic.errors import ConfigError
-from undogmatic.records.results import AnalysisResult, Telling
+from undogmatic.records.results import Told
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PrecedentsAnalysis:
                 f"analysis={self.name} looks up what texts cite, and none here cites a precedent."
             )
 
-    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[AnalysisResult]:
+    def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
         """One result without headline."""
         found = {item: self.lookup.look_up(text) for item, text in _texts(judged).items()}
         items = pd.DataFrame([{"item_id": item} | counts(cited) for item, cited in found.items()])
@@ -85,10 +85,10 @@ def told(
     about: Mapping[str, Any],
     known: Measured | None = None,
     redact: bool = False,
-) -> Telling:
+) -> Told:
     """What is told of the citations of each text; `known`: how often what is said of precedents is
     right, if it is."""
-    tell, citing = Telling("precedents"), {item: cited for item, cited in found.items() if cited}
+    tell, citing = Told("precedents"), {item: cited for item, cited in found.items() if cited}
     total = {"texts": len(found), "citing": len(citing)} | counts(
         [one for cited in citing.values() for one in cited]
     )
