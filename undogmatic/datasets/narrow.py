@@ -119,14 +119,13 @@ class Keys(NamedTuple):
         apart are made."""
         made = {ITEM: "", SYSTEM: "", JUDGE: "judge", CRITERION: "criterion", REPEAT: "repeat"}
         found = dict[str, str]()
-        for role, name in (made | {FAILED: "judge failed"}).items():
+        for role, otherwise in (made | {FAILED: "judge failed"}).items():
             given = typed.get(role.name)
             if not given and given != "":
                 named = (column_of(frame.cells, role) for frame in frames)
-                given = next((column for column in named if column), None)
-            found[role.name] = (
-                given if isinstance(given, str) else given[0] if given else ""
-            ) or name
+                given = next(filter(None, named), None)
+            column = given if isinstance(given, str) else given[0] if given else ""
+            found[role.name] = column or otherwise
         return cls(**found)
 
     def there(self, frame: Frame) -> list[str]:
