@@ -66,7 +66,7 @@ def trial(right: Callable[[Array], Array], n: int, seed: int, items: int = 2) ->
     alone.tell(table.of("j", "c"), told, options)
     limits = [
         noted.values["limit"].values["threshold"]
-        for noted in told.notes
+        for noted in told.findings
         if noted.key == "alone.share"
     ]
     if not limits:

@@ -136,7 +136,13 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
     "numbers of rows": (
         lambda: replace(
             evidence_of("numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": TEXTS}),
-            problems=(Finding("table.counts_rows", {"judge": "judge", "values": ["0", "1"]}),),
+            problems=(
+                Finding(
+                    "table.counts_rows",
+                    {"judge": "judge", "values": ["0", "1"]},
+                    weight=Weight.REVERSES,
+                ),
+            ),
         ),
         "reason",
         "undecided",

@@ -14,7 +14,7 @@ import pandas as pd
 
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Face, Finding, Needs, Subject, Told, Weight
 from undogmatic.stats import conformal, lost
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.proportion import proportion
@@ -67,7 +67,13 @@ def _reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
         any(read.key in ("table.numeric", "table.numeric_guess") for read in own.table.read)
     )
     key = "alone.reach" if _representative(own) else "alone.reach_like_labelled"
-    told.say(key, weight=Weight.QUALIFIES, **values)
+    told.say(
+        key,
+        subject=Subject.REACH,
+        needs=Needs.NO_NUMBER,
+        face=Face("alone.face_reach", "reach"),
+        **values,
+    )
 
 
 def _representative(own: JudgeView) -> bool:
@@ -159,7 +165,13 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
         if doubt.source == "nothing":
             told.say("alone.none_whole", weight=Weight.QUALIFIES, **values)
         else:
-            told.say("alone.none", weight=Weight.QUALIFIES, source=doubt.source, **values)
+            told.say(
+                "alone.none",
+                subject=Subject.ALONE,
+                face=Face("alone.face_none", "share"),
+                source=doubt.source,
+                **values,
+            )
         return
     last = [step for step in found.steps if step.passed][-1]
     n_decided = int((known & decided).sum())
@@ -179,16 +191,16 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     }
     rest: dict[str, Any] = {"people": int((~decided).sum()), "items": len(rows)}
     if doubt.source == "nothing" and not rest["people"]:
-        told.say("alone.whole_all", weight=Weight.QUALIFIES, **values)
+        told.say("alone.whole_all", needs=Needs.BELIEF, **values)
     elif doubt.source == "nothing":
-        told.say("alone.whole", weight=Weight.QUALIFIES, **values, **rest)
+        told.say("alone.whole", needs=Needs.BELIEF, **values, **rest)
     else:
         values |= {"share": share.value, "interval": share.interval, **rest}
         limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
         where = Finding(
             f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit}
         )
-        told.say("alone.share", weight=Weight.QUALIFIES, limit=where, **values)
+        told.say("alone.share", subject=Subject.ALONE, needs=Needs.BELIEF, limit=where, **values)
     if not _representative(own):
         told.say("alone.like_labelled", weight=Weight.QUALIFIES)
 
@@ -209,14 +221,12 @@ def _more(
     split = wrong - against
     values: dict[str, Any] = {"default": "alpha" not in options.model_fields_set}
     values |= {"split": split, "against": against, "rest": tried - split} if split else {}
-    if (
-        proportion((np.arange(tried - split) < against).astype(float), options.level).low
-        > options.alpha
-    ):
-        return Finding(
-            "alone.more_split_vain" if split else "alone.more_vain",
-            values | {"wrong": options.alpha},
-        )
+    share = proportion((np.arange(tried - split) < against).astype(float), options.level)
+    if share.low > options.alpha:
+        values["wrong"] = options.alpha
+        if split:
+            return Finding("alone.more_split_vain", values)
+        return Finding("alone.more_vain", values, subject=Subject.VAIN)
     values |= {"rate": 1 - options.alpha, "confidence": 1 - options.delta, "single": single}
     values["needed"] = conformal.units_needed(of_units, values["confidence"], against)
     if split and values["needed"] <= tried - split:  # what is missing is a majority, not items

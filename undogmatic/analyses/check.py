@@ -7,7 +7,6 @@ line of the answer.
 """
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,20 +19,13 @@ from undogmatic.analyses.surface import SurfaceRival
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence, JudgeView
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
 from undogmatic.stats.estimate import Estimate
 
 TAKES_FIRST = 0.8
 """A judge that is shown to choose the output that stands first in more than this share of both
 orders chooses by place: where both orders are shown, half is what the outputs themselves can
 account for."""
-
-PROMISES = ("alone.share", "alone.whole", "alone.whole_all")
-"""Findings that let the judge decide alone."""
-
-OF_THESE_TEXTS = ("alone.reach", "alone.reach_like_labelled", "systems.mean", "systems.mean_off")
-"""Findings on new items, which hold only while a number that may be the label stands in the texts.
-"""
 
 WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_texts")
 """What is examined without labels, if it can be."""
@@ -218,9 +210,11 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
     agreement = kinds.agreement(own, options)
     rival = surface.surface_rival(own, options)
     kinds.tell(own, told, options, agreement)
-    for problem in own.table.problems:  # rows may have been sorted by anything, the labels too
-        if problem.key == "table.counts_rows" and problem.values["judge"] == own.judge:
-            told.say(problem.key, weight=Weight.REVERSES, **problem.values)
+    told.findings += [
+        problem
+        for problem in own.table.problems
+        if problem.weight == Weight.REVERSES and problem.values["judge"] == own.judge
+    ]
     copied = agreement.copied
     found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
     if copied:  # labels that are the judge's own show nothing of what it may be used for
@@ -246,27 +240,10 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
         own, agreement, rival, least, limits, reason, default=default, options=options, among=among
     )
     ruling = verdict(CHECK, evidence)
-    # nobody lets a judge decide that is not shown to be believed
     if ruling.standing != "supported":
-        told.findings = [
-            (
-                replace(
-                    found, key="check.alone_waits", values={"said": found}, weight=Weight.DETAIL
-                )
-                if found.key in PROMISES
-                else found
-            )
-            for found in told.findings
-        ]
+        told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
     if rival.outcome == "as_good" and rival.by_number:
-        told.findings = [
-            (
-                replace(found, key="check.while_number", values={"said": found})
-                if found.key in OF_THESE_TEXTS
-                else found
-            )
-            for found in told.findings
-        ]
+        told.findings = [_unless(found, Needs.NO_NUMBER) for found in told.findings]
     return told.result(
         ruling.finding,
         ruling.standing or "undecided",
@@ -279,59 +256,73 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
     )
 
 
-FACES: Mapping[str, tuple[str, str, str]] = {
-    "systems.mean_off": ("systems.mean", "judge", "systems.face_mean"),
-    "people.ceiling_worse": ("people.ceiling_", "judge", "people.face_ceiling"),
-    "people.annotator_fails": ("people.annotator_passes", "won", "people.face_annotator"),
-    "alone.none": ("alone.share", "share", "alone.face_none"),
-    "alone.reach": ("alone.reach", "reach", "alone.face_reach"),
-    "alone.reach_like_labelled": ("alone.reach_like_labelled", "reach", "alone.face_reach"),
-}
-"""What grades that are off may show in besides: the finding, what is found of converted grades
-where they are why, which of its values is told, and by which sentence."""
+def _unless(finding: Finding, lacking: Needs) -> Finding:
+    """A finding that needs what does not hold, told as such; any other as it is."""
+    if finding.needs != lacking:
+        return finding
+    values = {"said": finding}
+    if lacking == Needs.BELIEF:
+        return replace(finding, key="check.alone_waits", values=values, weight=Weight.DETAIL)
+    return replace(finding, key="check.while_number", values=values)
 
 
 def _join_faces(own: JudgeView, told: Told, options: CheckOptions, changes: Told) -> None:
-    """Say together what grades that are off account for: findings that are no longer made once the
-    grades are converted count as no limits of their own. Where the judge has changed by as much,
-    say that, too."""
-    at = next(
-        (n for n, found in enumerate(told.findings) if found.key == "kinds.grades_grades"), None
-    )
-    if at is None:
+    """Say together what grades that are too high or too low account for: faults that are gone once
+    the grades are converted count as no limits of their own. Where the judge has changed by as
+    much, say that, too."""
+    grades = told.about(Subject.GRADES)
+    if grades is None:
         return
-    grades, again, faces = told.findings[at], Told(), []
+    converted = Told()
     if (conversion := grades.values["conversion"]) is not None:
         other = kinds.converted(own, conversion)
-        people.tell(other, again, options)
-        systems.tell(other, again, options)
-    for n, finding in enumerate(told.findings):
-        key, told_values = finding.key, finding.values
-        if key == "alone.none" and (
-            still := next((each for each in again.findings if each.key == key), None)
-        ):
-            then = {each: still.values[each] for each in ("wrong", "tried", "share", "more")}
-            if then["more"].key == told_values["more"].key == "alone.more_vain":
-                more = Finding("alone.more_converted_too", {**then, "more": told_values["more"]})
-            else:
-                more = Finding("alone.more_converted", then)
-            if then["share"] < told_values["share"]:
-                told.findings[n] = replace(finding, values={**told_values, "more": more})
-        begins, name, face = FACES.get(key, ("", "", ""))
-        of_converted = (each for each in again.findings if begins and each.key.startswith(begins))
-        found = next((each for each in of_converted if each.key not in set(FACES) - {begins}), None)
-        if found is None or (name == "reach" and found.values[name] >= told_values[name]):
+        people.tell(other, converted, options)
+        systems.tell(other, converted, options)
+    faces = []
+    for n, fault in enumerate(told.findings):
+        then = None if fault.subject is None else converted.about(fault.subject)
+        if fault.face is None or then is None:
             continue
-        faces.append(Finding(face, {**told_values, "converted": found.values[name]}))
-        told.findings[n] = replace(finding, weight=Weight.DETAIL)
-    off = grades.values["off"]
-    for each in (change for change in changes.findings if change.values.get("judge") == own.judge):
-        if each.key == f"drift.verdicts_{off.key.rpartition('_')[2]}":
-            low, high = each.values["interval"]
-            since: Any = Finding("check.since_change") if low <= off.values["off"] <= high else []
-            told.findings[at] = replace(grades, values={**grades.values, "since": since})
+        value = fault.face.value
+        if fault.subject == Subject.ALONE and then.face is not None:
+            told.findings[n] = _none_of_converted(fault, then)
+        gone = then.face is None
+        if fault.subject == Subject.REACH:
+            gone = then.values[value] < fault.values[value]
+        if gone:
+            faces.append(Finding(fault.face.key, {**fault.values, "converted": then.values[value]}))
+            told.findings[n] = replace(fault, weight=Weight.DETAIL)
+    at = next(n for n, found in enumerate(told.findings) if found is grades)
+    since = _since(grades, changes, own.judge)
+    told.findings[at] = replace(grades, values={**grades.values, "since": since})
     if faces:
         told.findings.insert(at + 1, Finding("check.faces", {"faces": faces}))
+
+
+def _none_of_converted(none: Finding, converted: Finding) -> Finding:
+    """That the judge may decide nothing alone, with what converted grades would change of that."""
+    then = {name: converted.values[name] for name in ("wrong", "tried", "share", "more")}
+    if then["share"] >= none.values["share"]:
+        return none
+    more = Finding("alone.more_converted", then)
+    if then["more"].subject == none.values["more"].subject == Subject.VAIN:
+        more = Finding("alone.more_converted_too", {**then, "more": none.values["more"]})
+    return replace(none, values={**none.values, "more": more})
+
+
+def _since(grades: Finding, changes: Told, judge: str) -> Any:
+    """The sentence that the grades are off since the judge changed; nothing where it is not known
+    to have changed by as much."""
+    off = grades.values["off"]
+    for change in changes.findings:
+        if change.subject != Subject.CHANGE or change.values["judge"] != judge:
+            continue
+        if (change.values["shift"] > 0) != grades.values["above"]:
+            continue
+        low, high = change.values["interval"]
+        if low <= off.values["off"] <= high:
+            return Finding("check.since_change")
+    return []
 
 
 def _settle(key: str, evidence: CheckFacts, told: Told) -> Finding | None:
@@ -342,12 +333,13 @@ def _settle(key: str, evidence: CheckFacts, told: Told) -> Finding | None:
             "check.settle_several", {"label": label_of(evidence.own.table), "judge": evidence.judge}
         )
     if key in ("open", "coin_open"):
-        return next((n.settle for n in told.findings if n.key.startswith("kinds.headline_")), None)
+        headline = told.about(Subject.HEADLINE)
+        return headline and headline.settle
     if key not in SETTLED:
         return None
     if key == "missing" and evidence.own.table.unaccounted == evidence.agreement.missing:
-        equal = any(found.key == "people.same_as_judge" for found in told.findings)
-        return Finding("check.settle_rows", {"who": [Finding("check.settle_who")] if equal else []})
+        who = [Finding("check.settle_who")] if told.about(Subject.SAME_LABELS) else []
+        return Finding("check.settle_rows", {"who": who})
     leans = evidence.rival.what[:1]
     if key == "surface" and evidence.rival.by_number:  # the label may stand there
         key = "number"
@@ -360,7 +352,7 @@ def _settle(key: str, evidence: CheckFacts, told: Told) -> Finding | None:
             Finding("check.settle_few_alone", {"more": alone.values["needed"] - evidence.few})
         ]
     for read in table.read:
-        if read.key == "table.read_neither":
+        if read.subject == Subject.NOT_READ:
             humans = " ".join(
                 f"--human {shlex.quote(str(column).strip('`'))}"
                 for column in read.values["columns"]

@@ -13,7 +13,7 @@ from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
 from undogmatic.analyses.ruling import DRIFT, DRIFT_AGREEMENT, DRIFT_OTHER_TEXTS, Rules, verdict
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
@@ -79,7 +79,10 @@ class _Drift:
             ruling.key, settle
         )
         answer = Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
-        self.told.findings.append(replace(ruling.finding, weight=weight, settle=answer))
+        subject = Subject.CHANGE if ruling.key in ("higher", "lower") else None
+        self.told.findings.append(
+            replace(ruling.finding, weight=weight, settle=answer, subject=subject)
+        )
         return ruling.key
 
 

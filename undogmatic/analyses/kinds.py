@@ -20,7 +20,7 @@ from undogmatic.analyses.position import beside_labels
 from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.paired import holm
@@ -303,10 +303,11 @@ def _tell_headline(
         settle = Finding("kinds.settle_close", {"least": least})
     told.say(
         f"kinds.headline_{agreement.name}",
+        estimate.values("value"),
+        counts,
         weight=Weight.DETAIL,
+        subject=Subject.HEADLINE,
         settle=settle,
-        **estimate.values("value"),
-        **counts,
     )
     if agreement.missing > own.table.unaccounted:
         bounds = estimate.worst_low, estimate.best_high
@@ -569,10 +570,12 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: A
         found = rated.conversion(use, own.table.scale or (-np.inf, np.inf), options.rng())
         written = None if found is None else found.conversion.rounded(span, digits)
         values |= {"conversion": written, "since": [], "convert": Finding("kinds.convert_none")}
+        values["above"] = bias.value >= 0
         if found is not None and written is not None:
             values["convert"] = _formula(found, written, span, digits, own)
             settle = Finding("kinds.settle_convert")
-    told.say(f"kinds.grades_{key}", weight=weight, settle=settle, **values)
+    subject = Subject.GRADES if key == "grades" else None
+    told.say(f"kinds.grades_{key}", weight=weight, settle=settle, subject=subject, **values)
 
 
 def _of_two_people(pairs: pd.DataFrame, options: CheckOptions) -> Rated | None:

@@ -4,7 +4,7 @@ were chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ from undogmatic.analyses.ruling import ANNOTATOR, CEILING, COPY, Ruling, verdict
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView, Kind
 from undogmatic.records.labels import PROBABILITY, chosen
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Face, Finding, Subject, Told, Weight
 from undogmatic.stats import agreement, annotators, checks, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
@@ -146,9 +146,25 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
             told.say("people.unequal", weight=Weight.LIMITS)
 
 
+SUBJECTS: Mapping[str, Subject] = {
+    CEILING.prefix: Subject.CEILING,
+    ANNOTATOR.prefix: Subject.ANNOTATOR,
+}
+FACES: Mapping[str, Face] = {
+    "worse": Face("people.face_ceiling", "judge"),
+    "fails": Face("people.face_annotator", "won"),
+}
+"""The verdicts that grades which are too high or too low may account for."""
+
+
 def _conclude(told: Told, ruling: Ruling, settle: Finding | None = None) -> None:
+    """Tell a ruling with its weight, and what would settle it."""
+    subject = SUBJECTS.get(ruling.rules.prefix)
+    if ruling.key == "same_as_judge":
+        subject = Subject.SAME_LABELS
+    more: dict[str, Any] = {"subject": subject, "face": FACES.get(ruling.key)}
     weight = WEIGHTS.get(ruling.key, Weight.QUALIFIES)
-    told.findings.append(replace(ruling.finding, weight=weight, settle=settle))
+    told.findings.append(replace(ruling.finding, weight=weight, settle=settle, **more))
 
 
 def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:

@@ -17,7 +17,7 @@ from scipy import special
 from undogmatic.analyses import alone, kin
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED, JudgeView
-from undogmatic.records.results import Told, Weight
+from undogmatic.records.results import Face, Needs, Subject, Told, Weight
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, lost, means
 from undogmatic.stats.bradley_terry import BradleyTerry
 from undogmatic.stats.checks import Array
@@ -202,6 +202,9 @@ class _Means:
         self.told.say(
             "systems.mean_off" if beyond else "systems.mean",
             weight=Weight.LIMITS if beyond else Weight.QUALIFIES,
+            subject=Subject.MEAN,
+            needs=Needs.NO_NUMBER,
+            face=Face("systems.face_mean", "judge") if beyond else None,
             **values,
         )
         if design == "random":

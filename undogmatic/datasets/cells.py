@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Subject
 from undogmatic.safety.outside import read_yaml
 
 EMPTY, NOT_APPLICABLE, REFUSAL, ERROR, FORMULA, DATE = (
@@ -232,5 +232,7 @@ def unread(
     known = {value for name in said for value in cells[name].dropna().unique()}
     held = {name: set(cells[name].dropna()) for name in map(str, cells.columns) if name not in used}
     alike = [f"`{name}`" for name, values in held.items() if values and values <= known]
-    facts = {"columns": alike[:8], "n": len(alike), **told}
-    return [Finding("table.read_neither", facts)] if alike else []
+    if not alike:
+        return []
+    values = {"columns": alike[:8], "n": len(alike), **told}
+    return [Finding("table.read_neither", values, subject=Subject.NOT_READ)]

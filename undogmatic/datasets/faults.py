@@ -17,7 +17,7 @@ from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.errors import DataError
 from undogmatic.records.evidence import NOT_JUDGED, SLICE, counts_silence
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Weight
 from undogmatic.safety.outside import brief
 
 EXAMPLES = 3
@@ -234,7 +234,9 @@ def compare(
         known = [column.to_numpy() for column in numbers if pd.api.types.is_numeric_dtype(column)]
         if counts_rows(first["verdict"].to_numpy(dtype=np.float64), first["item"], known):
             values = [f"{value:g}" for value in own["verdict"][:EXAMPLES]]
-            problems.append(Finding("table.counts_rows", {"judge": str(judge), "values": values}))
+            facts = {"judge": str(judge), "values": values}
+            # the rows may have been sorted by anything, the labels too
+            problems.append(Finding("table.counts_rows", facts, weight=Weight.REVERSES))
         both = (
             own[["item", "criterion", "verdict"]]
             .merge(labels[["item", "criterion", "rater", "label"]], on=["item", "criterion"])

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from undogmatic.stats.estimate import Estimate
 
@@ -54,6 +54,37 @@ class Weight(IntEnum):
     DETAIL = 3
 
 
+class Subject(StrEnum):
+    """What a finding is about, where other findings or the answer hang on it."""
+
+    HEADLINE = "headline"  # how far the judge agrees with people
+    GRADES = "grades"  # whether its grades are too high or too low
+    MEAN = "mean"  # the mean of all items, corrected by labels
+    CEILING = "ceiling"  # the judge beside the agreement of people among themselves
+    ANNOTATOR = "annotator"  # whether it may stand in for one of them
+    ALONE = "alone"  # what it may decide alone
+    REACH = "reach"  # how far its verdicts may lie from what people say
+    SAME_LABELS = "same_labels"  # labels that are all the same as its verdicts
+    CHANGE = "change"  # of its verdicts since an earlier file
+    VAIN = "vain"  # that more labels would not help
+    NOT_READ = "not_read"  # columns of which nobody knows what they are
+
+
+class Needs(StrEnum):
+    """What has to hold so that a finding may be used."""
+
+    BELIEF = "belief"  # nobody lets a judge decide that is not shown to be believed
+    NO_NUMBER = "no_number"  # no number in the text that may be the label
+
+
+class Face(NamedTuple):
+    """How a fault is told together with another one that accounts for it: as the sentence `key`,
+    with the value that the finding about the same subject has without that other fault."""
+
+    key: str
+    value: str
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something that was found, as a sentence of the report.
@@ -64,6 +95,9 @@ class Finding:
         answer: Of a verdict, in one word, which `analyses/ruling.py` decides.
         weight: How much it changes the conclusion.
         settle: What would settle it, as a sentence, where it leaves something open.
+        subject: What it is about, where other findings hang on it.
+        needs: What has to hold so that it may be used.
+        face: Of a fault that grades which are too high or too low may account for.
     """
 
     key: str
@@ -71,6 +105,9 @@ class Finding:
     answer: Answer | None = None
     weight: Weight = Weight.QUALIFIES
     settle: Finding | None = None
+    subject: Subject | None = None
+    needs: Needs | None = None
+    face: Face | None = None
 
     @property
     def inner(self) -> Finding:
@@ -182,12 +219,16 @@ class Told:
         *several: Mapping[str, Any],
         weight: Weight = Weight.QUALIFIES,
         settle: Finding | None = None,
+        subject: Subject | None = None,
+        needs: Needs | None = None,
+        face: Face | None = None,
         **values: Any,
     ) -> None:
         """Add a sentence: `told.say("share", share.values("share"), n=12)`."""
         full = key if "." in key else f"{self.name}.{key}"
         together = {name: value for more in (*several, values) for name, value in more.items()}
-        self.findings.append(Finding(full, together, weight=weight, settle=settle))
+        more: dict[str, Any] = {"subject": subject, "needs": needs, "face": face}
+        self.findings.append(Finding(full, together, weight=weight, settle=settle, **more))
 
     def draw(self, name: str, kind: str, **data: Any) -> None:
         """Add a figure of this kind."""
@@ -213,6 +254,10 @@ class Told:
             findings=[*self.findings, *new],
             not_examined=self.not_examined | other.not_examined,
         )
+
+    def about(self, subject: Subject) -> Finding | None:
+        """The first finding about a subject."""
+        return next((found for found in self.findings if found.subject == subject), None)
 
     def ordered(self) -> list[Finding]:
         """The findings, those that change the conclusion most first."""

@@ -23,7 +23,7 @@ from undogmatic.analyses.ruling import AT_ONCE
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import Kind
-from undogmatic.records.results import STANDINGS, Finding, Told, Weight, metric_name
+from undogmatic.records.results import STANDINGS, Finding, Subject, Told, Weight, metric_name
 from undogmatic.report.document import (
     Answered,
     Block,
@@ -250,8 +250,10 @@ def _limits(each: Told, words: Words) -> str:
 
 def _stands_in(each: Told, words: Words) -> str:
     """Whether a judge is shown to stand in for a person; "" where that was not examined."""
-    tested = (found.key.partition(".annotator_") for found in each.findings)
-    return next((words.text(f"checked.stands_{key}") for _, found, key in tested if found), "")
+    tested = each.about(Subject.ANNOTATOR)
+    if tested is None:
+        return ""
+    return words.text(f"checked.stands_{tested.key.partition('.annotator_')[2]}")
 
 
 def _alone(each: Told, words: Words) -> str:

@@ -29,6 +29,7 @@ _ELSEWHERE = (
 _AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
 KEPT = "name tables findings verdict standing headline texts part relative".split()
 """What is kept of a result beside its numbers and drawings; its items have a file of their own."""
+_OF_FINDING = ("key", "values", "answer", "weight", "settle")
 _FINDING, _FRAME = "$finding", "$frame"
 
 
@@ -121,7 +122,7 @@ def _result(told: Mapping[str, Any]) -> Told:
 def _plain(value: Any) -> Any:
     """A value of a result as JSON has it; tables and findings under a name of their own."""
     if isinstance(value, Finding):
-        told = {field.name: getattr(value, field.name) for field in fields(Finding)}
+        told = {name: getattr(value, name) for name in _OF_FINDING}
         told["weight"] = value.weight.name
         return {_FINDING: {name: _plain(own) for name, own in told.items() if own is not None}}
     if isinstance(value, pd.DataFrame):
