@@ -1,14 +1,17 @@
 """Every kind draws in both languages, with n in its caption and no pyplot behind it."""
 
+import itertools
 import struct
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.axis import Axis
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 from PIL import Image
 
 from tests.report.conftest import shame
@@ -18,7 +21,7 @@ from undogmatic.records.rubric import NumericScale
 from undogmatic.records.wordings import texts_beside
 from undogmatic.report import figures
 from undogmatic.report.figures import look_of
-from undogmatic.report.pen import Pen, texts_of
+from undogmatic.report.pen import Pen, as_png, our_look
 from undogmatic.report.words import Words
 
 NAN = float("nan")
@@ -79,13 +82,16 @@ DATA: dict[str, tuple[dict[str, Any], int]] = {
 
 
 def drawn(kind: str, data: dict[str, Any], pen: Pen | None = None) -> Pen:
+    """The figure, laid out and rendered."""
     pen = Pen(Words("en"), "trial", shame()) if pen is None else pen
-    figures.KINDS[kind](data, pen)
+    with our_look():
+        figures.KINDS[kind](data, pen)
+        as_png(pen.canvas)
     return pen
 
 
 def ticks(axis: Axis) -> list[str]:
-    return axis.get_major_formatter().format_ticks(axis.get_majorticklocs())
+    return axis.get_major_formatter().format_ticks(axis.get_majorticklocs().tolist())
 
 
 @pytest.mark.parametrize("language", ["en", "pt"])
@@ -161,7 +167,7 @@ def test_groups_look_different_and_too_many_are_not_told_apart_by_repeated_colou
     assert len({tuple(look_of(n).values()) for n in range(49)}) == 49
     data = POINTS | {"x": list(range(9)), "y": list(range(9)), "groups": list("abcdefghi")}
     pen = drawn("scatter", data)
-    assert pen.named == [] and len(pen.drawn.axes[0].lines) == 1
+    assert not pen.drawn.legends and len(pen.drawn.axes[0].lines) == 1
 
 
 @pytest.mark.parametrize("kind", ["bars", "forest", "heatmap"])
@@ -169,26 +175,135 @@ def test_names_of_two_hundred_letters_leave_the_axes_their_room(kind: str, tmp_p
     data = dict(DATA[kind][0])
     rows = "rows" if kind == "heatmap" else "labels"
     data[rows] = [f"instructions={'so far ' * 30}{n}" for n in range(len(data[rows]))]
-    ax = (pen := drawn(kind, data)).drawn.axes[0]
-    pen.rendered()
+    ax = drawn(kind, data).drawn.axes[0]
     assert ax.bbox.width > 300 and ax.bbox.height > 100
     names = [*ticks(ax.yaxis), *ticks(ax.xaxis)]
     told = [name for name in names if name.startswith("instructions")]
     assert len(told) == len(set(told)) == len(data[rows]) and max(map(len, told)) < 70
 
 
-@pytest.mark.parametrize("kind", DATA)
-def test_no_text_is_cut_off_and_none_around_the_data_lies_on_them(kind: str) -> None:
-    pen = drawn(kind, DATA[kind][0], Pen(Words("pt"), "trial", shame()))
-    height, width, _ = pen.rendered().shape
-    for frame in pen.frames.values():
-        inside = frame.ax.bbox
-        for image, x, y in texts_of(replace(frame, notes=[])):
-            tall, wide = image.shape[:2]
-            assert min(x, y) > -1 and x + wide < width + 1 and y + tall < height + 1
-            apart = (inside.x0 - x - wide, x - inside.x1, inside.y0 - y - tall, y - inside.y1)
-            assert max(apart) > 0
-    assert frame.ax.bbox.height > 100
+def written(pen: Pen) -> dict[Text, Bbox]:
+    """Every text that a reader sees, with its place in pixels."""
+    beyond = set()  # ticks that Matplotlib keeps outside the ends of an axis and does not draw
+    for axis in [axis for ax in pen.drawn.axes for axis in (ax.xaxis, ax.yaxis)]:
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.get_major_ticks():
+            if not low - 1e-9 <= tick.get_loc() <= high + 1e-9:
+                beyond |= {tick.label1, tick.label2}
+    shown = [text for text in pen.drawn.findobj(Text) if isinstance(text, Text)]
+    shown = [text for text in shown if text.get_visible() and text.get_text().strip()]
+    boxes = {text: text.get_window_extent(pen.canvas.get_renderer()) for text in shown}
+    return {text: box for text, box in boxes.items() if text not in beyond}
+
+
+LONG = "método de abstenção de nome comprido, número"
+HARD: dict[str, tuple[str, dict[str, Any]]] = {
+    "a legend of long names": (
+        "curve",
+        DATA["curve"][0] | {"lines": {f"{LONG} {k}": LINES["b"] for k in range(6)}},
+    ),
+    "a legend of many rows": (
+        "dots",
+        {"labels": ["a"], "series": {f"{LONG} {k}": [0.4] for k in range(20)}, "x_label": "score"},
+    ),
+    "many long names": (
+        "bars",
+        {"labels": [f"{LONG} {k}" for k in range(9)], "values": range(9), "y_label": "auc"},
+    ),
+    "large numbers": (
+        "forest",
+        {
+            "labels": ["um método", "outro"],
+            "estimate": [-1234567.0, 7654321.0],
+            "low": [-1334567.0, 7554321.0],
+            "high": [-1134567.0, 7754321.0],
+            "x_label": "auc",
+        },
+    ),
+    "slanted names": (
+        "heatmap",
+        {
+            "matrix": np.eye(7).tolist(),
+            "rows": [f"juiz número {k}" for k in range(7)],
+            "columns": [f"juiz número {k}" for k in range(7)],
+            "label": "correlation",
+        },
+    ),
+    "upright names": (
+        "heatmap",
+        {
+            "matrix": np.eye(24).tolist(),
+            "rows": [f"juiz número {k}" for k in range(24)],
+            "columns": [f"juiz número {k}" for k in range(24)],
+            "label": "correlation",
+        },
+    ),
+    "long upright names": (
+        "heatmap",
+        {
+            "matrix": np.eye(20)[:2].tolist(),
+            "rows": ["a", "b"],
+            "columns": [f"{LONG} {k}" for k in range(20)],
+            "label": "correlation",
+        },
+    ),
+    "many histograms": (
+        "histogram",
+        {"groups": {f"{LONG} {k}": [1.0, 2.0] for k in range(6)}, "bins": 5, "x_label": "score"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*DATA, *HARD])
+def test_no_text_is_cut_off_and_none_lies_on_another_or_on_the_data(name: str) -> None:
+    kind, data = HARD.get(name) or (name, DATA[name][0])
+    pen = drawn(kind, data, Pen(Words("pt"), "trial", shame()))
+    texts = written(pen)
+    beside = {text for ax in pen.drawn.axes for text in ax.texts}  # the data, on purpose
+    for text, box in texts.items():
+        assert pen.drawn.bbox.contains(*box.min) and pen.drawn.bbox.contains(*box.max), text
+        for ax in [] if text in beside else pen.drawn.axes:
+            assert Bbox.intersection(ax.bbox, box) is None, text
+    upright = [text for text in texts if text.get_rotation() in (0, 90)]
+    for one, other in itertools.combinations(upright, 2):
+        assert Bbox.intersection(texts[one], texts[other]) is None, (one, other)
+    assert min(ax.bbox.height for ax in pen.drawn.axes) > 50
+
+
+def test_a_million_texts_are_not_counted_as_one() -> None:
+    counts = {"a": [1_000_000, 200_000]}
+    data = {"groups": {"a": []}, "counts": counts, "bins": [0, 50, 100], "x_label": "score"}
+    for language, million in (("en", "1,000,000"), ("pt", "1.000.000")):
+        ax = drawn("histogram", data, Pen(Words(language), "trial", shame())).drawn.axes[0]
+        assert million in ticks(ax.yaxis) and ax.yaxis.get_offset_text().get_text() == ""
+
+
+def test_numbers_have_a_true_minus_and_no_minus_before_a_zero() -> None:
+    data = DATA["bland_altman"][0]
+    assert ticks(drawn("bland_altman", data).drawn.axes[0].yaxis)[:3] == ["−1.5", "−1.0", "−0.5"]
+    small = {"x": [0.0, 0.00002], "y": [0.0, 1.0], "x_label": "words", "y_label": "count"}
+    told = ticks(drawn("scatter", small, Pen(Words("pt"), "trial", shame())).drawn.axes[0].xaxis)
+    assert "0,0000000" in told and "0,0000100" in told
+
+
+def test_the_same_data_give_the_same_bytes_whatever_matplotlib_is_set_to(tmp_path: Path) -> None:
+    figure = FigureData("it", "curve", DATA["curve"][0])
+    settings: dict[Any, Any] = {
+        "font.size": 30,
+        "figure.dpi": 30,
+        "axes.facecolor": "red",
+        "savefig.dpi": 20,
+    }
+    for name, own in (("one", {}), ("two", {}), ("three", settings)):
+        with matplotlib.rc_context(own):
+            before = dict(matplotlib.rcParams)
+            figures.draw(figure, Words("en"), "trial", shame(), tmp_path / name)
+            assert dict(matplotlib.rcParams) == before
+    one, two, three = ((tmp_path / name).read_bytes() for name in ("one", "two", "three"))
+    assert one == two == three
+    with Image.open(tmp_path / "one") as image:
+        # no date, and no version of the library that drew it
+        assert set(image.info) <= {"dpi"}
 
 
 def test_equal_points_lie_beside_each_other_and_thousands_of_pairs_are_one_object() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from undogmatic.analyses import drift, judges, kinds, people, surface, systems
+from undogmatic.analyses import drift, examination, judges, kinds, people, surface, systems
 from undogmatic.analyses.alone import CHECK as ALONE
 from undogmatic.analyses.kinds import FEWEST, Agreement, label_of
 from undogmatic.analyses.ruling import AT_ONCE, CHECK, verdict
@@ -223,6 +223,7 @@ def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) ->
         surface.tell(own, told, options, rival)
         people.tell(own, told, options)
         systems.tell(own, told, options)
+        examination.tell(own, told, options)
         _join_faces(own, told, options, changes)
     # That a judge is not as it was limits what it may be believed for, as what its own verdicts
     # show does.

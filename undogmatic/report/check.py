@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from undogmatic.analyses import examination
 from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
 from undogmatic.analyses.people import MEASURES
@@ -86,7 +87,8 @@ def words_of(language: str, units: str | None = None, more: Sequence[Path] = ())
     files `more`."""
     rooms = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
     own = (path for room in rooms for path in sorted(room.glob("*.texts.yaml")))
-    return Words(language, list(dict.fromkeys([OWN_TEXTS, *own, *more])), units)
+    files = [OWN_TEXTS, *own, *examination.texts(), *more]
+    return Words(language, list(dict.fromkeys(files)), units)
 
 
 def sentences(told: Told, words: Words, of: Told | None = None) -> Sentences:

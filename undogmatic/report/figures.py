@@ -33,7 +33,18 @@ import pandas as pd
 from undogmatic.records.results import FigureData
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.document import Block, Paragraph, Picture
-from undogmatic.report.pen import BLUE, GREY, INK, PALETTE, SCORES, VERMILLION, Data, Pen, as_png
+from undogmatic.report.pen import (
+    BLUE,
+    GREY,
+    INK,
+    PALETTE,
+    SCORES,
+    VERMILLION,
+    Data,
+    Pen,
+    as_png,
+    our_look,
+)
 from undogmatic.report.words import Words, missing
 from undogmatic.safety.extras import installed
 from undogmatic.safety.files import write_bytes
@@ -54,15 +65,17 @@ def draw(
         raise ValueError(
             f"figure {figure.name!r} has kind {figure.kind!r}; there are: {', '.join(KINDS)}"
         )
-    try:
-        KINDS[figure.kind](figure.data, pen := Pen(words, section, rubric))
-    except KeyError as error:
-        raise ValueError(
-            f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data"
-        ) from None
-    colours = pen.rendered()
-    height, width, _ = colours.shape
-    write_bytes(path, as_png(colours))
+    pen = Pen(words, section, rubric)
+    with our_look():
+        try:
+            KINDS[figure.kind](figure.data, pen)
+        except KeyError as error:
+            raise ValueError(
+                f"figure {figure.name!r} of kind {figure.kind!r} lacks {error} in its data"
+            ) from None
+        picture = as_png(pen.canvas)
+    write_bytes(path, picture)
+    width, height = pen.canvas.get_width_height()
     few = pen.marks[:: 1 + len(pen.marks) // MOST_MARKS]
     places = [(ax.transData.transform((x, y)), name) for ax, x, y, name in few]
     return (width, height), [(round(x), round(height - y), name) for (x, y), name in places]
@@ -212,7 +225,7 @@ def histogram(data: Data, pen: Pen) -> None:
     data: groups: dict[str, list[float]], bins: int | list[float], x_label; counts: dict[str,
     list[int]], of the bins, where there are too many values to be given"""
     groups = {name: np.asarray(values, dtype=float) for name, values in data["groups"].items()}
-    axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), shared="xy")
+    axes = pen.figure(1.2 + 1.35 * max(2, len(groups)), rows=len(groups), sharex=True, sharey=True)
     ends = data.get("limits") or (pen.scale if data["x_label"] in SCORES else None)
     edges = np.asarray(data["bins"], dtype=float)
     if edges.ndim == 0:
@@ -227,13 +240,11 @@ def histogram(data: Data, pen: Pen) -> None:
         ax.vlines(edges[1:-1], 0, np.maximum(counts[1:], counts[:-1]), color="white", linewidth=0.8)
         ax.yaxis.get_major_locator().set_params(integer=True)
         n_shown = int(counts.sum()) if "counts" in data else len(values)
-        pen.frames[
-            ax
-        ].title = f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})"
+        ax.set_title(f"{pen.words.value(str(name), pen.section)} ({pen.text('n', n=n_shown)})")
+        ax.grid(visible=True, axis="y")
     pen.label(axes[-1, 0], x=data["x_label"], limits=ends)
-    for frame in pen.frames.values():
-        frame.grid = "y"
-    pen.side = pen.text("count")
+    axes[-1, 0].grid(visible=False, axis="x")
+    pen.drawn.supylabel(pen.text("count"), fontsize=11)
 
 
 def bars(data: Data, pen: Pen) -> None:
@@ -303,7 +314,13 @@ def heatmap(data: Data, pen: Pen) -> None:
     """A matrix as coloured cells, the numbers written in where there is room.
     data: matrix: list[list[float]] (rows x columns), rows: list[str], columns: list[str], label"""
     matrix = np.asarray(data["matrix"], dtype=float)
-    ax, bar = pen.figure(max(3.0, 0.5 * matrix.shape[0] + 1.8), columns=(0.95, 0.05))[0]
+    # Of more than 15, names in lines or slanted would lie on each other.
+    upright = len(data["columns"]) > 15
+    beside = None if upright else len(data["columns"])
+    columns = [pen.group(c, beside=beside) for c in data["columns"]]
+    widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
+    height = max(3.0, 0.5 * matrix.shape[0] + 1.8)
+    ax = pen.plot(height + (0.08 * widest if upright else 0))
     signed, most = np.nanmin(matrix, initial=0) < 0, float(np.nanmax(np.abs(matrix), initial=0))
     low, high = data.get("limits") or (
         (-most, most) if signed else (np.nanmin(matrix), np.nanmax(matrix))
@@ -313,14 +330,13 @@ def heatmap(data: Data, pen: Pen) -> None:
     image = ax.imshow(
         matrix, cmap="PuOr" if signed else "cividis", vmin=low, vmax=high, aspect="auto"
     )
-    columns = [pen.group(c, beside=len(data["columns"])) for c in data["columns"]]
-    widest = max((len(line) for name in columns for line in name.splitlines()), default=0)
     pen.places(ax.xaxis, columns)
     pen.places(ax.yaxis, [pen.group(r) for r in data["rows"]])
-    pen.frames[ax].spines, pen.frames[ax].turned = (
-        "",
-        len(columns) > 5 or widest * len(columns) > 40,
-    )
+    ax.spines[:].set_visible(False)
+    if len(columns) > 5 or widest * len(columns) > 40:
+        angle, side = (90, "center") if upright else (35, "top")
+        for name in ax.get_xticklabels():
+            name.set(rotation=angle, ha="right", va=side, rotation_mode="anchor")
     for (row, column), value in np.ndenumerate(matrix) if matrix.size <= 150 else ():
         if not np.isnan(value):
             shade = image.cmap(image.norm(value))
@@ -328,10 +344,8 @@ def heatmap(data: Data, pen: Pen) -> None:
             shown = pen.words.number(float(value), ".2f" if most < 10 else ".0f")
             colour = "white" if dark else INK
             pen.write(ax, shown, (column, row), ha="center", va="center", size=9.5, colour=colour)
-    shades = np.linspace(high, low, 256)[:, None]
-    bar.imshow(shades, cmap=image.cmap, norm=image.norm, extent=(0, 1, low, high), aspect="auto")
-    bar.set_ylabel(pen.axis_label(data["label"]))
-    pen.frames[bar].ticks, pen.frames[bar].right, pen.frames[bar].spines = "y", True, "lrbt"
+    bar: dict[str, Any] = {"fraction": 0.05, "pad": 0.02, "aspect": 4 * height}
+    pen.drawn.colorbar(image, ax=ax, label=pen.axis_label(data["label"]), format=pen.ticks(), **bar)
 
 
 def _whisker_lengths(values: np.ndarray, data: Data) -> np.ndarray | None:
@@ -402,16 +416,17 @@ def bland_altman(data: Data, pen: Pen) -> None:
 def calibration(data: Data, pen: Pen) -> None:
     """Gold against score, before and after calibration, each beside y = x.
     data: raw, calibrated, label: list[float] (one per item)"""
-    axes = pen.figure(4.2, columns=(1, 1), shared="y")
+    axes = pen.figure(4.2, columns=2, sharey=True)
     for ax, key, title in zip(axes[0], ("raw", "calibrated"), ("before", "after"), strict=True):
         pen.note(data, ax, data[key], data["label"])
         ax.plot(
             data[key], data["label"], "o", color=BLUE, markersize=4.5, alpha=0.55, markeredgewidth=0
         )
-        pen.frames[ax].title = pen.text(title)
+        ax.set_title(pen.text(title))
         pen.label(ax, x="score", limits=data.get("limits"))
         pen.label(ax, y="label", limits=data.get("limits"))
         pen.identity(ax)
+        ax.label_outer()
 
 
 def curve(data: Data, pen: Pen) -> None:

@@ -2,21 +2,56 @@
 table.
 
 A module of this folder that has a `READER` is one: what `undogmatic check` can read needs no list
-elsewhere.
+elsewhere. An installed package adds readers by an entry point:
+
+    [project.entry-points."undogmatic.readers"]
+    tickets = "my_package.tickets:READER"
 """
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
-from undogmatic.datasets.readers.log import Reader, head_of
+from undogmatic.datasets.readers.log import Reader, head_of, of_columns
+from undogmatic.errors import ConfigError
 
-__all__ = ["Reader", "every", "find", "head_of"]
+__all__ = ["Reader", "every", "find", "head_of", "of_columns"]
+GROUP = "undogmatic.readers"
 
 
 def every() -> Iterator[Reader]:
-    """The readers, in the order of their modules' names."""
+    """The readers: ours in the order of their modules' names, then those of installed packages, so
+    that none of them takes a file that is read already."""
+    yield from _ours()
+    yield from installed()
+
+
+@functools.cache
+def installed() -> tuple[Reader, ...]:
+    """The readers of installed packages, in the order of their names. Raises ConfigError where one
+    cannot be imported or is no reader."""
+    found = []
+    for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+        named = f"The reader {point.name!r} of an installed package ({point.value})"
+        try:
+            reader = point.load()
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(
+                f"{named} cannot be loaded ({error}). Mend or uninstall the package."
+            ) from None
+        if not isinstance(reader, Reader):
+            raise ConfigError(
+                f"{named} is a {type(reader).__name__}; it must be a `Reader`"
+                " (undogmatic.datasets.readers)."
+            )
+        found.append(reader)
+    return tuple(found)
+
+
+def _ours() -> Iterator[Reader]:
     for module in pkgutil.iter_modules(__path__):
         found = getattr(importlib.import_module(f"{__name__}.{module.name}"), "READER", None)
         if found is not None:

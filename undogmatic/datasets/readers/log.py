@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -176,6 +176,38 @@ class Reader:
             )
             return False
         return True
+
+
+def of_columns(name: str, keys: Sequence[str], columns: Mapping[str, str]) -> Reader:
+    """A reader of files of records with one verdict each: JSON Lines, a list in JSON, or CSV.
+
+    A row has a judge and a verdict, or a label (with its rater), or both. Where a record lacks a
+    verdict, its row has none either: the judge's verdict on that item is missing, and counts as
+    missing.
+
+    Args:
+        name: The tool and its file, for messages.
+        keys: What every record of such a file has, by which it is recognised.
+        columns: A column of `COLUMNS`, or the name of a fact about the item -> where it stands in a
+            record: keys joined by dots. "=words" stands for the words themselves.
+    """
+
+    def claims(head: Head) -> bool:
+        first = first_of(head.value)
+        seen = head.columns if first is None else first if isinstance(first, Mapping) else ()
+        return all(key in seen for key in keys)
+
+    def rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
+        for place, record in given:
+            row = {
+                column: where[1:] if where[:1] == "=" else cell(at(record, *where.split(".")))
+                for column, where in columns.items()
+            }
+            if "label" in row and row["label"] is None:
+                row["rater"] = None
+            yield row | {"place": place}
+
+    return Reader(name, claims, records, rows)
 
 
 def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.DataFrame:

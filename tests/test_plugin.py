@@ -1,0 +1,187 @@
+"""A package from outside: its reader, its examination and its judge."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.analyses.builders import evidence_of
+from undogmatic.analyses import examination
+from undogmatic.datasets import readers
+from undogmatic.datasets.table import read_table
+from undogmatic.errors import ConfigError
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.examination import Examination
+from undogmatic.records.results import Told
+
+PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder that is to Python as if the package was installed there."""
+    folder = tmp_path / "site" / "undogmatic_helpdesk-0.1.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: undogmatic-helpdesk\nVersion: 0\n"
+    )
+    points = (PLUGIN / "pyproject.toml").read_text().replace("project.entry-points.", "")
+    (folder / "entry_points.txt").write_text(
+        points[points.index("[undogmatic]") : points.index("[tool.hatch")].replace('"', "")
+    )
+    return folder.parent
+
+
+def typed(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(Path(__file__).parents[1]), str(site), str(PLUGIN)])
+    return subprocess.run(
+        [sys.executable, "-m", "undogmatic.cli", *words],
+        env=os.environ | {"PYTHONPATH": path},
+        cwd=site,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_its_reader_and_its_examination_are_used_by_check(site: Path) -> None:
+    done = typed(site, "check", str(PLUGIN / "tickets.jsonl"), "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    (judge,) = told["judges"]
+    assert judge["judge"] == "grader-2" and judge["n"] == 240
+    kinder = judge["figures"]["flattery.kinder"]
+    low, high = kinder["interval"]
+    assert 0 < low < kinder["value"] < high
+    (favours,) = [each for each in judge["findings"] if each["key"] == "flattery.favours"]
+    assert favours["weight"] == "limits" and "thank whoever asked" in favours["sentence"]
+
+
+def test_its_judge_is_run(site: Path) -> None:
+    words = [f"dataset.path={PLUGIN / 'answers.jsonl'}", "judge=twice", f"hydra.run.dir={site}/run"]
+    done = typed(site, "run", "dataset=texts", *words, "model=patterns", "tracking=none")
+    assert done.returncode == 0, done.stderr
+    lines = (site / "run" / "judgments.jsonl").read_text().splitlines()
+    assert len(lines) == 8 and all("shortened" in line for line in lines)
+
+
+def test_without_the_package_the_file_is_not_known(tmp_path: Path) -> None:
+    assert not [point.name for point in readers.installed()]
+    assert readers.find(PLUGIN / "tickets.jsonl") is None
+
+
+def _view(table: Evidence) -> JudgeView:
+    return table.of(table.judges[0], table.criteria[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "needs", "kinds", "groups", "lacks"),
+    [
+        ({}, ("labels",), ("numeric",), 1, None),
+        ({}, ("texts",), ("numeric",), 1, "no_texts"),
+        ({"text": ["a", "b"] * 10}, ("texts",), ("numeric",), 1, None),
+        ({}, ("repeats",), ("numeric",), 1, "no_repeats"),
+        ({}, ("raters",), ("numeric",), 1, "no_raters"),
+        ({}, ("orders",), ("numeric",), 1, "no_orders"),
+        ({}, ("confidence",), ("numeric",), 1, "no_confidence"),
+        ({}, ("systems",), ("numeric",), 1, "no_systems"),
+        ({"system": ["a", "b"] * 10}, ("systems",), ("numeric",), 1, None),
+        ({}, (), ("pairwise",), 1, "other_kind"),
+        ({}, (), ("numeric",), 21, "few_groups"),
+    ],
+)
+def test_what_an_examination_needs_is_said(
+    words: dict[str, Any], needs: Any, kinds: Any, groups: int, lacks: str | None
+) -> None:
+    numbers = np.arange(20.0)
+    view = _view(evidence_of("numeric", numbers, numbers[::-1], words))
+    found = Examination("mine", lambda *_: None, needs, kinds, groups).lacks(view)
+    assert (None if found is None else found.key.removeprefix("examination.")) == lacks
+
+
+def _installed(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    points = [EntryPoint(f"p{n}", value, "any") for n, value in enumerate(values)]
+    for room in (examination, readers):
+        monkeypatch.setattr(room, "entry_points", lambda group: points)
+        room.installed.cache_clear()
+
+
+MINE = Examination("mine", lambda view, told, options: told.say("found", n=len(view.verdicts)))
+AGAIN = Examination("mine", lambda *_: None)
+TAKEN = Examination("surface", lambda *_: None)
+NEEDS = Examination("needs", lambda *_: None, needs=("repeats",))
+NOTES = readers.of_columns(
+    "notes",
+    ["id", "by"],
+    {"item": "id", "judge": "by", "verdict": "said.it", "rater": "=ann", "label": "ann"},
+)
+HERE = f"{__name__}:"
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Any:
+    """What is installed is looked up anew after each test."""
+    yield
+    examination.installed.cache_clear()
+    readers.installed.cache_clear()
+
+
+def test_an_installed_examination_tells_under_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    _installed(monkeypatch, f"{HERE}MINE", f"{HERE}NEEDS")
+    numbers = np.arange(20.0)
+    view, told = _view(evidence_of("numeric", numbers, numbers, {})), Told()
+    examination.tell(view, told, CheckOptions())
+    assert [(found.key, found.values["n"]) for found in told.findings] == [("mine.found", 20)]
+    assert told.not_examined["needs"].key == "examination.no_repeats"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["nowhere.at_all:X"], "cannot be loaded"),
+        ([f"{HERE}NOT_THERE"], "cannot be loaded"),
+        ([f"{HERE}PLUGIN"], "it must be an `Examination`"),
+        ([f"{HERE}MINE", f"{HERE}AGAIN"], "as another examination is"),
+        ([f"{HERE}TAKEN"], "as another examination is"),
+    ],
+)
+def test_a_broken_examination_is_named(
+    monkeypatch: pytest.MonkeyPatch, values: list[str], said: str
+) -> None:
+    _installed(monkeypatch, *values)
+    with pytest.raises(ConfigError, match=said):
+        examination.installed()
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("nowhere.at_all:X", "cannot be loaded"), (f"{HERE}MINE", "it must be a `Reader`")],
+)
+def test_a_broken_reader_is_named(monkeypatch: pytest.MonkeyPatch, value: str, said: str) -> None:
+    _installed(monkeypatch, value)
+    with pytest.raises(ConfigError, match=said):
+        readers.installed()
+
+
+def test_a_record_without_a_verdict_or_label_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _installed(monkeypatch, f"{HERE}NOTES")
+    records = [
+        {"id": n, "by": "j", "said": {"it": n % 5}} | ({"ann": n % 3} if n % 2 else {})
+        for n in range(20)
+    ]
+    del records[3]["said"]
+    file = tmp_path / "notes.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in records))
+    table = read_table([str(file)])
+    assert table.judges == ["j"] and table.raters(table.criteria[0]) == ["ann"]
+    assert int(table.verdicts["verdict"].isna().sum()) == 1
+    assert len(table.labels.dropna(subset=["label"])) == 10
