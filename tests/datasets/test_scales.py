@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from undogmatic.datasets.cells import read_cells
+from undogmatic.datasets.doors import CHECK
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.errors import ConfigError
 
@@ -17,7 +18,9 @@ from undogmatic.errors import ConfigError
 def scales(
     verdicts: Sequence[Any], labels: Sequence[Any] = (), pairwise: bool = False, **declared: Any
 ) -> Scales:
-    return find_scales(read_cells(verdicts), read_cells(labels), TableOptions(**declared), pairwise)
+    return find_scales(
+        read_cells(verdicts), read_cells(labels), TableOptions(**declared), pairwise, CHECK
+    )
 
 
 def label(found: Scales, written: Any) -> float:

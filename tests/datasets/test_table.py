@@ -146,7 +146,7 @@ def test_repeats_with_and_without_a_column() -> None:
     for table in (numbered, plain):
         assert sorted(table.verdicts["repeat"].unique()) == [0, 1, 2]
         assert (len(table.labels), problems(table)) == (10, [])
-    assert told(plain)["rows_are_repeats"] == {"k": 3}
+    assert told(plain)["rows_are_repeats"] == {"k": 3, "repeat_option": "--repeat"}
 
 
 def test_choices_keep_the_given_numbering_unless_they_are_as_shown() -> None:
@@ -475,6 +475,7 @@ def test_contradicting_verdicts_count_for_neither() -> None:
         "n": 1,
         "item": "2",
         "places": ["a.csv:3", "a.csv:4"],
+        "repeat_option": "--repeat",
     }
     assert table.verdicts.loc[table.verdicts["item"] == "2", "reason"].tolist() == ["contradiction"]
     assert len(table.labels) == 3

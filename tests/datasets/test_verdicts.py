@@ -12,7 +12,6 @@ from tests.conftest import put
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.labels import TEXTS, read_labels
-from undogmatic.datasets.roles import as_settings
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Judgment, Verdict
@@ -195,10 +194,7 @@ def test_what_contradicts_itself_does_not_count_and_is_said(
     rows: list[dict[str, Any]], key: str
 ) -> None:
     found = table(*rows, experiment=FAITH)
-    said = {
-        note.values["note"].key: note.values["note"].values
-        for note in (found.load(), found.read)[1]
-    }
+    said = {note.key: note.values for note in (found.load(), found.read)[1]}
     assert said[f"table.contradicting_{key}"]["places"] == [f"t.jsonl:{n}" for n in (1, 2)]
     assert (
         set(outcomes(found).values()) == {"unparseable"}
@@ -318,18 +314,50 @@ def test_columns_are_recognised_where_none_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("judge", "verdict", "label", "said"),
     [
+        ("nobody", None, None, "dataset.columns.judge is 'nobody', which is no column."),
         (
-            "--judge is 'x', which is no column.",
-            "dataset.columns.judge is 'x', which is no column.",
+            ["score", "grade"],
+            "score",
+            None,
+            "with dataset.columns.verdict, dataset.columns.judge names",
         ),
         (
-            "with --verdict, --judge names one",
-            "with dataset.columns.verdict, dataset.columns.judge names one",
+            "score",
+            None,
+            None,
+            "Type dataset.columns.label=gold_ana_said or dataset.columns.label=manual_check",
         ),
-        ("--judge X or --human Y", "dataset.columns.judge=X or dataset.columns.label=Y"),
     ],
 )
-def test_an_option_of_a_check_is_told_as_a_setting(typed: str, said: str) -> None:
-    assert as_settings(typed) == said
+def test_a_doubt_of_a_run_names_settings(judge: Any, verdict: Any, label: Any, said: str) -> None:
+    rows = [
+        {
+            "id": n,
+            "score": n % 5,
+            "grade": n % 5,
+            "gold ána said": n % 4,
+            "manual_check": n % 3,
+        }
+        for n in range(20)
+    ]
+    named = {
+        role: [given] if isinstance(given, str) else given
+        for role, given in (("judge", judge), ("verdict", verdict), ("label", label))
+        if given is not None
+    }
+    with pytest.raises(ConfigError) as error:
+        table(*rows, columns=named).load()
+    assert said in str(error.value) and "--" not in str(error.value)
+
+
+def test_a_value_that_looks_like_an_option_stays_as_it_is_written() -> None:
+    """Only what a door spells is an option: an id in a sentence of a run is none."""
+    rows = [{"id": "--judge x", "judge": "j", "score": n} for n in (1, 2)]
+    rows += [{"id": f"i{n}", "judge": "j", "score": n % 5} for n in range(9)]
+    found = table(*rows)
+    found.load()
+    said = " ".join(map(Words("en", [TEXTS], strict=True).say, found.read))
+    assert "(e.g. --judge x: t.jsonl:1, t.jsonl:2)" in said
+    assert "(`dataset.columns.repeat`)" in said

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from undogmatic.datasets.frames import Frame, column_of
-from undogmatic.datasets.roles import find_texts
+from undogmatic.datasets.items import find_texts
+from undogmatic.datasets.roles import ITEM, JUDGE, ORDER, RATER, REPEAT
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text, digest
@@ -31,7 +32,7 @@ the time."""
 SHEET = {"item", "rater", "label", WHEN}
 """The columns by which a file of labels is known."""
 MARK_LENGTH = 16
-SEVERAL = ("judges", "rater", "repeat", "order")
+SEVERAL = (JUDGE, RATER, REPEAT, ORDER)
 """Roles of columns that are there where a table has several rows of one item."""
 ID = "item"
 """What the column of ids is called that a table without one gets."""
@@ -169,7 +170,7 @@ class _Rows(NamedTuple):
 
 
 def _ids(table: Frame, options: TableOptions) -> str | None:
-    return column_of(table.cells, "item", options.item)
+    return column_of(table.cells, ITEM, options.item)
 
 
 def _texts(cells: Iterable[Any]) -> list[str | None]:

@@ -224,13 +224,15 @@ def as_slice(held: pd.Series) -> np.ndarray:
     return held.astype(str).astype(object).where(filled, None).to_numpy(dtype=object)
 
 
-def unread(cells: pd.DataFrame, said: Iterable[str], used: Collection[str]) -> list[Finding]:
+def unread(
+    cells: pd.DataFrame, said: Iterable[str], used: Collection[str], told: Mapping[str, str]
+) -> list[Finding]:
     """Name the columns that were not used and hold nothing but values of the columns `said`:
-    verdicts or labels that were not recognised, perhaps."""
+    verdicts or labels that were not recognised, perhaps. `told`: the options that say so."""
     known = {value for name in said for value in cells[name].dropna().unique()}
     held = {name: set(cells[name].dropna()) for name in map(str, cells.columns) if name not in used}
     alike = [f"`{name}`" for name, values in held.items() if values and values <= known]
     if not alike:
         return []
-    values = {"columns": alike[:8], "n": len(alike)}
+    values = {"columns": alike[:8], "n": len(alike), **told}
     return [Finding("table.read_neither", values, subject=Subject.NOT_READ)]

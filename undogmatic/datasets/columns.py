@@ -1,55 +1,54 @@
 """Finds out which column of a verdict table says what, by name and by content; asks where that is
-doubtful.
-
-Names are known in English and Portuguese, in any case, with or without accents.
-"""
+doubtful."""
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import (
-    EMPTY,
-    FORMULA,
-    LEXICON,
-    NOT_APPLICABLE,
-    Cells,
-    alternatives,
-    fold,
-    number_of,
-    read_cells,
-    unread,
+from undogmatic.datasets.cells import unread
+from undogmatic.datasets.doors import CHECK, Door, Doubt, spelled
+from undogmatic.datasets.names import MODEL_NAME, PARTS, side_of
+from undogmatic.datasets.roles import (
+    CONFIDENCE,
+    CONTEXT,
+    CRITERION,
+    FAILED,
+    GROUP,
+    ITEM,
+    JUDGE,
+    LABEL,
+    MODEL,
+    ORDER,
+    RATER,
+    REMARK,
+    REPEAT,
+    SETTING,
+    SYSTEM,
+    TEXT,
+    VERDICT,
+    Role,
+    anything,
 )
-from undogmatic.datasets.orders import order_words
-from undogmatic.datasets.scales import CHOICES, FAILS, ORDERS, PASSES, TableOptions
+from undogmatic.datasets.scales import TableOptions
+from undogmatic.datasets.search import Search
+from undogmatic.datasets.vocabulary import CHOICES
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import brief
 
-NAMES: Mapping[str, Sequence[str]] = {
-    role: alternatives(names) for role, names in LEXICON["columns"].items()
-}
-SETTINGS = {name: name.replace(" ", "_") for name in NAMES["settings"]}
-SETTING = "settings."
+SETTINGS = {name: name.replace(" ", "_") for name in SETTING.names}
+"""What is known of a judge, by the names of columns."""
+SETTING_PREFIX = "settings."
 """How a reader's columns of settings begin."""
-_PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()}
-"""Words in the names of columns."""
-_MODEL = re.compile(
-    r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)"
-)
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
-_SINGLE = ("item", "criterion", "repeat", "order", "confidence", "rater", "group", "failed")
-LONGEST_ID = 3
-"""Words that an id may have; what has more is a text."""
-LONGEST_NAME = 25
-"""Words that the name of a column may have; what has more is a text."""
-_SAMPLE = 2000
+_SINGLE = (ITEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
+"""The roles that one column has, in the order in which they are looked for."""
+MOST_ASKED = 8
+"""Columns that a question shows."""
 
 
 @dataclass
@@ -85,7 +84,7 @@ class Columns:
 
     def used(self) -> set[str]:
         """The columns with a role."""
-        single = (getattr(self, role) for role in _SINGLE)
+        single = (getattr(self, role.name) for role in _SINGLE)
         many = (
             *self.texts,
             *self.systems,
@@ -98,66 +97,56 @@ class Columns:
         return {name for name in (*single, self.judges, *many) if name is not None}
 
 
-def tokens(name: str) -> tuple[str, ...]:
-    """The words of a column's name: "humanScore_1" is human, score, 1."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
-
-
 def find_columns(
-    cells: pd.DataFrame, options: TableOptions, facts: Collection[str] = ()
+    cells: pd.DataFrame,
+    options: TableOptions,
+    facts: Collection[str] = (),
+    door: Door = CHECK,
 ) -> Columns:
     """Give each column its role; `facts` are columns known to hold neither verdicts nor labels.
     Raises ConfigError naming the candidates where it is doubtful, and for an option that names no
-    column."""
-    return Search(cells, options, facts).columns()
+    column, with the options as they are spelled at the `door`."""
+    return _OfVerdicts(cells, options, facts, door).columns()
 
 
-class Search:
-    """What the columns of a table seem to hold, by name and by content."""
+class _OfVerdicts(Search):
+    """The columns of a verdict table: a judge's, people's, and those of what they are about."""
 
-    def __init__(self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str]) -> None:
-        self.cells, self.options, self.facts = cells, options, facts
-        self.names = {str(column): tokens(str(column)) for column in cells}
-        self.joined = {name: " ".join(parts) for name, parts in self.names.items()}
-        self._samples: dict[str, Cells] = {}
+    def __init__(
+        self, cells: pd.DataFrame, options: TableOptions, facts: Collection[str], door: Door
+    ) -> None:
+        super().__init__(cells, door)
+        self.options, self.facts = options, facts
         self.found = Columns()
-        self.taken: set[str] = set()
 
     def columns(self) -> Columns:
+        """Find them: what is typed, then what its name tells, then verdicts and labels among what
+        is left."""
         found, options = self.found, self.options
-        self.check_header()
-        found.labels = tuple(self._named(name, "--human") for name in options.human)
+        found.labels = tuple(self.named(name, LABEL) for name in options.human)
         found.only = self._names_of_judges()
-        judged = tuple(
-            self._named(name, "--judge") for name in options.judge if name not in found.only
-        )
-        found.verdicts = (
-            () if options.verdict is None else (self._named(options.verdict, "--verdict"),)
-        )
+        judged = tuple(self.named(name, JUDGE) for name in options.judge if name not in found.only)
+        found.verdicts = () if options.verdict is None else (self.named(options.verdict, VERDICT),)
         self.taken |= {*found.labels, *judged, *found.verdicts}
-        self._sides("texts", options.text, "--text", NAMES["text"])
-        self._sides("systems", options.system, "--system", NAMES["system"])
+        found.texts = self._sides(options.text, TEXT)
+        found.systems = self._sides(options.system, SYSTEM)
         for role in _SINGLE:
-            self._single(role, getattr(options, role))
+            setattr(found, role.name, self._single(role, getattr(options, role.name)))
         self._judges_by_name(judged)
-        found.settings = tuple(
-            n for n in self._free() if self.joined[n] in SETTINGS or n.startswith(SETTING)
+        found.settings = self._take(
+            n for n in self.free() if self.joined[n] in SETTINGS or n.startswith(SETTING_PREFIX)
         )
-        self.taken |= set(found.settings)
-        if not found.texts and (text := self._first("text", self._is_text)):
-            found.texts = (text,)
-            self.taken.add(text)
-        if not found.systems and (system := self._first("system", self._is_names)):
-            found.systems = (system,)
-            self.taken.add(system)
-        found.context = self._first("context", lambda name: True)
-        if found.context is not None and self._is_constant(found.context):
-            found.settings = (*found.settings, found.context)
+        if not found.texts and (text := self.called(TEXT)):
+            found.texts = self._take([text])
+        if not found.systems and (system := self.called(SYSTEM)):
+            found.systems = self._take([system])
+        found.context = self.called(CONTEXT)
+        if found.context is not None:
             self.taken.add(found.context)
-            found.context = None
-        found.remarks = tuple(n for n in self._free() if self.joined[n] in NAMES["remark"])
-        self.taken |= {*found.remarks, *([found.context] if found.context else [])}
+            if self._is_constant(found.context):
+                # A prompt that is always the same is the judge's, and no part of an item.
+                found.settings, found.context = (*found.settings, found.context), None
+        found.remarks = self._take(n for n in self.free() if self.joined[n] in REMARK.names)
         self._verdicts_and_labels()
         found.pairwise = self._pairwise()
         if not found.pairwise:
@@ -168,204 +157,48 @@ class Search:
         self._note()
         return found
 
-    def check_header(self) -> None:
-        """Raise ConfigError where the first line does not name the columns."""
-        longest = max(self.names, key=lambda name: len(self.names[name]), default="")
-        most = (
-            LONGEST_ID if any(number_of(name) is not None for name in self.names) else LONGEST_NAME
-        )
-        if len(self.names.get(longest, ())) > most:
-            what = (
-                f"the first line seems to be a row ({brief(longest, 60)}), and it must name the"
-                " columns"
-            )
-            raise ConfigError(f"{what}. Put a line such as text,label above it.")
-
-    def check_formulas(self, names: Iterable[str], way: str) -> None:
-        """Raise ConfigError where one of these columns holds formulas alone; `way` is another way
-        than to save it."""
-        for name in names:
-            if not (cells := self._cells(name)).said and FORMULA in cells.reasons:
-                what = (
-                    f"`{name}` holds formulas without the values that they came to (e.g."
-                    f" {cells.examples(1)[0]})"
-                )
-                raise ConfigError(
-                    f"{what}. Open the file in a spreadsheet program and save it, or {way}."
-                )
-
-    def silent(self) -> list[Finding]:
-        """Name the columns that say nothing: those that are empty, and those that hold formulas
-        alone."""
-        told = {False: list[str](), True: list[str]()}
-        for name in self.names if len(self.cells) else ():
-            if (reasons := set(self._cells(name).reasons)) <= {EMPTY, NOT_APPLICABLE, FORMULA}:
-                told[FORMULA in reasons].append(f"`{name}`")
-        keys = {False: "items.empty_columns", True: "items.formulas"}
-        return [
-            Finding(keys[of], {"columns": names[:8], "n": len(names)})
-            for of, names in told.items()
-            if names
-        ]
-
     # Single roles
 
-    def _named(self, typed: str, option: str) -> str:
-        """The column that an option names."""
-        if (column := self._meant(typed)) is not None:
-            return column
-        close = difflib.get_close_matches(typed, self.names, 1)
-        hint = f" Did you mean {typed_as(close[0])}?" if close else ""
-        raise ConfigError(
-            f"{option} is {brief(typed)}, which is no column.{hint} Columns:"
-            f" {', '.join(self.names)}."
-        )
+    def _take(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns, which have a role from now on."""
+        taken = tuple(names)
+        self.taken |= set(taken)
+        return taken
 
-    def _meant(self, name: str) -> str | None:
-        """The column that is called so; accents, capitals and signs do not count where only one is
-        left."""
-        same = [
-            column
-            for column in self.names
-            if fold(column) == fold(name) or self.names[column] == tokens(name)
-        ]
-        return name if name in self.names else same[0] if len(same) == 1 else None
-
-    def _free(self) -> list[str]:
-        return [name for name in self.names if name not in self.taken]
-
-    def _first(self, role: str, fits: object) -> str | None:
-        """The free column with the first of the role's names that fits."""
-        assert callable(fits)
-        free = {self.joined[name]: name for name in reversed(self._free())}
-        return next(
-            (free[known] for known in NAMES[role] if known in free and fits(free[known])), None
-        )
-
-    def _single(self, role: str, typed: str | None) -> None:
-        fits = {
-            "order": self._is_order,
-            "rater": lambda name: self._is_names(name) or self._has_labels_beside(name),
-            "confidence": lambda name: self._cells(name).numeric > 0.5,
-            "failed": lambda name: (
-                self._cells(name).distinct_words().keys() <= PASSES | FAILS | {"0", "1"}
-            ),
-            "group": lambda name: name != self.found.item,
-            "criterion": self._is_names,
-            "item": lambda name: self._cells(name).said > 0 and not self._is_prose(name),
-        }.get(role, lambda name: True)
-        name = (
-            self._named(typed, f"--{role}")
-            if typed
-            else self._first(role, fits)
-            if typed is None
-            else None
-        )
+    def _single(self, role: Role, typed: str | None) -> str | None:
+        """The column of a role that one column has; typed as "" it is none."""
+        name = self.named(typed, role) if typed else self.called(role) if typed is None else None
         if name is not None:
-            setattr(self.found, role, name)
             self.taken.add(name)
+        return name
 
-    def _sides(self, role: str, typed: Sequence[str], option: str, stems: Iterable[str]) -> None:
+    def _sides(self, typed: Sequence[str], role: Role) -> tuple[str, ...]:
         """Two columns of one stem for the two outputs that are compared (`text_1`, `text_2`), or
         those typed."""
-        found = tuple(self._named(name, option) for name in typed)
+        found = tuple(self.named(name, role) for name in typed)
         if len(found) > 2:
             raise ConfigError(
-                f"{option} names {len(found)} columns; give one, or two where two outputs are"
-                " compared."
+                f"{self.door.option(role)} names {len(found)} columns; give one, or two where two"
+                " outputs are compared."
             )
         if not found:
             sides: dict[str, dict[int, str]] = {}
-            for name in self._free():
+            for name in self.free():
                 parts = self.names[name]
                 for stem, side in ((parts[:-1], parts[-1:]), (parts[1:], parts[:1])):
-                    if side and side[0] in _SIDES and " ".join(stem) in stems:
+                    if side and side[0] in _SIDES and " ".join(stem) in role.names:
                         sides.setdefault(" ".join(stem), {}).setdefault(_SIDES[side[0]], name)
             whole = [pair for pair in sides.values() if len(pair) == 2]
             found = (whole[0][0], whole[0][1]) if whole else ()
-        if found:
-            setattr(self.found, role, found)
-            self.taken |= set(found)
+        return self._take(found)
 
     def _names_of_judges(self) -> tuple[str, ...]:
-        """The judges that `--judge` names, where it names no column but what stands in the column
-        of judges."""
+        """The judges that are named, where the option names no column but what stands in the
+        column of judges."""
         typed = [name for name in self.options.judge if name not in self.names]
-        column = next(
-            (
-                name
-                for known in NAMES["judges"]
-                for name in self.names
-                if self.joined[name] == known
-            ),
-            None,
-        )
+        column = self.called(JUDGE, anything)
         held = set(self.cells[column]) if typed and column is not None else set()
         return tuple(name for name in typed if name in held)
-
-    # What a column holds
-
-    def _cells(self, name: str) -> Cells:
-        if name not in self._samples:
-            held = self.cells[name].to_numpy(dtype=object)
-            step = max(1, len(held) // _SAMPLE)
-            self._samples[name] = read_cells(held[::step])
-        return self._samples[name]
-
-    def _is_value(self, name: str, loose: bool = True) -> bool:
-        """Whether it can hold verdicts: numbers, known words, or (loose) few different ones."""
-        cells = self._cells(name)
-        words = cells.distinct_words()
-        if not words:
-            return False
-        if cells.numeric >= 0.7 or words.keys() <= _known_words():
-            return True
-        short = max(map(len, words)) <= 40
-        return loose and short and (len(words) <= 12 and len(words) * 2 <= max(cells.said, 4))
-
-    def _is_text(self, name: str) -> bool:
-        cells = self._cells(name)
-        return (
-            cells.said > 0
-            and cells.numeric < 0.5
-            and not cells.distinct_words().keys() <= _known_words()
-        )
-
-    def _is_prose(self, name: str) -> bool:
-        """Whether most of what it holds are sentences, not ids."""
-        written = self._cells(name).written
-        return (
-            bool(written) and float(np.median([len(each.split()) for each in written])) > LONGEST_ID
-        )
-
-    def _is_names(self, name: str) -> bool:
-        """Whether it holds names that come again, which are neither numbers nor known verdicts."""
-        cells = self._cells(name)
-        words = cells.distinct_words()
-        return (
-            bool(words)
-            and cells.numeric < 0.5
-            and not words.keys() <= _known_words() - CHOICES.keys()
-        )
-
-    def _has_labels_beside(self, name: str) -> bool:
-        """Whether another column is clearly one of labels, so that the numbers in a column of
-        raters are their ids."""
-        others = [
-            other
-            for other in self._free()
-            if other != name and self.joined[other] not in NAMES["rater"]
-        ]
-        return any(side_of(other) == -1 and self._is_value(other) for other in others)
-
-    def _is_beside_verdicts(self, name: str) -> bool:
-        """Whether another column holds what the names in this one said, and no label is one of
-        these names."""
-        labels = [*self.found.labels, *(other for other in self._free() if side_of(other) == -1)]
-        own = self._cells(name).distinct_words().keys()
-        if any(own & self._cells(other).distinct_words().keys() for other in labels):
-            return False
-        return any(side_of(other) in (0, 1) and self._is_value(other) for other in self._free())
 
     def _is_constant(self, name: str) -> bool:
         """Whether a column says one thing, or one for each judge."""
@@ -373,8 +206,14 @@ class Search:
         held = self.cells[name] if judges is None else self.cells.groupby(judges, sort=False)[name]
         return int(np.max(held.nunique())) < 2 and len(self.cells) > 1
 
-    def _is_order(self, name: str) -> bool:
-        return order_words(self.joined[name], self._cells(name).distinct_words()) is not None
+    def _is_beside_verdicts(self, name: str) -> bool:
+        """Whether another column holds what the names in this one said, and no label is one of
+        these names."""
+        labels = [*self.found.labels, *(other for other in self.free() if side_of(other) == -1)]
+        own = self.sample(name).distinct_words().keys()
+        if any(own & self.sample(other).distinct_words().keys() for other in labels):
+            return False
+        return any(side_of(other) in (0, 1) and self.is_value(other) for other in self.free())
 
     # Verdicts and labels
 
@@ -383,10 +222,11 @@ class Search:
         found = self.found
         if judged:
             if len(judged) > 1 and self.options.verdict is not None:
+                verdict, judge = self.door.option(VERDICT), self.door.option(JUDGE)
                 raise ConfigError(
-                    "with --verdict, --judge names the one column that holds the names of judges."
+                    f"with {verdict}, {judge} names the one column that holds the names of judges."
                 )
-            names = [name for name in judged if self._is_names(name)]
+            names = [name for name in judged if self.is_names(name)]
             if self.options.verdict is not None or (
                 len(judged) == 1 and names and self._is_beside_verdicts(judged[0])
             ):
@@ -400,30 +240,31 @@ class Search:
         ):
             found.judges, found.rater, found.among_raters = rater, None, True
             return
-        for wanted in NAMES["judges"]:
-            for name in self._free():
-                if self.joined[name] == wanted and (
-                    self._is_names(name) or "id" in self.names[name]
-                ):
-                    others = [
-                        n
-                        for n in self._free()
-                        if n != name and side_of(n) != -1 and self._is_value(n)
-                    ]
-                    own = self._cells(name).distinct_words().keys()
-                    if any(own == self._cells(other).distinct_words().keys() for other in others):
-                        continue  # what stands there are verdicts, too, and no names
-                    if found.verdicts or others:
-                        found.judges = name
-                        self.taken.add(name)
-                        return
+        named = (n for known in JUDGE.names for n in self.free() if self.joined[n] == known)
+        for name in named:
+            if JUDGE.holds(self, name) and self._judges_what(name):
+                found.judges = name
+                self.taken.add(name)
+                return
+
+    def _judges_what(self, name: str) -> bool:
+        """Whether beside the names of judges there is what they said."""
+        others = [
+            other
+            for other in self.free()
+            if other != name and side_of(other) != -1 and self.is_value(other)
+        ]
+        own = self.sample(name).distinct_words().keys()
+        if any(own == self.sample(other).distinct_words().keys() for other in others):
+            return False  # what stands there are verdicts, too, and no names
+        return bool(self.found.verdicts or others)
 
     def _verdicts_and_labels(self) -> None:
         found = self.found
         sides: dict[int, list[str]] = {1: [], 0: [], -1: []}
-        for name in self._free():
+        for name in self.free():
             side = side_of(name)
-            if side is not None and name not in self.facts and self._is_value(name):
+            if side is not None and name not in self.facts and self.is_value(name):
                 sides[side].append(name)
         judges, neutral, people = sides[1], sides[0], sides[-1]
         typed_judges, typed_people = bool(found.verdicts), bool(found.labels)
@@ -431,29 +272,29 @@ class Search:
             typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
         )
         if not typed_people and people:
-            found.labels = self._several(people, "--human", "the labels of people", judge=False)
+            found.labels = self._several(people, LABEL, "the labels of people", judge=False)
         if not typed_judges:
             if found.judges is not None:
                 candidates = judges + neutral
                 if len(candidates) != 1:
-                    self._ask(candidates or self._values(), "--verdict", "what the judges said")
+                    raise self._doubt(candidates or self._values(), VERDICT, "what the judges said")
                 found.verdicts = (candidates[0],)
                 neutral = [name for name in neutral if name != candidates[0]]
             elif judges:
                 found.verdicts = self._several(
-                    judges, "--judge", "the verdicts of the judge", judge=True
+                    judges, JUDGE, "the verdicts of the judge", judge=True
                 )
             elif len(neutral) == 1:
                 found.verdicts, neutral = (neutral[0],), []
             elif neutral:
-                self._ask(neutral, "--judge", "the verdicts of the judge")
+                raise self._doubt(neutral, JUDGE, "the verdicts of the judge")
             else:
-                self._ask(
-                    self._values() or list(found.labels), "--judge", "the verdicts of the judge"
+                raise self._doubt(
+                    self._values() or list(found.labels), JUDGE, "the verdicts of the judge"
                 )
         if not found.labels and not typed_people and neutral and found.judges is None:
             if len(neutral) > 1:
-                self._ask(neutral, "--human", "the labels of people")
+                raise self._doubt(neutral, LABEL, "the labels of people")
             found.labels = (neutral[0],)
 
     def _check_mute(self, judged: bool, typed_judges: bool, typed_people: bool) -> None:
@@ -462,15 +303,15 @@ class Search:
         must not silently take its place.
         """
         free = [
-            name for name in self._free() if name not in self.facts and not self._cells(name).said
+            name for name in self.free() if name not in self.facts and not self.sample(name).said
         ]
         neutral = -1 if judged else 1  # whose a column is whose name does not tell
-        for option, own, typed in (("--judge", 1, typed_judges), ("--human", -1, typed_people)):
+        for role, own, typed in ((JUDGE, 1, typed_judges), (LABEL, -1, typed_people)):
             sides = [name for name in free if not typed and (side_of(name) or neutral) == own]
-            self.check_formulas(sides, f"name another column: {option} COLUMN")
+            self.check_formulas(sides, f"name another column: {self.door.typed(role, 'COLUMN')}")
         values = [] if judged else self._values()
         if values and (empty := [name for name in free if side_of(name) == 1]):
-            others = " or ".join(f"--judge {quoted(name)}" for name in values[:4])
+            others = " or ".join(self.door.typed(JUDGE, name) for name in values[:4])
             raise ConfigError(
                 f"`{empty[0]}` is empty in every row. If the verdicts are in another column:"
                 f" {others}."
@@ -486,12 +327,7 @@ class Search:
             or any(side_of(name) == 1 for name in found.verdicts)
             or bool(self.options.judge)
         )
-        if (
-            column is None
-            or own
-            or self.joined[column] not in NAMES["models"]
-            or found.item is None
-        ):
+        if column is None or own or self.joined[column] not in MODEL.names or found.item is None:
             return
         by_item = self.cells.groupby(found.item, sort=False)
         if int(by_item[column].nunique().max()) < 2:
@@ -500,10 +336,10 @@ class Search:
             name for name in (*found.texts, *found.labels) if int(by_item[name].nunique().max()) > 1
         ]
         if not told:
+            ways = " or ".join(self.door.typed(role, column) for role in (JUDGE, SYSTEM))
             raise ConfigError(
-                f"are the names in `{column}` (e.g. {', '.join(self._cells(column).examples())})"
-                " those of judges, or of the makers of what was judged? Type --judge"
-                f" {quoted(column)} or --system {quoted(column)}."
+                f"are the names in `{column}` (e.g. {', '.join(self.sample(column).examples())})"
+                f" those of judges, or of the makers of what was judged? Type {ways}."
             )
 
     def _leave_others(self) -> None:
@@ -511,23 +347,23 @@ class Search:
         nothing of the items."""
         typed = {0, 1} if self.options.judge and self.found.judges is None else set()
         typed |= {-1} if self.options.human and self.found.rater is None else set()
-        named = {part for name in self.found.verdicts for part in self.names[name]} & _PARTS[
+        named = {part for name in self.found.verdicts for part in self.names[name]} & PARTS[
             "neutral"
         ]
         own = {
-            n: s for n in self._free() if n not in self.found.used() and (s := side_of(n)) in typed
+            n: s for n in self.free() if n not in self.found.used() and (s := side_of(n)) in typed
         }
         own = {
             n: s
             for n, s in own.items()
-            if self._is_value(n) and (s != 0 or named & set(self.names[n]))
+            if self.is_value(n) and (s != 0 or named & set(self.names[n]))
         }
         self.found.others = tuple(own)
         if own:
             columns = [f"`{name}`" for name in own]
             options = [
-                f"`--{name}`"
-                for name, sides in (("judge", {0, 1}), ("human", {-1}))
+                f"`{self.door.option(role)}`"
+                for role, sides in ((JUDGE, {0, 1}), (LABEL, {-1}))
                 if sides & typed
             ]
             values = {"columns": columns[:8], "n": len(columns), "options": options}
@@ -539,35 +375,32 @@ class Search:
         found, options = self.found, self.options
         marked = {name: [f"`{n}`" for n in getattr(found, name)] for name in ("verdicts", "labels")}
         if found.judges is not None and not (options.judge and options.verdict):
-            facts = {"judge": f"`{found.judges}`", "columns": marked["verdicts"]}
+            facts: dict[str, Any] = {"judge": f"`{found.judges}`", "columns": marked["verdicts"]}
+            facts |= spelled(self.door, JUDGE, VERDICT)
             found.notes.append(Finding("table.read_judges", facts))
         elif not options.judge:
-            found.notes.append(
-                Finding(
-                    "table.read_verdict", {"columns": marked["verdicts"], "n": len(found.verdicts)}
-                )
-            )
+            facts = {"columns": marked["verdicts"], "n": len(found.verdicts)}
+            found.notes.append(Finding("table.read_verdict", facts | spelled(self.door, JUDGE)))
         if found.labels and found.rater is not None and not (options.human and options.rater):
             facts = {"rater": f"`{found.rater}`", "columns": marked["labels"]}
+            facts |= spelled(self.door, RATER, LABEL)
             found.notes.append(Finding("table.read_raters", facts))
         elif found.labels and not options.human:
-            found.notes.append(
-                Finding("table.read_label", {"columns": marked["labels"], "n": len(found.labels)})
-            )
-        roles = {"text": found.texts, "system": found.systems}
-        roles |= {
-            role: (name,)
-            for role in _SINGLE
-            if (name := getattr(found, role)) is not None and role != "rater"
-        }
+            facts = {"columns": marked["labels"], "n": len(found.labels)}
+            found.notes.append(Finding("table.read_label", facts | spelled(self.door, LABEL)))
+        roles = {TEXT: found.texts, SYSTEM: found.systems}
+        for role in _SINGLE:
+            name = getattr(found, role.name)
+            if name is not None and role is not RATER:
+                roles[role] = (name,)
         typed = [
-            f"`--{r} {quoted(n)}`"
-            for r, names in roles.items()
-            if not getattr(options, r)
-            for n in names
+            f"`{self.door.typed(role, name)}`"
+            for role, names in roles.items()
+            if not getattr(options, role.name)
+            for name in names
         ]
         found.notes += [Finding("table.read_roles", {"roles": typed})] if typed else []
-        rest = [n for n in self._free() if self.joined[n] in NAMES["text"] and self._is_prose(n)]
+        rest = [n for n in self.free() if self.joined[n] in TEXT.names and self.is_prose(n)]
         if rest and len(found.texts) == 1 and not (options.text or found.pairwise or found.judges):
             values = {
                 "text": f"`{found.texts[0]}`",
@@ -575,20 +408,21 @@ class Search:
                 "n": len(rest),
             }
             found.notes.append(
-                Finding("table.read_text", values | {"option": f"--text {quoted(rest[0])}"})
+                Finding("table.read_text", values | {"option": self.door.typed(TEXT, rest[0])})
             )
-        if not found.texts and (prose := [name for name in self._free() if self._is_prose(name)]):
+        if not found.texts and (prose := [name for name in self.free() if self.is_prose(name)]):
             values = {"columns": [f"`{name}`" for name in prose[:4]], "n": len(prose)}
             found.notes.append(
-                Finding("table.no_text", values | {"option": f"--text {quoted(prose[0])}"})
+                Finding("table.no_text", values | {"option": self.door.typed(TEXT, prose[0])})
             )
         found.notes += self.silent()
-        found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used())
+        told = spelled(self.door, JUDGE, LABEL)
+        found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used(), told)
 
     def _values(self) -> list[str]:
-        return [name for name in self._free() if self._is_value(name)]
+        return [name for name in self.free() if self.is_value(name)]
 
-    def _several(self, names: list[str], option: str, what: str, judge: bool) -> tuple[str, ...]:
+    def _several(self, names: list[str], role: Role, what: str, judge: bool) -> tuple[str, ...]:
         """The columns if they are clearly those of several raters or judges: alike but for one part
         of their names."""
         if len(names) > 1:
@@ -600,70 +434,29 @@ class Search:
                 and max(ends) - min(ends) <= 1
                 and all(len(set(each) - shared) >= 1 for each in parts)
             )
-            models = judge and all(any(_MODEL.match(part) for part in each) for each in parts)
+            models = judge and all(any(MODEL_NAME.match(part) for part in each) for each in parts)
             if not (alike or models):
-                self._ask(names, option, what)
+                raise self._doubt(names, role, what)
         return tuple(names)
 
-    def _ask(self, names: Sequence[str], option: str, what: str) -> None:
+    def _doubt(self, names: Sequence[str], role: Role, what: str) -> ConfigError:
+        """That several columns may hold what a judge or people said, or none seems to."""
         if not names:
             listed = ", ".join(f"`{name}`" for name in self.names)
-            raise ConfigError(
-                f"no column seems to hold {what}. Columns: {listed}. Name it: {option} COLUMN."
-            )
-        shown = "; ".join(
-            f"`{n}` (e.g. {', '.join(self._cells(n).examples()) or 'empty'})" for n in names[:8]
-        )
-        way = " or ".join(f"{option} {quoted(name)}" for name in names[:4])
-        several = (
-            f" For several of them, repeat {option}."
-            if len(names) > 1 and option != "--verdict"
-            else ""
-        )
-        raise ConfigError(
-            f"it is not clear which column holds {what}. It may be {shown}. Type {way}.{several}"
-        )
+            return Doubt(role, f"no column seems to hold {what}. Columns: {listed}").at(self.door)
+        several = role is not VERDICT
+        shown = {
+            name: ", ".join(self.sample(name).examples()) or "empty" for name in names[:MOST_ASKED]
+        }
+        return Doubt(role, f"which column holds {what}", shown, several=several).at(self.door)
 
     def _pairwise(self) -> bool:
         found = self.found
         if self.options.kind is not None:
             return self.options.kind == "pairwise"
-        words = {word for name in found.verdicts for word in self._cells(name).distinct_words()}
+        words = {word for name in found.verdicts for word in self.sample(name).distinct_words()}
         two = found.order is not None or len(found.texts) == 2 or len(found.systems) == 2
-        named = any(set(self.names[name]) & _PARTS["choice"] for name in found.verdicts)
+        named = any(set(self.names[name]) & PARTS["choice"] for name in found.verdicts)
         if not words <= CHOICES.keys():
             return named and len(found.systems) == 2
         return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
-
-
-def side_of(name: str) -> int | None:
-    """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or
-    label."""
-    parts = set(tokens(name))
-    has = {of: bool(parts & words) for of, words in _PARTS.items()}
-    judge = 2 * (has["judge"] or any(_MODEL.match(part) for part in parts)) + has["perhaps_judge"]
-    human = 2 * has["human"] + has["perhaps_human"]
-    if judge or human:
-        if has["no_value"] and not (has["neutral"] or has["perhaps_judge"] or has["perhaps_human"]):
-            return None
-        return 1 if judge >= human else -1
-    return 0 if has["neutral"] and not has["no_value"] else None
-
-
-def typed_as(name: str) -> str:
-    """A column's name as it can be typed in an option: without accents, spaces and signs."""
-    return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
-
-
-def quoted(name: str) -> str:
-    """A name as it is typed in a shell."""
-    return name if re.fullmatch(r"[\w.-]+", name) else "'" + name.replace("'", "'\\''") + "'"
-
-
-def _known_words() -> set[str]:
-    return (
-        PASSES
-        | FAILS
-        | CHOICES.keys()
-        | {name for order in ORDERS for names in order for name in names}
-    )

@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import CONTRADICTION, read_cells
-from undogmatic.datasets.columns import quoted
-from undogmatic.datasets.scales import FAILS, NUMBERS, PASSES, Scales, TableOptions, is_two
+from undogmatic.datasets.doors import Door, spelled
+from undogmatic.datasets.roles import CRITERION, JUDGE, LABEL, RATER, REPEAT
+from undogmatic.datasets.scales import NUMBERS, Scales, TableOptions, is_two
+from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.errors import DataError
 from undogmatic.records.evidence import NOT_JUDGED, SLICE, counts_silence
 from undogmatic.records.records import OVERALL
@@ -32,6 +34,7 @@ def unique(
     value: str,
     notes: list[Finding],
     problems: list[Finding],
+    door: Door,
     repeats: bool = False,
 ) -> pd.DataFrame:
     """The rows without those that say the same again; where two contradict each other, neither
@@ -41,7 +44,8 @@ def unique(
     if not again.any():
         return rows
     if repeats and (numbered := _numbered(rows, keys)) is not None:
-        notes.append(Finding("table.rows_are_repeats", {"k": int(numbered["repeat"].max()) + 1}))
+        told = {"k": int(numbered["repeat"].max()) + 1, **spelled(door, REPEAT)}
+        notes.append(Finding("table.rows_are_repeats", told))
         return numbered
     first = ~rows.duplicated(keys).to_numpy()
     apart = (
@@ -54,6 +58,7 @@ def unique(
             "n": int((apart & first).sum()),
             "item": worst["item"].iloc[0],
             "places": list(same["place"][:2]),
+            **spelled(door, REPEAT if value == "verdict" else RATER),
         }
         problems.append(Finding(f"table.contradicting_{value}s", facts))
         rows = rows.assign(
@@ -86,7 +91,7 @@ MOST_VOICES = 20_000
 """Judges times people: each verdict is held against each person's labels."""
 
 
-def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str) -> None:
+def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str, door: Door) -> None:
     """Raise DataError where there are so many judges, criteria or people that comparing them would
     not end."""
     judges, people = (
@@ -98,9 +103,13 @@ def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str) -> No
             f"{judges:,} judges (counted for each criterion), and at most {MOST_JUDGES:,} are"
             " examined at once"
         )
-        way = "Name some of them: --judge NAME, or one criterion: --criterion NAME"
+        way = (
+            f"Name some of them: {door.typed(JUDGE, 'NAME')}, or one criterion:"
+            f" {door.typed(CRITERION, 'NAME')}"
+        )
+        column = door.typed(JUDGE, "COLUMN")
         raise DataError(
-            f"{place}: {what}. {way}. If these are no judges, name their column: --judge COLUMN."
+            f"{place}: {what}. {way}. If these are no judges, name their column: {column}."
         )
     if judges * people > MOST_VOICES:
         what = (
@@ -108,14 +117,18 @@ def check_voices(verdicts: pd.DataFrame, labels: pd.DataFrame, place: str) -> No
             " that is examined"
         )
         way = (
-            "Name one judge: --judge NAME. If the names are not those of people, name their column:"
-            " --rater COLUMN"
+            f"Name one judge: {door.typed(JUDGE, 'NAME')}. If the names are not those of people,"
+            f" name their column: {door.typed(RATER, 'COLUMN')}"
         )
         raise DataError(f"{place}: {what}. {way}.")
 
 
 def of_one_kind(
-    verdicts: pd.DataFrame, labels: pd.DataFrame, options: TableOptions, problems: list[Finding]
+    verdicts: pd.DataFrame,
+    labels: pd.DataFrame,
+    options: TableOptions,
+    problems: list[Finding],
+    door: Door,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The verdicts of the kind that the labels have, or else most of the verdicts, and the labels
     on the same criteria: words, pass and fail, numbers from 0 to 1 or numbers beyond are not read
@@ -143,7 +156,7 @@ def of_one_kind(
     judge, criterion = left[0]
     # the same judge's other criteria are kept
     apart = any(key[0] == judge and key not in left for key in kinds)
-    option = f"--criterion {quoted(criterion)}" if apart else f"--judge {quoted(str(judge))}"
+    option = door.typed(CRITERION, criterion) if apart else door.typed(JUDGE, str(judge))
     facts = {"names": names[:EXAMPLES], "n": len(names), "option": option}
     problems.append(Finding("table.other_kind", facts))
     out = pd.MultiIndex.from_frame(verdicts[["judge", "criterion"]]).isin(left)
@@ -197,6 +210,7 @@ def compare(
     scales: Scales,
     joined: bool,
     problems: list[Finding],
+    door: Door,
 ) -> None:
     """Note what is wrong with labels and verdicts together; `joined` if they are from different
     files."""
@@ -208,7 +222,7 @@ def compare(
         facts = {"n": len(rest), "examples": rest[:EXAMPLES], "total": len(judged)}
         problems.append(Finding("table.verdicts_without_label", facts))
     if labels.empty:
-        problems.append(Finding("table.no_labels"))
+        problems.append(Finding("table.no_labels", spelled(door, LABEL)))
         return
     if labels["label"].nunique() == 1:
         value = float(labels["label"].iloc[0])

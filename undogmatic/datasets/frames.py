@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from undogmatic.datasets.base import existing_file
-from undogmatic.datasets.columns import NAMES, side_of, tokens
+from undogmatic.datasets.doors import CHECK, Door
+from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
+from undogmatic.datasets.roles import ITEM, Role
 from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_rows, unread_rows
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
@@ -48,7 +50,9 @@ class Frame(NamedTuple):
         return unread_rows(self.problems)
 
 
-def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> Frame:
+def read_frame(
+    source: str | Path | pd.DataFrame, sheet: str | None = None, door: Door = CHECK
+) -> Frame:
     """Read a file (of a workbook a `sheet` or a range), or take a data frame. Raises
     ConfigError where there is no such file or it is of no known format, DataError where nothing in
     it can be read.
@@ -70,7 +74,7 @@ def read_frame(source: str | Path | pd.DataFrame, sheet: str | None = None) -> F
         raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(SUFFIXES)}.")
     notes, problems = list[Finding](), list[Finding]()
     cut_lines = dict[int, bool]()
-    rows = table_rows(path, (), False, sheet, notes, problems, "--sheet ", cut_lines)
+    rows = table_rows(path, (), False, sheet, notes, problems, door, cut_lines)
     all_lines = array("Q")
 
     def noted() -> Iterator[Mapping[str, Any]]:
@@ -194,7 +198,7 @@ def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
     """The frames of files that are joined: the column of ids has one name (that of the first file,
     or `item`), and columns of verdicts or labels with the same name are told apart by the names of
     the files, where these say whose they are (`humans.csv`, `judge.csv`)."""
-    ids = [column_of(frame.cells, "item", item) for frame in frames]
+    ids = [column_of(frame.cells, ITEM, item) for frame in frames]
     first = item or next((name for name in ids if name is not None), None)
     sides = [side_of(Path(frame.name).stem) for frame in frames]
     told = {1, -1} <= set(sides)
@@ -217,11 +221,11 @@ def aligned(frames: Sequence[Frame], item: str | None) -> list[Frame]:
     return result
 
 
-def column_of(cells: pd.DataFrame, role: str, given: str | None = None) -> str | None:
-    """The column `given` for a role of NAMES, or the first that is called so; None without one."""
+def column_of(cells: pd.DataFrame, role: Role, given: str | None = None) -> str | None:
+    """The column `given` for a role, or the first that is called so; None without one."""
     known = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
     return (
         given
         if given in cells
-        else next((known[name] for name in NAMES[role] if name in known), None)
+        else next((known[name] for name in role.names if name in known), None)
     )

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from undogmatic.config.build import Settings, build
 from undogmatic.datasets.base import Dataset, Judged
 from undogmatic.datasets.cells import fold
-from undogmatic.datasets.scales import FAILS, PASSES, ROUND_ENDS, far_inside, order_of
+from undogmatic.datasets.scales import ROUND_ENDS, far_inside, order_of
+from undogmatic.datasets.vocabulary import FAILS, PASSES
 from undogmatic.errors import DataError
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.kept import gathered

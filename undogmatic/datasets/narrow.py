@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import fold
-from undogmatic.datasets.columns import NAMES, tokens
+from undogmatic.datasets.doors import Door
 from undogmatic.datasets.frames import Frame, column_of
+from undogmatic.datasets.roles import CRITERION, FAILED, ITEM, JUDGE, REPEAT, SYSTEM
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import as_text
 
 SEVERAL = ("judge", "human", "text", "system")
 """Options that may name several columns."""
-VERDICT = "verdict"
+VERDICTS = "verdict"
 """The column of verdicts in a table whose criteria were made rows."""
 
 
@@ -43,7 +44,7 @@ def parted(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
     )
 
 
-def with_ids(frames: Sequence[Frame], item: str | None) -> list[Frame]:
+def with_ids(frames: Sequence[Frame], item: str | None, door: Door) -> list[Frame]:
     """The frames with a column `item` whose ids are those of several columns joined by "/", where
     `item` names these, separated by commas. Raises ConfigError for a name that is no column of any
     frame."""
@@ -53,7 +54,7 @@ def with_ids(frames: Sequence[Frame], item: str | None) -> list[Frame]:
         return list(frames)
     if unknown := [name for name in names if name not in columns]:
         raise ConfigError(
-            f"--item {item!r} names {unknown[0]!r}, which is no column. Columns:"
+            f"{door.typed(ITEM, item or '')} names {unknown[0]!r}, which is no column. Columns:"
             f" {', '.join(columns)}."
         )
     return [
@@ -73,23 +74,25 @@ def _with_id(frame: Frame, item: str, names: Sequence[str]) -> Frame:
     )
 
 
-def of_criterion(cells: pd.DataFrame, options: TableOptions) -> tuple[np.ndarray, TableOptions]:
-    """Which rows are about the criterion that `--criterion` names, or about none, and the options
-    with the column of criteria in its place; every row where `--criterion` names a column. Raises
-    ConfigError that names the criteria.
+def of_criterion(
+    cells: pd.DataFrame, options: TableOptions, door: Door
+) -> tuple[np.ndarray, TableOptions]:
+    """Which rows are about the criterion that the options name, or about none, and the options
+    with the column of criteria in its place; every row where they name a column. Raises ConfigError
+    that names the criteria.
     """
     typed, every = options.criterion, np.ones(len(cells), dtype=bool)
-    columns = {" ".join(tokens(str(name))): str(name) for name in reversed(list(cells.columns))}
-    if typed is None or fold(typed) in map(fold, columns.values()):
+    if typed is None or fold(typed) in (fold(str(name)) for name in cells.columns):
         return every, options
-    column = next((columns[known] for known in NAMES["criterion"] if known in columns), None)
+    column = column_of(cells, CRITERION)
     if column is None:
         return every, options  # that it is no column is said where columns are looked for
     own = np.array([None if cell is None else str(cell) for cell in cells[column]], dtype=object)
     criteria = [name for name in dict.fromkeys(own) if name is not None]
     if typed not in criteria:
         listed = ", ".join(criteria[:12]) + (", ..." if len(criteria) > 12 else "")
-        what = f"--criterion is {typed!r}, which is neither a column nor a criterion"
+        option = door.option(CRITERION)
+        what = f"{option} is {typed!r}, which is neither a column nor a criterion"
         raise ConfigError(
             f"{what}. Criteria in `{column}`: {listed}. Name one of them, or the column of"
             " criteria."
@@ -114,20 +117,15 @@ class Keys(NamedTuple):
     def of(cls, frames: Sequence[Frame], typed: Mapping[str, Any]) -> Keys:
         """The columns that are typed, or else recognised by their names; those that tell verdicts
         apart are made."""
-        found = {
-            "item": "",
-            "system": "",
-            "judge": "judge",
-            "criterion": "criterion",
-            "repeat": "repeat",
-        }
-        for role, made in (found | {"failed": "judge failed"}).items():
-            given, known = typed.get(role), "judges" if role == "judge" else role
+        made = {ITEM: "", SYSTEM: "", JUDGE: "judge", CRITERION: "criterion", REPEAT: "repeat"}
+        found = dict[str, str]()
+        for role, otherwise in (made | {FAILED: "judge failed"}).items():
+            given = typed.get(role.name)
             if not given and given != "":
-                given = next(
-                    (name for frame in frames if (name := column_of(frame.cells, known))), None
-                )
-            found[role] = (given if isinstance(given, str) else given[0] if given else None) or made
+                named = (column_of(frame.cells, role) for frame in frames)
+                given = next(filter(None, named), None)
+            column = given if isinstance(given, str) else given[0] if given else ""
+            found[role.name] = column or otherwise
         return cls(**found)
 
     def there(self, frame: Frame) -> list[str]:
@@ -207,7 +205,7 @@ class Wide(NamedTuple):
         cells, every = frame.cells, [self.scores, *self.again]
         nothing = pd.Series([None] * len(cells), dtype=object)
         used = {
-            VERDICT,
+            VERDICTS,
             keys.failed,
             *(name for time in every for names in time.values() for name in names),
         }
@@ -230,13 +228,13 @@ class Wide(NamedTuple):
                 judge = cells.get(keys.judge, nothing).where(lambda own: own.notna(), criterion)
                 told = {keys.criterion: criterion, keys.judge: self.judges.get(criterion, judge)}
                 told |= {
-                    VERDICT: cells[column],
+                    VERDICTS: cells[column],
                     keys.failed: None if criterion in self.judges else failed,
                 }
                 told |= {keys.repeat: n} if n or keys.repeat not in cells else {}
                 made = facts.assign(**told)
                 kept = (
-                    made[VERDICT].notna() | made[keys.failed].notna()
+                    made[VERDICTS].notna() | made[keys.failed].notna()
                     if n
                     else pd.Series(True, index=made.index)
                 )

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import LEXICON, alternatives
+from undogmatic.datasets.doors import Door, spelled
+from undogmatic.datasets.roles import NUMBERING, ORDER
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import SWAPPED
 from undogmatic.records.results import Finding
-
-_ORDERS = {
-    word: place
-    for place, words in enumerate(LEXICON["shown"].values())
-    for word in alternatives(words)
-}
-_YES_NO = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1, "nao": 0, "sim": 1}
 
 
 def orient(
@@ -28,12 +21,13 @@ def orient(
     choices: Literal["given", "shown"] | None,
     notes: list[Finding],
     problems: list[Finding],
+    door: Door,
 ) -> None:
     """Put choices that number the outputs as they were shown into the given numbering. Raises
     ConfigError where the labels say that they are not in the numbering that would be assumed."""
     if column is None:
         if verdicts["order"].isna().all():
-            problems.append(Finding("table.no_order"))
+            problems.append(Finding("table.no_order", spelled(door, ORDER)))
         return
     swapped = (verdicts["order"] == SWAPPED).to_numpy(dtype=bool)
     if choices == "shown":
@@ -43,10 +37,11 @@ def orient(
             raise ConfigError(
                 f"where `{column}` says swapped, the choices are against the labels, whichever"
                 " output is better, and else they are with them. So a choice seems to number the"
-                " outputs as they were shown: type --choices shown. If it numbers them as they are"
-                " given: --choices given."
+                f" outputs as they were shown: type {door.typed(NUMBERING, 'shown')}. If it numbers"
+                f" them as they are given: {door.typed(NUMBERING, 'given')}."
             )
-        notes.append(Finding("table.choices_given", {"order": column}))
+        told = {"order": column, "option": door.typed(NUMBERING, "shown")}
+        notes.append(Finding("table.choices_given", told))
 
 
 def turned(keys: pd.DataFrame, notes: list[Finding]) -> np.ndarray:
@@ -84,19 +79,3 @@ def _against_labels(verdicts: pd.DataFrame, labels: pd.DataFrame, swapped: np.nd
     beyond = (right["mean"] - 0.5) / np.sqrt(0.25 / right["size"])
     sign = np.where(right.index.get_level_values("swapped"), -1, 1)
     return bool((beyond * sign > 3).all())
-
-
-def order_words(name: str, words: Iterable[str]) -> dict[str, int] | None:
-    """What the cells of a column of orders mean, 0 as given, 1 swapped; None if they are no
-    orders."""
-    says_swapped = bool(set(name.split()) & {"swapped", "swap", "trocado", "invertido", "flipped"})
-    known = _ORDERS | (_YES_NO if says_swapped else {})
-    words = set(words)
-    if not words:
-        return None
-    if words <= known.keys():
-        return {word: known[word] for word in words}
-    if words <= {"0", "1"} or words <= {"1", "2"}:
-        low = min(words) if len(words) == 2 or words == {"0"} else "1"
-        return {word: int(word != low) for word in words}
-    return None

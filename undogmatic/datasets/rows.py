@@ -20,6 +20,7 @@ from pydantic import BeforeValidator
 from undogmatic.datasets import shapes, sheets
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.cells import number_of
+from undogmatic.datasets.doors import RUN, Door
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety import outside
@@ -481,7 +482,7 @@ def table_rows(
     sheet: str | None = None,
     notes: list[Finding] | None = None,
     problems: list[Finding] | None = None,
-    option: str = "dataset.sheet=",
+    door: Door = RUN,
     cut: dict[int, bool] | None = None,
 ) -> Sequence[tuple[int, dict[str, Any]]]:
     """Read the rows of a table, each with the line in which it begins; of a workbook those of a
@@ -495,7 +496,7 @@ def table_rows(
         notes: Takes what was assumed.
         problems: Takes what is wrong with single rows, which are then left out; None: the first
             raises DataError.
-        option: How the user types the sheet, for messages.
+        door: Spells how another sheet is named.
         cut: Takes the lines of rows in CSV that end before the last column, and whether each stands
             below an empty line or begins with #, as remarks do. A writer may leave out the commas
             behind the last filled cell, or may have been stopped there: what the row should hold
@@ -510,7 +511,7 @@ def table_rows(
     if head.startswith(b"PAR1") or suffix == ".parquet":
         return again(lambda: parquet_rows(path, needed))
     if sheets.is_workbook(head):
-        found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, option, LARGEST)
+        found = sheets.read_sheet(path, read_bytes(path, LARGEST), sheet, door, LARGEST)
         notes += found.notes
         have(str(path), needed, list(found.cells.columns))
         named = ({str(k): v for k, v in row.items()} for row in found.cells.to_dict("records"))

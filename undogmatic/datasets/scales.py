@@ -3,28 +3,21 @@ one scale."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from undogmatic.datasets.cells import LEXICON, Cells, alternatives, fold, number_of
+from undogmatic.datasets.cells import Cells, fold, number_of
+from undogmatic.datasets.doors import Door, spelled
+from undogmatic.datasets.roles import JUDGE, KIND, LABEL, LABEL_SCALE, PASSING, SCALE
+from undogmatic.datasets.vocabulary import CHOICES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import FIRST, SECOND, TIE, Kind
 from undogmatic.records.records import Record
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
-_WORDS = LEXICON["cells"]
-PASSES, FAILS = (set(alternatives(_WORDS[name])) for name in ("passes", "fails"))
-ORDERS = [[alternatives(category) for category in order.split("<")] for order in LEXICON["orders"]]
-CHOICES = {
-    word: place
-    for place, names in enumerate((_WORDS["first"], _WORDS["second"]))
-    for name in alternatives(names)
-    for word in (name, *(form.replace("{}", name) for form in alternatives(_WORDS["named"])))
-} | dict.fromkeys(alternatives(_WORDS["tie"]), 2)
-"""The words of a pairwise choice and the places of their categories."""
 ROUND_ENDS: Sequence[tuple[float, float]] = (
     *(
         (0.0, 1.0),
@@ -104,25 +97,28 @@ class Scales:
     notes: Sequence[Finding] = field(default_factory=tuple)
 
 
-def find_scales(verdicts: Cells, labels: Cells, options: TableOptions, pairwise: bool) -> Scales:
+def find_scales(
+    verdicts: Cells, labels: Cells, options: TableOptions, pairwise: bool, door: Door
+) -> Scales:
     """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is
-    doubtful."""
+    doubtful, with the options as they are spelled at the `door`."""
     kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
-        return _pairwise(verdicts, labels)
-    ends, order = typed_scale(options.scale, "--scale")
-    their_ends, their_order = typed_scale(options.human_scale, "--human-scale")
+        return _pairwise(verdicts, labels, door)
+    ends, order = typed_scale(options.scale, door.option(SCALE))
+    their_ends, their_order = typed_scale(options.human_scale, door.option(LABEL_SCALE))
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
         raise ConfigError(
-            f"--scale is {brief(options.scale)}, categories in their order, but --kind is {kind}."
+            f"{door.option(SCALE)} is {brief(options.scale)}, categories in their order, but"
+            f" {door.option(KIND)} is {kind}."
         )
     if kind is None and (order or their_order):
         kind = "ordered"
     if kind is None:
         kind = _kind(verdicts, labels, options)
     if kind == "numeric":
-        return _numeric(verdicts, labels, ends, their_ends)
-    return _categories(kind, verdicts, labels, order, their_order, options)
+        return _numeric(verdicts, labels, ends, their_ends, door)
+    return _categories(kind, verdicts, labels, order, their_order, options, door)
 
 
 def _kind(verdicts: Cells, labels: Cells, options: TableOptions) -> Kind:
@@ -157,7 +153,7 @@ def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
     return None
 
 
-def _pairwise(verdicts: Cells, labels: Cells) -> Scales:
+def _pairwise(verdicts: Cells, labels: Cells, door: Door) -> Scales:
     ties = any(
         CHOICES.get(word) == 2 for cells in (verdicts, labels) for word in cells.distinct_words()
     )
@@ -166,7 +162,7 @@ def _pairwise(verdicts: Cells, labels: Cells) -> Scales:
         shown = ", ".join(odd[:4])
         way = (
             "Write 1 or 2 (the output's number), A or B, or tie; or name the kind of verdict with"
-            " --kind"
+            f" {door.option(KIND)}"
         )
         raise ConfigError(
             f"the choices of the judge are {shown}, which name none of two outputs. {way}."
@@ -176,9 +172,8 @@ def _pairwise(verdicts: Cells, labels: Cells) -> Scales:
             "the choices are 0 and 1; write 1 for the first output and 2 for the second."
         )
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
-    return Scales(
-        "pairwise", None, categories, CHOICES, CHOICES, notes=(Finding("table.pairwise"),)
-    )
+    note = Finding("table.pairwise", spelled(door, KIND))
+    return Scales("pairwise", None, categories, CHOICES, CHOICES, notes=(note,))
 
 
 def _numeric(
@@ -186,6 +181,7 @@ def _numeric(
     labels: Cells,
     ends: tuple[float, float] | None,
     theirs: tuple[float, float] | None,
+    door: Door,
 ) -> Scales:
     numbers, given = verdicts.distinct_numbers(), labels.distinct_numbers()
     if labels.said and labels.numeric < NUMBERS:
@@ -195,19 +191,19 @@ def _numeric(
             and _ends(numbers) == (0.0, 1.0)
         ):
             words = {word: float(word in PASSES) for word in labels.distinct_words()}
-            note = Finding("table.words_as_numbers", {"words": list(words)})
+            note = Finding("table.words_as_numbers", {"words": list(words), **spelled(door, LABEL)})
             return Scales(
                 "numeric",
                 (0.0, 1.0),
                 (),
                 None,
                 words,
-                notes=(note, _said((0.0, 1.0), True, numbers)),
+                notes=(note, _said((0.0, 1.0), True, numbers, door)),
             )
         raise ConfigError(
             f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g."
             f" {_some(labels)}). Write both in numbers or both in words; or name other columns with"
-            " --judge and --human."
+            f" {door.option(JUDGE)} and {door.option(LABEL)}."
         )
     notes: list[Finding] = []
     guessed = ends is None
@@ -227,37 +223,38 @@ def _numeric(
                 together = _ends(np.union1d(_trimmed(verdicts), given))
             if _far(ends, other) and _percent(ends, other):
                 theirs = other
-                told = {
+                told: dict[str, Any] = {
                     "labels_low": other[0],
                     "labels_high": other[1],
                     "low": ends[0],
                     "high": ends[1],
                 }
+                told |= spelled(door, LABEL_SCALE, SCALE)
                 notes.append(Finding("table.mapped", told))
             elif _far(ends, other):
                 raise ConfigError(
                     f"labels and verdicts seem to be on different scales: labels from {given[0]:g}"
                     f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}. Declare"
-                    f" both: --scale {_typed_as(ends)} --human-scale {_typed_as(other)}, or the"
-                    f" same for both: --scale {_typed_as(together)} --human-scale"
-                    f" {_typed_as(together)}."
+                    f" both: {_both(door, ends, other)}, or the same for both:"
+                    f" {_both(door, together, together)}."
                 )
             else:
                 ends = together
     elif theirs is None and len(given) and (given[0] < ends[0] or given[-1] > ends[1]):
         raise ConfigError(
-            f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale --scale"
-            f" {_typed_as(ends)}. Declare theirs: --human-scale {_typed_as(_ends(given))}."
+            f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale"
+            f" {door.typed(SCALE, _typed_as(ends))}. Declare theirs:"
+            f" {door.typed(LABEL_SCALE, _typed_as(_ends(given)))}."
         )
     mapped = (1.0, 0.0)
     if theirs is not None and theirs != ends:
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
-    notes.append(_said(ends, guessed, numbers if len(numbers) else given))
+    notes.append(_said(ends, guessed, numbers if len(numbers) else given, door))
     return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
 
 
-def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Finding:
+def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray, door: Door) -> Finding:
     """What is said of the scale: whether it was declared, is shown by the values, or cannot be told
     from them."""
     told = {"low": ends[0], "high": ends[1]}
@@ -265,10 +262,13 @@ def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray) -> Find
         more = {
             "least": float(numbers[0]),
             "most": float(numbers[-1]),
-            "option": f"--scale {_typed_as(ends)}",
+            "option": door.typed(SCALE, _typed_as(ends)),
         }
         return Finding("table.numeric_guess", told | more)
-    return Finding("table.numeric" if guessed else "table.numeric_declared", told)
+    if guessed:
+        ways = {**spelled(door, SCALE), "option": door.typed(KIND, "ordered")}
+        return Finding("table.numeric", told | ways)
+    return Finding("table.numeric_declared", told)
 
 
 def far_inside(numbers: Sequence[float] | np.ndarray, ends: tuple[float, float]) -> bool:
@@ -322,10 +322,11 @@ def _categories(
     order: list[str],
     their_order: list[str],
     options: TableOptions,
+    door: Door,
 ) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     if kind == "pass_fail":
-        return _pass_fail(verdicts, labels, order, options)
+        return _pass_fail(verdicts, labels, order, options, door)
     if words and given and not set(words) & set(given) and not (order and their_order):
         known = order_of(set(words) | set(given)) if kind == "ordered" else None
         if known is None:
@@ -333,12 +334,9 @@ def _categories(
                 "<".join(sorted(each, key=lambda word: number_of(word) or 0.0))
                 for each in (words, given)
             )
-            typed = f"--scale '{of_judge}' --human-scale '{of_people}'"
-            way = (
-                typed
-                if len(words) == len(given) <= MOST_TYPED
-                else "--scale 'bad<ok<good' --human-scale '1<2<3'"
-            )
+            if not len(words) == len(given) <= MOST_TYPED:
+                of_judge, of_people = "bad<ok<good", "1<2<3"
+            way = f"{door.typed(SCALE, of_judge)} {door.typed(LABEL_SCALE, of_people)}"
             raise ConfigError(
                 f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts"
                 f" {_some(verdicts)}. Declare the categories of both, the lowest first and in the"
@@ -348,8 +346,9 @@ def _categories(
         if order:
             if their_order and len(their_order) != len(order):
                 raise ConfigError(
-                    f"--scale has {len(order)} categories and --human-scale {len(their_order)}; a"
-                    " label can be put in the place of a verdict only where both have as many."
+                    f"{door.option(SCALE)} has {len(order)} categories and"
+                    f" {door.option(LABEL_SCALE)} {len(their_order)}; a label can be put in the"
+                    " place of a verdict only where both have as many."
                 )
             ours, theirs = (
                 {_key(name): float(n) for n, name in enumerate(each)}
@@ -365,34 +364,38 @@ def _categories(
                 if group
             ]
             mapping = {name: float(place) for place, group in enumerate(used) for name in group}
-            return _named(
-                "ordered", _as_written([group[0] for group in used], verdicts, labels), mapping
-            )
+            names = _as_written([group[0] for group in used], verdicts, labels)
+            return _named("ordered", names, mapping, spelled(door, SCALE))
         numbers = np.union1d(verdicts.distinct_numbers(), labels.distinct_numbers())
         if len(numbers) == len(set(words) | set(given)):
             whole = (numbers == np.round(numbers)).all() and numbers[-1] - numbers[0] < MOST_LEVELS
             numbers = np.arange(numbers[0], numbers[-1] + 1) if whole else numbers
             names = [f"{number:g}" for number in numbers]
-            return _named(
-                "ordered", names, {name: float(place) for place, name in enumerate(names)}
-            )
+            mapping = {name: float(place) for place, name in enumerate(names)}
+            return _named("ordered", names, mapping, spelled(door, SCALE))
         shown = "<".join(sorted(set(words) | set(given))[:8])
         raise ConfigError(
-            "the order of the categories is not known. Declare it, the lowest first: --scale"
-            f" '{shown}'."
+            "the order of the categories is not known. Declare it, the lowest first:"
+            f" {door.typed(SCALE, shown)}."
         )
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
-    return _named("unordered", _as_written(names, verdicts, labels), mapping)
+    written = _as_written(names, verdicts, labels)
+    return _named("unordered", written, mapping, spelled(door, KIND, SCALE))
 
 
-def _named(kind: Kind, names: Sequence[str], mapping: Mapping[str, float]) -> Scales:
-    """The scale of categories that are named in their order, and what is said of it."""
-    note = Finding(f"table.{kind}", {"names": names[:12], "n": len(names)})
+def _named(
+    kind: Kind, names: Sequence[str], mapping: Mapping[str, float], told: Mapping[str, str]
+) -> Scales:
+    """The scale of categories that are named in their order, and what is said of it; `told`: the
+    options that declare another."""
+    note = Finding(f"table.{kind}", {"names": names[:12], "n": len(names), **told})
     return Scales(kind, None, tuple(names), mapping, mapping, notes=(note,))
 
 
-def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableOptions) -> Scales:
+def _pass_fail(
+    verdicts: Cells, labels: Cells, order: list[str], options: TableOptions, door: Door
+) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     everything = list(dict.fromkeys([*words, *given]))
     if order:
@@ -402,7 +405,7 @@ def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableO
         passing = {_key(name) for name in options.passes.split(",")}
         if not passing & set(everything):
             raise ConfigError(
-                f"--passes is {brief(options.passes)}, which is no category:"
+                f"{door.option(PASSING)} is {brief(options.passes)}, which is no category:"
                 f" {', '.join(everything)}."
             )
         failing = set(everything) - passing
@@ -411,18 +414,19 @@ def _pass_fail(verdicts: Cells, labels: Cells, order: list[str], options: TableO
         if unknown := [word for word in everything if word not in passing | failing]:
             shown = ", ".join(unknown[:4])
             raise ConfigError(
-                f"which category passes is not known ({shown}). Name it: --passes {unknown[0]!r}."
+                f"which category passes is not known ({shown}). Name it:"
+                f" {door.typed(PASSING, unknown[0])}."
             )
     mapping = dict.fromkeys(failing, 0.0) | dict.fromkeys(passing, 1.0)
     yes = next((w for w in everything if w in passing and w != "1"), "pass")
     no = next((w for w in everything if w in failing and w != "0"), "fail")
     no, yes = _as_written([no, yes], verdicts, labels)
     passed = [word for word in everything if word in passing]
-    note = Finding("table.none_passes", {"fails": no})
+    told: dict[str, Any] = {"fails": no, **spelled(door, PASSING)}
+    note = Finding("table.none_passes", told)
     if passed:
-        note = Finding(
-            "table.pass_fail", {"fails": no, "passes": yes, "words": passed, "n": len(passed)}
-        )
+        told |= {"passes": yes, "words": passed, "n": len(passed)}
+        note = Finding("table.pass_fail", told)
     return Scales("pass_fail", None, (no, yes), mapping, mapping, notes=(note,))
 
 
@@ -461,6 +465,11 @@ def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | N
                 return (bottom, top), []
     example = "two ends (1-5) or categories in their order, the lowest first ('bad<ok<good')"
     raise ConfigError(f"{option} is {brief(scale)}; give {example}.")
+
+
+def _both(door: Door, ends: tuple[float, float], theirs: tuple[float, float]) -> str:
+    """How the scales of verdicts and of labels are declared."""
+    return f"{door.typed(SCALE, _typed_as(ends))} {door.typed(LABEL_SCALE, _typed_as(theirs))}"
 
 
 def _typed_as(ends: tuple[float, float]) -> str:

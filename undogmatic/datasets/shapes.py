@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from undogmatic.datasets.columns import NAMES, side_of, tokens
+from undogmatic.datasets.names import side_of, tokens
+from undogmatic.datasets.roles import EVERY, ITEM
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import Doubled, brief
 
@@ -122,7 +123,7 @@ def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[st
 def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]]:
     """The rows with their ids, where no column of theirs is called one."""
     names = {" ".join(tokens(name)) for row in rows for name in row}
-    if names & set(NAMES["item"]):
+    if names & set(ITEM.names):
         return rows
     with_ids = zip(ids, rows, strict=True)
     return [row if isinstance(row, Doubled) else {"id": key, **row} for key, row in with_ids]
@@ -142,7 +143,7 @@ def _counts(keys: Collection[Any]) -> bool:
 
 def _known(keys: Collection[str]) -> float:
     """The share of keys that are known as names of columns."""
-    known = {name for names in NAMES.values() for name in names}
+    known = {name for role in EVERY for name in role.names}
     named = [
         key for key in keys if side_of(str(key)) is not None or " ".join(tokens(str(key))) in known
     ]

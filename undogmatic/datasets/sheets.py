@@ -22,6 +22,8 @@ import pandas as pd
 
 from undogmatic.datasets import opendocument
 from undogmatic.datasets.cells import fold, number_of
+from undogmatic.datasets.doors import Door
+from undogmatic.datasets.roles import SHEET
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.results import Finding
 from undogmatic.safety.extras import needs
@@ -71,13 +73,13 @@ def is_workbook(head: bytes) -> bool:
     return head.startswith((_ZIP, _OLE))
 
 
-def read_sheet(path: Path, raw: bytes, where: str | None, option: str, largest: int) -> Sheet:
+def read_sheet(path: Path, raw: bytes, where: str | None, door: Door, largest: int) -> Sheet:
     """Read the first sheet with rows, or `where`: a sheet's name, a range (A1:C40) or both
-    (NAME!A1:C40); `option` is how the user types that. Raises ConfigError for what is not there,
+    (NAME!A1:C40), which the `door` spells. Raises ConfigError for what is not there,
     DataError where it is not clear what to read.
     """
     books, notes = _sheets(path, raw, largest), list[Finding]()
-    name, left, right, first, last = _place(where, [title for title, _ in books], option)
+    name, left, right, first, last = _place(where, [title for title, _ in books], door)
     full = [(title, rows) for title, rows in books if name in (None, title) and len(rows) > 1]
     if not full:
         raise DataError(
@@ -90,7 +92,7 @@ def read_sheet(path: Path, raw: bytes, where: str | None, option: str, largest: 
             "sheet": title,
             "others": others,
             "n": len(others),
-            "option": option,
+            "option": door.option(SHEET),
         }
         notes.append(Finding("table.sheet", values))
     grid = _grid(rows, (left, right), (first, last))
@@ -98,10 +100,11 @@ def read_sheet(path: Path, raw: bytes, where: str | None, option: str, largest: 
         grid = _without_strays(grid, path, notes)
     grid = grid[grid.notna().any(axis=1).cummax()]
     if not len(grid):
-        raise DataError(f"{path}: {option}{where} holds no filled cell. Name another range.")
+        named = door.typed(SHEET, where or title)
+        raise DataError(f"{path}: {named} holds no filled cell. Name another range.")
     head = _head(grid, path, notes)
     grid = grid.iloc[head:]
-    _check_one_table(grid, path, title if len(books) > 1 else "", option)
+    _check_one_table(grid, path, title if len(books) > 1 else "", door)
     names = ["" if cell is None else str(cell).strip() for cell in grid.iloc[0]]
     body = grid.iloc[1:]
     body = body[body.notna().any(axis=1)]
@@ -292,7 +295,7 @@ def _of_calamine(raw: bytes) -> list[tuple[str, Rows]]:
 
 
 def _place(
-    where: str | None, titles: Sequence[str], option: str
+    where: str | None, titles: Sequence[str], door: Door
 ) -> tuple[str | None, int, int | None, int, int | None]:
     """The sheet that is meant, and the first column and the end of the columns, and of the rows,
     counted from 0."""
@@ -303,7 +306,8 @@ def _place(
     if name is not None and name not in titles:
         way = "Name one of them, a range (A1:C40), or both (NAME!A1:C40)"
         raise ConfigError(
-            f"{option} is {brief(where)}, which is no sheet. Sheets: {', '.join(titles)}. {way}."
+            f"{door.option(SHEET)} is {brief(where)}, which is no sheet. Sheets:"
+            f" {', '.join(titles)}. {way}."
         )
     if found is None:
         return name, 0, None, 0, None
@@ -341,7 +345,7 @@ def _head(grid: pd.DataFrame, path: Path, notes: list[Finding]) -> int:
     return 0
 
 
-def _check_one_table(grid: pd.DataFrame, path: Path, title: str, option: str) -> None:
+def _check_one_table(grid: pd.DataFrame, path: Path, title: str, door: Door) -> None:
     """Raise DataError where below or beside the first table there seems to be another, or its heads
     take two lines."""
     filled = grid.notna().to_numpy()
@@ -353,8 +357,8 @@ def _check_one_table(grid: pd.DataFrame, path: Path, title: str, option: str) ->
             (int(grid.columns[n]) for n in columns),
         )
         span = f"{sheet}{_letters(left)}{first}:{_letters(right)}{last}"
-        shown = span if re.fullmatch(r"[\w:]+", span) else f"'{span}'"
-        return DataError(f"{path}: {what}. Name the range of one table: {option}{shown}.")
+        way = door.typed(SHEET, span)
+        return DataError(f"{path}: {what}. Name the range of one table: {way}.")
 
     columns = np.flatnonzero(filled.any(axis=0))
     left, right = int(columns[0]), int(columns[-1])

@@ -19,20 +19,34 @@ from undogmatic.datasets import faults, orders
 from undogmatic.datasets.by_row import with_labels
 from undogmatic.datasets.cells import Cells, as_slice, read_cells
 from undogmatic.datasets.columns import (
-    SETTING,
+    SETTING_PREFIX,
     SETTINGS,
     Columns,
     find_columns,
-    quoted,
-    side_of,
-    tokens,
 )
+from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, spelled
 from undogmatic.datasets.frames import Frame, aligned, read_frame
+from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
+from undogmatic.datasets.roles import (
+    CHOSEN,
+    CRITERION,
+    GROUP,
+    ITEM,
+    JUDGE,
+    LABEL,
+    LABEL_SCALE,
+    ORDER,
+    SCALE,
+    SHEET,
+    SYSTEM,
+    TEXT,
+)
 from undogmatic.datasets.rows import unread_rows
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
 from undogmatic.datasets.together import groups_of
 from undogmatic.datasets.totals import totals
+from undogmatic.datasets.vocabulary import order_words
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import (
     AS_GIVEN,
@@ -83,12 +97,13 @@ def read_table(
     return table_of([read_frame(source, options.sheet) for source in given], options)
 
 
-def table_of(frames: Sequence[Frame], options: TableOptions) -> Evidence:
-    """The verdict table of frames that were read, as `read_table` returns it."""
-    return _Builder(frames, options).table()
+def table_of(frames: Sequence[Frame], options: TableOptions, door: Door = CHECK) -> Evidence:
+    """The verdict table of frames that were read, as `read_table` returns it; `door` spells the
+    options in what is said of it."""
+    return _Builder(frames, options, door).table()
 
 
-def _selection(labels: str) -> tuple[Selection, str | None]:
+def _selection(labels: str, door: Door) -> tuple[Selection, str | None]:
     """How the labelled items were chosen, and the column of probabilities."""
     kind, _, column = labels.partition(":")
     known: dict[str, Selection] = {
@@ -103,25 +118,27 @@ def _selection(labels: str) -> tuple[Selection, str | None]:
         return "probabilities", column
     ways = "all, random, by-verdict, probabilities:COLUMN or unknown"
     raise ConfigError(
-        f"--labels is {brief(labels)}; it says how the labelled items were chosen: {ways}."
+        f"{door.option(CHOSEN)} is {brief(labels)}; it says how the labelled items were chosen:"
+        f" {ways}."
     )
 
 
 def _reading(options: TableOptions) -> tuple[str, ...]:
     """The options that `undogmatic label` takes too, as they are typed."""
-    named = {"item": [options.item], "text": options.text, "sheet": [options.sheet]}
-    words = ((f"--{option}", name) for option, names in named.items() for name in names if name)
+    named = {ITEM: [options.item], TEXT: options.text, SHEET: [options.sheet]}
+    words = ((OF_TEXTS.option(of), name) for of, names in named.items() for name in names if name)
     return tuple(word for pair in words for word in pair)
 
 
 class _Builder:
     """Puts a verdict table together, step by step."""
 
-    def __init__(self, frames: Sequence[Frame], options: TableOptions) -> None:
+    def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
         options = parted(frames, options)
-        self.options, (self.selection, self.probability) = options, _selection(options.labels)
+        self.selection, self.probability = _selection(options.labels, door)
+        self.door = door
         self.reading = _reading(options)
-        frames, options = with_labels(with_ids(frames, options.item), options)
+        frames, options = with_labels(with_ids(frames, options.item, door), options)
         self.options = options
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
@@ -137,7 +154,7 @@ class _Builder:
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
-        kept, options = of_criterion(self.cells, options)
+        kept, options = of_criterion(self.cells, options, door)
         self.cells, self.file, self.places = (
             self.cells[kept].reset_index(drop=True),
             self.file[kept],
@@ -145,7 +162,7 @@ class _Builder:
         )
         try:
             self.columns: Columns = find_columns(
-                self.cells, self._of_log(options), {*options.facts, *self._facts()}
+                self.cells, self._of_log(options), {*options.facts, *self._facts()}, door
             )
         except ConfigError as error:
             raise ConfigError(
@@ -155,7 +172,7 @@ class _Builder:
             raise ConfigError(
                 "the files have different columns, and no column with the ids of the items by"
                 f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}."
-                " Name it: --item COLUMN."
+                f" Name it: {door.typed(ITEM, 'COLUMN')}."
             )
         self._leave_out_cut(kept)
         self._leave_out_totals()
@@ -262,8 +279,8 @@ class _Builder:
                 [name for name in verdicts if name != "row"]
             ).reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
-        faults.check_voices(verdicts, labels, self.frames[0].name)
-        verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems)
+        faults.check_voices(verdicts, labels, self.frames[0].name, self.door)
+        verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems, self.door)
         of_verdicts, of_labels = (
             read_cells(verdicts["raw"].to_numpy()),
             read_cells(labels["raw"].to_numpy()),
@@ -272,10 +289,10 @@ class _Builder:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise DataError(
                 f"{self.frames[0].name}: {shown} is empty in every row. Name other columns with"
-                " --judge."
+                f" {self.door.option(JUDGE)}."
             )
         try:
-            scales = find_scales(of_verdicts, of_labels, options, columns.pairwise)
+            scales = find_scales(of_verdicts, of_labels, options, columns.pairwise, self.door)
         except ConfigError as error:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise ConfigError(
@@ -302,7 +319,13 @@ class _Builder:
             for rows, name in ((verdicts, "verdict"), (labels, "label")):
                 orders.turn(rows, name, self.turned[rows["row"].to_numpy(dtype=int)])
             orders.orient(
-                verdicts, labels, columns.order, options.choices, self.notes, self.problems
+                verdicts,
+                labels,
+                columns.order,
+                options.choices,
+                self.notes,
+                self.problems,
+                self.door,
             )
         verdicts, labels = (
             rows.assign(place=self.places[rows["row"].to_numpy(dtype=int)])
@@ -310,10 +333,21 @@ class _Builder:
         )
         keys = ["item", "judge", "criterion", "repeat", "order"]
         verdicts = faults.unique(
-            verdicts, keys, "verdict", self.notes, self.problems, columns.repeat is None
+            verdicts,
+            keys,
+            "verdict",
+            self.notes,
+            self.problems,
+            self.door,
+            repeats=columns.repeat is None,
         )
         labels = faults.unique(
-            labels, ["item", "criterion", "rater"], "label", self.notes, self.problems
+            labels,
+            ["item", "criterion", "rater"],
+            "label",
+            self.notes,
+            self.problems,
+            self.door,
         )
         lost = pd.concat(
             [lost, labels.loc[labels["reason"] == said.CONTRADICTION, ["item", "criterion"]]]
@@ -321,7 +355,7 @@ class _Builder:
         labels = labels.dropna(subset=["label"])
         labels = self._with_criterion(labels, verdicts)
         items = self._about(item)
-        faults.compare(verdicts, labels, items, scales, self.joined, self.problems)
+        faults.compare(verdicts, labels, items, scales, self.joined, self.problems, self.door)
         settings = self._settings()
         unread = self._unread(lost, labels)
         table = Evidence(
@@ -378,12 +412,11 @@ class _Builder:
                 raise ConfigError(
                     "no column with the ids of the items was recognised, and a file with several"
                     f" rows per item needs one. Columns: {', '.join(map(str, self.cells.columns))}."
-                    " Name it: --item COLUMN."
+                    f" Name it: {self.door.typed(ITEM, 'COLUMN')}."
                 )
             keys = pd.DataFrame(dict(enumerate([*self.texts, *self.systems]))).fillna("")
-            self.notes.append(
-                Finding("table.item_is_text", {"columns": [f"`{name}`" for name in columns.texts]})
-            )
+            told = {"columns": [f"`{name}`" for name in columns.texts]}
+            self.notes.append(Finding("table.item_is_text", told | spelled(self.door, ITEM)))
             return np.array(
                 [f"text {n + 1}" for n in keys.groupby(list(keys), sort=False).ngroup()],
                 dtype=object,
@@ -401,7 +434,8 @@ class _Builder:
                     "If cells were merged in the spreadsheet, write the value into every one of"
                     " them"
                 )
-                raise DataError(f"{first}: {what}. {way}; or name another column: --item COLUMN.")
+                other = self.door.typed(ITEM, "COLUMN")
+                raise DataError(f"{first}: {what}. {way}; or name another column: {other}.")
             facts = {
                 "n": n,
                 "column": columns.item,
@@ -423,6 +457,7 @@ class _Builder:
             for n in range(len(self.systems)):
                 whole = whole + "/" + keys[str(n)].fillna("?")
             facts = {"item": columns.item, "systems": list(columns.systems)}
+            facts |= spelled(self.door, ITEM, SYSTEM)
             self.notes.append(Finding("table.item_and_system", facts))
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
@@ -497,7 +532,7 @@ class _Builder:
         ids = [set(item[self.file == n]) for n in range(len(self.frames))]
         same = all(len(ids[0] & each) * 2 > min(len(ids[0]), len(each)) for each in ids[1:])
         if same:
-            self.notes.append(Finding("table.read_files"))
+            self.notes.append(Finding("table.read_files", spelled(self.door, JUDGE)))
         return same
 
     def _raw(self, column: str, failed: np.ndarray | None) -> np.ndarray:
@@ -525,6 +560,7 @@ class _Builder:
         if not people or len(people) == len(names):
             return verdicts, labels
         facts = {"judge": f"`{column}`", "raters": people, "n": len(people)}
+        facts |= spelled(self.door, LABEL)
         self.notes.append(Finding("table.read_people", facts))
         theirs = verdicts["judge"].isin(people).to_numpy(dtype=bool)
         own = verdicts[~theirs].reset_index(drop=True)
@@ -550,11 +586,12 @@ class _Builder:
             ways = np.array([AS_GIVEN, SWAPPED], dtype=object)[self.turned.astype(int)]
             return ways if self.turned.any() else np.full(len(self.cells), None, dtype=object)
         held = read_cells(self.cells[name].to_numpy())
-        known = orders.order_words(" ".join(tokens(name)), held.distinct_words())
+        known = order_words(" ".join(tokens(name)), held.distinct_words())
         if known is None:
             shown = ", ".join(list(held.distinct_words())[:6])
             raise ConfigError(
-                f"--order {quoted(name)}: its cells are {shown}; write as_given and swapped."
+                f"{self.door.typed(ORDER, name)}: its cells are {shown}; write as_given and"
+                " swapped."
             )
         return np.array(
             [None if w is None else (AS_GIVEN, SWAPPED)[known[w]] for w in held.words], dtype=object
@@ -585,7 +622,9 @@ class _Builder:
             raw = [
                 rows.loc[rows["criterion"] == name, "raw"].to_numpy() for rows in (verdicts, labels)
             ]
-            own[name] = find_scales(read_cells(raw[0]), read_cells(raw[1]), numeric, False)
+            own[name] = find_scales(
+                read_cells(raw[0]), read_cells(raw[1]), numeric, False, self.door
+            )
         if not declared and len({each.ends for each in own.values()}) == 1:
             return {}
         shown = [
@@ -593,7 +632,7 @@ class _Builder:
             for name, each in own.items()
             if each.ends is not None
         ]
-        self.notes.append(Finding("table.criteria", {"scales": shown}))
+        self.notes.append(Finding("table.criteria", {"scales": shown, **spelled(self.door, SCALE)}))
         return own
 
     def _values(
@@ -631,6 +670,8 @@ class _Builder:
                     "examples": examples,
                     "place": self.places[at[where[0]]],
                 }
+                if reason == said.OFF_SCALE:
+                    facts |= spelled(self.door, SCALE, LABEL_SCALE)
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
 
@@ -651,7 +692,8 @@ class _Builder:
             if self.probability not in self.cells:
                 listed = ", ".join(map(str, self.cells.columns))
                 raise ConfigError(
-                    f"--labels probabilities:{self.probability}: no such column. Columns: {listed}."
+                    f"{self.door.option(CHOSEN)} probabilities:{self.probability}: no such"
+                    f" column. Columns: {listed}."
                 )
             facts["probability"] = self._probabilities(self.probability)
             facts.pop(SLICE + self.probability, None)
@@ -682,6 +724,7 @@ class _Builder:
         )
         if how is not None and items["group"].nunique() < len(items):
             facts_of = {"column": how, "groups": int(items["group"].nunique()), "n": len(items)}
+            facts_of |= spelled(self.door, GROUP)
             self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts_of))
         if found.by_copies:
             self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))
@@ -721,7 +764,9 @@ class _Builder:
             for column in own.settings:
                 values = {cell for cell in self._text(column)[rows] if cell is not None}
                 if len(values) == 1:
-                    key = SETTINGS.get(" ".join(tokens(column)), column.removeprefix(SETTING))
+                    key = SETTINGS.get(
+                        " ".join(tokens(column)), column.removeprefix(SETTING_PREFIX)
+                    )
                     found.setdefault(name, {})[key] = values.pop()
         return found
 
@@ -734,6 +779,7 @@ class _Builder:
             return labels.assign(criterion=np.where(lacking, criteria[0], labels["criterion"]))
         if lacking.any():
             facts = {"n": int(lacking.sum()), "criteria": criteria[:8]}
+            facts |= spelled(self.door, CRITERION)
             self.problems.append(Finding("table.labels_without_criterion", facts))
         return labels
 

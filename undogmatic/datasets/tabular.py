@@ -15,7 +15,7 @@ from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import EMPTY, NOT_APPLICABLE, read_cell
 from undogmatic.datasets.frames import cells_of
-from undogmatic.datasets.roles import find_roles
+from undogmatic.datasets.items import find_roles
 from undogmatic.datasets.rows import Names, beside_tables, empty, table_file, table_rows, tables_in
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError

@@ -17,11 +17,25 @@ from pydantic import Field
 
 from undogmatic.datasets.base import make_item
 from undogmatic.datasets.cells import OFF_SCALE
+from undogmatic.datasets.doors import CHECK, RUN
 from undogmatic.datasets.frames import Frame, read_frame
+from undogmatic.datasets.items import check_fields
 from undogmatic.datasets.labels import ends_of, scale_for
-from undogmatic.datasets.narrow import VERDICT, Keys, Wide, has, of_cases, one_name, with_quotes
+from undogmatic.datasets.narrow import VERDICTS, Keys, Wide, has, of_cases, one_name, with_quotes
 from undogmatic.datasets.readers import find
-from undogmatic.datasets.roles import as_settings, check_fields
+from undogmatic.datasets.roles import (
+    CONFIDENCE,
+    CRITERION,
+    FAILED,
+    GROUP,
+    ITEM,
+    JUDGE,
+    LABEL,
+    RATER,
+    REPEAT,
+    SYSTEM,
+    VERDICT,
+)
 from undogmatic.datasets.rows import (
     SUFFIXES,
     Names,
@@ -50,12 +64,14 @@ from undogmatic.records.records import (
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
 
-_FIELDS = (
-    "id",
-    "label",
-    *"judge verdict rater group system criterion repeat confidence failed".split(),
-)
-"""What a column may be, besides what was judged."""
+_FIELDS = {
+    RUN.called(role): CHECK.called(role)
+    for role in (
+        *(ITEM, LABEL, JUDGE, VERDICT, RATER, GROUP),
+        *(SYSTEM, CRITERION, REPEAT, CONFIDENCE, FAILED),
+    )
+}
+"""What a column may be, besides what was judged: by its name in the config that of the option."""
 QUOTES = "quotes."
 """How the columns of quotes begin."""
 
@@ -122,8 +138,15 @@ class VerdictsDataset:
                 )
         kind = "numeric" if self.scales and kind is None else kind
         theirs, self.turned = _written(label_scale)
+        # Choices are no scores, which is said once they are read: how they are numbered is not
+        # asked before, as no setting could answer it.
         self.options = TableOptions(
-            kind=kind, scale=scale, human_scale=theirs, passes=passes, sheet=sheet
+            kind=kind,
+            scale=scale,
+            human_scale=theirs,
+            passes=passes,
+            sheet=sheet,
+            choices="given",
         )
         self.read: list[Finding] = []
         self.files = _table_files([path] if isinstance(path, str) else path)
@@ -231,10 +254,10 @@ class VerdictsDataset:
     def _frames(self) -> tuple[list[Frame], TableOptions]:
         """The files as they are read, a row for each verdict where they are wide, and with which
         options."""
-        frames = [read_frame(str(file), self.options.sheet) for file in self.files]
+        frames = [read_frame(str(file), self.options.sheet, RUN) for file in self.files]
         chosen, shown = dict[str, Any](), dict[str, str]()
         for role, names in self.columns.items():
-            option = {"id": "item", "label": "human"}.get(role, role)
+            option = _FIELDS.get(role, role)
             # several columns are several judges or persons
             if role in ("judge", "label") and names:
                 chosen[option] = (
@@ -270,7 +293,7 @@ class VerdictsDataset:
             frames = [self.wide.rows(frame, keys) for frame in frames]
             chosen |= {
                 "judge": (keys.judge,),
-                "verdict": VERDICT,
+                "verdict": VERDICTS,
                 "criterion": keys.criterion,
                 "repeat": keys.repeat,
             }
@@ -279,20 +302,18 @@ class VerdictsDataset:
 
     @cached_property
     def _table(self) -> Evidence:
-        try:
-            frames, options = self._frames
-            table = table_of(frames, options)
-            # 0 and 1 may be numbers of a scale that has more
-            if table.kind == "pass_fail" and options.kind is None:
-                with suppress(ConfigError):
-                    numbers = table_of(frames, options.model_copy(update={"kind": "numeric"}))
-                    same = (
-                        numbers.verdicts["verdict"].notna().sum()
-                        == table.verdicts["verdict"].notna().sum()
-                    )
-                    table = numbers if same else table
-        except (ConfigError, DataError) as error:
-            raise type(error)(as_settings(str(error))) from None
+        frames, options = self._frames
+        table = table_of(frames, options, RUN)
+        # 0 and 1 may be numbers of a scale that has more
+        if table.kind == "pass_fail" and options.kind is None:
+            with suppress(ConfigError):
+                numeric = options.model_copy(update={"kind": "numeric"})
+                numbers = table_of(frames, numeric, RUN)
+                same = (
+                    numbers.verdicts["verdict"].notna().sum()
+                    == table.verdicts["verdict"].notna().sum()
+                )
+                table = numbers if same else table
         lost = [problem for problem in table.problems if problem.values.get("rows")]
         if table.unread and lost:
             # The analyses of a run know failed judgments of known items alone: what is lost would
@@ -306,9 +327,7 @@ class VerdictsDataset:
                 f" {self.files[0]}"
             )
             raise DataError(f"{self.about}: {what}. {way}")
-        self.read = [
-            Finding("table.in_run", {"note": note}) for note in (*table.read, *table.problems)
-        ]
+        self.read = [*table.read, *table.problems]
         if table.kind not in ("numeric", "ordered", "pass_fail"):
             way = "undogmatic check reads them"
             raise DataError(

@@ -20,7 +20,9 @@ from undogmatic.analyses.alone import WIDE
 from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
+from undogmatic.datasets.doors import CHECK
 from undogmatic.datasets.labels import TEXTS, scale_for
+from undogmatic.datasets.roles import TEXT
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.fit.student import LEAST, MOST, Fit, Lesson, fit_student
@@ -262,7 +264,7 @@ def of_table(
     table = read_table(source, reading)
     if unclear := next((note for note in table.read if note.key == "table.read_text"), None):
         ways = " or ".join(
-            f"--text {name.strip('`')}"
+            CHECK.typed(TEXT, name.strip("`"))
             for name in (unclear.values["text"], *unclear.values["others"])
         )
         raise ConfigError(

@@ -520,10 +520,7 @@ class _Formatter(string.Formatter):
             if isinstance(each, Finding)
         ]
         if said:  # sentences within a sentence
-            from undogmatic.datasets.roles import as_settings
-
-            sentence = "; ".join(map(self.words.say, said))
-            return as_settings(sentence) if format_spec == "settings" else sentence
+            return "; ".join(map(self.words.say, said))
         if format_spec in ("name", "judge", "quoted"):
             names = [value] if isinstance(value, str) else value
             named = format_spec == "name"

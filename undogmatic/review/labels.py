@@ -51,13 +51,14 @@ def read_sheet(
     """Read a filled table of any kind that dataset=my reads, and say how it was read. Columns that
     are not called NEEDED are recognised, or named by `columns`. Raises ConfigError where there is
     no such file or it is not clear which column is meant, DataError naming file and line."""
+    from undogmatic.datasets.doors import IMPORT
     from undogmatic.datasets.frames import cells_of
-    from undogmatic.datasets.roles import find_labels
+    from undogmatic.datasets.items import find_labels
 
     file, notes = table_file(path, "LABELS"), list[Finding]()
     with opened(file) as content:
         about = {"file": file.name, "file_hash": hashlib.file_digest(content, "sha256").hexdigest()}
-    rows = table_rows(file, (), False, sheet, notes, option="--sheet ")
+    rows = table_rows(file, (), False, sheet, notes, door=IMPORT)
     found = find_labels(
         cells_of([row for _, row in rows], flat=False), str(file), dict(columns or {})
     )

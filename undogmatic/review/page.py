@@ -414,7 +414,7 @@ def read_entries(
     that are known to hold texts), `hidden` those that are told only once an item is labelled,
     `sheet` a part of a workbook. Raises ConfigError and DataError."""
     from undogmatic.datasets.frames import read_frame
-    from undogmatic.datasets.roles import find_texts
+    from undogmatic.datasets.items import find_texts
 
     frame = read_frame(path, sheet)
     found = find_texts(frame.cells, path, text, item, every=True)

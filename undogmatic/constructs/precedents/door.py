@@ -178,7 +178,7 @@ def _texts(
     DataError."""
     from undogmatic.datasets.base import existing_file
     from undogmatic.datasets.frames import read_frame
-    from undogmatic.datasets.roles import find_texts
+    from undogmatic.datasets.items import find_texts
     from undogmatic.safety.outside import read_input, read_text
 
     if file == "-" or Path(file).suffix.lower() in TEXTS:

@@ -1,0 +1,139 @@
+"""Spells the options by which a person says how a table is to be read.
+
+A table is read in the same way whoever asks for it. What differs is how a person names a column or
+a scale: `--judge score` behind a command, `dataset.columns.judge=score` for a run. Whoever reads a
+table is told through which door it came in, and asks the door for the spelling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from undogmatic.datasets.names import quoted, typed_as
+from undogmatic.datasets.roles import Option, Role
+from undogmatic.errors import ConfigError
+
+
+class Door(Protocol):
+    """How options are spelled at a door."""
+
+    def called(self, what: Option) -> str:
+        """What a role or another option is called there: `judge`."""
+        ...
+
+    def option(self, what: Option) -> str:
+        """The option as such: `--judge`."""
+        ...
+
+    def typed(self, what: Option, value: str) -> str:
+        """The option with a value, as it is typed in a shell: `--judge score`."""
+        ...
+
+    def without(self, role: Role) -> str | None:
+        """What is typed where no column has the role; None where that cannot be said."""
+        ...
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that reads a table: `--judge score`."""
+
+    name: str
+
+    def called(self, what: Option) -> str:
+        return what.at.get(self.name, what.name)
+
+    def option(self, what: Option) -> str:
+        return "--" + self.called(what).replace("_", "-")
+
+    def typed(self, what: Option, value: str) -> str:
+        shown = quoted(value) if isinstance(what, Role) else _in_shell(value)
+        return f"{self.option(what)} {shown}"
+
+    def without(self, role: Role) -> str | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A command whose config holds the dataset: `dataset.columns.judge=score`."""
+
+    name: str
+
+    def called(self, what: Option) -> str:
+        return what.at.get(self.name, what.name)
+
+    def option(self, what: Option) -> str:
+        section = "dataset.columns" if isinstance(what, Role) else "dataset"
+        return f"{section}.{self.called(what)}"
+
+    def typed(self, what: Option, value: str) -> str:
+        # A config is read without the marks that a shell would need around a column's name.
+        shown = typed_as(value) if isinstance(what, Role) else _in_shell(value)
+        return f"{self.option(what)}={shown}"
+
+    def without(self, role: Role) -> str | None:
+        return f"{self.option(role)}=[]"
+
+
+CHECK = Command("check")
+"""`undogmatic check`, and every command that takes its options."""
+OF_TEXTS = Command("texts")
+"""The commands for texts: `undogmatic label`, `undogmatic precedents`."""
+IMPORT = Command("import")
+"""`undogmatic review import`."""
+RUN = Settings("run")
+"""`undogmatic run`, with a dataset of items or of verdicts."""
+
+
+def spelled(door: Door, *what: Option) -> dict[str, str]:
+    """The options as values of a finding, in whose wording `{judge_option}` stands for that of
+    judges."""
+    return {f"{one.name}_option": door.option(one) for one in what}
+
+
+def _in_shell(value: str) -> str:
+    return value if re.fullmatch(r"[\w.:-]+", value) else quoted(value)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """That it is not clear which column has a role.
+
+    Attributes:
+        role: The role.
+        why: What is not clear or, without candidates, what is lacking, as a part of a sentence.
+        candidates: The columns that may have it, each with examples of what it holds.
+        several: Whether several of them may have it.
+        none: Whether it may be that none of them has it.
+    """
+
+    role: Role
+    why: str
+    candidates: Mapping[str, str] = field(default_factory=dict)
+    several: bool = False
+    none: bool = False
+
+    def at(self, door: Door) -> ConfigError:
+        """The doubt as an error that asks for an option of the door."""
+        if not self.candidates:
+            return ConfigError(f"{self.why}. Name it: {door.typed(self.role, 'COLUMN')}.")
+        shown = "; ".join(f"`{name}` (e.g. {held})" for name, held in self.candidates.items())
+        ways = " or ".join(door.typed(self.role, name) for name in list(self.candidates)[:SHOWN])
+        without = door.without(self.role) if self.none else None
+        more = "" if without is None else f", or {without}"
+        again = (
+            f" For several of them, repeat {door.option(self.role)}."
+            if self.several and len(self.candidates) > 1
+            else ""
+        )
+        return ConfigError(
+            f"it is not clear {self.why}. It may be {shown}. Type {ways}{more}.{again}"
+        )
+
+
+SHOWN = 4
+"""Columns of which it is shown how to name them."""

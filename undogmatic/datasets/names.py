@@ -1,0 +1,46 @@
+"""Tells what the name of a column says, and how it is typed."""
+
+from __future__ import annotations
+
+import re
+
+from undogmatic.datasets.cells import LEXICON, alternatives, fold
+
+PARTS = {of: set(alternatives(words)) for of, words in LEXICON["parts"].items()}
+"""Words in the names of columns, by what they say of the column."""
+MODEL_NAME = re.compile(
+    r"(gpt|chatgpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|palm|sabia|phi|gemma|grok)"
+)
+"""How the name of a model begins."""
+
+
+def tokens(name: str) -> tuple[str, ...]:
+    """The words of a column's name: "humanScore_1" is human, score, 1."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return tuple(re.findall(r"[a-z]+|\d+", fold(parted.replace(".", " "))))
+
+
+def side_of(name: str) -> int | None:
+    """Whose a column is by its name: 1 a judge's, -1 a person's, 0 one of them, None no verdict or
+    label."""
+    parts = set(tokens(name))
+    has = {of: bool(parts & words) for of, words in PARTS.items()}
+    judge = (
+        2 * (has["judge"] or any(MODEL_NAME.match(part) for part in parts)) + has["perhaps_judge"]
+    )
+    human = 2 * has["human"] + has["perhaps_human"]
+    if judge or human:
+        if has["no_value"] and not (has["neutral"] or has["perhaps_judge"] or has["perhaps_human"]):
+            return None
+        return 1 if judge >= human else -1
+    return 0 if has["neutral"] and not has["no_value"] else None
+
+
+def typed_as(name: str) -> str:
+    """A column's name as it can be typed in an option: without accents, spaces and signs."""
+    return name if name.isascii() and name.isidentifier() else "_".join(tokens(name)) or name
+
+
+def quoted(name: str) -> str:
+    """A name as it is typed in a shell."""
+    return name if re.fullmatch(r"[\w.-]+", name) else "'" + name.replace("'", "'\\''") + "'"
