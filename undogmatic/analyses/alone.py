@@ -17,10 +17,9 @@ from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import Face, Finding, Needs, Subject, Told, Weight
 from undogmatic.stats import conformal, lost
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.margin import OF_GRADES, usual
 from undogmatic.stats.proportion import proportion
 
-CLOSE = 0.1
-"""Without a margin, a numeric verdict agrees with people up to this share of the scale."""
 WIDE = 2 / 3
 """A range around the verdict that takes up more of the scale than this says next to nothing."""
 CHECK = "decides_alone"
@@ -270,9 +269,9 @@ def _tolerance(own: JudgeView, options: CheckOptions) -> float:
     if options.margin is not None:
         return options.margin
     if own.table.kind == "ordered":
-        return 0.5
+        return OF_GRADES
     low, high = own.table.scale or (own.labels["label"].min(), own.labels["label"].max())
-    return CLOSE * float(high - low)
+    return usual(float(high - low))
 
 
 def _right(own: JudgeView, verdicts: pd.Series, tolerance: float) -> tuple[pd.Series, pd.Index]:

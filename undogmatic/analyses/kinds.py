@@ -23,6 +23,7 @@ from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.margin import usual
 from undogmatic.stats.paired import holm
 from undogmatic.stats.rated import Bands, Conversion, Curve, Gain, Parts, Rated
 from undogmatic.stats.variance import Study
@@ -47,11 +48,11 @@ MOST_CALIBRATED = 20_000
 MOST_UNREAD = 100_000
 """Of more rows that could not be read, or four times the pairs where these are more, no more are
 thought of."""
-_MATTER = MATTERS, MATTERS_SOMEWHERE = 0.05, 0.1
-"""Without a stated margin, grades that are off by this share of the scale on average are said to be
-wrong, and so are those that are off by that share where the judge gives low grades, or high ones: a
-judge that errs as much as a good rater does, to either side, is off by less at its lowest and
-highest grades."""
+ON_AVERAGE = 0.5
+"""Without a stated margin, grades that are off by this share of the usual one on average are said to
+be wrong, and so are those that are off by the whole of it where the judge gives low grades, or high
+ones: a judge that errs as much as a good rater does, to either side, is off by less at its lowest
+and highest grades."""
 _UNIT = (0.0, 1.0)
 
 
@@ -538,9 +539,9 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: A
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
     order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
-    matters, somewhere = (
-        share * span if options.margin is None else options.margin for share in _MATTER
-    )
+    matters = somewhere = options.margin
+    if matters is None or somewhere is None:
+        matters, somewhere = ON_AVERAGE * usual(span), usual(span)
     wrong = bias.low > matters or bias.high < -matters
     people = _of_two_people(pairs, options)
     along = rated.bands(use, span, somewhere, people)

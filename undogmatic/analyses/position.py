@@ -99,7 +99,9 @@ def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "p": _first_p(shown),
     }
     outcome = shown_first.against(
-        options.margin or 0.0, about=0.5, inner=_of_first(shown, 2 * options.level - 1)
+        0.0 if options.margin is None else options.margin,
+        about=0.5,
+        inner=_of_first(shown, 2 * options.level - 1),
     )
     key = {"beyond": "first", "against": "last", "within": "none"}.get(outcome, "open")
     if key == "open" and options.margin is None:

@@ -18,6 +18,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.runs.folder import COMPOSED, JOURNAL, RunFolder
 from undogmatic.stats.checks import Array
 from undogmatic.stats.claims import Claim, claim
+from undogmatic.stats.margin import usual
 from undogmatic.stats.means import Bounds
 
 Source = Literal["label", "reference", "condition"]
@@ -180,11 +181,6 @@ def drawn(names: Sequence[str], share: float, seed: int) -> NDArray[np.bool_]:
     )
 
 
-SHARE = 0.1
-"""Of the scale: what matters where neither rubric nor analysis says it. Claims of a difference name
-it; claims that there is none are not made with it (docs/verdicts.md)."""
-
-
 class Margin(NamedTuple):
     """`value` in score units; `source` says who set it: the analysis, the rubric, or nobody
     ("default"). `span` is the width of the scale."""
@@ -250,13 +246,13 @@ def bounded(
 
 
 def margin_of(rubric: Rubric, margin: float | None = None) -> Margin:
-    """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else SHARE
-    of the scale."""
+    """The margin that counts: the analysis' own (`analysis.margin`), else the rubric's, else the
+    usual one."""
     span = rubric.maximum - rubric.minimum
     if margin is not None:
         return Margin(margin, "analysis", span)
     return (
-        Margin(SHARE * span, "default", span)
+        Margin(usual(span), "default", span)
         if rubric.margin is None
         else Margin(rubric.margin, "rubric", span)
     )
