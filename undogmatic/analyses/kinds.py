@@ -49,10 +49,10 @@ MOST_UNREAD = 100_000
 """Of more rows that could not be read, or four times the pairs where these are more, no more are
 thought of."""
 ON_AVERAGE = 0.5
-"""Without a stated margin, grades that are off by this share of the usual one on average are said to
-be wrong, and so are those that are off by the whole of it where the judge gives low grades, or high
-ones: a judge that errs as much as a good rater does, to either side, is off by less at its lowest
-and highest grades."""
+"""Without a stated margin, grades that are off by this share of the usual one on average are said
+to be wrong, and so are those that are off by the whole of it where the judge gives low grades, or
+high ones: a judge that errs as much as a good rater does, to either side, is off by less at its
+lowest and highest grades."""
 _UNIT = (0.0, 1.0)
 
 
