@@ -96,6 +96,11 @@ class SurfaceRival:
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
 
     @property
+    def better(self) -> bool:
+        """Whether the surface judge is shown to agree with people more than the judge does."""
+        return self.increment is not None and self.increment.high < 0
+
+    @property
     def predicts(self) -> bool:
         """Whether it is shown that the surface (or the column) foretells the judge's verdicts at
         all."""
@@ -677,6 +682,7 @@ def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
     } | left.values("left", "left_")
     if found.outcome == "as_good":
         values |= {"what": found.what, "predicts": _predicts(found, foretold)}
+        values["better"] = int(found.better)
     accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
     ending = (
         "_number"

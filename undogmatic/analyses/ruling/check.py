@@ -238,7 +238,7 @@ CHECK = Rules[CheckFacts](
             "surface",
             "not_yet",
             lambda f: f.rival.outcome == "as_good",
-            lambda f: _agrees(f) | {"number": f.rival.by_number},
+            lambda f: _agrees(f) | {"number": f.rival.by_number, "better": int(f.rival.better)},
         ),
         Rule("follows", "not_yet", lambda f: f.rival.outcome == "follows", _agrees),
         Rule("surface_open", "not_yet", lambda f: f.rival.outcome == "open", _agrees),
