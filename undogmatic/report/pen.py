@@ -119,8 +119,8 @@ class Pen:
         colour: str = INK,
         across: bool = False,
     ) -> None:
-        """Write a text beside the data, `offset` points from a place in their units; `across`, x is
-        in widths of the axes."""
+        """Write a text beside the data, `offset` (in 1/72 inch) from a place in their units;
+        `across`, x is in widths of the axes."""
         ax.annotate(
             text,
             place,
