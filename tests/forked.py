@@ -7,6 +7,7 @@ Answers with the exit status.
 """
 
 import atexit
+import contextlib
 import gc
 import json
 import os
@@ -72,8 +73,10 @@ def end(status: int) -> None:
     most commands."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        # A stream that the command has closed is passed over, as an interpreter does at its end.
+        with contextlib.suppress(ValueError):
+            stream.flush()
     os._exit(status & 0xFF)
 
 
