@@ -334,7 +334,7 @@ class EscalationAnalysis(AgainstTruth):
         decided = np.zeros(len(rows), dtype=np.bool_) if threshold is None else doubt <= threshold
         if threshold is not None:
             least = [step for step in steps if step.passed][-1].least
-            facts = replace(facts, low=least, decided=int(decided.sum()))
+            facts = replace(facts, least=least, decided=int(decided.sum()))
             tell.numbers[THRESHOLD] = threshold
             tell.number(least, "least_agreement")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)

@@ -124,7 +124,7 @@ class EscalationFacts:
     """Holds what was promised of the judgments that a judge decides alone, and what can be.
 
     `measure` is the doubt that the `threshold` is on; both are None where there is none. Of so many
-    `texts` it decides `decided`, the `share`; their agreement is at least `low`. A promise needs
+    `texts` it decides `decided`, the `share`; their agreement is at least `least`. A promise needs
     `needed` units, of which `of_units` must agree so that their items do at `rate`, and `if_alike`
     where all items of a unit agree. `constant` is one score for all texts that could be promised as
     well, and that would agree `always`. `surest` are the judgments with the least doubt, `wrong`
@@ -139,7 +139,7 @@ class EscalationFacts:
     texts: int = 0
     decided: int = 0
     share: float = 0.0
-    low: float | None = None
+    least: float | None = None
     units: int = 0
     needed: int | None = None
     of_units: float | None = None
@@ -162,7 +162,7 @@ def _measured(facts: EscalationFacts) -> Values:
 def _promised(facts: EscalationFacts) -> Values:
     return _measured(facts) | {
         "threshold": facts.threshold,
-        "low": facts.low,
+        "low": facts.least,
         "decided": facts.decided,
         "texts": facts.texts,
         "share": facts.share,
