@@ -16,6 +16,7 @@ from undogmatic.analyses import examination
 from undogmatic.datasets import readers
 from undogmatic.datasets.table import read_table
 from undogmatic.errors import ConfigError
+from undogmatic.records import added
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.examination import Examination
@@ -109,8 +110,8 @@ def test_what_an_examination_needs_is_said(
 
 def _installed(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
     points = [EntryPoint(f"p{n}", value, "any") for n, value in enumerate(values)]
+    monkeypatch.setattr(added, "entry_points", lambda group: points)
     for room in (examination, readers):
-        monkeypatch.setattr(room, "entry_points", lambda group: points)
         room.installed.cache_clear()
 
 
@@ -148,7 +149,7 @@ def test_an_installed_examination_tells_under_its_name(monkeypatch: pytest.Monke
     [
         (["nowhere.at_all:X"], "cannot be loaded"),
         ([f"{HERE}NOT_THERE"], "cannot be loaded"),
-        ([f"{HERE}PLUGIN"], "it must be an `Examination`"),
+        ([f"{HERE}PLUGIN"], "is no `Examination`"),
         ([f"{HERE}MINE", f"{HERE}AGAIN"], "as another examination is"),
         ([f"{HERE}TAKEN"], "as another examination is"),
     ],
@@ -163,7 +164,7 @@ def test_a_broken_examination_is_named(
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [("nowhere.at_all:X", "cannot be loaded"), (f"{HERE}MINE", "it must be a `Reader`")],
+    [("nowhere.at_all:X", "cannot be loaded"), (f"{HERE}MINE", "is no `Reader`")],
 )
 def test_a_broken_reader_is_named(monkeypatch: pytest.MonkeyPatch, value: str, said: str) -> None:
     _installed(monkeypatch, value)

@@ -3,10 +3,10 @@
 import functools
 import inspect
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from undogmatic.errors import ConfigError
+from undogmatic.records.added import added
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.examination import Examination, Need
@@ -40,35 +40,14 @@ def installed() -> tuple[Examination, ...]:
             one name.
     """
     found: dict[str, Examination] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
-        examination = _loaded(point)
+    for named, examination in added(GROUP, Examination, "examination"):
         if examination.name in OURS or examination.name in found:
             raise ConfigError(
-                f"{_of(point)} is called {examination.name!r}, as another examination is. Give it a"
-                " name of its own, or uninstall the package."
+                f"{named} is called {examination.name!r}, as another examination is. Give it a name"
+                " of its own, or uninstall the package."
             )
         found[examination.name] = examination
     return tuple(found.values())
-
-
-def _loaded(point: EntryPoint) -> Examination:
-    try:
-        examination = point.load()
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(
-            f"{_of(point)} cannot be loaded ({error}). Mend or uninstall the package."
-        ) from None
-    if not isinstance(examination, Examination):
-        raise ConfigError(
-            f"{_of(point)} is a {type(examination).__name__}; it must be an `Examination`"
-            " (undogmatic.records.examination)."
-        )
-    return examination
-
-
-def _of(point: EntryPoint) -> str:
-    package = point.dist.name if point.dist is not None else "an installed package"
-    return f"The examination {point.name!r} of {package} ({point.value})"
 
 
 def texts() -> tuple[Path, ...]:

@@ -12,11 +12,10 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from undogmatic.datasets.readers.log import Reader, head_of, of_columns
-from undogmatic.errors import ConfigError
+from undogmatic.records.added import added
 
 __all__ = ["Reader", "every", "find", "head_of", "of_columns"]
 GROUP = "undogmatic.readers"
@@ -33,22 +32,7 @@ def every() -> Iterator[Reader]:
 def installed() -> tuple[Reader, ...]:
     """The readers of installed packages, in the order of their names. Raises ConfigError where one
     cannot be imported or is no reader."""
-    found = []
-    for point in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
-        named = f"The reader {point.name!r} of an installed package ({point.value})"
-        try:
-            reader = point.load()
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(
-                f"{named} cannot be loaded ({error}). Mend or uninstall the package."
-            ) from None
-        if not isinstance(reader, Reader):
-            raise ConfigError(
-                f"{named} is a {type(reader).__name__}; it must be a `Reader`"
-                " (undogmatic.datasets.readers)."
-            )
-        found.append(reader)
-    return tuple(found)
+    return tuple(reader for _, reader in added(GROUP, Reader, "reader"))
 
 
 def _ours() -> Iterator[Reader]:

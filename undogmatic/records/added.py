@@ -1,0 +1,47 @@
+"""Finds what installed packages add to this one by an entry point."""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
+
+from undogmatic.errors import ConfigError
+
+Added = TypeVar("Added")
+
+
+def added(group: str, kind: type[Added], what: str) -> list[tuple[str, Added]]:
+    """What installed packages add to a group by entry point, in the order of their names.
+
+    Args:
+        group: The group, as a package's `pyproject.toml` names it.
+        kind: What each must be.
+        what: What one is called in a message, such as "reader".
+    Returns:
+        How each is named in a message, and the thing itself.
+    Raises:
+        ConfigError: One cannot be imported, or is of another kind.
+    """
+    found = []
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+        named = _of(point, what)
+        found.append((named, _loaded(point, kind, named)))
+    return found
+
+
+def _of(point: EntryPoint, what: str) -> str:
+    package = point.dist.name if point.dist is not None else "an installed package"
+    return f"The {what} {point.name!r} of {package} ({point.value})"
+
+
+def _loaded(point: EntryPoint, kind: type[Added], named: str) -> Added:
+    try:
+        found = point.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"{named} cannot be loaded ({error}). Mend or uninstall the package."
+        ) from None
+    if not isinstance(found, kind):
+        raise ConfigError(
+            f"{named} is no `{kind.__name__}` ({kind.__module__}) but a {type(found).__name__}."
+            " Mend or uninstall the package."
+        )
+    return found
