@@ -9,7 +9,7 @@ Added = TypeVar("Added")
 
 
 def added(group: str, kind: type[Added], what: str) -> list[tuple[str, Added]]:
-    """What installed packages add to a group by entry point, in the order of their names.
+    """Find what installed packages add to a group by entry point, in the order of their names.
 
     Args:
         group: The group, as a package's `pyproject.toml` names it.
