@@ -51,7 +51,14 @@ MANY = 5_000
 Parts = Callable[[Array], tuple[Array, Array]]
 """Shares of the cells of a table (verdict by label), shape (..., k, k), to disagreement and that by
 chance, (...)."""
+OfNumbers = Callable[[Array, Array], Array]
+"""What pairs of two numbers add to a disagreement, in the shape of both."""
+OfSpreads = Callable[[Array, Array, Array], Array]
+"""A coefficient, shape (n,), from the variances of two numbers, shape (2, n), their covariance and
+the difference of their means, shape (n,) each."""
 _STEP = 1e-4
+_AT_ONCE = 10**6
+"""Numbers of tables that are held at a time."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +77,23 @@ class Rated:
     level: float = 0.95
 
     def sums(self, values: Array, size: Array | None = None) -> means.Sums:
-        """Weighted sums by unit of values, and of weights (or of `size`, weighted): those of a
-        ratio of means."""
-        weights = self.weights if size is None else self.weights * size
-        total, sizes = self._totals(values), np.bincount(self.codes, weights).astype(float)
-        there = np.flatnonzero(weights > 0)
-        single = values[there] if size is None else values[there] / size[there]
-        codes = np.unique(self.codes[there], return_inverse=True)[1]
-        varies = means.varies(single, weights[there], codes) if there.size else None
-        return means.Sums(total[sizes > 0], sizes[sizes > 0], varies)
+        """Sum values by unit, weighted, and the weights: what a weighted mean is made of.
+
+        Of a ratio of means `size` is what a pair adds to the mean below, in place of 1. Units
+        without weight are left out.
+        """
+        size = np.ones(self.codes.size) if size is None else size
+        weights = self.weights * size
+        sizes = np.bincount(self.codes, weights).astype(float)
+        counted = np.flatnonzero(weights > 0)
+        varies = None
+        if counted.size:
+            codes = np.unique(self.codes[counted], return_inverse=True)[1]
+            varies = means.varies(values[counted] / size[counted], weights[counted], codes)
+        return means.Sums(self._totals(values)[sizes > 0], sizes[sizes > 0], varies)
 
     def _totals(self, values: Array) -> Array:
-        """Weighted sums by code, 0 of a code that no pair has."""
+        """Sum values by code, weighted; 0 for a code that no pair has."""
         return np.bincount(self.codes, self.weights * values).astype(np.float64)
 
     def mean(
@@ -92,65 +104,75 @@ class Rated:
         size: Array | None = None,
         level: float | None = None,
     ) -> Estimate | None:
-        """Weighted mean of values (of a ratio of means: each value already times its `size`), with
+        """Average values by weight (of a ratio of means: each value already times its `size`), with
         `means.interval`.
 
         None where nothing has a weight; of a single unit the limits are the bounds.
         """
-        sums, level = self.sums(values, size), level or self.level
+        sums = self.sums(values, size)
+        level = level or self.level
         if not sums.size.size:
             return None
         n = self.codes.size if size is None else int(np.count_nonzero(size))
         if sums.size.size == 1:
+            # One unit does not show how far units differ, so that only the bounds are certain.
             return Estimate(float(sums.means[0]), *bounds, level, 1, n)
         return means.of_sums(sums, level, bounds).replace(n=n)
 
     def table(self, n_categories: int) -> Array:
-        """Summed weights of the cells, verdict by label, shape (n_categories, n_categories)."""
+        """Sum weights in the cells, verdict by label, shape (n_categories, n_categories)."""
         counts = np.bincount(self._cells(n_categories), self.weights, n_categories**2)
         return np.asarray(counts, np.float64).reshape(n_categories, -1)
 
     def _cells(self, n_categories: int) -> Index:
+        """Number the cell of each pair in the flattened table, shape (n,)."""
         return np.asarray(self.verdicts * n_categories + self.labels, dtype=np.intp)
 
     def value(self, n_categories: int, parts: Parts) -> float | None:
-        """`coefficient` without its interval."""
+        """Compute `coefficient` without its interval."""
         if not self.weights.size:
             return None
         disagreement, by_chance = parts(self.table(n_categories) / self.weights.sum())
         return float(1 - disagreement / by_chance) if by_chance > checks.SAME else None
 
     def coefficient(self, n_categories: int, parts: Parts) -> Estimate | None:
-        """1 - disagreement / disagreement by chance of categories; None where chance alone would
-        agree always."""
+        """Compute 1 - disagreement / disagreement by chance of categories, with its interval; None
+        where chance alone would agree always."""
         value = self.value(n_categories, parts)
         if value is None:
             return None
         share = self.table(n_categories) / self.weights.sum()
-        cells, k = self._cells(n_categories), n_categories
-        # The farthest that a pair could lie out is at one of the cells, seen or not.
-        all_cells = (
-            np.arange(k * k) if k <= MOST_CELLS else np.unique(np.r_[cells, k - 1, k * k - k])
+        cells = self._cells(n_categories)
+        # The farthest that a pair could lie out is at one of the cells, seen or not: limits from
+        # few units need to know it.
+        if n_categories <= MOST_CELLS:
+            possible = np.arange(share.size)
+        else:
+            corners = [n_categories - 1, share.size - n_categories]
+            possible = np.unique(np.r_[cells, corners])
+        apart, chance = _contributions(parts, share, possible)
+        place = np.searchsorted(possible, cells)
+        interval = self.ratio(
+            apart[place],
+            chance[place],
+            (float(apart.max()), float(chance.max())),
+            (self.verdicts, self.labels),
+            self._without(n_categories, parts),
         )
-        batches = np.array_split(all_cells, 1 + all_cells.size * k * k // 10**6)
-        found = [_contributions(parts, share, some) for some in batches]
-        apart, chance = (np.concatenate(own) for own in zip(*found, strict=True))
-        place = np.searchsorted(all_cells, cells)
-        most = float(apart.max()), float(chance.max())
-        without = self._without(n_categories, parts)
-        scarce = self.verdicts, self.labels
-        return self.ratio(apart[place], chance[place], most, scarce, without).replace(value=value)
+        return interval.replace(value=value)
 
     def _without(self, n_categories: int, parts: Parts) -> Array | None:
-        """The coefficient without each unit, shape (n_units,); None of so many that one no longer
-        matters."""
+        """Compute the coefficient without each unit, shape (n_units,); None of so many that one no
+        longer matters."""
         units, codes = np.unique(self.codes, return_inverse=True)
-        if units.size > MANY_WITHOUT or units.size * n_categories**2 > 10**6:
+        n_cells = n_categories**2
+        if units.size > MANY_WITHOUT or units.size * n_cells > _AT_ONCE:
             return None
-        cells = codes * n_categories**2 + self._cells(n_categories)
-        tables = np.bincount(cells, self.weights, units.size * n_categories**2).astype(np.float64)
+        cells = codes * n_cells + self._cells(n_categories)
+        tables = np.bincount(cells, self.weights, units.size * n_cells).astype(np.float64)
         tables = tables.reshape(units.size, n_categories, n_categories)
         rest = tables.sum(axis=0) - tables
+        # Where all but one unit agree always, the coefficient without that one is 0 / 0.
         with np.errstate(all="ignore"):
             apart, chance = parts(rest / rest.sum(axis=(1, 2), keepdims=True))
             return np.asarray(1 - apart / chance)
@@ -163,7 +185,7 @@ class Rated:
         scarce: tuple[Array, ...],
         without: Array | None = None,
     ) -> Estimate:
-        """Interval of 1 - (mean of `apart`) / (mean of `chance`).
+        """Estimate 1 - (mean of `apart`) / (mean of `chance`), with its interval.
 
         Both means hang on the middle and spread of all pairs, which groups make the less certain
         the fewer they are: of 20 groups a concordance comes out too low by a tenth of its interval.
@@ -183,54 +205,81 @@ class Rated:
             Quenouille (1956), Notes on bias in estimation. doi:10.1093/biomet/43.3-4.353
         """
         size = np.bincount(self.codes, self.weights).astype(np.float64)
-        d, e, *others = (
-            means.Sums(self._totals(own)[size > 0], size[size > 0])
-            for own in (apart, chance, *scarce)
-        )
-        estimate = 1 - float(d.total.sum() / e.total.sum())
-        n_units = d.size.size
-        told = Estimate(estimate, -1.0, 1.0, self.level, n_units, self.codes.size)
-        if n_units < FEWEST:
-            return told
-        few = any(
-            means.mostly_same(own.means, means.same_within(own.means, None), means.ENOUGH)
-            for own in (d, *others)
-        )
-        adds = (1 - estimate) * chance - apart
-        least = float(chance.min())
-        if few:
-            worth = means.worth(
-                adds, np.unique(self.codes, return_inverse=True)[1], self.weights, level=SURE
-            )
+        weighty = size > 0
+        size = size[weighty]
+
+        def by_unit(values: Array) -> means.Sums:
+            return means.Sums(self._totals(values)[weighty], size)
+
+        apart_sums = by_unit(apart)
+        chance_sums = by_unit(chance)
+        value = 1 - float(apart_sums.total.sum() / chance_sums.total.sum())
+        unlimited = Estimate(value, -1.0, 1.0, self.level, size.size, self.codes.size)
+        if size.size < FEWEST:
+            return unlimited
+        zero_mean = (1 - value) * chance - apart
+        if _mostly_same(apart_sums) or any(_mostly_same(by_unit(values)) for values in scarce):
+            lower, upper = self._limits_of_scarce(apart, chance, most, zero_mean)
+            without = None
         else:
-            between = _Between.of(e, d, self.sums(adds).varies)
+            between = _Between.of(chance_sums, apart_sums, self.sums(zero_mean).varies)
+            if size.size > MANY:
+                # The limits are then as far from the estimate as the slope says.
+                ends = between.limits(1 - value, self.level)
+                slope = float(chance_sums.total.sum() / size.sum())
+                low, high = (min(max(value + end / slope, -1.0), 1.0) for end in ends)
+                return unlimited.replace(low=min(low, value), high=max(high, value))
 
-        def limits(a: float, side: int = 0) -> tuple[float, float]:
-            """Limits of the mean that is 0 at the coefficient; of the lower or upper one alone
-            where `side` says so."""
-            if not few:
-                return between.limits(1 - a, self.level)
-            own = (1 - a) * chance - apart
-            low = min((1 - a) * least - most[0], float(own.min())) if side <= 0 else -np.inf
-            high = max((1 - a) * most[1], float(own.max())) if side >= 0 else np.inf
-            pairs = means.Sums(self.weights * own, self.weights)
-            return means.bounded_limits(pairs, (low, high), self.level, worth)
+            def lower(a: float) -> float:
+                return between.limits(1 - a, self.level)[0]
 
-        if n_units > MANY and not few:
-            # The limits are then as far from the estimate as the slope says.
-            ends, slope = limits(estimate), float(e.total.sum() / e.size.sum())
-            low, high = (min(max(estimate + end / slope, -1.0), 1.0) for end in ends)
-            return told.replace(low=min(low, estimate), high=max(high, estimate))
-        low = checks.farthest(lambda a: limits(a, -1)[0], estimate, -1.0)
-        high = checks.farthest(lambda a: -limits(a, 1)[1], estimate, 1.0)
-        if without is not None and not few and np.isfinite(without).all():
-            share = d.size / d.size.sum()
-            too_high = float(np.sum((1 - share) * (without - estimate)))
+            def upper(a: float) -> float:
+                return between.limits(1 - a, self.level)[1]
+
+        low = checks.farthest(lower, value, -1.0)
+        high = checks.farthest(lambda a: -upper(a), value, 1.0)
+        if without is not None and np.isfinite(without).all():
+            share = size / size.sum()
+            too_high = float(np.sum((1 - share) * (without - value)))
+            # An end at -1 or 1 is where nothing was ruled out: moving it would rule something out.
             low, high = (
                 end if abs(end) == 1 else float(np.clip(end - too_high, -1, 1))
                 for end in (low, high)
             )
-        return told.replace(low=min(low, estimate), high=max(high, estimate))
+        return unlimited.replace(low=min(low, value), high=max(high, value))
+
+    def _limits_of_scarce(
+        self, apart: Array, chance: Array, most: tuple[float, float], zero_mean: Array
+    ) -> tuple[Callable[[float], float], Callable[[float], float]]:
+        """Build the lower and the upper limit of the mean that is 0 where the coefficient is `a`,
+        as functions of `a`, from what is possible for a pair.
+
+        Args:
+            apart, chance, most: As of `ratio`.
+            zero_mean: The values of that mean at the estimated coefficient, shape (n,).
+        """
+        codes = np.unique(self.codes, return_inverse=True)[1]
+        # How far members go together is hardly seen where most pairs are alike, so that its upper
+        # limit is taken: groups are then worth too few pairs rather than too many.
+        worth = means.worth(zero_mean, codes, self.weights, level=SURE)
+        least_chance = float(chance.min())
+
+        def limit(a: float, side: int) -> float:
+            values = (1 - a) * chance - apart
+            bounds = [-np.inf, np.inf]
+            if side == 0:
+                bounds[0] = min((1 - a) * least_chance - most[0], float(values.min()))
+            else:
+                bounds[1] = max((1 - a) * most[1], float(values.max()))
+            pairs = means.Sums(self.weights * values, self.weights)
+            return means.bounded_limits(pairs, (bounds[0], bounds[1]), self.level, worth)[side]
+
+        return lambda a: limit(a, 0), lambda a: limit(a, 1)
+
+
+def _mostly_same(units: means.Sums) -> bool:
+    tolerance = means.same_within(units.means, None)
+    return means.mostly_same(units.means, tolerance, means.ENOUGH)
 
 
 class _Between(NamedTuple):
@@ -255,15 +304,21 @@ class _Between(NamedTuple):
 
     @classmethod
     def of(cls, one: means.Sums, other: means.Sums, varies: Array | None) -> "_Between":
-        """Args: the sums of both, by the same units of the same size; `varies` as of
-        `means.Sums`."""
+        """Sum up both means.
+
+        Args:
+            one, other: By the same units of the same size.
+            varies: As of `means.Sums`.
+        """
         whole = one.size.sum()
         share = one.size / whole
-        first, second = (float(own.total.sum() / whole) for own in (one, other))
-        x, y = (one.total - first * one.size) / whole, (other.total - second * other.size) / whole
+        middle_one = float(one.total.sum() / whole)
+        middle_other = float(other.total.sum() / whole)
+        x = (one.total - middle_one * one.size) / whole
+        y = (other.total - middle_other * other.size) / whole
         rest = 1 - share
         return cls(
-            (first, second),
+            (middle_one, middle_other),
             (float(x @ (x / rest)), float(x @ (y / rest)), float(y @ (y / rest))),
             (float(x @ x), float(x @ y), float(y @ y)),
             (float(x @ x**2), float(x**2 @ y), float(x @ y**2), float(y @ y**2)),
@@ -272,12 +327,13 @@ class _Between(NamedTuple):
         )
 
     def limits(self, times: float, level: float) -> tuple[float, float]:
+        """Limit `times` the one mean less the other."""
         middle = times * self.middles[0] - self.middles[1]
         square, plain = (
             times**2 * one - 2 * times * both + other
             for one, both, other in (self.squares, self.plain)
         )
-        # they differ by rounding
+        # A square that rounding alone keeps from 0 would have any skewness.
         if plain <= checks.SAME * (times**2 * self.plain[0] + self.plain[2]):
             return middle, middle
         one, first, second, other = self.cubes
@@ -287,44 +343,48 @@ class _Between(NamedTuple):
 
 
 def _contributions(parts: Parts, share: Array, cells: Index) -> tuple[Array, Array]:
-    """What a pair in each of these cells adds to the disagreement and to that by chance, shape
-    (n_cells,) each."""
-    bent = np.zeros((cells.size, share.size))
-    bent[np.arange(cells.size), cells] = 1.0
-    bent = _STEP * (bent.reshape(-1, *share.shape) - share)
-    whole, up, down = parts(share), parts(share + bent), parts(share - bent)
-    apart, chance = (
-        of_all + (one - other) / (2 * _STEP)
-        for of_all, one, other in zip(whole, up, down, strict=True)
-    )
-    return apart, chance
+    """Measure what a pair in each of these cells adds to the disagreement and to that by chance,
+    shape (n_cells,) each: the slope towards a table with that cell alone, by central
+    differences."""
+    whole_apart, whole_chance = parts(share)
+    apart = []
+    chance = []
+    for batch in np.array_split(cells, 1 + cells.size * share.size // _AT_ONCE):
+        alone = np.zeros((batch.size, share.size))
+        alone[np.arange(batch.size), batch] = 1.0
+        step = _STEP * (alone.reshape(-1, *share.shape) - share)
+        up_apart, up_chance = parts(share + step)
+        down_apart, down_chance = parts(share - step)
+        apart.append(whole_apart + (up_apart - down_apart) / (2 * _STEP))
+        chance.append(whole_chance + (up_chance - down_chance) / (2 * _STEP))
+    return np.concatenate(apart), np.concatenate(chance)
 
 
 def costs(n_categories: int, weights: str) -> Array:
-    """Disagreement of two categories, shape (n_categories, n_categories), 1 at most."""
-    steps = np.abs(np.subtract.outer(np.arange(n_categories), np.arange(n_categories))).astype(
-        np.float64
-    )
+    """Tabulate the disagreement of two categories, shape (n_categories, n_categories), 1 at
+    most."""
     checks.option(weights, "weights", ("quadratic", "linear", "none"))
+    places = np.arange(n_categories)
+    steps = np.abs(np.subtract.outer(places, places)).astype(np.float64)
     cost = {"quadratic": steps**2, "linear": steps, "none": np.sign(steps)}[weights]
     return cost / cost.max()
 
 
 def kappa(cost: Array) -> Parts:
-    """Cohen's kappa with these costs of disagreement, shape (k, k)."""
+    """Make Cohen's kappa with these costs of disagreement, shape (k, k)."""
 
     def parts(share: Array) -> tuple[Array, Array]:
-        rows, columns = share.sum(axis=-1), share.sum(axis=-2)
-        return np.einsum("...ij,ij->...", share, cost), np.einsum(
-            "...i,ij,...j->...", rows, cost, columns
-        )
+        rows = share.sum(axis=-1)
+        columns = share.sum(axis=-2)
+        disagreement = np.einsum("...ij,ij->...", share, cost)
+        return disagreement, np.einsum("...i,ij,...j->...", rows, cost, columns)
 
     return parts
 
 
 def mirrored_kappa(cost: Array) -> Parts:
-    """Kappa of choices between two outputs (the first two categories) whose numbering means
-    nothing: by chance each is chosen, and is the better one, half of the time. It is the same
+    """Make the kappa of choices between two outputs (the first two categories) whose numbering
+    means nothing: by chance each is chosen, and is the better one, half of the time. It is the same
     whichever of the two is called the first.
     """
     turned = np.arange(len(cost))
@@ -339,7 +399,7 @@ def mirrored_kappa(cost: Array) -> Parts:
 
 
 def ac1(share: Array) -> tuple[Array, Array]:
-    """Gwet's AC1: agreement by chance is that of raters who guess where an item is hard.
+    """Take Gwet's AC1 apart: agreement by chance is that of raters who guess where an item is hard.
 
     References:
         Gwet (2008), doi:10.1348/000711006X126600
@@ -350,8 +410,8 @@ def ac1(share: Array) -> tuple[Array, Array]:
 
 
 def ordinal_alpha(n_pairs: float) -> Parts:
-    """Krippendorff's alpha of ordered categories for pairs of ratings: categories are as far apart
-    as their mean ranks among all ratings.
+    """Make Krippendorff's alpha of ordered categories for pairs of ratings: categories are as far
+    apart as their mean ranks among all ratings.
 
     Args:
         n_pairs: Summed weights.
@@ -365,91 +425,89 @@ def ordinal_alpha(n_pairs: float) -> Parts:
         middle = np.sum(pooled * ranks, axis=-1, keepdims=True)
         apart = np.sum(share * (ranks[..., :, None] - ranks[..., None, :]) ** 2, axis=(-2, -1))
         by_chance = 2 * np.sum(pooled * (ranks - middle) ** 2, axis=-1)
+        # A rating is not paired with itself: of 2 n_pairs ratings each has one partner fewer.
         return apart, by_chance * 2 * n_pairs / (2 * n_pairs - 1)
 
     return parts
 
 
 def concordance(use: Rated) -> Estimate | None:
-    """Lin's concordance correlation: 1 only where all verdicts equal the labels; None where all are
-    one number.
+    """Estimate Lin's concordance correlation: 1 only where all verdicts equal the labels; None
+    where all are one number.
 
     References:
         Lin (1989), doi:10.2307/2532051
     """
-    middles = [float(np.average(own, weights=use.weights)) for own in (use.verdicts, use.labels)]
-    shift = middles[0] - middles[1]
+    mean_verdict = float(np.average(use.verdicts, weights=use.weights))
+    mean_label = float(np.average(use.labels, weights=use.weights))
+    shift = mean_verdict - mean_label
+
+    def apart(x: Array, y: Array) -> Array:
+        return (x - y) ** 2
 
     def by_chance(x: Array, y: Array) -> Array:
-        x, y = x - middles[0], y - middles[1]
+        # Its mean is both variances and the squared shift; the last term is what a pair changes of
+        # that square.
+        x = x - mean_verdict
+        y = y - mean_label
         return np.asarray(x**2 + y**2 + shift**2 + 2 * shift * (x - y))
 
-    def of_spreads(spread: Array, together: Array, apart: Array) -> Array:
-        return np.asarray(2 * together / (spread.sum(axis=0) + apart**2))
+    def of_spreads(spread: Array, together: Array, shifts: Array) -> Array:
+        return np.asarray(2 * together / (spread.sum(axis=0) + shifts**2))
 
-    return _of_numbers(
-        use, use.verdicts, use.labels, lambda x, y: (x - y) ** 2, by_chance, of_spreads
-    )
+    return _of_numbers(use, use.verdicts, use.labels, apart, by_chance, of_spreads)
 
 
 def pearson(use: Rated) -> Estimate | None:
-    """Pearson's correlation; None where either is constant."""
+    """Estimate Pearson's correlation; None where either is constant."""
     if checks.is_constant(use.verdicts) or checks.is_constant(use.labels):
         return None
-    columns = []
-    for own in (use.verdicts, use.labels):
-        centred = own - np.average(own, weights=use.weights)
-        columns.append(centred / np.average(centred**2, weights=use.weights) ** 0.5)
-    x, y = columns
 
-    def of_spreads(spread: Array, together: Array, apart: Array) -> Array:
+    def standardised(values: Array) -> Array:
+        centred = values - np.average(values, weights=use.weights)
+        return np.asarray(centred / np.average(centred**2, weights=use.weights) ** 0.5)
+
+    # Of standardised numbers 1 - (mean of (x - y)^2) / 2 is the correlation.
+    def apart(x: Array, y: Array) -> Array:
+        return (x - y) ** 2 / 2
+
+    def by_chance(x: Array, y: Array) -> Array:
+        return (x**2 + y**2) / 2
+
+    def of_spreads(spread: Array, together: Array, _shifts: Array) -> Array:
         return np.asarray(together / np.sqrt(spread.prod(axis=0)))
 
-    return _of_numbers(
-        use, x, y, lambda x, y: (x - y) ** 2 / 2, lambda x, y: (x**2 + y**2) / 2, of_spreads
-    )
+    x = standardised(use.verdicts)
+    y = standardised(use.labels)
+    return _of_numbers(use, x, y, apart, by_chance, of_spreads)
 
 
 def _of_numbers(
-    use: Rated,
-    x: Array,
-    y: Array,
-    apart: Callable[[Array, Array], Array],
-    by_chance: Callable[[Array, Array], Array],
-    of_spreads: Callable[[Array, Array, Array], Array],
+    use: Rated, x: Array, y: Array, apart: OfNumbers, by_chance: OfNumbers, of_spreads: OfSpreads
 ) -> Estimate | None:
-    """`Rated.ratio` of functions of two numbers that are largest at the corners of what was seen.
-
-    Args:
-        of_spreads: The coefficient from the variances of both, shape (2, n), their covariance and
-            the difference of their means, shape (n,) each.
-    """
-    corners = np.meshgrid([x.min(), x.max()], [y.min(), y.max()])
+    """Estimate `Rated.ratio` of functions of two numbers that are largest at the corners of what
+    was seen; None where nothing differs by chance."""
     chance = by_chance(x, y)
-    if (
-        not np.average(chance, weights=use.weights)
-        > checks.SAME**2 * max(1.0, float(np.max(np.abs(x)))) ** 2
-    ):
+    largest = max(1.0, float(np.max(np.abs(x))))
+    if not np.average(chance, weights=use.weights) > checks.SAME**2 * largest**2:
         return None
+    corners = np.meshgrid([x.min(), x.max()], [y.min(), y.max()])
     most = float(apart(*corners).max()), float(by_chance(*corners).max())
     return use.ratio(apart(x, y), chance, most, (x, y), _without(use, x, y, of_spreads))
 
 
-def _without(
-    use: Rated, x: Array, y: Array, of_spreads: Callable[[Array, Array, Array], Array]
-) -> Array | None:
-    """The coefficient without each unit, shape (n_units,), as `Rated._without`."""
+def _without(use: Rated, x: Array, y: Array, of_spreads: OfSpreads) -> Array | None:
+    """Compute the coefficient without each unit, shape (n_units,), as `Rated._without`."""
     codes = np.unique(use.codes, return_inverse=True)[1]
     if codes.max() >= MANY_WITHOUT:
         return None
-    middle = x.mean()  # of both, so that how far apart they are stays
-    x, y = x - middle, y - middle
-    sums = np.array(
-        [
-            np.bincount(codes, use.weights * own)
-            for own in (np.ones(x.size), x, y, x * x, y * y, x * y)
-        ]
-    )
+    # Squares of large numbers lose the digits that a spread is made of. Both are moved by one
+    # middle, so that how far apart they are stays.
+    middle = x.mean()
+    x = x - middle
+    y = y - middle
+    moments = (np.ones(x.size), x, y, x * x, y * y, x * y)
+    sums = np.array([np.bincount(codes, use.weights * moment) for moment in moments])
     rest = sums.sum(axis=1, keepdims=True) - sums
     with np.errstate(all="ignore"):
         _, mean_x, mean_y, square_x, square_y, product = rest / rest[0]
@@ -460,9 +518,9 @@ def _without(
 def drift_values(
     apart: Array, on: Array, span: float, weights: Array | None = None
 ) -> Array | None:
-    """Values whose weighted mean is the drift over a span: the least-squares slope of differences
-    on something known of each pair, times `span`; shape (n,). Their spread is that of the slope,
-    corrected for leverage (HC3). None where that is the same of every pair.
+    """Make values whose weighted mean is the drift over a span: the least-squares slope of
+    differences on something that every pair has, times `span`; shape (n,). Their spread is that of
+    the slope, corrected for leverage (HC3). None where that is the same of every pair.
 
     What the differences are regressed on decides what a drift means. Of two runs of one judge,
     which err alike, it is the mean of both (Bland and Altman's trend). Of a judge beside people it
@@ -476,8 +534,8 @@ def drift_values(
         Bland and Altman (1999), doi:10.1177/096228029900800204
         Long and Ervin (2000), doi:10.1080/00031305.2000.10474549
     """
-    fitted = _Line.of(apart, on, weights)
-    return None if fitted is None else span * fitted.slopes
+    line = _Line.of(apart, on, weights)
+    return None if line is None else span * line.slopes
 
 
 class _Line(NamedTuple):
@@ -491,6 +549,7 @@ class _Line(NamedTuple):
 
     @classmethod
     def of(cls, apart: Array, on: Array, weights: Array | None) -> "_Line | None":
+        """Fit the line to differences, both of shape (n,); None where `on` is constant."""
         w = np.full(apart.size, 1 / apart.size) if weights is None else weights / weights.sum()
         middle = float(w @ on)
         centred = on - middle
@@ -498,18 +557,21 @@ class _Line(NamedTuple):
         if square <= checks.SAME * max(1.0, float(w @ on**2)):
             return None
         slope = float(w @ (centred * apart)) / square
+        # A pair far out pulls the line to itself, so that its residual is too small: divided by 1 -
+        # leverage it is the one from the line without that pair (HC3).
         leverage = w + w * centred**2 / square
-        rest = (apart - w @ apart - slope * centred) / np.maximum(1 - leverage, w)
-        pull = centred * rest / square
-        return cls(w @ apart + rest - w @ rest, slope + pull - w @ pull, middle)
+        residuals = (apart - w @ apart - slope * centred) / np.maximum(1 - leverage, w)
+        pull = centred * residuals / square
+        heights = w @ apart + residuals - w @ residuals
+        return cls(heights, slope + pull - w @ pull, middle)
 
     def at(self, where: float) -> Array:
-        """Values whose weighted mean is the height of the line there."""
+        """Make values whose weighted mean is the height of the line there."""
         return np.asarray(self.heights + (where - self.middle) * self.slopes)
 
 
 def drift(use: Rated, span: float) -> Estimate | None:
-    """How much more verdicts lie above the labels where verdicts are higher by so much
+    """Estimate how much more verdicts lie above the labels where verdicts are higher by `span`
     (`drift_values`)."""
     values = drift_values(use.verdicts - use.labels, use.verdicts, span, use.weights)
     return None if values is None else use.mean(values, (-np.inf, np.inf))
@@ -551,71 +613,80 @@ def bands(use: Rated, span: float, limit: float, people: Rated | None = None) ->
             more than these are not called off.
     """
     step = _steps(use)
-    n = int(step.max()) + 1
-    level = 1 - (1 - use.level) / (n + 2)
-    line = _Line.of(use.verdicts - use.labels, use.verdicts, use.weights)
+    n_bands = int(step.max()) + 1
+    # One interval for each band, and one of the line at either end.
+    level = 1 - (1 - use.level) / (n_bands + 2)
+    above_labels = use.verdicts - use.labels
+    line = _Line.of(above_labels, use.verdicts, use.weights)
+    line_of_people = None
+    if people is not None:
+        line_of_people = _Line.of(people.verdicts - people.labels, people.verdicts, people.weights)
 
-    usual = (
-        None
-        if people is None
-        else _Line.of(people.verdicts - people.labels, people.verdicts, people.weights)
-    )
+    def middle_verdict(inside: NDArray[np.bool_]) -> float:
+        return float(np.average(use.verdicts[inside], weights=use.weights[inside]))
 
     def side(off: Estimate, inside: NDArray[np.bool_]) -> int:
+        """Say whether verdicts are shown to be too high (1), too low (-1) or neither (0)."""
         of_people = 0.0
-        if usual is not None and people is not None:
-            middle = float(np.average(use.verdicts[inside], weights=use.weights[inside]))
-            there = float(np.clip(middle, people.verdicts.min(), people.verdicts.max()))
-            of_people = float(np.average(usual.at(there), weights=people.weights))
-        return int(off.low > max(limit, of_people)) - int(off.high < min(-limit, of_people))
+        if line_of_people is not None and people is not None:
+            lowest = people.verdicts.min()
+            highest = people.verdicts.max()
+            where = float(np.clip(middle_verdict(inside), lowest, highest))
+            of_people = float(np.average(line_of_people.at(where), weights=people.weights))
+        if off.low > max(limit, of_people):
+            return 1
+        return -1 if off.high < min(-limit, of_people) else 0
 
     def band(first: int, last: int) -> Band:
         inside = (first <= step) & (step <= last)
-        own = use.verdicts[inside]
-        apart = np.where(inside, use.verdicts - use.labels, 0.0)
-        off = use.mean(apart, (-span, span), size=inside.astype(np.float64), level=level)
+        size = inside.astype(np.float64)
+        off = use.mean(np.where(inside, above_labels, 0.0), (-span, span), size=size, level=level)
         assert off is not None, "a band has verdicts"
-        if first == last and first in (0, n - 1) and line is not None and not side(off, inside):
-            middle = float(np.average(own, weights=use.weights[inside]))
-            by_line = use.mean(line.at(middle), (-np.inf, np.inf), level=level)
+        at_an_end = first == last and first in (0, n_bands - 1)
+        if at_an_end and line is not None and not side(off, inside):
+            values = line.at(middle_verdict(inside))
+            by_line = use.mean(values, (-np.inf, np.inf), level=level)
             if by_line is not None and side(by_line, inside) * off.value > limit:
                 off = by_line.replace(n=off.n)
-        return Band(float(own.min()), float(own.max()), off)
+        verdicts = use.verdicts[inside]
+        return Band(float(verdicts.min()), float(verdicts.max()), off)
 
-    every = [band(place, place) for place in range(n)]
-    sides = [side(own.off, step == n) for n, own in enumerate(every)]
-    off, place = [], 0
-    for beyond, run in itertools.groupby(sides):
-        size = len(list(run))
-        off += [every[place] if size == 1 else band(place, place + size - 1)] if beyond else []
-        place += size
+    every = [band(place, place) for place in range(n_bands)]
+    sides = [side(one.off, step == place) for place, one in enumerate(every)]
+    off = []
+    first = 0
+    for direction, neighbours in itertools.groupby(sides):
+        last = first + len(list(neighbours)) - 1
+        if direction:
+            off.append(every[first] if first == last else band(first, last))
+        first = last + 1
     return Bands(every, off)
 
 
 def _steps(use: Rated) -> Index:
-    """The band that each verdict is in, counted from the lowest up. Equal verdicts are in one band;
-    a band has FEWEST_IN_BAND units or more, and of many different verdicts its share of all
-    units."""
+    """Number the band that each verdict is in, from the lowest up, shape (n,). Equal verdicts are
+    in one band; a band has FEWEST_IN_BAND units or more, and of many different verdicts its share
+    of all units."""
     values, place = np.unique(use.verdicts, return_inverse=True)
-    n_units = int(np.unique(use.codes).size)
     enough = FEWEST_IN_BAND
     if values.size > MOST_VALUES:
-        enough = max(
-            enough,
-            n_units // (MOST_BANDS if n_units >= MOST_BANDS * FEWEST_IN_BAND else FEWEST_BANDS),
-        )
-    units_of = np.split(
-        use.codes[np.argsort(place, kind="stable")], np.cumsum(np.bincount(place))[:-1]
-    )
-    steps, seen = np.zeros(values.size, dtype=np.intp), set[int]()
-    for at, units in enumerate(units_of):
-        steps[at] = steps[max(at - 1, 0)]
-        if len(seen) >= enough:
-            steps[at] += 1
-            seen = set()
-        seen.update(units.tolist())
-    if len(seen) < enough and steps[-1] > 0:
-        steps[steps == steps[-1]] -= 1
+        n_units = int(np.unique(use.codes).size)
+        n_bands = MOST_BANDS if n_units >= MOST_BANDS * FEWEST_IN_BAND else FEWEST_BANDS
+        enough = max(enough, n_units // n_bands)
+    by_value = use.codes[np.argsort(place, kind="stable")]
+    units_of_values = np.split(by_value, np.cumsum(np.bincount(place))[:-1])
+    steps = np.zeros(values.size, dtype=np.intp)
+    step = 0
+    units_in_band = set[int]()
+    for at, units in enumerate(units_of_values):
+        if len(units_in_band) >= enough:
+            step += 1
+            units_in_band = set()
+        steps[at] = step
+        units_in_band.update(units.tolist())
+    # What is left at the top joins the band below.
+    if len(units_in_band) < enough and step > 0:
+        steps[steps == step] -= 1
     return steps[place]
 
 
@@ -626,17 +697,17 @@ class Linear(NamedTuple):
     shift: float
 
     def of(self, grades: Array) -> Array:
-        """Grades, converted."""
+        """Convert grades."""
         return self.slope * grades + self.shift
 
     def rounded(self, span: float, digits: int) -> "Linear":
-        """As it is written: the shift with so many decimals, the slope so that it moves no grade by
-        more."""
+        """Round as it is written: the shift to so many decimals, the slope so that it moves no
+        grade by more."""
         return Linear(round(self.slope, self.decimals(span, digits)), round(self.shift, digits))
 
     @staticmethod
     def decimals(span: float, digits: int) -> int:
-        """Decimals of the slope on a scale so long."""
+        """Count the decimals of the slope on a scale so long."""
         return max(2, digits + math.ceil(math.log10(span)))
 
 
@@ -652,17 +723,18 @@ class Curve(NamedTuple):
     people: tuple[float, ...]
 
     def of(self, grades: Array) -> Array:
-        """Grades, converted."""
+        """Convert grades."""
         return np.asarray(np.interp(grades, self.grades, self.people))
 
     def rounded(self, span: float, digits: int) -> "Curve":
-        """As it is written: so many decimals of people's grades, enough of the judge's to
+        """Round as it is written: to so many decimals of people's grades, enough of the judge's to
         differ."""
         finest = Linear.decimals(span, digits)
         while np.unique(np.round(self.grades, finest)).size < len(self.grades):
             finest += 1
-        rounded = (np.round(self.grades, finest), np.round(self.people, digits))
-        return Curve(*(tuple(own.tolist()) for own in rounded))
+        grades = np.round(self.grades, finest)
+        people = np.round(self.people, digits)
+        return Curve(tuple(grades.tolist()), tuple(people.tolist()))
 
 
 Conversion = Linear | Curve
@@ -680,9 +752,9 @@ class Gain(NamedTuple):
 
 
 def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
-    """The shift that takes verdicts to what people say on average, the line where that is shown to
-    do better, or the rising curve where that is shown to do better still. None where none is shown
-    to bring verdicts closer to the labels of items that it was not fitted to.
+    """Find the shift that takes verdicts to what people say on average, the line where that is
+    shown to do better, or the rising curve where that is shown to do better still. None where none
+    is shown to bring verdicts closer to the labels of items that it was not fitted to.
 
     All are fitted by least squares of labels on verdicts, a tenth of the units left out at a time.
     A line through two things that both err (Bland and Altman's trend, solved for the label) would
@@ -693,39 +765,46 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
         scale: Where converted grades are cut off.
     """
     fold = rng.permutation(int(use.codes.max()) + 1)[use.codes] % FOLDS
-    squared = least = (use.verdicts - use.labels) ** 2
-    found, nearest = None, use.verdicts
+    squares = (use.verdicts - use.labels) ** 2
+    best: Gain | None = None
+    # The grades of the best conversion so far, and their squared distances to the labels.
+    best_grades = use.verdicts
+    best_squares = squares
     fits: tuple[Callable[[Rated, NDArray[np.bool_]], Conversion], ...] = (_shift, _line, _curve)
     for fit in fits:
-        converted = np.empty(squared.size)
-        for held_out in range(FOLDS):
-            own = fold == held_out
-            if own.all():
+        converted = np.empty(squares.size)
+        for number in range(FOLDS):
+            held_out = fold == number
+            if held_out.all():
                 return None
-            converted[own] = fit(use, ~own).of(use.verdicts[own])
+            converted[held_out] = fit(use, ~held_out).of(use.verdicts[held_out])
         converted = np.clip(converted, *scale)
-        after = (converted - use.labels) ** 2
+        converted_squares = (converted - use.labels) ** 2
         # (a - l)^2 - (b - l)^2 is no more than the distance of a and b times twice the longest that
         # there is.
-        most = 2 * float(np.ptp(np.concatenate([use.verdicts, use.labels, converted, nearest])))
-        most *= float(np.abs(nearest - converted).max())
-        gain = use.mean(least - after, (-most, most))
+        everything = np.concatenate([use.verdicts, use.labels, converted, best_grades])
+        most = 2 * float(np.ptp(everything)) * float(np.abs(best_grades - converted).max())
+        gain = use.mean(best_squares - converted_squares, (-most, most))
         if gain is not None and gain.low > 0:
-            whole = fit(use, np.ones(fold.size, dtype=bool))
-            before, now, simpler = (
-                float(np.average(each, weights=use.weights)) for each in (squared, after, least)
+            best = Gain(
+                fit(use, np.ones(fold.size, dtype=bool)),
+                before=float(np.average(squares, weights=use.weights)),
+                after=float(np.average(converted_squares, weights=use.weights)),
+                simpler=float(np.average(best_squares, weights=use.weights)),
             )
-            found, least, nearest = Gain(whole, before, now, simpler), after, converted
-    return found
+            best_grades, best_squares = converted, converted_squares
+    return best
 
 
 def _shift(use: Rated, rows: NDArray[np.bool_]) -> Linear:
-    apart = use.labels[rows] - use.verdicts[rows]
-    return Linear(1.0, float(np.average(apart, weights=use.weights[rows])))
+    below_labels = use.labels[rows] - use.verdicts[rows]
+    return Linear(1.0, float(np.average(below_labels, weights=use.weights[rows])))
 
 
 def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
-    x, y, w = use.verdicts[rows], use.labels[rows], use.weights[rows]
+    x = use.verdicts[rows]
+    y = use.labels[rows]
+    w = use.weights[rows]
     if checks.is_constant(x):
         return _shift(use, rows)
     centre = float(np.average(x, weights=w))
@@ -734,7 +813,7 @@ def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
 
 
 def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
-    """The rising curve through what people say on average of each grade or, of many different
+    """Fit the rising curve through what people say on average of each grade or, of many different
     grades, of each of MOST_KNOTS parts of about the same weight.
 
     An isotonic regression of single pairs steps wherever chance does. On smooth shapes it was
@@ -743,18 +822,22 @@ def _curve(use: Rated, rows: NDArray[np.bool_]) -> Curve:
     References:
         Barlow and others (1972), Statistical Inference under Order Restrictions.
     """
-    x, y, w = use.verdicts[rows], use.labels[rows], use.weights[rows]
+    x = use.verdicts[rows]
+    y = use.labels[rows]
+    w = use.weights[rows]
     values, place = np.unique(x, return_inverse=True)
-    part = np.arange(values.size)
+    part_of_values = np.arange(values.size)
     if values.size > MOST_KNOTS:
         # Equal verdicts stay together: each goes where the weight below it begins.
-        of_values = np.bincount(place, w)
-        below = (np.cumsum(of_values) - of_values) / of_values.sum()
-        part = np.unique(np.floor(below * MOST_KNOTS), return_inverse=True)[1]
-    part = part[place]
+        weight_of_values = np.bincount(place, w)
+        below = (np.cumsum(weight_of_values) - weight_of_values) / weight_of_values.sum()
+        tenths = np.floor(below * MOST_KNOTS)
+        part_of_values = np.unique(tenths, return_inverse=True)[1]
+    part = part_of_values[place]
     weight = np.bincount(part, w)
-    grades, means_ = np.bincount(part, w * x) / weight, np.bincount(part, w * y) / weight
-    people = optimize.isotonic_regression(means_, weights=weight).x
+    grades = np.bincount(part, w * x) / weight
+    labels = np.bincount(part, w * y) / weight
+    people = optimize.isotonic_regression(labels, weights=weight).x
     # Where three in a row are the same, the one in the middle says nothing.
     needed = np.ones(people.size, dtype=bool)
     needed[1:-1] = (people[1:-1] != people[:-2]) | (people[1:-1] != people[2:])
@@ -783,25 +866,28 @@ def against_rest(use: Rated, values: Array, inside: NDArray[np.bool_]) -> Slice:
     Args:
         inside: Whether a pair belongs to the slice, shape (n,); some do and some do not.
     """
-    w_in, w_out = (np.where(inside, use.weights, 0.0), np.where(inside, 0.0, use.weights))
-    means_ = [float(w @ values / w.sum()) for w in (w_in, w_out)]
+    w_in = np.where(inside, use.weights, 0.0)
+    w_out = np.where(inside, 0.0, use.weights)
+    mean_in = float(w_in @ values / w_in.sum())
+    mean_out = float(w_out @ values / w_out.sum())
+    # How much a pair pulls on the difference of both means.
+    pull = w_in / w_in.sum() - w_out / w_out.sum()
+
     units = use.sums(values - np.average(values, weights=use.weights))
-    variance = (
-        float(units.size @ units.means**2 / units.size.sum())
-        * units.size.size
-        / max(units.size.size - 1, 1)
-    )
-    pull = np.bincount(use.codes, w_in / w_in.sum() - w_out / w_out.sum())
-    n_in, n_out = (int(np.count_nonzero(np.bincount(use.codes, own))) for own in (inside, ~inside))
-    pooled = variance * float(pull @ pull)
-    means_of_sides = np.where(inside, means_[0], means_[1])
-    of_pairs = (w_in / w_in.sum() - w_out / w_out.sum()) * (values - means_of_sides)
-    own = np.bincount(use.codes, of_pairs)
     n_units = units.size.size
-    by_units = float(own @ own) * n_units / max(n_units - 1, 1)
+    square = float(units.size @ units.means**2 / units.size.sum())
+    variance = square * n_units / max(n_units - 1, 1)
+    pull_of_units = np.bincount(use.codes, pull)
+    pooled = variance * float(pull_of_units @ pull_of_units)
+
+    apart = pull * (values - np.where(inside, mean_in, mean_out))
+    apart_of_units = np.bincount(use.codes, apart)
+    by_units = float(apart_of_units @ apart_of_units) * n_units / max(n_units - 1, 1)
+
+    n_in = np.unique(use.codes[inside]).size
+    fewer = min(n_in, np.unique(use.codes[~inside]).size)
     error = max(pooled, by_units) ** 0.5
-    least = min(n_in, n_out)
     p = 1.0
-    if error > 0 and least > 1:
-        p = float(2 * special.stdtr(least - 1, -abs(means_[0] - means_[1]) / error))
-    return Slice(means_[0], means_[1], int(inside.sum()), n_in, p)
+    if error > 0 and fewer > 1:
+        p = float(2 * special.stdtr(fewer - 1, -abs(mean_in - mean_out) / error))
+    return Slice(mean_in, mean_out, int(inside.sum()), n_in, p)
