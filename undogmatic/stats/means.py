@@ -57,7 +57,8 @@ class Sums(NamedTuple):
 def interval(
     values: ArrayLike, level: float = 0.95, *, groups: Groups = None, bounds: Bounds | None = None
 ) -> Estimate:
-    """Confidence interval of the mean of values, all weighted alike, over independent units.
+    """Estimate the mean of values, all weighted alike, with its confidence interval over
+    independent units.
 
     Studentised: the wider, on each side, of Student's interval and Hall's, which undoes the
     skewness of t by a monotone cubic. The skewness of few values is too small on average, so it is
@@ -85,68 +86,74 @@ def interval(
         raise ValueError(
             f"`values` lie from {v.min():g} to {v.max():g}, outside `bounds` {bounds}."
         )
-    return of_sums(
-        sums(v, groups), level, bounds, "values" if groups is None else "groups"
-    ).replace(n=v.size)
+    name = "values" if groups is None else "groups"
+    return of_sums(sums(v, groups), level, bounds, name).replace(n=v.size)
 
 
 def of_sums(
     units: Sums, level: float, bounds: Bounds | None = None, name: str = "units"
 ) -> Estimate:
-    """`interval` of values that are summed by unit already, and may be weighted: `size` is then the
-    sum of weights."""
+    """Estimate as `interval` from values that are summed by unit already, and may be weighted:
+    `size` is then the sum of weights.
+
+    Raises:
+        ValueError: Fewer than two units; `name` is what the message calls them.
+    """
     n = units.total.size
     if n < 2:
         raise ValueError(f"`{name}` gives {n} units; at least 2 are needed.")
     estimate = float(units.total.sum() / units.size.sum())
     se, df, skewness = spread(units, estimate)
-    unit_means = units.means
     low, high = studentised_limits(estimate, se, df, skewness * caution(n), level)
     bottom, top = bounds or (-np.inf, np.inf)
-    tolerance = same_within(unit_means, bounds)
     method: Method = "studentised"
+    unit_means = units.means
+    tolerance = same_within(unit_means, bounds)
     if mostly_same(unit_means, tolerance, ENOUGH):
         others = _others(unit_means, tolerance)
+        # That so few others were drawn would be no surprise if there were as many that were not.
         if (1 - others.size / n) ** n > (1 - level) / 2:
             middle = float(np.median(unit_means))
+            # Others on one side alone widen the spread there, and say nothing of the other side.
             low = low if others.size and others.min() > middle else -np.inf
             high = high if others.size and others.max() < middle else np.inf
-        if np.isfinite((bottom, top)).any():
-            method, ends = "bounded", bounded_limits(units, (bottom, top), level)
-            low, high = (
-                (ends[0] if np.isfinite(bottom) else low),
-                (ends[1] if np.isfinite(top) else high),
-            )
-        if not np.isfinite((low, high)).all():
+        if np.isfinite(bottom) or np.isfinite(top):
+            method = "bounded"
+            ends = bounded_limits(units, (bottom, top), level)
+            low = ends[0] if np.isfinite(bottom) else low
+            high = ends[1] if np.isfinite(top) else high
+        if not (np.isfinite(low) and np.isfinite(high)):
             method = "unlimited"
-    low, high = max(low, bottom), min(high, top)
+    low = max(low, bottom)
+    high = min(high, top)
     return Estimate(estimate, low, high, level, n, method=method, se=se, df=df)
 
 
-def same_within(own: Array, bounds: Bounds | None) -> float:
-    """How close values of units, shape (n_units,), are to be taken for one: a share of the bounds,
-    else rounding."""
-    tolerance = checks.SAME * float(np.max(np.abs(own)))
+def same_within(unit_means: Array, bounds: Bounds | None) -> float:
+    """Say how close values of units, shape (n_units,), are to be taken for one: a share of the
+    bounds, else rounding."""
+    tolerance = checks.SAME * float(np.max(np.abs(unit_means)))
     if bounds is not None and np.isfinite(bounds).all():
         tolerance = max(tolerance, SAME_SHARE * (bounds[1] - bounds[0]))
     return tolerance
 
 
 def mostly_same(unit_means: Array, tolerance: float, few: int = FEW) -> bool:
-    """Whether at least half of the values of units, shape (n_units,), are one and fewer than `few`
-    another, so that their spread says too little."""
-    others = _others(unit_means, tolerance).size
-    return 2 * others <= unit_means.size and others < few
+    """Say whether at least half of the values of units, shape (n_units,), are one and fewer than
+    `few` another, so that their spread says too little."""
+    n_others = _others(unit_means, tolerance).size
+    return 2 * n_others <= unit_means.size and n_others < few
 
 
-def _others(own: Array, tolerance: float) -> Array:
-    return np.asarray(own[np.abs(own - np.median(own)) > tolerance])
+def _others(unit_means: Array, tolerance: float) -> Array:
+    """Keep the values that are not the median, shape (n_others,)."""
+    return np.asarray(unit_means[np.abs(unit_means - np.median(unit_means)) > tolerance])
 
 
 def studentised_limits(
     estimate: float, se: float, df: float, skewness: float, level: float
 ) -> tuple[float, float]:
-    """The wider of Student's and Hall's limits on each side.
+    """Take the wider of Student's and Hall's limits on each side.
 
     Args:
         estimate, se, df, skewness: Of anything that is a mean of independent contributions, or
@@ -156,15 +163,21 @@ def studentised_limits(
     if se == 0:
         return estimate, estimate
     reach = float(special.stdtrit(df, (1 + level) / 2))
+    # Hall's cubic becomes the straight line of Student where nothing is skewed, by 0 / 0.
     bent = skewness if abs(skewness) > 1e-8 else 1e-8
-    low, high = (3 / bent * (np.cbrt(1 + bent * (side * reach - bent / 6)) - 1) for side in (1, -1))
-    return estimate - se * max(reach, float(low)), estimate - se * min(-reach, float(high))
+
+    def hall(quantile: float) -> float:
+        return float(3 / bent * (np.cbrt(1 + bent * (quantile - bent / 6)) - 1))
+
+    low = estimate - se * max(reach, hall(reach))
+    high = estimate - se * min(-reach, hall(-reach))
+    return low, high
 
 
 def bounded_limits(
     units: Sums, bounds: Bounds, level: float, worth: float | None = None
 ) -> tuple[float, float]:
-    """Limits of a mean from the bounds of its values: Gaffke's, by a saddlepoint.
+    """Limit a mean from the bounds of its values: Gaffke's limits, by a saddlepoint.
 
     The upper one is the quantile of the mean under random weights (exponential, one per unit) with
     one unit more that lies at the upper bound; of values at the two bounds only it is that of
@@ -185,29 +198,34 @@ def bounded_limits(
     """
     share = units.size / units.size.sum()
     shapes = share / np.sum(share**2) if worth is None else share * worth
-    own = units.means
     quantile = float(special.ndtri((1 + level) / 2))
-    return 0.0 - _upper(-own, shapes, -bounds[0], quantile), _upper(
-        own, shapes, bounds[1], quantile
-    )
+    # Mirrored, the lower limit is an upper one; 0.0 - x has no negative zero.
+    low = 0.0 - _upper(-units.means, shapes, -bounds[0], quantile)
+    return low, _upper(units.means, shapes, bounds[1], quantile)
 
 
 def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> float:
-    """Where the mean under gamma weights of these shapes, with one unit of shape 1 at the bound,
-    has its quantile.
+    """Find where the mean under gamma weights of these shapes, with one unit of shape 1 at the
+    bound, has its quantile.
 
     P(mean < t) = P(sum of (x_i - t) G_i < 0), of which the saddlepoint s and t are both known once
-    u = t + 1 / s is: one equation in u, which lies above the bound.
+    u = t + 1 / s is: one equation in u, which lies above the bound. It is solved for y, the
+    logarithm of u's distance from the bound in widths.
+
+    Args:
+        unit_means, shapes: Shape (n_units,).
+        quantile: Of the normal distribution.
     """
     width = bound - float(unit_means @ shapes / shapes.sum())
     if not np.isfinite(bound) or width <= checks.SAME * abs(bound):
         return float(bound)
-    # rounding may put a value beyond the bound
+    # Rounding may put a value beyond the bound.
     below = np.append(np.maximum(bound - unit_means, 0.0), 0.0) / width
     weights = np.append(shapes, 1.0)
 
     def at(y: float) -> tuple[float, float]:
-        """Distance of t from the bound, in widths, and the normal deviate of P(mean < t)."""
+        """Compute the distance of t from the bound, in widths, and the normal deviate of P(mean <
+        t)."""
         room = below + np.exp(y)  # u - x_i
         pull = weights / room
         distance = float(pull @ below / pull.sum())
@@ -224,54 +242,53 @@ def _upper(unit_means: Array, shapes: Array, bound: float, quantile: float) -> f
 
 
 def sums(values: Array, groups: Groups) -> Sums:
-    """Sums and sizes of the groups of values, in the order of first appearance."""
+    """Sum values by group, and count them, in the order of the groups' first appearance."""
     if groups is None:
         return Sums(values, np.ones(values.size))
     codes = checks.labels(groups, "groups", values.size)
+    total = np.bincount(codes, values).astype(np.float64)
     size = np.bincount(codes).astype(np.float64)
-    return Sums(
-        np.bincount(codes, values).astype(np.float64),
-        size,
-        varies(values, np.ones(values.size), codes),
-    )
+    return Sums(total, size, varies(values, np.ones(values.size), codes))
 
 
 def varies(values: Array, weights: Array, codes: Index) -> Array | None:
-    """How the variances of the weighted sums of groups are to each other, shape (n_groups,): with
-    the intraclass correlation r of the values, as 1 - r times the sum of the squares of the weights
-    plus r times their square. None where all groups are of one size, so that they are alike."""
+    """Say how the variances of the weighted sums of groups are to each other, shape (n_groups,):
+    with the intraclass correlation r of the values, as 1 - r times the sum of the squares of the
+    weights plus r times their square. None where all groups are of one size, so that they are
+    alike."""
     size = np.bincount(codes)
     if size.min() == size.max() and checks.is_constant(weights):
         return None
     together = intraclass(values, codes)
-    return np.asarray(
-        (1 - together) * np.bincount(codes, weights**2)
-        + together * np.bincount(codes, weights) ** 2
-    )
+    apart_part = (1 - together) * np.bincount(codes, weights**2)
+    return np.asarray(apart_part + together * np.bincount(codes, weights) ** 2)
 
 
 def spread(units: Sums, estimate: float) -> tuple[float, float, float]:
-    """Standard error of a ratio of sums over units, its degrees of freedom, and the skewness of the
-    estimate."""
-    share = units.size / units.size.sum()
-    rest = (units.total - estimate * units.size) / units.size.sum()
+    """Compute the standard error of a ratio of sums over units, its degrees of freedom, and the
+    skewness of the estimate; all 0 where units differ by rounding alone."""
+    whole = units.size.sum()
+    share = units.size / whole
+    rest = (units.total - estimate * units.size) / whole
     square = float(np.sum(rest**2))
     scale = float(np.max(np.abs(units.means)))
     if np.sqrt(square) <= checks.SAME * scale:
         return 0.0, 0.0, 0.0
+    # A large unit draws the mean to itself, so that it lies too near: 1 - share makes up for it
+    # (CR2).
     se = float(np.sqrt(np.sum(rest**2 / (1 - share))))
     skewness = float(np.sum(rest**3)) / square**1.5
     return se, degrees_of_freedom(share, units.varies), skewness
 
 
 def caution(n: float) -> float:
-    """By what the skewness of n values is multiplied, as it is too small on average."""
+    """Say by what the skewness of n values is multiplied, as it is too small on average."""
     return 1 + 10.0 / n
 
 
 def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
-    """Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups: n_groups - 1
-    where all are of one size, fewer otherwise. Source as of `interval`.
+    """Compute Satterthwaite's degrees of freedom of the CR2 variance of a mean over groups:
+    n_groups - 1 where all are of one size, fewer otherwise. Source as of `interval`.
 
     Args:
         share: Of each group in all values, shape (n_groups,), summing to 1.
@@ -288,7 +305,9 @@ def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
     diagonal = d - 2 * p + c
     trace = float(np.sum(w * diagonal))
     plain = c - 2 * p
-    w0, w1, w2 = float(w.sum()), float(np.sum(w * p)), float(np.sum(w * p**2))
+    w0 = float(w.sum())
+    w1 = float(np.sum(w * p))
+    w2 = float(np.sum(w * p**2))
     everywhere = c**2 * w0**2 - 4 * c * w0 * w1 + 2 * w0 * w2 + 2 * w1**2
     square = everywhere + float(np.sum(w**2 * (diagonal**2 - plain**2)))
     return trace**2 / square
@@ -297,8 +316,8 @@ def degrees_of_freedom(share: Array, varies: Array | None = None) -> float:
 def intraclass(
     values: ArrayLike, codes: Index, others: ArrayLike | None = None, *, level: float | None = None
 ) -> float:
-    """How far the members of a group go together, from 0 to 1: the intraclass correlation by
-    analysis of variance.
+    """Measure how far the members of a group go together, from 0 to 1: the intraclass correlation
+    by analysis of variance.
 
     With `others` it is the share of the covariance of the two that lies between groups. It is 0
     where no group has two members, and where nothing varies. With `level` it is its upper limit at
@@ -312,7 +331,8 @@ def intraclass(
         in the one-way random effects model. doi:10.2307/1403259
     """
     size = np.bincount(codes)
-    n, n_groups = int(codes.size), int(size.size)
+    n = int(codes.size)
+    n_groups = int(size.size)
     if n_groups < 2 or n == n_groups:
         return 0.0
     one = np.asarray(values, dtype=np.float64)
@@ -321,22 +341,25 @@ def intraclass(
     other = other - other.mean()
     whole = float(one @ other)
     of_groups = float(np.sum(np.bincount(codes, one) * np.bincount(codes, other) / size))
-    between, within = of_groups / (n_groups - 1), (whole - of_groups) / (n - n_groups)
-    typical = (n - float(size @ size) / n) / (n_groups - 1)  # size of a group
-    scale = checks.SAME * float(one @ one * (other @ other)) ** 0.5 / n
+    between = of_groups / (n_groups - 1)
+    within = (whole - of_groups) / (n - n_groups)
+    typical_size = (n - float(size @ size) / n) / (n_groups - 1)
+    nothing = checks.SAME * float(one @ one * (other @ other)) ** 0.5 / n
     if level is not None:
-        if within <= scale:
+        if within <= nothing:
             return 1.0
+        # Between over within is F-distributed around the truth; a low quantile of F in its place
+        # gives the highest correlation that the data do not rule out.
         between = between / float(special.fdtri(n_groups - 1, n - n_groups, 1 - level))
-    spread = between + (typical - 1) * within
-    return float(np.clip((between - within) / spread, 0.0, 1.0)) if spread > scale else 0.0
+    both = between + (typical_size - 1) * within
+    return float(np.clip((between - within) / both, 0.0, 1.0)) if both > nothing else 0.0
 
 
 def worth(
     values: ArrayLike, codes: Index, weights: Array | None = None, *, level: float | None = None
 ) -> float:
-    """How many independent values those of groups are worth (Kish), by the intraclass correlation
-    of the values: all of them where it is 0, the groups where it is 1.
+    """Say how many independent values those of groups are worth (Kish), by the intraclass
+    correlation of the values: all of them where it is 0, the groups where it is 1.
 
     Args:
         values, codes, weights: Shape (n,) each; as in `intraclass`.
@@ -346,7 +369,8 @@ def worth(
         Kish (1965), Survey Sampling, section 5.4.
     """
     w = np.ones(codes.size) if weights is None else weights
-    share, together = w / w.sum(), intraclass(values, codes, level=level)
+    share = w / w.sum()
+    together = intraclass(values, codes, level=level)
     of_groups = float(np.sum(np.bincount(codes, share) ** 2))
     return 1 / ((1 - together) * float(share @ share) + together * of_groups)
 
@@ -368,8 +392,8 @@ def mean_so_far(
     *,
     level: float = 0.95,
 ) -> Anytime | None:
-    """Mean of a finite number of values from the groups that came first, in an order that has
-    nothing to do with them.
+    """Estimate the mean of a finite number of values from the groups that came first, in an order
+    that has nothing to do with them.
 
     A bet is laid against every possible mean, group by group; a mean against which the money would
     once have grown 1 / (1 - level)-fold is refused for good. The interval shrinks to the mean
@@ -383,6 +407,9 @@ def mean_so_far(
         level: Confidence level, for all looks together.
     Returns:
         `n` counts values, not groups; None where no group is whole.
+    References:
+        Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting.
+        doi:10.1093/jrsssb/qkad009
     """
     checks.share(level, "level")
     v = checks.vector(values, "values")
@@ -393,36 +420,49 @@ def mean_so_far(
     if v.min() < minimum or v.max() > maximum:
         raise ValueError(f"`values` must lie between {minimum:g} and {maximum:g}.")
     sizes = Counter(list(of_all))  # type: ignore[arg-type]
-    known: dict[object, list[float]] = {}
-    whole, n = [], 0
+    members: dict[object, list[float]] = {}
+    whole = []
+    n = 0
     for value, name in zip(v.tolist(), list(groups), strict=True):  # type: ignore[arg-type]
-        known.setdefault(name, []).append(value - minimum)
-        if len(known[name]) == sizes[name]:
-            whole.append(sum(known[name]))
+        members.setdefault(name, []).append(value - minimum)
+        if len(members[name]) == sizes[name]:
+            whole.append(sum(members[name]))
             n += sizes[name]
     if not whole:
         return None
     # No group's sum is above that of the largest group at the end of the scale; rounding may be.
     most = (maximum - minimum) * max(sizes.values())
-    y, n_groups, n_total = np.minimum(whole, most) / most, len(sizes), sizes.total()
+    y = np.minimum(whole, most) / most
+    n_groups = len(sizes)
+    total = float(y.sum())
+    mean = float(y.mean())
     possible = np.linspace(0, 1, GRID)
     kept = np.flatnonzero(_survives(y, n_groups, possible, level))
-    total, mean = float(y.sum()), float(y.mean())
     # Where rounding or a rare sample leaves none, the mean of what is known is the least wrong
     # answer.
-    first, last = (int(kept[0]), int(kept[-1])) if kept.size else (round(mean * (GRID - 1)),) * 2
-    low = min(max(float(possible[max(first - 1, 0)]), total / n_groups), mean)
-    high = max(
-        min(float(possible[min(last + 1, GRID - 1)]), (total + n_groups - y.size) / n_groups), mean
-    )
-    mean, low, high = (
-        min(minimum + most * end * n_groups / n_total, maximum) for end in (mean, low, high)
-    )
-    return Anytime(Estimate(mean, low, high, level, y.size, n), n_total)
+    first = int(kept[0]) if kept.size else round(mean * (GRID - 1))
+    last = int(kept[-1]) if kept.size else first
+    # The groups to come lie within the scale: the mean of all is no lower than if they were all at
+    # its bottom, and no higher than if they were all at its top.
+    least = total / n_groups
+    largest = (total + n_groups - y.size) / n_groups
+    low = min(max(float(possible[max(first - 1, 0)]), least), mean)
+    high = max(min(float(possible[min(last + 1, GRID - 1)]), largest), mean)
+
+    def on_scale(share: float) -> float:
+        return min(minimum + most * share * n_groups / sizes.total(), maximum)
+
+    estimate = Estimate(on_scale(mean), on_scale(low), on_scale(high), level, y.size, n)
+    return Anytime(estimate, sizes.total())
 
 
 def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.bool_]:
-    """For which means neither bet ever won enough, shape (n_means,)."""
+    """Find the means against which neither bet ever won enough, shape (n_means,).
+
+    Args:
+        y: Units that are known, from 0 to 1, in their order, shape (n,), of `n_total`.
+        means: The means that are possible, shape (n_means,).
+    """
     limit = np.log(2 / (1 - level))
     n = np.arange(1, y.size + 1)
     before = np.cumsum(y) - y
@@ -444,8 +484,8 @@ def _survives(y: Array, n_total: int, means: Array, level: float) -> NDArray[np.
         # At most half of the largest bet that cannot lose everything.
         up = np.minimum(bet[part, None], 0.5 / np.maximum(expected, 1e-9))
         down = np.minimum(bet[part, None], 0.5 / np.maximum(1 - expected, 1e-9))
-        for row, gain in enumerate((up * beyond, -down * beyond)):
-            course = wealth[row] + np.cumsum(np.log1p(gain), axis=0)
+        for side, gain in enumerate((up * beyond, -down * beyond)):
+            course = wealth[side] + np.cumsum(np.log1p(gain), axis=0)
             survives &= course.max(axis=0) < limit
-            wealth[row] = course[-1]
+            wealth[side] = course[-1]
     return survives

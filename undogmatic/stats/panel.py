@@ -31,34 +31,41 @@ class Paired:
 
     def __init__(self, one: Array, other: Array, groups: Index, reach: float | None = None) -> None:
         both = ~(np.isnan(one) | np.isnan(other))
-        apart, codes = one[both] - other[both], groups[both]
-        size = np.bincount(codes)
-        there = size > 0
-        self.units = means.Sums(
-            np.bincount(codes, apart)[there].astype(np.float64), size[there].astype(np.float64)
-        )
-        self.n, self.n_units = apart.size, int(there.sum())
+        apart = one[both] - other[both]
+        total = np.bincount(groups[both], apart).astype(np.float64)
+        size = np.bincount(groups[both]).astype(np.float64)
+        self.units = means.Sums(total[size > 0], size[size > 0])
+        self.n = apart.size
+        self.n_units = self.units.size.size
         self.difference = float(apart.mean()) if apart.size else float("nan")
         self.none = bool(np.all(np.abs(apart) <= 1e-9))
-        reach = None if reach is None else max(reach, float(np.max(np.abs(apart), initial=0)))
-        self._bounds = None if reach is None else (-reach, reach)
-        self._whole = self.n == self.n_units and bool(np.isin(np.abs(apart), (0, 1)).all())
+        self._bounds: means.Bounds | None = None
+        if reach is not None:
+            # Rounding may put a difference a little beyond what it can be.
+            reach = max(reach, float(np.max(np.abs(apart), initial=0)))
+            self._bounds = -reach, reach
+        right_or_wrong = bool(np.isin(np.abs(apart), (0, 1)).all())
+        self._countable = self.n == self.n_units and right_or_wrong
 
     def interval(self, level: float) -> Estimate:
-        """The difference with its interval over groups."""
+        """Estimate the difference with its interval over groups."""
         return means.of_sums(self.units, level, self._bounds).replace(n=self.n)
 
     @property
     def p(self) -> float:
-        """Test of no difference: McNemar's exact one where each item is a group and right or wrong,
-        else Student's."""
-        if self._whole:
-            more, less = int(np.sum(self.units.total > 0)), int(np.sum(self.units.total < 0))
+        """Test that there is no difference: McNemar's exact test where each item is a group and
+        right or wrong, else Student's."""
+        if self._countable:
+            more = int(np.sum(self.units.total > 0))
+            less = int(np.sum(self.units.total < 0))
+            # Items that both got right, or both wrong, do not say which judge is better: of the
+            # others each is a toss of a coin if there is no difference.
             return min(1.0, 2 * float(special.bdtr(min(more, less), more + less, 0.5)))
         se, df, _ = means.spread(self.units, self.difference)
-        return (
-            float(2 * special.stdtr(df, -abs(self.difference) / se)) if se > 0 else float(self.none)
-        )
+        if se > 0:
+            return float(2 * special.stdtr(df, -abs(self.difference) / se))
+        # Without spread the difference is certain: either it is none, or it is one for sure.
+        return float(self.none)
 
 
 class SharedErrors(NamedTuple):
@@ -93,23 +100,25 @@ def shared_errors(errors: Array, groups: Index, level: float = 0.95) -> SharedEr
         Devlin, Gnanadesikan and Kettenring (1975), doi:10.1093/biomet/62.3.531, for the influence
         of a correlation.
     """
-    varies = (
-        np.ptp(errors, axis=0) > checks.SAME
-        if len(errors)
-        else np.zeros(errors.shape[1], dtype=bool)
-    )
-    k = int(varies.sum())
-    if k < 2 or np.unique(groups).size < 2:
+    n, n_judges = errors.shape
+    if np.unique(groups).size < 2:
         return None
-    own = errors[:, varies]
-    z = (own - own.mean(axis=0)) / own.std(axis=0)
-    correlation = z.T @ z / len(z)
+    varies = np.ptp(errors, axis=0) > checks.SAME
+    k = int(varies.sum())
+    if k < 2:
+        return None
+    varying = errors[:, varies]
+    z = (varying - varying.mean(axis=0)) / varying.std(axis=0)
+    correlation = z.T @ z / n
     with_others = (correlation.sum(axis=1) - 1) / (k - 1)
     mean = float(with_others.mean())
-    influence = (z.sum(axis=1) ** 2 - (z**2).sum(axis=1)) / (k * (k - 1)) - z**2 @ with_others / k
+    # An item moves the correlation of two judges by z1 z2 - r (z1^2 + z2^2) / 2; this is its mean
+    # over all pairs of judges.
+    products = (z.sum(axis=1) ** 2 - (z**2).sum(axis=1)) / (k * (k - 1))
+    influence = products - z**2 @ with_others / k
     interval = means.interval(mean + influence, level, groups=groups)
-    low, high = max(interval.low, -1.0), min(interval.high, 1.0)
-    phi = np.full((errors.shape[1],) * 2, np.nan)
+    phi = np.full((n_judges, n_judges), np.nan)
     phi[np.ix_(varies, varies)] = correlation
-    found = Estimate(mean, low, high, level, interval.n_groups, len(errors))
-    return SharedErrors(phi, found, k)
+    low = max(interval.low, -1.0)
+    high = min(interval.high, 1.0)
+    return SharedErrors(phi, Estimate(mean, low, high, level, interval.n_groups, n), k)
