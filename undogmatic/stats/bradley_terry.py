@@ -62,12 +62,12 @@ class BradleyTerry(NamedTuple):
 
 
 def components(winner: ArrayLike, loser: ArrayLike, n: int) -> list[list[int]]:
-    """Systems that are linked by choices, directly or over others; a ranking across two such sets
-    says nothing."""
+    """List the sets of systems that are linked by choices, directly or over others; a ranking
+    across two such sets says nothing."""
     a, b = _systems(winner, loser, n)
     links = sparse.coo_array((np.ones(a.size), (a, b)), shape=(n, n))
-    count, of = connected_components(links, directed=False)
-    return [np.flatnonzero(of == k).tolist() for k in range(count)]
+    count, component = connected_components(links, directed=False)
+    return [np.flatnonzero(component == number).tolist() for number in range(count)]
 
 
 def fit(
@@ -98,156 +98,173 @@ def fit(
     """
     checks.share(level, "level")
     a, b = _systems(winner, loser, n)
-    if len(linked := components(a, b, n)) > 1:
+    linked = components(a, b, n)
+    if len(linked) > 1:
         raise ValueError(f"The systems fall into sets that were never compared: {linked}.")
     codes = checks.groups(groups, a.size, 2)
     w = np.ones(a.size) if weights is None else checks.vector(weights, "weights")
     ordered = first is not None
     place = np.zeros(a.size) if first is None else _place(checks.vector(first, "first"), a, b)
+
+    # A kind of choice is a winner, a loser, and who of them was shown first (0: the loser, 1: not
+    # said, 2: the winner). Choices of a kind say the same, so that kinds are counted.
+    choices = np.stack([a, b, place + 1]).astype(np.intp)
     made_up = _made_up(a, b, n)
-    keys = np.concatenate([np.stack([a, b, place + 1]).astype(np.intp), made_up.keys], axis=1)
-    flat, cell_of = np.unique((keys[0] * n + keys[1]) * 3 + keys[2], return_inverse=True)
-    cells = np.stack([flat // (3 * n), flat // 3 % n, flat % 3])
+    all_choices = np.concatenate([choices, made_up], axis=1)
+    numbers = (all_choices[0] * n + all_choices[1]) * 3 + all_choices[2]
+    distinct, kind_of = np.unique(numbers, return_inverse=True)
+    kinds = np.stack([distinct // (3 * n), distinct // 3 % n, distinct % 3])
+    n_kinds = kinds.shape[1]
+
     n_groups = int(codes.max()) + 1
     n_sets = min(n_groups, MOST_GROUPS)
     set_of = rng.permutation(n_groups) % n_sets
-    by_group = sparse.coo_array(
-        (w, (set_of[codes], cell_of[: a.size])), shape=(n_sets, cells.shape[1])
-    ).tocsr()
-    by_prior = sparse.coo_array(
-        (np.ones(made_up.keys.shape[1]), (np.arange(made_up.keys.shape[1]), cell_of[a.size :])),
-        shape=(made_up.keys.shape[1], cells.shape[1]),
-    ).tocsr()
-    design = _design(cells, n, ordered)
-    counts = np.asarray(by_group.sum(axis=0) + made_up.each * by_prior.sum(axis=0)).reshape(1, -1)
-    theta = _newton(design, counts, np.append(_start(cells, counts[0], n), [0.0] * ordered), n)[0]
+    places = set_of[codes], kind_of[: a.size]
+    by_set = sparse.coo_array((w, places), shape=(n_sets, n_kinds)).tocsr()
 
-    drawn = []
-    for size in _sizes(resamples, n_sets):
-        cases = by_group.T @ rng.multinomial(n_sets, np.full(n_sets, 1 / n_sets), size=size).T
-        prior = by_prior.T @ rng.gamma(made_up.each, size=(size, made_up.keys.shape[1])).T
-        drawn.append(_newton(design, np.asarray(cases + prior).T, theta, n))
-    deviations = np.concatenate(drawn) - theta
-    return _told(theta, deviations, n, ordered, n_groups, a.size, level)
+    n_made_up = made_up.shape[1]
+    made_up_weight = PRIOR * n / n_made_up
+    places = np.arange(n_made_up), kind_of[a.size :]
+    by_prior = sparse.coo_array((np.ones(n_made_up), places), shape=(n_made_up, n_kinds)).tocsr()
+
+    design = _design(kinds, n, ordered)
+    counts = np.asarray(by_set.sum(axis=0) + made_up_weight * by_prior.sum(axis=0))
+    start = np.append(_start(kinds, counts, n), [0.0] * ordered)
+    theta = _newton(design, counts.reshape(1, -1), start, n)[0]
+
+    alike = np.full(n_sets, 1 / n_sets)
+    at_once = max(1, _AT_ONCE // n_sets)
+    resampled = []
+    for done in range(0, resamples, at_once):
+        size = min(at_once, resamples - done)
+        cases = by_set.T @ rng.multinomial(n_sets, alike, size=size).T
+        # Made-up choices weigh 1 on average and are drawn, too: fixed ones would make a system that
+        # won throughout look certain of its strength.
+        prior = by_prior.T @ rng.gamma(made_up_weight, size=(size, n_made_up)).T
+        resampled.append(_newton(design, np.asarray(cases + prior).T, theta, n))
+    deviations = np.concatenate(resampled) - theta
+    return _with_limits(theta, deviations, n, ordered, n_groups, a.size, level)
 
 
 def ranks(differences: Mapping[tuple[int, int], Estimate], n: int) -> tuple[tuple[int, int], ...]:
-    """Best and worst place of each of `n` systems that the differences of every two leave open; 1
-    is the strongest.
+    """Find the best and worst place of each of `n` systems that the differences of every two leave
+    open; 1 is the strongest.
 
     They hold together as far as the limits of the differences do.
     """
-    better, worse = [0] * n, [0] * n
-    for (one, other), found in differences.items():
-        if found.low > 0 or found.high < 0:
-            above, below = (one, other) if found.low > 0 else (other, one)
-            better[below] += 1
-            worse[above] += 1
-    return tuple((1 + ahead, n - behind) for ahead, behind in zip(better, worse, strict=True))
+    n_better = [0] * n
+    n_worse = [0] * n
+    for (one, other), difference in differences.items():
+        if difference.low > 0:
+            n_better[other] += 1
+            n_worse[one] += 1
+        elif difference.high < 0:
+            n_better[one] += 1
+            n_worse[other] += 1
+    return tuple((1 + ahead, n - behind) for ahead, behind in zip(n_better, n_worse, strict=True))
 
 
-def _told(
+def _with_limits(
     theta: Array, deviations: Array, n: int, ordered: bool, n_groups: int, n_rows: int, level: float
 ) -> BradleyTerry:
+    """Put limits to strengths, shape (n_parameters,), from the deviations of resamples, shape
+    (n_resamples, n_parameters)."""
+    # The deviations follow the number of groups and not that of choices: few groups show their own
+    # spread badly, which Student's quantile makes up for.
     reach = float(special.stdtrit(n_groups - 1, (1 + level) / 2))
 
     def estimate(value: float, ends: Array, times: float) -> Estimate:
         low, high = (value + times * ends).tolist()
         return Estimate(float(value), low, high, level, n_groups, n_rows)
 
-    own = _sides(deviations)
-    strengths = tuple(estimate(theta[k], own[:, k], reach) for k in range(n))
+    sides = _sides(deviations)
+    strengths = tuple(estimate(theta[k], sides[:, k], reach) for k in range(n))
+    of_first = estimate(theta[n], sides[:, n], reach) if ordered else None
     pairs = list(combinations(range(n), 2))
     i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     apart = deviations[:, i] - deviations[:, j]
-    sides = _sides(apart)
-    # The largest deviation of all pairs, each in units of its side; Student's quantile keeps few
-    # groups honest.
-    largest = float(
-        np.quantile(np.max(apart / np.where(apart < 0, *sides), axis=1, initial=0), level)
-    )
-    times = reach * max(1.0, largest / float(special.ndtri((1 + level) / 2))) if n > 2 else reach
+    sides_of_pairs = _sides(apart)
+    times = reach
+    if n > 2:
+        # Limits of all pairs hold together where they hold the largest deviation of any pair, each
+        # in units of its side. How much farther that lies than the deviation of one pair is asked
+        # of the resamples; Student's quantile keeps few groups honest.
+        in_sides = apart / np.where(apart < 0, *sides_of_pairs)
+        largest = float(np.quantile(np.max(in_sides, axis=1, initial=0), level))
+        times = reach * max(1.0, largest / float(special.ndtri((1 + level) / 2)))
     differences = {
-        (one, other): estimate(theta[one] - theta[other], sides[:, k], times)
+        (one, other): estimate(theta[one] - theta[other], sides_of_pairs[:, k], times)
         for k, (one, other) in enumerate(pairs)
     }
-    return BradleyTerry(
-        strengths,
-        differences,
-        ranks(differences, n),
-        estimate(theta[n], own[:, n], reach) if ordered else None,
-    )
+    return BradleyTerry(strengths, differences, ranks(differences, n), of_first)
 
 
 def _sides(deviations: Array) -> Array:
-    """Spread below and above, as signed standard deviations of the two halves of a split normal,
-    shape (2, n)."""
+    """Measure the spread below and above, as signed standard deviations of the two halves of a
+    split normal, shape (2, n)."""
     tiny = np.finfo(np.float64).tiny
-    below, above = (np.mean(np.maximum(side * deviations, 0) ** 2, axis=0) for side in (-1, 1))
+    below = np.mean(np.maximum(-1 * deviations, 0) ** 2, axis=0)
+    above = np.mean(np.maximum(1 * deviations, 0) ** 2, axis=0)
+    # Each half holds about half of the resamples, so that its sum of squares counts twice; never 0,
+    # as it is divided by.
     return np.stack([-np.sqrt(2 * below + tiny), np.sqrt(2 * above + tiny)])
 
 
-class _MadeUp(NamedTuple):
-    keys: Index
-    each: float
-
-
-def _made_up(a: Index, b: Index, n: int) -> _MadeUp:
-    """Made-up choices in both directions (and without an order) of all pairs that were compared,
-    and their weight."""
-    flat = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
-    pairs = np.stack([flat // n, flat % n])
+def _made_up(a: Index, b: Index, n: int) -> Index:
+    """Make up one choice in each direction of all pairs that were compared, without an order: their
+    kinds (`fit`), shape (3, n_made_up)."""
+    numbers = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
+    pairs = np.stack([numbers // n, numbers % n])
     both = np.concatenate([pairs, pairs[::-1]], axis=1)
-    keys = np.vstack([both, np.ones(both.shape[1], dtype=np.intp)])
-    return _MadeUp(keys, PRIOR * n / (2 * pairs.shape[1]))
+    return np.vstack([both, np.ones(both.shape[1], dtype=np.intp)])
 
 
-def _design(cells: Index, n: int, ordered: bool) -> Array:
-    """What each kind of choice adds to the log odds of having been made: winner 1, loser -1, winner
-    shown first 1."""
-    rows = np.zeros((cells.shape[1], n + ordered))
-    rows[np.arange(len(rows)), cells[0]] = 1
-    rows[np.arange(len(rows)), cells[1]] = -1
+def _design(kinds: Index, n: int, ordered: bool) -> Array:
+    """Tabulate what each kind of choice adds to the log odds of having been made: winner 1, loser
+    -1, winner shown first 1."""
+    rows = np.zeros((kinds.shape[1], n + ordered))
+    rows[np.arange(len(rows)), kinds[0]] = 1
+    rows[np.arange(len(rows)), kinds[1]] = -1
     if ordered:
-        rows[:, n] = cells[2] - 1
+        rows[:, n] = kinds[2] - 1
     return rows
 
 
-def _start(cells: Index, counts: Array, n: int) -> Array:
-    """The strengths without regard to the order, by choix; the mean is 0."""
+def _start(kinds: Index, counts: Array, n: int) -> Array:
+    """Compute the strengths without regard to the order, by choix; the mean is 0."""
     import choix
 
     wins = np.zeros((n, n))
-    np.add.at(wins, (cells[0], cells[1]), counts)
+    np.add.at(wins, (kinds[0], kinds[1]), counts)
     return np.asarray(choix.ilsr_pairwise_dense(wins), dtype=np.float64)
 
 
 def _crossed(design: Array) -> sparse.csr_array:
-    """The outer product of each row of the design with itself, of which nearly all is 0, shape
-    (n_cells, p * p)."""
+    """Compute the outer product of each row of the design with itself, of which nearly all is 0,
+    shape (n_kinds, p * p)."""
     p = design.shape[1]
     rows, columns = np.nonzero(design)
-    at, data = [], []
-    # a row has at most three values, so partners stand at most two places apart
+    places, products = [], []
+    # A row has at most three values, so partners stand at most two places apart.
     for shift in range(-2, 3):
         here = np.arange(max(0, -shift), rows.size - max(0, shift))
         here = here[rows[here] == rows[here + shift]]
         other = here + shift
-        at.append(np.stack([rows[here], columns[here] * p + columns[other]]))
-        data.append(design[rows[here], columns[here]] * design[rows[here], columns[other]])
-    return sparse.coo_array(
-        (np.concatenate(data), np.concatenate(at, axis=1)), shape=(len(design), p * p)
-    ).tocsr()
+        places.append(np.stack([rows[here], columns[here] * p + columns[other]]))
+        products.append(design[rows[here], columns[here]] * design[rows[here], columns[other]])
+    values = np.concatenate(products), np.concatenate(places, axis=1)
+    return sparse.coo_array(values, shape=(len(design), p * p)).tocsr()
 
 
 def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
-    """The strengths of highest likelihood for each row of `counts`, shape (n_draws, n_parameters);
-    their mean is 0."""
+    """Find the strengths of highest likelihood for each row of `counts`, shape (n_draws,
+    n_parameters); their mean is 0."""
     p = design.shape[1]
     crossed = _crossed(design)
     fixed = np.zeros((p, p))
     fixed[:n, :n] = 1 / n  # the mean of the strengths is not in the data
     if p > n:
+        # Where one place was always shown first, the order is not in the data either.
         fixed[n, n] = 1e-6
     theta = np.tile(start, (len(counts), 1))
     for _ in range(60):
@@ -256,6 +273,7 @@ def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
         curve = np.asarray((counts * chance * (1 - chance)) @ crossed).reshape(-1, p, p) + fixed
         step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
+        # Far from the highest likelihood the curve is flat, and a whole step would leap over it.
         theta += step * np.minimum(1, _LONGEST_STEP / np.maximum(longest, _CONVERGED))
         if float(longest.max()) < _CONVERGED:
             break
@@ -264,19 +282,19 @@ def _newton(design: Array, counts: Array, start: Array, n: int) -> Array:
 
 
 def _place(shown: Array, a: Index, b: Index) -> Array:
+    """Say who was shown first, shape (n_choices,): 1 the chosen one, -1 the other."""
     if np.any((shown != a) & (shown != b)):
         raise ValueError("`first` must hold one of the two systems of each choice.")
     return np.where(shown == a, 1.0, -1.0)
 
 
 def _systems(winner: ArrayLike, loser: ArrayLike, n: int) -> tuple[Index, Index]:
+    """Check that choices are between two of `n` systems, shape (n_choices,) each."""
     first, second = checks.paired_vectors(winner, loser, ("winner", "loser"))
-    a, b = first.astype(np.intp), second.astype(np.intp)
-    if np.any((a != first) | (b != second) | (a < 0) | (b < 0) | (a >= n) | (b >= n) | (a == b)):
+    a = first.astype(np.intp)
+    b = second.astype(np.intp)
+    whole = (a == first) & (b == second)
+    in_range = (a >= 0) & (b >= 0) & (a < n) & (b < n)
+    if not np.all(whole & in_range & (a != b)):
         raise ValueError(f"`winner` and `loser` must be two different systems from 0 to {n - 1}.")
     return a, b
-
-
-def _sizes(resamples: int, n_groups: int) -> list[int]:
-    most = max(1, _AT_ONCE // n_groups)
-    return [min(most, resamples - start) for start in range(0, resamples, most)]

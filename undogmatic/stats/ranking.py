@@ -19,8 +19,8 @@ def auc(
     groups_a: Groups = None,
     groups_b: Groups = None,
 ) -> Estimate:
-    """Area under the ROC curve: how often a positive text scores above a negative one, ties
-    counting half.
+    """Estimate the area under the ROC curve: how often a positive text scores above a negative one,
+    ties counting half.
 
     The interval is built on the logit scale from DeLong's variance, so it stays within [0, 1]. That
     variance is 0 when the groups separate perfectly, which would claim certainty from a handful of
@@ -40,45 +40,46 @@ def auc(
         Obuchowski (1997), Nonparametric analysis of clustered ROC curve data. doi:10.2307/2533958
         Qin and Hotilovac (2008), doi:10.1177/0962280207087173, for the logit scale.
     """
-    p, q = checks.vector(positive, "positive"), checks.vector(negative, "negative")
+    p = checks.vector(positive, "positive")
+    q = checks.vector(negative, "negative")
     checks.share(level, "level")
     if (groups_a is None) != (groups_b is None):
         raise ValueError("`groups_a` and `groups_b` go together: give both, or neither.")
     # Mann and Whitney's U
     above = checks.ranks(np.r_[p, q])[: p.size].sum() - p.size * (p.size + 1) / 2
     area = float(above / (p.size * q.size))
-    units = (p.size, q.size)
+    n = p.size + q.size
+    n_positive = p.size
+    n_negative = q.size
     if groups_a is None or groups_b is None:
-        error, quantile = _delong_error(p, q), float(special.ndtri((1 + level) / 2))
+        error = _delong_error(p, q)
+        quantile = float(special.ndtri((1 + level) / 2))
     else:
-        codes = checks.labels([*list(groups_a), *list(groups_b)], "groups", p.size + q.size)  # type: ignore[arg-type]
-        units = (np.unique(codes[: p.size]).size, np.unique(codes[p.size :]).size)
+        codes = checks.labels([*list(groups_a), *list(groups_b)], "groups", n)  # type: ignore[arg-type]
+        n_positive = np.unique(codes[: p.size]).size
+        n_negative = np.unique(codes[p.size :]).size
         error, df = _obuchowski(p, q, codes)
         quantile = float(special.stdtrit(df, (1 + level) / 2)) if error else 0.0
+    fewest = min(n_positive, n_negative)
     if error == 0 or area in (0.0, 1.0):
-        return Estimate(
-            area,
-            *_newcombe(area, *units, level),
-            level,
-            min(units),
-            p.size + q.size,
-            method="newcombe",
-        )
+        low, high = _newcombe(area, n_positive, n_negative, level)
+        return Estimate(area, low, high, level, fewest, n, method="newcombe")
     reach = quantile * error / (area * (1 - area))
     low, high = (float(special.expit(special.logit(area) + side * reach)) for side in (-1, 1))
-    return Estimate(area, low, high, level, min(units), p.size + q.size, method="delong")
+    return Estimate(area, low, high, level, fewest, n, method="delong")
 
 
 def mean_shift(attack: ArrayLike, treatment: ArrayLike, level: float = 0.95) -> Estimate:
-    """How far the mean of one sample lies above that of another, with Welch's interval; they need
-    not match.
+    """Estimate how far the mean of one sample lies above that of another, with Welch's interval;
+    they need not match.
 
     Returns:
         NaN without texts on a side; limits of NaN where either has a single text or no spread.
     References:
         Welch (1947), doi:10.1093/biomet/34.1-2.28
     """
-    a, b = checks.vector(attack, "attack", 0), checks.vector(treatment, "treatment", 0)
+    a = checks.vector(attack, "attack", 0)
+    b = checks.vector(treatment, "treatment", 0)
     checks.share(level, "level")
     if not (a.size and b.size):
         return unknown(level)
@@ -98,8 +99,8 @@ def spearman_interval(
     groups: Groups = None,
     weights: Array | None = None,
 ) -> Estimate:
-    """Spearman rank correlation with a jackknife interval over items, or over groups of items
-    (`LeftOut.coefficient`).
+    """Estimate Spearman's rank correlation with a jackknife interval over items, or over groups of
+    items (`LeftOut.coefficient`).
 
     The bootstrap's (BCa) held the correlation in 88 % of samples of ten groups where it said 95 %.
 
@@ -116,17 +117,21 @@ def spearman_interval(
         if checks.is_constant(values):
             raise ValueError(f"`{name}` is constant; no rank correlation exists.")
     columns = np.column_stack([first, second])
-    found = jackknife.LeftOut(columns, weighted_rank_correlation(weights), rng, groups)
-    return found.coefficient(level, spread=1 + found.estimate**2 / 2, adds=adds(first, second))
+    left_out = jackknife.LeftOut(columns, weighted_rank_correlation(weights), rng, groups)
+    bonett_wright = 1 + left_out.estimate**2 / 2
+    return left_out.coefficient(level, spread=bonett_wright, adds=adds(first, second))
 
 
 def adds(x: ArrayLike, y: ArrayLike) -> Array:
-    """What each item adds to a rank correlation, nearly (the influence function of Pearson's, of
-    ranks), shape (n,)."""
-    one, other = (
-        checks.ranks(checks.tied(np.asarray(values, dtype=np.float64))) for values in (x, y)
-    )
-    one, other = ((own - own.mean()) / own.std() for own in (one, other))
+    """Approximate what each item adds to a rank correlation (the influence function of Pearson's,
+    of ranks), shape (n,)."""
+
+    def standardised_ranks(values: ArrayLike) -> Array:
+        ranks = checks.ranks(checks.tied(np.asarray(values, dtype=np.float64)))
+        return np.asarray((ranks - ranks.mean()) / ranks.std())
+
+    one = standardised_ranks(x)
+    other = standardised_ranks(y)
     return np.asarray(one * other - float(np.mean(one * other)) * (one**2 + other**2) / 2)
 
 
@@ -138,8 +143,8 @@ def mean_absolute_error(
     groups: Groups = None,
     span: float = np.inf,
 ) -> Estimate:
-    """Mean absolute error in score units, with the interval of a mean (`means.interval`) over items
-    or groups of them.
+    """Estimate the mean absolute error in score units, with the interval of a mean
+    (`means.interval`) over items or groups of them.
 
     Args:
         truth, predicted: Labels and scores of the same items, shape (n,), n >= 2, in the same
@@ -152,7 +157,7 @@ def mean_absolute_error(
 
 
 def _delong_error(positive: Array, negative: Array) -> float:
-    """Standard error of the area; 0 where the variance is 0 or cannot be estimated."""
+    """Compute the standard error of the area; 0 where the variance is 0 or cannot be estimated."""
     if min(positive.size, negative.size) < 2:
         return 0.0
     m, n = positive.size, negative.size
@@ -166,8 +171,8 @@ def _delong_error(positive: Array, negative: Array) -> float:
 
 
 def _obuchowski(positive: Array, negative: Array, codes: Index) -> tuple[float, float]:
-    """Standard error of the area over groups, and its degrees of freedom; 0 where there is no
-    variance to estimate.
+    """Compute the standard error of the area over groups, and its degrees of freedom; 0 where there
+    is no variance to estimate.
 
     A text's placement is its share of the other side's texts that it is beyond. Degrees of freedom
     are Satterthwaite's, of the two sides' sums over their groups.
@@ -176,25 +181,30 @@ def _obuchowski(positive: Array, negative: Array, codes: Index) -> tuple[float, 
     ranks = checks.ranks(np.r_[positive, negative])
     above = (ranks[:m] - checks.ranks(positive)) / n
     below = 1 - (ranks[m:] - checks.ranks(negative)) / m
-    area, total = float(above.mean()), int(codes.max()) + 1
+    area = float(above.mean())
+    n_groups = int(codes.max()) + 1
     sums, variances, dfs = [], [], []
-    for placements, own in ((above, codes[:m]), (below, codes[m:])):
-        sums.append(np.bincount(own, placements - area, total) / placements.size)
-        share = np.bincount(own, minlength=total) / placements.size
+    for placements, members in ((above, codes[:m]), (below, codes[m:])):
+        sums.append(np.bincount(members, placements - area, n_groups) / placements.size)
+        share = np.bincount(members, minlength=n_groups) / placements.size
         share = share[share > 0]
-        held = share.size
-        if held < 2:
+        if share.size < 2:
             return 0.0, 0.0
-        variances.append(held / (held - 1) * float(sums[-1] @ sums[-1]))
+        variances.append(share.size / (share.size - 1) * float(sums[-1] @ sums[-1]))
         dfs.append(means.degrees_of_freedom(share))
-    both = 2 * total / (total - 1) * float(sums[0] @ sums[1])
-    if min(sum(variances) + both, sum(variances)) <= checks.SAME**2:
+    # Groups with texts on both sides move both means together.
+    both = 2 * n_groups / (n_groups - 1) * float(sums[0] @ sums[1])
+    apart = sum(variances)
+    if min(apart + both, apart) <= checks.SAME**2:
         return 0.0, 0.0
-    df = sum(variances) ** 2 / sum(v**2 / d for v, d in zip(variances, dfs, strict=True))
-    return float((sum(variances) + both) ** 0.5), min(df, total - 1.0)
+    df = apart**2 / sum(v**2 / d for v, d in zip(variances, dfs, strict=True))
+    # No sum over groups has more degrees of freedom than there are groups, less one.
+    return float((apart + both) ** 0.5), min(df, n_groups - 1.0)
 
 
 def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
+    """Limit an area of m and n texts by the areas from which it lies a normal quantile away, their
+    variance being Hanley and McNeil's with both sizes set to their mean (method 5)."""
     z = float(special.ndtri((1 + level) / 2))
     balanced = (m + n) / 2 - 1
 
@@ -210,8 +220,9 @@ def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
 
 
 def weighted_rank_correlation(weights: Array | None) -> jackknife.Prepared:
-    """Spearman's correlation of two columns, shape (n, 2), of rows with these weights, shape (n,);
-    NaN where one column is constant. Ranks are weighted, too: a row counts like so many rows.
+    """Prepare Spearman's correlation of two columns, shape (n, 2), of rows with these weights,
+    shape (n,); NaN where one column is constant. Ranks are weighted, too: a row counts like so many
+    rows.
 
     A drawn row's rank follows from how often each distinct value was drawn, so that nothing is
     sorted again. Centred mean ranks are multiples of a half: their sums are exact, whatever the
@@ -220,26 +231,21 @@ def weighted_rank_correlation(weights: Array | None) -> jackknife.Prepared:
 
     @jackknife.Prepared
     def correlation(columns: Array) -> jackknife.OfDraws:
-        codes = [np.unique(column, return_inverse=True)[1] for column in columns.T]
+        codes_of_columns = [np.unique(column, return_inverse=True)[1] for column in columns.T]
 
         def of_draws(drawn: Index) -> Array:
             w = None if weights is None else weights.take(drawn)
-            ranks, squares = [], []
-            for own in codes:
-                tally = jackknife.Tally(own, int(own.max()) + 1, drawn)
+            ranks = []
+            for codes in codes_of_columns:
+                tally = jackknife.Tally(codes, int(codes.max()) + 1, drawn)
                 counts = tally.counts() if w is None else tally.sums(w)
-                middle = (
-                    np.cumsum(counts, axis=1) - counts / 2 - counts.sum(axis=1, keepdims=True) / 2
-                )
+                whole = counts.sum(axis=1, keepdims=True)
+                middle = np.cumsum(counts, axis=1) - counts / 2 - whole / 2
                 ranks.append(tally.of_rows(middle))
-                squares.append(_product(ranks[-1], ranks[-1], w))
-            scale = np.sqrt(squares[0] * squares[1])
-            return np.divide(
-                _product(ranks[0], ranks[1], w),
-                scale,
-                out=np.full(len(drawn), np.nan),
-                where=scale > 0,
-            )
+            x, y = ranks
+            scale = np.sqrt(_product(x, x, w) * _product(y, y, w))
+            constant = np.full(len(drawn), np.nan)
+            return np.divide(_product(x, y, w), scale, out=constant, where=scale > 0)
 
         return of_draws
 
@@ -251,6 +257,6 @@ rank_correlation = weighted_rank_correlation(None)
 
 
 def _product(x: Array, y: Array, weights: Array | None) -> Array:
-    """Sums over drawn rows of x times y, shape (n_draws,)."""
-    own = x if weights is None else x * weights
-    return np.asarray(np.einsum("ij,ij->i", own, y))
+    """Sum over drawn rows x times y, shape (n_draws,); all arguments of shape (n_draws, n)."""
+    weighted = x if weights is None else x * weights
+    return np.asarray(np.einsum("ij,ij->i", weighted, y))
