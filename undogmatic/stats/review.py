@@ -48,8 +48,8 @@ class Curve(NamedTuple):
 
 
 def pair(uncertainty: ArrayLike, error: ArrayLike) -> tuple[Array, Array]:
-    """Uncertainty (higher is less sure, any unit) and error (0 or more, else a ValueError) of the
-    same items."""
+    """Check uncertainty (higher is less sure, any unit) and error (0 or more, else a ValueError) of
+    the same items."""
     u, e = checks.paired_vectors(uncertainty, error, ("uncertainty", "error"))
     if np.any(e < 0):
         raise ValueError("`error` holds a negative value; pass its size, |score - label|.")
@@ -66,7 +66,7 @@ def curve(
     *,
     groups: Groups = None,
 ) -> Curve:
-    """What a doubt is worth, item by item.
+    """Draw what a doubt is worth, item by item.
 
     "risk" is the mean error of the surest items, from one of them to all (risk and coverage);
     "caught" is the share of all error that is caught by reviewing the least sure items first, from
@@ -80,29 +80,31 @@ def curve(
     """
     checks.share(level, "level")
     u, e = pair(uncertainty, error)
-    of_order, first = (_risk, 1) if of == "risk" else (_caught, 0)
     if of == "caught" and not e.any():
         raise ValueError("`error` is 0 throughout; there is nothing for a review to catch.")
+    # A risk begins with one item that is kept, a review with none that is read.
+    in_order, first = (_risk, 1) if of == "risk" else (_caught, 0)
     units = jackknife.Units(checks.groups(groups, u.size, 2))
-    n = np.unique(np.round(np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)).astype(np.intp))[
-        first:
-    ]
-    share, guided = n / u.size, of_order(u, e)
-    drawn = [
-        np.interp(share, np.arange(first, first + own.size) / (first + own.size - 1), own)
-        for index in units.draws(rng, n_resamples)
-        for own in guided(index)
-    ]
-    band = Bounds(*np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
-    whole, best = (
-        values(np.arange(u.size)[None, :])[0][n - first] for values in (guided, of_order(e, e))
-    )
-    return Curve(n, share, whole, band, best)
+    places = np.linspace(0, u.size, min(u.size, MOST_PLACES) + 1)
+    n = np.unique(np.round(places).astype(np.intp))[first:]
+    share = n / u.size
+    guided = in_order(u, e)
+    drawn = []
+    for index in units.draws(rng, n_resamples):
+        for heights in guided(index):
+            # Groups differ in size, so that resamples do, too: their curves meet by the share.
+            last = first + heights.size
+            drawn.append(np.interp(share, np.arange(first, last) / (last - 1), heights))
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    band = Bounds(*np.quantile(drawn, tails, axis=0))
+    every = np.arange(u.size)[None, :]
+    oracle = in_order(e, e)
+    return Curve(n, share, guided(every)[0][n - first], band, oracle(every)[0][n - first])
 
 
 def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
-    """Band of the share of error caught by one random review of `n` of these very items; n /
-    n_items is expected.
+    """Draw the band of the share of error caught by one random review of `n` of these very items; n
+    / n_items is expected.
 
     It is that of the hypergeometric distribution where errors are all 0 or 1, else that of the
     normal distribution with the exact variance of a sample mean without replacement.
@@ -111,12 +113,12 @@ def random_review(error: ArrayLike, n: Index, level: float = 0.95) -> Bounds:
         Cochran (1977), Sampling techniques, 3rd ed., theorem 2.2, for the variance without
         replacement.
     """
-    e, tails = checks.vector(error, "error"), ((1 - level) / 2, (1 + level) / 2)
+    e = checks.vector(error, "error")
+    tails = (1 - level) / 2, (1 + level) / 2
     if np.isin(e, (0, 1)).all():
         wrong = int(e.sum())
-        return Bounds(
-            *(scipy.stats.hypergeom(e.size, wrong, n).ppf(tail) / wrong for tail in tails)
-        )
+        caught = scipy.stats.hypergeom(e.size, wrong, n)
+        return Bounds(*(caught.ppf(tail) / wrong for tail in tails))
     sd = np.sqrt(n * (1 - n / e.size) * e.var(ddof=1)) / e.sum()
     return Bounds(*(np.clip(n / e.size + special.ndtri(tail) * sd, 0, 1) for tail in tails))
 
@@ -129,7 +131,7 @@ def review_gain_interval(
     *,
     groups: Groups = None,
 ) -> Estimate:
-    """`gain` with an interval over items, or over groups of items.
+    """Estimate `gain` with an interval over items, or over groups of items.
 
     Each end is the wider of two: of the jackknife on Fisher's z, which errs above for doubts that
     know much, and of the pseudo-values, which errs below where errors are few
@@ -143,13 +145,16 @@ def review_gain_interval(
     if checks.is_constant(e):
         raise ValueError("`error` is constant; no order of review catches more than another.")
     left_out = jackknife.LeftOut(np.column_stack([u, e]), gain, rng, groups)
-    found, other = left_out.coefficient(level), left_out.nearly_mean(level, (-1.0, 1.0))
-    return found.replace(low=min(found.low, other.low), high=max(found.high, other.high))
+    by_fisher = left_out.coefficient(level)
+    by_pseudo = left_out.nearly_mean(level, (-1.0, 1.0))
+    low = min(by_fisher.low, by_pseudo.low)
+    high = max(by_fisher.high, by_pseudo.high)
+    return by_fisher.replace(low=low, high=high)
 
 
 def _surest_first(u: Array, e: Array) -> OfDraws:
-    """Errors in ascending order of uncertainty, each replaced by the mean over its tie: of drawn
-    items, same shape.
+    """Prepare errors in ascending order of uncertainty, each replaced by the mean over its tie: of
+    drawn items, same shape.
 
     The items are sorted once, here, and not again for each draw.
     """
@@ -166,33 +171,39 @@ def _surest_first(u: Array, e: Array) -> OfDraws:
 
 
 def _risk(u: Array, e: Array) -> OfDraws:
-    """Mean error of the 1, 2, ..., n surest of drawn items, shape (n_draws, n_drawn)."""
+    """Prepare the mean error of the 1, 2, ..., n surest of drawn items, shape (n_draws,
+    n_drawn)."""
     ordered = _surest_first(u, e)
-    return lambda drawn: np.asarray(
-        np.cumsum(ordered(drawn), axis=1) / np.arange(1, drawn.shape[1] + 1)
-    )
+
+    def of_draws(drawn: Index) -> Array:
+        n = np.arange(1, drawn.shape[1] + 1)
+        return np.asarray(np.cumsum(ordered(drawn), axis=1) / n)
+
+    return of_draws
 
 
 def _caught(u: Array, e: Array) -> OfDraws:
-    """Share of the error caught by reviewing 0, 1, ..., n of drawn items, shape (n_draws, n_drawn +
-    1).
+    """Prepare the share of the error caught by reviewing 0, 1, ..., n of drawn items, shape
+    (n_draws, n_drawn + 1).
 
     A draw without error has nothing to catch; it is drawn as the diagonal, which claims no gain.
     """
     ordered = _surest_first(u, e)
 
     def of_draws(drawn: Index) -> Array:
-        caught = np.pad(np.cumsum(ordered(drawn)[:, ::-1], axis=1), ((0, 0), (1, 0)))
-        total, diagonal = caught[:, -1:], np.linspace(0, 1, caught.shape[1])
-        return np.divide(caught, total, out=np.tile(diagonal, (len(drawn), 1)), where=total > 0)
+        least_sure_first = ordered(drawn)[:, ::-1]
+        caught = np.pad(np.cumsum(least_sure_first, axis=1), ((0, 0), (1, 0)))
+        total = caught[:, -1:]
+        diagonal = np.tile(np.linspace(0, 1, caught.shape[1]), (len(drawn), 1))
+        return np.divide(caught, total, out=diagonal, where=total > 0)
 
     return of_draws
 
 
 @jackknife.Prepared
 def aurc(columns: Array) -> OfDraws:
-    """Area under the risk-coverage curve of two columns, uncertainty and error, shape (n, 2): the
-    mean risk of keeping the 1, 2, ..., n surest items.
+    """Prepare the area under the risk-coverage curve of two columns, uncertainty and error, shape
+    (n, 2): the mean risk of keeping the 1, 2, ..., n surest items.
 
     References:
         Geifman, Uziel and El-Yaniv (2019), Bias-reduced uncertainty estimation for deep neural
@@ -204,20 +215,21 @@ def aurc(columns: Array) -> OfDraws:
 
 @jackknife.Prepared
 def excess_aurc(columns: Array) -> OfDraws:
-    """`aurc` minus the smallest possible for these errors (0 is perfect): how good the uncertainty
-    is, not the judge.
+    """Prepare `aurc` minus the smallest possible for these errors (0 is perfect): how good the
+    uncertainty is, not the judge.
 
     The smallest is computed from the sorted errors; Geifman et al. use its limit r + (1 - r) ln(1 -
     r) for errors of 0 and 1 at rate r.
     """
-    risk, least = _risk(*columns.T), _risk(columns[:, 1], columns[:, 1])
+    risk = _risk(*columns.T)
+    least = _risk(columns[:, 1], columns[:, 1])
     return lambda drawn: np.asarray((risk(drawn) - least(drawn)).mean(axis=1))
 
 
 @jackknife.Prepared
 def gain(columns: Array) -> OfDraws:
-    """Area between guided and random review, divided by that between oracle and random, of the
-    columns of `aurc`.
+    """Prepare the area between guided and random review, divided by that between oracle and random,
+    of the columns of `aurc`.
 
     It is 1 for the oracle, 0 for random review, down to -1 where the uncertainty leads away from
     the errors, and NaN where the error is constant. Known as prediction rejection ratio.
@@ -227,16 +239,18 @@ def gain(columns: Array) -> OfDraws:
         arXiv:2002.07650
     """
     u, e = columns.T
-    guided, best = _caught(u, e), _caught(e, e)
+    guided = _caught(u, e)
+    oracle = _caught(e, e)
 
     def of_draws(drawn: Index) -> Array:
-        own = e[drawn]
-        # all zero included
-        constant = np.ptp(own, axis=1) <= checks.SAME * np.max(np.abs(own), axis=1)
+        errors = e[drawn]
+        # All zero included.
+        constant = np.ptp(errors, axis=1) <= checks.SAME * np.max(np.abs(errors), axis=1)
         # Both curves run from 0 to 1, so their mean height less 1/2 is their area less 1/2 times n
         # / (n + 1).
-        areas = [np.asarray(curve(drawn).mean(axis=1)) - 0.5 for curve in (guided, best)]
-        return np.divide(areas[0], areas[1], out=np.full(len(drawn), np.nan), where=~constant)
+        area = np.asarray(guided(drawn).mean(axis=1)) - 0.5
+        largest = np.asarray(oracle(drawn).mean(axis=1)) - 0.5
+        return np.divide(area, largest, out=np.full(len(drawn), np.nan), where=~constant)
 
     return of_draws
 
@@ -282,7 +296,7 @@ def beyond_score(
     *,
     groups: Groups = None,
 ) -> Beyond:
-    """Association of a doubt with the size of the error at equal score.
+    """Estimate the association of a doubt with the size of the error at equal score.
 
     The error is regressed on the doubt's ranks and on functions of the score, chosen twice: those
     that foretell the doubt and those that foretell the error (double selection), so that a bend
@@ -312,40 +326,42 @@ def beyond_score(
     controls = _controls(s, middle, [ranks, e], n_units)
     # Ranks of few texts are no smooth function of the score where the doubt itself is one, and the
     # other way round.
-    share = max(
-        _foretold(controls, ranks, codes), _foretold(_controls(s, middle, [u], n_units), u, codes)
-    )
-    rest, left = ranks - controls @ (controls.T @ ranks), e - controls @ (controls.T @ e)
-    size, spread = float(np.linalg.norm(rest)), float(np.linalg.norm(left))
+    share_of_ranks = _foretold(controls, ranks, codes)
+    share_of_doubt = _foretold(_controls(s, middle, [u], n_units), u, codes)
+    share = max(share_of_ranks, share_of_doubt)
+    ranks_left = ranks - controls @ (controls.T @ ranks)
+    error_left = e - controls @ (controls.T @ e)
+    size = float(np.linalg.norm(ranks_left))
+    spread = float(np.linalg.norm(error_left))
     if share >= SAME or spread <= 1e-6 * float(np.linalg.norm(e)) or size <= 1e-6:
         return Beyond(unknown(level, n_units), 1.0, share, share >= SAME, None)
-    design = np.column_stack([controls, rest / size])
+    design = np.column_stack([controls, ranks_left / size])
     slopes = _left_out(design, e, codes)[:, -1]
-    slope = float(rest @ left) / size
+    slope = float(ranks_left @ error_left) / size
     deviation = float(np.sqrt((n_units - 1) / n_units * np.sum((slopes - slope) ** 2)))
     # A doubt that is left at a few texts alone is held against as many.
-    weights = np.bincount(codes, rest**2)
-    free = max(
-        1.0, min(n_units - design.shape[1], float(weights.sum() ** 2 / np.sum(weights**2)) - 1)
-    )
+    weights = np.bincount(codes, ranks_left**2)
+    effective = float(weights.sum() ** 2 / np.sum(weights**2))
+    df = max(1.0, min(n_units - design.shape[1], effective - 1))
     t = slope / deviation if deviation > 0 else np.inf * np.sign(slope)
-    reach = float(special.stdtrit(free, (1 + level) / 2)) * deviation
     needed = None
     if t > 0 and np.isfinite(t):
+        # The error shrinks with the root of the units: this t must grow to the quantile of the
+        # interval and that of the chance to see it together.
         times = ((special.ndtri((1 + level) / 2) + special.ndtri(0.8)) / t) ** 2
         needed = checks.worth_naming(n_units * times, n_units)
-    correlation, low, high = map(
-        float, np.clip(np.array([slope, slope - reach, slope + reach]) / spread, -1, 1)
-    )
-    p = float(2 * special.stdtr(free, -abs(t)))
+    reach = float(special.stdtrit(df, (1 + level) / 2)) * deviation
+    ends = np.array([slope, slope - reach, slope + reach]) / spread
+    correlation, low, high = np.clip(ends, -1, 1).tolist()
+    p = float(2 * special.stdtr(df, -abs(t)))
     return Beyond(Estimate(correlation, low, high, level, n_units), p, share, False, needed)
 
 
 def error_by_score(
     error: ArrayLike, score: ArrayLike, middle: float, *, groups: Groups = None
 ) -> Array:
-    """Size of the error that the best function of the score alone foretells, each group left out of
-    the fit for it.
+    """Foretell the size of the error by the best function of the score alone, each group left out
+    of the fit for it.
 
     The functions are those of `beyond_score`, chosen anew in each of FOLDS training parts. The
     parts do not depend on chance: group k falls into part k modulo FOLDS, in order of appearance.
@@ -357,40 +373,42 @@ def error_by_score(
     """
     s, e = checks.paired_vectors(score, error, ("score", "error"))
     codes = checks.groups(groups, e.size, FOLDS)
-    part, foretold = codes % FOLDS, np.empty(e.size)
+    part = codes % FOLDS
+    foretold = np.empty(e.size)
     z, base = _base(s, middle)
-    for own in range(FOLDS):
-        fitted, left = part != own, part == own
+    for number in range(FOLDS):
+        fitted = part != number
         room = _room(np.unique(codes[fitted]).size)
         terms = _chosen(z[fitted], e[fitted], _orthonormal(base[fitted]), room, SURE)
         columns = np.column_stack([base, *(_column(z, term) for term in terms)])
         weights = np.linalg.lstsq(columns[fitted], e[fitted], rcond=1e-9)[0]
         # No function foretells an error beyond those it was fitted on.
-        foretold[left] = np.clip(columns[left] @ weights, e[fitted].min(), e[fitted].max())
+        least, most = e[fitted].min(), e[fitted].max()
+        foretold[~fitted] = np.clip(columns[~fitted] @ weights, least, most)
     return foretold.round(9)
 
 
 def _room(n_units: int) -> int:
-    """How many functions of the score so many units allow, at least four for each: 46 texts allow
-    11."""
+    """Say how many functions of the score so many units allow, at least four for each: 46 texts
+    allow 11."""
     return max(3, min(30, n_units // 4))
 
 
 def _base(s: Array, middle: float) -> tuple[Array, Array]:
-    """The score in deviations, 0 in the middle of its scale; with a constant and its distance from
-    there, (n, 3)."""
+    """Standardise the score, 0 in the middle of its scale, shape (n,); beside it a constant, the
+    score, and its distance from there, shape (n, 3)."""
     z = (s - middle) / (float(np.std(s)) or 1.0)
     return z, np.column_stack([np.ones(z.size), z, np.abs(z)])
 
 
 def _column(z: Array, term: tuple[bool, float]) -> Array:
-    """A function of the score: a step up at a place, or a bend there."""
+    """Compute a function of the score, shape (n,): a step up at a place, or a bend there."""
     step, place = term
     return (z - place > 0).astype(np.float64) if step else np.maximum(z - place, 0)
 
 
 def _orthonormal(columns: Array) -> Array:
-    """An orthonormal basis of the columns, those that others give left out."""
+    """Make an orthonormal basis of the columns; those that others give are left out."""
     u, d, _ = np.linalg.svd(columns, full_matrices=False)
     return np.asarray(u[:, d > 1e-9 * d[0]])
 
@@ -398,85 +416,106 @@ def _orthonormal(columns: Array) -> Array:
 def _chosen(
     z: Array, y: Array, q: Array, room: int, worthwhile: float = WORTHWHILE
 ) -> list[tuple[bool, float]]:
-    """The terms that forward selection adds to the columns of q (orthonormal) to foretell y, up to
-    `room` columns.
+    """Choose the terms that forward selection adds to the columns of q (orthonormal) to foretell y,
+    up to `room` columns.
 
     Steps and bends between any two scores are tried, all at once, by sums over the scores above
     each place.
+
+    Args:
+        z, y: Score and what it is to foretell, shape (n,); q of shape (n, k).
+        worthwhile: What a term must gain in n log(residual variance).
+    Returns:
+        Of each term whether it is a step (else a bend), and its place.
     """
     order = np.argsort(z, kind="stable")
-    z, y, q = z[order], y[order], q[order]
+    z = z[order]
+    y = y[order]
+    q = q[order]
     first = np.flatnonzero(np.diff(z) > 0) + 1
     places = (z[first - 1] + z[first]) / 2
 
     def above(columns: Array) -> Array:
+        """Sum over the scores above each place."""
         return np.asarray(np.cumsum(columns[::-1], axis=0)[::-1][first])
 
-    number, sums, squares = above(np.ones(z.size)), above(z), above(z**2)
+    def products(column: Array) -> Array:
+        """Multiply each step, and each bend, with a column."""
+        steps = above(column)
+        return np.concatenate([steps, above(column * z) - places * steps])
+
+    number = above(np.ones(z.size))
+    sums = above(z)
+    squares = above(z**2)
     norms = np.concatenate([number, squares - 2 * places * sums + places**2 * number])
     rest = y - q @ (q.T @ y)
     in_steps = above(q)
-    inside = np.concatenate([in_steps, above(q * z[:, None]) - places[:, None] * in_steps])
+    in_bends = above(q * z[:, None]) - places[:, None] * in_steps
+    inside = np.concatenate([in_steps, in_bends])
+    # What of each term the columns do not give already: its squared length beside them.
     left = norms - np.einsum("ij,ij->i", inside, inside)
-    cuts: list[tuple[bool, float]] = []
+    terms: list[tuple[bool, float]] = []
     while first.size and q.shape[1] < room:
-        steps = above(rest)
-        products = np.concatenate([steps, above(rest * z) - places * steps])
-        gains = np.divide(products**2, left, out=np.zeros(left.size), where=left > 1e-9 * norms)
-        best, total = int(np.argmax(gains)), float(rest @ rest)
-        if (
-            total <= 1e-12 * float(y @ y)
-            or -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile
-        ):
+        new = left > 1e-9 * norms
+        gains = np.divide(products(rest) ** 2, left, out=np.zeros(left.size), where=new)
+        best = int(np.argmax(gains))
+        total = float(rest @ rest)
+        if total <= 1e-12 * float(y @ y):
             break
-        cuts.append((best < places.size, float(places[best % places.size])))
-        column = _column(z, cuts[-1])
+        if -z.size * np.log(max(1 - gains[best] / total, 1e-12)) <= worthwhile:
+            break
+        terms.append((best < places.size, float(places[best % places.size])))
+        column = _column(z, terms[-1])
+        # Twice: rounding leaves something of the columns the first time where little is left.
         column = column - q @ (q.T @ column)
         column = column - q @ (q.T @ column)
         column = column / np.linalg.norm(column)
         q = np.column_stack([q, column])
         rest = rest - column * (column @ rest)
-        in_steps = above(column)
-        left = left - np.concatenate([in_steps, above(column * z) - places * in_steps]) ** 2
-    return cuts
+        left = left - products(column) ** 2
+    return terms
 
 
 def _controls(s: Array, middle: float, targets: Sequence[Array], n_units: int) -> Array:
-    """Orthonormal basis of the functions of the score that are taken out."""
+    """Make an orthonormal basis of the functions of the score that are taken out, shape (n, k)."""
     room = _room(n_units)
     values, places = np.unique(s, return_inverse=True)
     if values.size <= room:
         return _orthonormal(np.eye(values.size)[places])
     z, base = _base(s, middle)
     q = _orthonormal(base)
-    for target, share in zip(targets, range(len(targets), 0, -1), strict=True):
+    for number, target in enumerate(targets):
+        # What room is left is shared among the targets that are left.
+        share = len(targets) - number
         terms = _chosen(z, target, q, q.shape[1] + (room - q.shape[1]) // share)
         q = _orthonormal(np.column_stack([q, *(_column(z, term) for term in terms)]))
     return q
 
 
 def _foretold(q: Array, y: Array, codes: Index) -> float:
-    """1 - squared error of y, its group left out, over the variance of y; at most 1."""
+    """Compute 1 - squared error of y, its group left out, over the variance of y; at most 1."""
     weights = _left_out(q, y, codes)
-    return 1 - float(
-        np.sum((y - np.einsum("ij,ij->i", q, weights[codes])) ** 2) / np.sum((y - y.mean()) ** 2)
-    )
+    errors = y - np.einsum("ij,ij->i", q, weights[codes])
+    return 1 - float(np.sum(errors**2) / np.sum((y - y.mean()) ** 2))
 
 
 def _left_out(q: Array, y: Array, codes: Index) -> Array:
-    """Least-squares weights of the columns of q (orthonormal) without each group, shape (n_groups,
-    k)."""
-    k, n_groups = q.shape[1], int(codes.max()) + 1
+    """Compute the least-squares weights of the columns of q (orthonormal) without each group, shape
+    (n_groups, k)."""
+    k = q.shape[1]
+    n_groups = int(codes.max()) + 1
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(n_groups + 1))
-    weights, whole = np.empty((n_groups, k)), q.T @ y
+    weights = np.empty((n_groups, k))
+    whole = q.T @ y
     step = max(1, 2_000_000 // (k * k))
     for first in range(0, n_groups, step):
         last = min(first + step, n_groups)
         rows = order[starts[first] : starts[last]]
-        own, at = q[rows], starts[first:last] - starts[first]
-        outer = np.add.reduceat(own[:, :, None] * own[:, None, :], at, axis=0)
-        inner = np.add.reduceat(own * y[rows, None], at, axis=0)
+        at = starts[first:last] - starts[first]
+        columns = q[rows]
+        outer = np.add.reduceat(columns[:, :, None] * columns[:, None, :], at, axis=0)
+        inner = np.add.reduceat(columns * y[rows, None], at, axis=0)
         # A group that alone carries a column leaves nothing to weigh it by: the little added keeps
         # its weight at 0.
         left = (1 + 1e-9) * np.eye(k) - outer
