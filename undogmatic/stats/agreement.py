@@ -83,7 +83,8 @@ def nearest_level(scores: ArrayLike, levels: ArrayLike) -> Array:
         scores, levels: Shape (n,), and (k,), strictly increasing (else a ValueError); in score
             units.
     """
-    s, values = checks.vector(scores, "scores"), checks.increasing(levels)
+    s = checks.vector(scores, "scores")
+    values = checks.increasing(levels)
     return np.asarray(values[np.argmin(np.abs(values - s[:, None]), axis=1)])
 
 
@@ -188,9 +189,13 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     """
     first, second = checks.paired_vectors(a, b, minimum=3)
     checks.share(level, "level")
-    d, mean = first - second, (first + second) / 2
-    n, bias, sd = d.size, float(np.mean(d)), float(np.std(d, ddof=1))
-    z, t = float(special.ndtri((1 + level) / 2)), float(special.stdtrit(n - 1, (1 + level) / 2))
+    d = first - second
+    mean = (first + second) / 2
+    n = d.size
+    bias = float(np.mean(d))
+    sd = float(np.std(d, ddof=1))
+    z = float(special.ndtri((1 + level) / 2))
+    t = float(special.stdtrit(n - 1, (1 + level) / 2))
     limit_reach = t * sd * np.sqrt(1 / n + z**2 / (2 * (n - 1)))
     drift = None
     if not checks.is_constant(mean):
@@ -287,15 +292,19 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     table = np.asarray(ratings, dtype=np.float64).T
     size = np.sum(~np.isnan(table), axis=1).astype(np.float64)
     codes = checks.groups(groups, size.size)[size >= 2]
-    table, size = table[size >= 2], size[size >= 2]
-    centre, n = float(np.nanmean(table)), int(size.sum())
-    total, square = np.nansum(table - centre, axis=1), np.nansum((table - centre) ** 2, axis=1)
+    table = table[size >= 2]
+    size = size[size >= 2]
+    centre = float(np.nanmean(table))
+    n = int(size.sum())
+    total = np.nansum(table - centre, axis=1)
+    square = np.nansum((table - centre) ** 2, axis=1)
     apart = np.maximum(square - total**2 / size, 0.0) * size / (size - 1)
     spread = square * n / (n - 1)
     chance = float(size.max()) * float(spread.sum()) / n
     farthest_out = float(size.max()) * float(np.nanmax(np.abs(table - centre))) ** 2 * n / (n - 1)
 
-    estimate, n_units = coefficient.estimate, int(np.unique(codes).size)
+    estimate = coefficient.estimate
+    n_units = int(np.unique(codes).size)
     if n_units < FEWEST:
         return Estimate(estimate, -1.0, 1.0, level, n_units)
     tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
@@ -307,10 +316,8 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
         """Limits of a mean that is above 0 below the estimate."""
         values = (1 - a) * spread - apart
         if scarce:
-            bottom, top = (
-                min(-max(a, 0.0) * chance, float(values.min())),
-                max((1 - a) * farthest_out, float(values.max())),
-            )
+            bottom = min(-max(a, 0.0) * chance, float(values.min()))
+            top = max((1 - a) * farthest_out, float(values.max()))
             return means.bounded_limits(means.sums(values, codes), (bottom, top), level)
         found = means.interval(values, level, groups=codes)
         return found.low, found.high
@@ -389,11 +396,10 @@ def pearson(columns: Array) -> jackknife.OfDraws:
     x, y = columns.T
 
     def of_draws(drawn: Index) -> Array:
-        one, other = x.take(drawn), y.take(drawn)
-        one, other = (
-            one - one.mean(axis=1, keepdims=True),
-            other - other.mean(axis=1, keepdims=True),
-        )
+        one = x.take(drawn)
+        other = y.take(drawn)
+        one = one - one.mean(axis=1, keepdims=True)
+        other = other - other.mean(axis=1, keepdims=True)
         scale = np.sqrt(np.einsum("ij,ij->i", one, one) * np.einsum("ij,ij->i", other, other))
         least = checks.SAME**2 * float(x @ x) ** 0.5 * float(y @ y) ** 0.5
         return np.divide(

@@ -69,7 +69,8 @@ def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
     rows = rows[np.lexsort((rater[rows], unit[rows]))]
     found = []
     for lag in range(1, int(np.bincount(unit[rows]).max(initial=1))):
-        one, other = rows[:-lag], rows[lag:]
+        one = rows[:-lag]
+        other = rows[lag:]
         both = (unit[one] == unit[other]) & (rater[one] != rater[other])
         found.append((one[both], other[both]))
     first = np.concatenate([one for one, _ in found] or [rows[:0]])
@@ -133,7 +134,8 @@ def ceiling(
     if not (chance > 1e-9 * len(first)).all():
         return None
     with np.errstate(all="ignore"):
-        estimates, left = 1 - seen.sum(axis=0) / chance, 1 - left_seen / left_chance
+        estimates = 1 - seen.sum(axis=0) / chance
+        left = 1 - left_seen / left_chance
     ends = [(float(e), column, (-1.0, 1.0)) for e, column in zip(estimates, left.T, strict=True)]
     ends.append((float(estimates[1] - estimates[0]), left[:, 1] - left[:, 0], (-2.0, 2.0)))
     return Ceiling(
@@ -259,8 +261,11 @@ def alternative_annotator(
         doi:10.1214/aos/1013699998
     """
     shared = np.bincount(unit)[unit] >= 2
-    unit, rater, groups = unit[shared], rater[shared], groups[shared]
-    label, verdict = label[shared], verdict[shared]
+    unit = unit[shared]
+    rater = rater[shared]
+    groups = groups[shared]
+    label = label[shared]
+    verdict = verdict[shared]
     enough = np.flatnonzero(np.bincount(rater) >= FEWEST_ITEMS)
     if enough.size < FEWEST_RATERS:
         return None
@@ -327,7 +332,8 @@ def _nearer(
     # From a label of the unit on, so that what all labels of a unit have in common costs no digits.
     origin = np.zeros(int(unit.max()) + 1)
     origin[unit] = label
-    own, said = label - origin[unit], verdict - origin[unit]
+    own = label - origin[unit]
+    said = verdict - origin[unit]
     middle = (np.bincount(unit, own)[unit] - own) / others
     ahead = np.abs(own - middle) - np.abs(said - middle)
     largest = np.zeros(origin.size)
@@ -349,7 +355,8 @@ def _same_others(unit: Index, label: Array, said: Array) -> Index:
 def _yekutieli(p: Array) -> Array:
     """Adjusted p-values under any dependence (Benjamini and Yekutieli 2001,
     doi:10.1214/aos/1013699998)."""
-    order, places = np.argsort(p), np.arange(1, p.size + 1)
+    order = np.argsort(p)
+    places = np.arange(1, p.size + 1)
     stepped = p[order] * p.size * np.sum(1 / places) / places
     adjusted = np.empty(p.size)
     adjusted[order] = np.minimum(1, np.minimum.accumulate(stepped[::-1])[::-1])

@@ -111,7 +111,8 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         positives = float(share.sum())
         negatives = y.size - positives
         target = share * (positives + 1) / (positives + 2) + (1 - share) / (negatives + 2)
-        centre, spread = float(x.mean()), float(x.std())
+        centre = float(x.mean())
+        spread = float(x.std())
         constant, slope = _logistic((x - centre) / spread, target)
         curve = {
             "slope": float(slope / spread),
@@ -133,7 +134,8 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
         line = np.linalg.lstsq(design * root[:, None], aim * root, rcond=None)[0]
         fitted = special.expit(design @ line)
         apart = special.rel_entr(share, fitted) + special.rel_entr(1 - share, 1 - fitted)
-        before, deviance = deviance, 2 * float(np.sum(apart))
+        before = deviance
+        deviance = 2 * float(np.sum(apart))
         if abs(before - deviance) <= 1e-8:
             break
     return float(line[0]), float(line[1])
@@ -156,7 +158,8 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
                 y = np.interp(x, calibration["x"], calibration["y"])
             else:
                 y = calibration["slope"] * x + calibration["intercept"]
-            low, high = calibration["minimum"], calibration["maximum"]
+            low = calibration["minimum"]
+            high = calibration["maximum"]
             return np.asarray(
                 special.expit(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high)
             )
@@ -164,7 +167,8 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
             raise ValueError(
                 f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free."
             )
-        p, weights = _level_probabilities(raw, "levels_probs"), np.asarray(calibration["weights"])
+        p = _level_probabilities(raw, "levels_probs")
+        weights = np.asarray(calibration["weights"])
     except KeyError as missing:
         raise ValueError(f"`calibration` of kind {kind!r} lacks the key {missing}.") from None
     if p.shape[-1] != weights.size:
@@ -282,7 +286,8 @@ class NoisyError:
         self.found = left_out
         c, right = left_out.data.T
         codes = _bins(c, n_bins)[1]
-        member, batch = np.eye(n_bins)[codes], max(1, 2_000_000 // c.size)
+        member = np.eye(n_bins)[codes]
+        batch = max(1, 2_000_000 // c.size)
         perfect = []
         for first in range(0, n_draws, batch):
             drawn = (
@@ -292,7 +297,8 @@ class NoisyError:
         self.perfect = np.concatenate(perfect)
         gaps = np.zeros((left_out.n_units, n_bins))
         np.add.at(gaps, (left_out.codes, codes), right - c)
-        off, freedom = gaps - gaps.mean(axis=0), left_out.n_units - 1
+        off = gaps - gaps.mean(axis=0)
+        freedom = left_out.n_units - 1
         values, vectors = np.linalg.eigh(off.T @ off * left_out.n_units / freedom)
         drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
         self.seen = (
@@ -307,10 +313,8 @@ class NoisyError:
         )
         accuracy = proportion(self.found.data[:, 1], level, groups=self.found.codes)
         off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
-        low, high = (
-            max(0.0, left_out.value - beyond),
-            min(1.0, max(left_out.high, left_out.value + off)),
-        )
+        low = max(0.0, left_out.value - beyond)
+        high = min(1.0, max(left_out.high, left_out.value + off))
         estimate = Estimate(left_out.value, low, high, level, self.found.n_units)
         return CalibrationError(estimate, float(self.perfect.mean()), beyond)
 
@@ -340,7 +344,8 @@ def calibration_error(n_bins: int) -> jackknife.Prepared:
     @jackknife.Prepared
     def error(columns: Array) -> jackknife.OfDraws:
         c, right = _stated_and_observed(*columns.T)
-        codes, gap = _bins(c, n_bins)[1], right - c
+        codes = _bins(c, n_bins)[1]
+        gap = right - c
 
         def of_draws(drawn: Index) -> Array:
             gaps = np.abs(jackknife.Tally(codes, n_bins, drawn).sums(gap.take(drawn)))

@@ -45,7 +45,8 @@ def paired_vectors(
     a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b"), minimum: int = 1
 ) -> tuple[Array, Array]:
     """Two vectors of equal length; raises ValueError naming both if they differ."""
-    first, second = vector(a, names[0], minimum), vector(b, names[1], minimum)
+    first = vector(a, names[0], minimum)
+    second = vector(b, names[1], minimum)
     if first.size != second.size:
         raise ValueError(
             f"`{names[0]}` holds {first.size} values and `{names[1]}` {second.size}; they are"
@@ -164,10 +165,14 @@ def farthest(margin: Callable[[float], float], inside: float, end: float) -> flo
     """
     if not (beyond := margin(end)) > 0:
         return end
-    within, near, far = margin(inside), 0.0, 1.0
-    precision, most_steps = 2.0**-25, 25
+    within = margin(inside)
+    near = 0.0
+    far = 1.0
+    precision = 2.0**-25
+    most_steps = 25
     for step in range(most_steps):
-        width, middle = far - near, (near + far) / 2
+        width = far - near
+        middle = (near + far) / 2
         if width <= 2 * precision:
             break
         at = middle

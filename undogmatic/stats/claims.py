@@ -42,7 +42,8 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
     if n_pairs < fewest_pairs(alpha):
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
-    critical, distance = float(-special.stdtrit(pairs - 1, alpha / 2)), abs(dz) * math.sqrt(pairs)
+    critical = float(-special.stdtrit(pairs - 1, alpha / 2))
+    distance = abs(dz) * math.sqrt(pairs)
     power = 1 - float(special.nctdtr(pairs - 1, distance, critical))
     # this function gives up on some effects of thousands of pairs, that of `stats` does not
     if math.isnan(power):

@@ -249,11 +249,10 @@ def exchange_p(
     swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
     parts = []
     for part in np.array_split(swapped, 1 + draws * len(one) // jackknife.AT_ONCE):
-        rows, there = np.arange(len(one)), part[:, codes]
-        mine, theirs = (
-            np.where(there, rows + len(one), rows),
-            np.where(there, rows, rows + len(one)),
-        )
+        rows = np.arange(len(one))
+        there = part[:, codes]
+        mine = np.where(there, rows + len(one), rows)
+        theirs = np.where(there, rows, rows + len(one))
         with np.errstate(all="ignore"):
             parts.append(of_draws(mine) - of_draws(theirs))
     drawn = np.concatenate(parts)

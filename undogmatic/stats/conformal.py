@@ -128,11 +128,9 @@ def fit(
     if np.any((y < scale[0]) | (y > scale[1])):
         raise ValueError(f"`truth` leaves the scale from {scale[0]:g} to {scale[1]:g}.")
     checks.labels(ids, "ids", y.size)
-    misses, names, needed = (
-        np.maximum(low - y, y - high),
-        _names(groups, y.size),
-        items_needed(level),
-    )
+    misses = np.maximum(low - y, y - high)
+    names = _names(groups, y.size)
+    needed = items_needed(level)
     members = {name: np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())}
     small = [f"{name!r} has {rows.size}" for name, rows in members.items() if rows.size < needed]
     if small:
@@ -193,7 +191,8 @@ def intervals(
             f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}."
         )
     reach = np.array([fitted.reach[name] for name in names])
-    ends, middle = (low - reach, high + reach), (low + high) / 2
+    ends = (low - reach, high + reach)
+    middle = (low + high) / 2
     bottom, top = (np.clip(np.where(ends[0] > ends[1], middle, end), *fitted.scale) for end in ends)
     if levels is None:
         return Bounds(bottom, top)
@@ -245,7 +244,8 @@ def coverage(
         band = None
         # only what was fitted together is promised a share: all items, or a fitted group
         if name in fitted.n:
-            n_units, n = fitted.n_units[name], _effective(ids_inside)
+            n_units = fitted.n_units[name]
+            n = _effective(ids_inside)
             # So few units that no rank of theirs reaches the level: the band of a rank between two
             # of them.
             few = n_units < items_needed(fitted.level)

@@ -138,7 +138,8 @@ def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
     def centred(values: Array) -> Array:
         return np.asarray(np.bincount(own, w * (values - w @ values / w.sum())), np.float64)
 
-    from_labels, from_judge = centred(y), centred(f[at])
+    from_labels = centred(y)
+    from_judge = centred(f[at])
     power = float(from_judge @ from_judge)
     weight = float(np.clip(from_labels @ from_judge / power, 0, 1)) if power > 0 else 0.0
     found = means.of_sums(sample.of_labelled(y - weight * f[at]), population.level)
@@ -152,7 +153,8 @@ def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
         special.stdtrit(df, (1 + population.level) / 2)
         / special.stdtrit(found.df, (1 + population.level) / 2)
     )
-    times, middle = wider * math.sqrt(open_share), weight * float(f.mean()) + found.value
+    times = wider * math.sqrt(open_share)
+    middle = weight * float(f.mean()) + found.value
     low, high = (middle + times * (end - found.value) for end in found.interval)
     return population.replace(
         value=middle, low=low, high=high, se=found.se * math.sqrt(open_share), df=df
@@ -166,7 +168,8 @@ def difference(a: Corrected, b: Corrected) -> Estimate | None:
         return None
     square = float(a.added @ a.added) * float(b.added @ b.added)
     together = float(a.added @ b.added) / square**0.5 if square > 0 else 0.0
-    one, other = a.estimate, b.estimate
+    one = a.estimate
+    other = b.estimate
     n_groups = int(np.count_nonzero((a.added != 0) | (b.added != 0)))
     ends = jackknife.apart(one, other, together, math.inf)
     return Estimate(one.value - other.value, *ends, one.level, n_groups, one.n + other.n)
@@ -191,7 +194,8 @@ def strata_of(verdicts: Array, at: Index) -> Index:
 def _of_all(
     judged: Judged, at: Index, effective: float, bounds: means.Bounds | None, level: float
 ) -> Corrected:
-    y, codes = judged.labels[at], judged.codes[at]
+    y = judged.labels[at]
+    codes = judged.codes[at]
     found = means.interval(y, level, groups=codes, bounds=bounds)
     share = y.size / judged.labels.size
     if share < 1 and bounds is not None:

@@ -268,11 +268,13 @@ class Sample(NamedTuple):
         """Per group, what labels add and what each unit of judge weight adds, centred; their
         variance is the estimate's."""
         f, at, y, w, codes = self
-        from_labels, from_judge = np.zeros(f.size), f - f.mean()
+        from_labels = np.zeros(f.size)
+        from_judge = f - f.mean()
         scaled = w * f.size / w.sum()
         from_labels[at] = scaled * (y - w @ y / w.sum())
         from_judge[at] -= scaled * (f[at] - w @ f[at] / w.sum())
-        labels, judge = np.bincount(codes, from_labels), np.bincount(codes, from_judge)
+        labels = np.bincount(codes, from_labels)
+        judge = np.bincount(codes, from_judge)
         return labels.astype(np.float64), judge.astype(np.float64)
 
     def fitted_weight(self) -> float:
@@ -312,7 +314,9 @@ def _scarce(
     """`found` with limits that the bounds of the scale allow and the labels alone do not rule out
     (level of both)."""
     bottom, top = bounds or (-np.inf, np.inf)
-    f, at, y = mapped.f, mapped.at, mapped.y
+    f = mapped.f
+    at = mapped.at
+    y = mapped.y
     rest = mapped.of_labelled(y - weight * f[at])
     ends = means.bounded_limits(
         rest, (bottom - weight * float(f.max()), top - weight * float(f.min())), alone.level
@@ -324,7 +328,8 @@ def _scarce(
         corrected.value + side * math.hypot(end - middle, judged)
         for side, end in zip((-1, 1), ends, strict=True)
     )
-    low, high = max(low, alone.low), min(high, alone.high)
+    low = max(low, alone.low)
+    high = min(high, alone.high)
     estimate = float(np.clip(corrected.value, low, high))
     return corrected.replace(value=estimate, low=low, high=high, method=alone.method)
 

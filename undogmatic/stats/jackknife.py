@@ -249,7 +249,9 @@ class LeftOut:
             )
             return nothing.replace(low=low, high=high)
         size = np.bincount(self.codes).astype(np.float64)
-        share, varies, worth = size / size.sum(), None, float(size.sum() ** 2 / (size @ size))
+        share = size / size.sum()
+        varies = None
+        worth = float(size.sum() ** 2 / (size @ size))
         if adds is not None:
             varies = means.varies(adds, np.ones(adds.size), self.codes)
             worth = means.worth(adds, self.codes, level=SURE)
@@ -298,9 +300,11 @@ class LeftOut:
         checks.share(level, "level")
         if self.n_units < 2:
             raise ValueError(f"`groups` gives {self.n_units} units; at least 2 are needed.")
-        estimate, values = self.estimate, self.values
+        estimate = self.estimate
+        values = self.values
         if less is not None:
-            estimate, values = estimate - less.estimate, values - less.values
+            estimate = estimate - less.estimate
+            values = values - less.values
         return of_left_out(estimate, values, self.left, level, bounds).replace(
             n_groups=self.n_units
         )

@@ -82,7 +82,8 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
     judged = ~np.isnan(f)
 
     def exact(flags: Array, codes: Index) -> tuple[float, float, int]:
-        n, tail = int(np.unique(codes).size), (1 - level) / 2
+        n = int(np.unique(codes).size)
+        tail = (1 - level) / 2
         hits = float(flags.mean()) * n
         low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
         high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
@@ -90,7 +91,8 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
 
     low, high, n_units = exact(f[judged], codes[judged])
     worst, best = (exact(np.where(judged, f, float(end)), codes)[end] for end in (0, 1))
-    value, n = float(f[judged].mean()), int(judged.sum())
+    value = float(f[judged].mean())
+    n = int(judged.sum())
     return Estimate(value, low, high, level, n_units, n, worst=worst, best=best)
 
 
@@ -111,12 +113,16 @@ def area(
         groups_a, groups_b, scale: What of each belongs together, shape (n,) each; the ends of the
             scale.
     """
-    p, q = np.asarray(positive, dtype=np.float64), np.asarray(negative, dtype=np.float64)
-    a, b = list(groups_a), list(groups_b)  # type: ignore[arg-type]
-    up, down = ~np.isnan(p), ~np.isnan(q)
+    p = np.asarray(positive, dtype=np.float64)
+    q = np.asarray(negative, dtype=np.float64)
+    a = list(groups_a)  # type: ignore[arg-type]
+    b = list(groups_b)  # type: ignore[arg-type]
+    up = ~np.isnan(p)
+    down = ~np.isnan(q)
 
     def of(p: Array, q: Array, a: list[object], b: list[object]) -> Estimate:
-        m, n = len(set(a)), len(set(b))
+        m = len(set(a))
+        n = len(set(b))
         alone = m == p.size and n == q.size and not set(a) & set(b)
         result = ranking.auc(
             p, q, level, groups_a=None if alone else a, groups_b=None if alone else b
@@ -159,7 +165,8 @@ def order(
     References:
         Bonett and Wright (2000), doi:10.1007/BF02294183
     """
-    s, y = np.asarray(scores, dtype=np.float64), checks.vector(labels, "labels", minimum=4)
+    s = np.asarray(scores, dtype=np.float64)
+    y = checks.vector(labels, "labels", minimum=4)
     codes = checks.labels(groups, "groups", s.size)
     judged = ~np.isnan(s)
     w = (
@@ -192,7 +199,8 @@ def order(
     def reach(r: float, n: float) -> float:
         return float(special.ndtri((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
 
-    beyond, n = [], worth * int(np.unique(codes).size) / n_units
+    beyond = []
+    n = worth * int(np.unique(codes).size) / n_units
     for pick, limit, side in ((min, correlation.low, -1), (max, correlation.high, 1)):
         beyond.append(limit)
         if not judged.all():
@@ -265,10 +273,12 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     Args:
         scores, labels, against: As in `order`; whether the lowest is asked for.
     """
-    s, y = np.array(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    s = np.array(scores, dtype=np.float64)
+    y = np.asarray(labels, dtype=np.float64)
     failed = np.flatnonzero(np.isnan(s))
     ranked = failed[np.argsort(y[failed], kind="stable")]
-    n, judged = ranked.size, s[~np.isnan(s)]
+    n = ranked.size
+    judged = s[~np.isnan(s)]
     if n == 0:
         return s
     bottom, top = (float(judged.min()), float(judged.max())) if judged.size else (0.0, 0.0)

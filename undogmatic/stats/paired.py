@@ -78,7 +78,8 @@ def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, f
         grown[rank:] += chances / 2
         chances = grown
     seen = int(doubled[d > 0].sum())
-    below, above = float(chances[: seen + 1].sum()), float(chances[seen:].sum())
+    below = float(chances[: seen + 1].sum())
+    above = float(chances[seen:].sum())
     return seen / 2 + split, (int(ranks.sum()) - seen) / 2 + split, min(below, 1.0), min(above, 1.0)
 
 
@@ -108,7 +109,8 @@ def wilcoxon(
     d = checks.tied(checks.vector(differences, "differences"))
     checks.option(zero_method, "zero_method", get_args(ZeroMethod))
     checks.option(alternative, "alternative", get_args(Alternative))
-    n_pairs, n_zero = d.size, int(np.sum(d == 0))
+    n_pairs = d.size
+    n_zero = int(np.sum(d == 0))
     if n_zero == n_pairs:
         return WilcoxonResult(0.0, 1.0, n_pairs, n_zero, zero_method, "exact")
     if n_pairs - (n_zero if zero_method == "wilcox" else 0) > 50:
@@ -221,7 +223,8 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
     excess = np.bincount(
         codes, failed[0].astype(np.float64) - failed[1], minlength=int(codes.max(initial=-1)) + 1
     )
-    more_a, more_b = int(np.sum(excess > 0)), int(np.sum(excess < 0))
+    more_a = int(np.sum(excess > 0))
+    more_b = int(np.sum(excess < 0))
     n = more_a + more_b
     p_value = sign_p(more_a, n) if n else None
     return FailureTest(int(failed[0].sum()), int(failed[1].sum()), p_value)
@@ -283,7 +286,8 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
 
     The other side's score tells whether there is one, and how far it lies from the mean of them.
     """
-    judged, there = ~np.isnan(scores), ~np.isnan(other)
+    judged = ~np.isnan(scores)
+    there = ~np.isnan(other)
     if judged.all():
         return scores
     middle = float(other[there].mean()) if there.any() else 0.0
@@ -296,7 +300,8 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
 
     values = np.empty_like(scores)
     for own in np.unique(fold):
-        here, others = fold == own, fold != own
+        here = fold == own
+        others = fold != own
         seen = others & judged
         expected = np.full(int(here.sum()), scores[seen].mean() if seen.any() else 0.0)
         if seen.sum() >= 2:
@@ -315,7 +320,8 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
 
 
 def _sides(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    first = np.asarray(a, dtype=np.float64)
+    second = np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(
             f"`a` has shape {first.shape} and `b` {second.shape}; they are matched one to one."
@@ -351,10 +357,8 @@ def _selected(x: Array, rank: int) -> float:
     n = x.size
     rows = np.arange(n)
     # what is in question of each row: columns low to high - 1
-    low, high = (
-        rows.copy(),
-        np.full(n, n),
-    )
+    low = rows.copy()
+    high = np.full(n, n)
     while True:
         width = high - low
         if width.sum() <= 8 * n:
@@ -367,7 +371,8 @@ def _selected(x: Array, rank: int) -> float:
         order = np.argsort(own)
         weight = np.cumsum(width[asked][order])
         pivot = own[order[np.searchsorted(weight, weight[-1] / 2)]]
-        below, upto = _ends(x, pivot, strict=True), _ends(x, pivot, strict=False)
+        below = _ends(x, pivot, strict=True)
+        upto = _ends(x, pivot, strict=False)
         if rank < (below - rows).sum():
             high = np.minimum(high, below)
         elif rank >= (upto - rows).sum():
@@ -386,7 +391,8 @@ def _ends(x: Array, pivot: float, strict: bool) -> Index:
     """
     n = x.size
     rows = np.arange(n)
-    first, last = rows.copy(), np.full(n, n)
+    first = rows.copy()
+    last = np.full(n, n)
     while True:
         searching = first < last
         if not searching.any():
@@ -422,7 +428,8 @@ def median(
     low, high = bounds
     if out.size:
         place = int(np.floor(out[-1] * v.size / n + 1e-9))
-        low, high = float(ordered[place]), float(ordered[v.size - 1 - place])
+        low = float(ordered[place])
+        high = float(ordered[v.size - 1 - place])
     return Estimate(float(np.median(v)), low, high, level, n)
 
 
@@ -444,7 +451,8 @@ def hodges_lehmann_interval(
         Hoeffding (1948), doi:10.1214/aoms/1177730196
     """
     d, codes = checks.grouped(differences, "differences", level, groups)
-    estimate, n = hodges_lehmann(d), int(np.unique(codes).size)
+    estimate = hodges_lehmann(d)
+    n = int(np.unique(codes).size)
     if n < 2:
         return Estimate(estimate, *bounds, level, n)
     ordered = np.sort(d)
@@ -460,7 +468,8 @@ def hodges_lehmann_interval(
         return found.low, found.high
 
     room = 1e-6 * float(np.ptp(ordered)) + 1e-9 * float(np.max(np.abs(ordered)))
-    lowest, highest = float(ordered[0]) - room, float(ordered[-1]) + room
+    lowest = float(ordered[0]) - room
+    highest = float(ordered[-1]) + room
     low = checks.farthest(lambda value: limits(value)[0], estimate, lowest)
     high = checks.farthest(lambda value: -limits(value)[1], estimate, highest)
     # Beyond all values nothing changes any more: what is not ruled out there is nowhere.

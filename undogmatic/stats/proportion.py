@@ -37,13 +37,16 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
     """
     values = checks.flags(checks.vector(flags, "flags"), "flags")
     checks.share(level, "level")
-    hits, sums = int(values.sum()), means.sums(values, groups)
-    share, n_units = hits / values.size, sums.total.size
+    hits = int(values.sum())
+    sums = means.sums(values, groups)
+    share = hits / values.size
+    n_units = sums.total.size
     low, high = 0.0, 1.0
     if n_units == values.size:
         low, high = _wilson(share, float(special.ndtri((1 + level) / 2)) ** 2 / values.size)
     elif n_units >= 2:
-        part, effective = sums.size / values.size, float(values.size)
+        part = sums.size / values.size
+        effective = float(values.size)
         variance = float(np.sum((part * (sums.means - share)) ** 2 / (1 - part)))
         if variance > 0:
             effective = min(effective, share * (1 - share) / variance)
@@ -58,8 +61,10 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
 
 def _wilson(share: float, reach: float) -> tuple[float, float]:
     """Limits of a share; `reach` is the squared quantile over the number of items."""
-    middle, half = share + reach / 2, (reach * share * (1 - share) + reach**2 / 4) ** 0.5
-    low, high = max(0.0, (middle - half) / (1 + reach)), min(1.0, (middle + half) / (1 + reach))
+    middle = share + reach / 2
+    half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
+    low = max(0.0, (middle - half) / (1 + reach))
+    high = min(1.0, (middle + half) / (1 + reach))
     return low if share > 0 else 0.0, high if share < 1 else 1.0
 
 

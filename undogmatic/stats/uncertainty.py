@@ -58,7 +58,8 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
         levels: Score of each level, strictly increasing, shape (k,), in score units.
         level: Probability the interval must hold.
     """
-    p, values = _distribution(probabilities), checks.increasing(levels)
+    p = _distribution(probabilities)
+    values = checks.increasing(levels)
     if p.shape != values.shape:
         raise ValueError(
             f"`probabilities` has {p.shape[-1]} levels and `levels` {values.size}, for one"
@@ -110,7 +111,8 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     # Beyond 40 sd no mass is left on the far side, so the expectation is exactly an end of the
     # scale. Halving finds what scipy.optimize.brentq does; to import that takes a quarter of a
     # second of each `undogmatic score`.
-    low, high = float(cuts[0] - 40 * sd), float(cuts[-1] + 40 * sd)
+    low = float(cuts[0] - 40 * sd)
+    high = float(cuts[-1] + 40 * sd)
     while low < (centre := (low + high) / 2) < high and high - low > 1e-13:
         low, high = (centre, high) if float(masses(centre) @ values) < mean else (low, centre)
     return masses(centre)
@@ -205,7 +207,8 @@ def critique_uncertainty(
     first, second = (_within(end, "revised_range", 10) for end in revised_range)
     if major_issues < 0:
         raise ValueError(f"`major_issues` is {major_issues}; a count cannot be negative.")
-    low, high = min(first, second), max(first, second)
+    low = min(first, second)
+    high = max(first, second)
     width = high - low
     reached: dict[str, int] = {
         "strength": _above(strength, 0.3) + _above(strength, 0.6),
@@ -274,10 +277,8 @@ def debate_uncertainty(
     Raises:
         ValueError: If a score is off the scale.
     """
-    advocate, critic = (
-        _within(advocate_score, "advocate_score", 10),
-        _within(critic_score, "critic_score", 10),
-    )
+    advocate = _within(advocate_score, "advocate_score", 10)
+    critic = _within(critic_score, "critic_score", 10)
     final = _within(final_score, "final_score", 10)
     gap = advocate - critic
     interval = (min(critic, advocate) / 10, max(critic, advocate) / 10)

@@ -274,7 +274,8 @@ class Study:
         low, high = found.interval
         if math.isfinite(ratio) and np.isfinite(left_out).all():
             ends = special.expit(self._of_logarithm(ratio, left_out))
-            low, high = min(low, float(ends[0])), max(high, float(ends[1]))
+            low = min(low, float(ends[0]))
+            high = max(high, float(ends[1]))
         return Estimate(value, low, high, self.level, self.n_groups, self.n_items)
 
     def _limits_of_variance(self, estimate: float, left_out: Array) -> Estimate:
@@ -285,10 +286,12 @@ class Study:
         found = jackknife.of_left_out(
             estimate, left_out, self._codes, self.level, bounds=(-math.inf, math.inf)
         )
-        low, high = max(found.low, 0.0), max(found.high, 0.0)
+        low = max(found.low, 0.0)
+        high = max(found.high, 0.0)
         if estimate > 0 and (left_out > 0).all():
             ends = self._of_logarithm(math.log(estimate), np.log(left_out))
-            low, high = min(low, math.exp(ends[0])), max(high, math.exp(min(ends[1], 700)))
+            low = min(low, math.exp(ends[0]))
+            high = max(high, math.exp(min(ends[1], 700)))
         return Estimate(max(estimate, 0.0), low, high, self.level, self.n_groups, self.n_items)
 
     def _of_logarithm(self, estimate: float, left_out: Array) -> tuple[float, float]:
