@@ -78,7 +78,7 @@ def mean(
     *,
     these_items: bool = False,
 ) -> Corrected:
-    """Mean label of the population that these items come from, or of these very items.
+    """Estimate the mean label of the population that these items come from, or of these very items.
 
     Of the items themselves less is open: only what is not labelled. With all items labelled it
     would be nothing, so that the interval is then that of the population all the same.
@@ -98,72 +98,74 @@ def mean(
         ValueError: If a labelled item has no probability in (0, 1] and `design` is "probabilities".
     """
     at = np.flatnonzero(~np.isnan(judged.labels))
-    none = np.zeros(judged.n_groups)
     if design == "by_verdict":
         return _by_strata(judged, at, bounds, level, these_items)
     inclusion = judged.probability[at] if design == "probabilities" else None
     effective = few_labels.effective_labels(inclusion, judged.codes[at]) if at.size else 0.0
+    added = np.zeros(judged.n_groups)
     if effective < FEWEST:
-        return Corrected(None, effective, 0.0, True, none)
+        return Corrected(None, effective, 0.0, True, added)
     if design == "all":
         return _of_all(judged, at, effective, bounds, level)
-    known = ~np.isnan(judged.verdicts)
-    verdicts = np.where(
-        known, judged.verdicts, judged.verdicts[known].mean() if known.any() else 0.0
+    there = ~np.isnan(judged.verdicts)
+    guess = judged.verdicts[there].mean() if there.any() else 0.0
+    verdicts = np.where(there, judged.verdicts, guess)
+    labels = judged.labels[at]
+    corrected = few_labels.estimate_mean(
+        verdicts,
+        at,
+        labels,
+        inclusion=inclusion,
+        groups=judged.codes,
+        level=level,
+        bounds=bounds,
     )
-    outside, covered = _beyond(judged.verdicts, at, design == "random")
-    shared = verdicts, at, judged.labels[at]
-    found = few_labels.estimate_mean(
-        *shared, inclusion=inclusion, groups=judged.codes, level=level, bounds=bounds
-    )
-    sample = few_labels.Sample.of(*shared, inclusion, judged.codes)
+    sample = few_labels.Sample.of(verdicts, at, labels, inclusion, judged.codes)
     from_labels, from_judge = sample.parts()
-    added = none.copy()
-    added[judged.codes] = (from_labels + found.judge_weight * from_judge)[
-        sample.codes
-    ] / verdicts.size
-    estimate = found.estimate
+    by_group = from_labels + corrected.judge_weight * from_judge
+    added[judged.codes] = by_group[sample.codes] / verdicts.size
+    estimate = corrected.estimate
     if these_items and estimate.method == "studentised":
         estimate = _of_items(sample, estimate)
+    outside, covered = _beyond(judged.verdicts, at, design == "random")
     return Corrected(estimate, effective, outside, covered, added)
 
 
 def _of_items(sample: few_labels.Sample, population: Estimate) -> Estimate:
-    """The mean of the items: their verdicts, with the fitted weight, plus what the labelled ones
-    are off. Its variance is that of drawing labels alone, less the share of items that are labelled
-    (1 - p of each)."""
+    """Estimate the mean of the items: their verdicts, with the fitted weight, plus what the
+    labelled ones are off. Its variance is that of drawing labels alone, less the share of items
+    that are labelled (1 - p of each)."""
     f, at, y, w, codes = sample
-    own = np.unique(codes[at], return_inverse=True)[1]
+    group = np.unique(codes[at], return_inverse=True)[1]
 
     def centred(values: Array) -> Array:
-        return np.asarray(np.bincount(own, w * (values - w @ values / w.sum())), np.float64)
+        """Sum the weighted deviations of labelled items by group."""
+        return np.asarray(np.bincount(group, w * (values - w @ values / w.sum())), np.float64)
 
     from_labels = centred(y)
     from_judge = centred(f[at])
     power = float(from_judge @ from_judge)
     weight = float(np.clip(from_labels @ from_judge / power, 0, 1)) if power > 0 else 0.0
-    found = means.of_sums(sample.of_labelled(y - weight * f[at]), population.level)
+    off = means.of_sums(sample.of_labelled(y - weight * f[at]), population.level)
     squares = (from_labels - weight * from_judge) ** 2
-    # of the items for which a group's labels stand
-    left = np.bincount(own, w - 1) / np.bincount(own, w)
-    open_share = float((squares * left).sum() / squares.sum()) if squares.sum() > 0 else 0.0
-    df = found.df - (weight > 0)
+    # Of the items for which a group's labels stand, the share that is not labelled.
+    unlabelled = np.bincount(group, w - 1) / np.bincount(group, w)
+    open_share = float((squares * unlabelled).sum() / squares.sum()) if squares.sum() > 0 else 0.0
+    df = off.df - (weight > 0)
     # Student's and Hall's limits again, for the degree of freedom that the weight took.
-    wider = float(
-        special.stdtrit(df, (1 + population.level) / 2)
-        / special.stdtrit(found.df, (1 + population.level) / 2)
-    )
+    tail = (1 + population.level) / 2
+    wider = float(special.stdtrit(df, tail) / special.stdtrit(off.df, tail))
     times = wider * math.sqrt(open_share)
-    middle = weight * float(f.mean()) + found.value
-    low, high = (middle + times * (end - found.value) for end in found.interval)
-    return population.replace(
-        value=middle, low=low, high=high, se=found.se * math.sqrt(open_share), df=df
-    )
+    middle = weight * float(f.mean()) + off.value
+    low = middle + times * (off.low - off.value)
+    high = middle + times * (off.high - off.value)
+    se = off.se * math.sqrt(open_share)
+    return population.replace(value=middle, low=low, high=high, se=se, df=df)
 
 
 def difference(a: Corrected, b: Corrected) -> Estimate | None:
-    """A minus B, from the limits of both and how much their errors go together over groups
-    (MOVER)."""
+    """Estimate A minus B, from the limits of both and how much their errors go together over groups
+    (MOVER); None where either has no estimate."""
     if a.estimate is None or b.estimate is None:
         return None
     square = float(a.added @ a.added) * float(b.added @ b.added)
@@ -171,128 +173,170 @@ def difference(a: Corrected, b: Corrected) -> Estimate | None:
     one = a.estimate
     other = b.estimate
     n_groups = int(np.count_nonzero((a.added != 0) | (b.added != 0)))
-    ends = jackknife.apart(one, other, together, math.inf)
-    return Estimate(one.value - other.value, *ends, one.level, n_groups, one.n + other.n)
+    low, high = jackknife.apart(one, other, together, math.inf)
+    return Estimate(one.value - other.value, low, high, one.level, n_groups, one.n + other.n)
 
 
 def strata_of(verdicts: Array, at: Index) -> Index:
-    """The stratum of every item: its verdict, of up to MOST_STRATA; else bins of like size by the
-    labelled items, of at least PER_STRATUM labels; the last one is of those without a verdict."""
-    known = ~np.isnan(verdicts)
-    values = np.unique(verdicts[known])
-    labelled = verdicts[at][~np.isnan(verdicts[at])]
+    """Number the stratum of every item, shape (n,): its verdict, of up to MOST_STRATA; else bins of
+    like size by the labelled items, of at least PER_STRATUM labels; the last one is of those
+    without a verdict."""
+    there = ~np.isnan(verdicts)
+    values = np.unique(verdicts[there])
+    labelled = verdicts[at][there[at]]
     if values.size <= MOST_STRATA or labelled.size == 0:
         codes = np.searchsorted(values, verdicts)
     else:
         bins = int(np.clip(labelled.size // PER_STRATUM, 1, MOST_STRATA))
         cuts = np.unique(np.quantile(labelled, np.arange(1, bins) / bins))
         codes = np.searchsorted(cuts, verdicts, side="right")
-    codes = np.where(known, codes, codes.max(initial=0) + 1)
+    codes = np.where(there, codes, codes.max(initial=0) + 1)
     return np.unique(codes, return_inverse=True)[1].astype(np.intp)
 
 
 def _of_all(
     judged: Judged, at: Index, effective: float, bounds: means.Bounds | None, level: float
 ) -> Corrected:
+    """Average the labels alone: where all items are labelled, the verdicts add nothing."""
     y = judged.labels[at]
     codes = judged.codes[at]
-    found = means.interval(y, level, groups=codes, bounds=bounds)
+    estimate = means.interval(y, level, groups=codes, bounds=bounds)
     share = y.size / judged.labels.size
     if share < 1 and bounds is not None:
-        worst, best = (
-            share * end + (1 - share) * edge
-            for end, edge in zip(found.interval, bounds, strict=True)
-        )
-        found = found.replace(worst=worst, best=best)
-    added = np.bincount(codes, y - found.value, judged.n_groups) / y.size
-    return Corrected(found, effective, 0.0, True, added)
+        worst = share * estimate.low + (1 - share) * bounds[0]
+        best = share * estimate.high + (1 - share) * bounds[1]
+        estimate = estimate.replace(worst=worst, best=best)
+    added = np.bincount(codes, y - estimate.value, judged.n_groups) / y.size
+    return Corrected(estimate, effective, 0.0, True, added)
 
 
 def _beyond(verdicts: Array, at: Index, random: bool) -> tuple[float, bool]:
-    """Share of verdicts beyond the lowest and highest that are labelled, and whether it is small,
-    or by chance."""
-    own = verdicts[at][~np.isnan(verdicts[at])]
-    known = verdicts[~np.isnan(verdicts)]
-    if not (own.size and known.size):
-        return float(known.size > 0), not known.size
-    beyond = float(np.mean((known < own.min()) | (known > own.max())))
-    # Of n random draws, the share beyond both ends has a beta distribution.
-    chance = float(special.betainc(own.size - 1, 2, 1 - beyond)) if random and own.size > 1 else 0.0
+    """Measure the share of verdicts beyond the lowest and highest that are labelled, and say
+    whether it is small, or by chance."""
+    there = ~np.isnan(verdicts)
+    labelled = verdicts[at][there[at]]
+    every = verdicts[there]
+    if not (labelled.size and every.size):
+        return float(every.size > 0), not every.size
+    beyond = float(np.mean((every < labelled.min()) | (every > labelled.max())))
+    chance = 0.0
+    if random and labelled.size > 1:
+        # Of n random draws, the share beyond both ends has a beta distribution.
+        chance = float(special.betainc(labelled.size - 1, 2, 1 - beyond))
     return beyond, beyond <= TOLERATED or chance > _BY_CHANCE
 
 
 def _by_strata(
     judged: Judged, at: Index, bounds: means.Bounds | None, level: float, these_items: bool
 ) -> Corrected:
-    """The mean over strata, with limits from the spread within them and between their means.
+    """Average over strata, with limits from the spread within them and between their means.
 
     A stratum whose labels are nearly all the same tells too little of their spread: its own limits,
     from the bounds of the scale (`means.interval`), stand for it (MOVER). Those of a stratum of one
     label, or of none, are the ends of the scale: its mean is then that label, or that of the next
     stratum.
     """
+    y = judged.labels[at]
+    if bounds is not None:
+        bottom, top = bounds
+    elif y.size:
+        bottom, top = float(y.min()), float(y.max())
+    else:
+        bottom, top = 0.0, 0.0
     strata = strata_of(judged.verdicts, at)
     count = int(strata.max()) + 1
     share = np.bincount(strata, minlength=count) / strata.size
-    y = judged.labels[at]
-    bottom, top = bounds or ((float(y.min()), float(y.max())) if y.size else (0.0, 0.0))
-    limits: list[Estimate | None] = []
-    skewness = np.zeros(count)
-    for k in range(count):
-        own = at[strata[at] == k]
-        groups = judged.codes[own]
-        if np.unique(groups).size >= 2:
-            limits.append(
-                means.interval(judged.labels[own], level, groups=groups, bounds=(bottom, top))
-            )
-            skewness[k] = means.spread(
-                means.sums(judged.labels[own], groups), float(judged.labels[own].mean())
-            )[2]
-        elif own.size:
-            limits.append(
-                Estimate(float(judged.labels[own].mean()), bottom, top, level, 1, own.size)
-            )
-        else:
-            limits.append(None)
-    known = [k for k in range(count) if limits[k] is not None]
-    outside = float(share[[k for k in range(count) if limits[k] is None]].sum())
-    none = np.zeros(judged.n_groups)
+    estimates, skewness = _within_strata(judged, at, strata, level, (bottom, top))
+
+    labelled = sorted(estimates)
+    empty = [k for k in range(count) if k not in estimates]
+    outside = float(share[empty].sum())
     effective = few_labels.effective_labels(None, judged.codes[at]) if at.size else 0.0
     if effective < FEWEST:
+        none = np.zeros(judged.n_groups)
         return Corrected(None, effective, outside, outside <= TOLERATED, none)
-    all_limits = [limits[min(known, key=lambda near, k=k: abs(near - k))] for k in range(count)]  # type: ignore[misc]
-    values = np.array([one.value for one in all_limits if one is not None])
-    ends = np.array([(bottom, top) if one is None else one.interval for one in limits]).T
+    values = np.zeros(count)
+    lows = np.full(count, bottom, dtype=np.float64)
+    highs = np.full(count, top, dtype=np.float64)
+    for k in range(count):
+        nearest = min(labelled, key=lambda other, k=k: abs(other - k))  # type: ignore[misc]
+        values[k] = estimates[nearest].value
+        if nearest == k:
+            lows[k], highs[k] = estimates[k].interval
     value = float(share @ values)
+
     # What each group adds: its labels' deviations, weighted, and how far its items' strata lie from
     # the mean.
-    own_values = values[strata]
-    weight = share[strata[at]] / np.bincount(strata[at], minlength=count)[strata[at]]
-    added = np.bincount(judged.codes, own_values - value, judged.n_groups) / strata.size
+    of_items = values[strata]
+    n_labels = np.bincount(strata[at], minlength=count)
+    weight = share[strata[at]] / n_labels[strata[at]]
+    added = np.bincount(judged.codes, of_items - value, judged.n_groups) / strata.size
     between = float(added @ added) * float(special.ndtri((1 + level) / 2)) ** 2
-    added += np.bincount(judged.codes[at], weight * (y - own_values[at]), judged.n_groups)
-    spread = np.array([one is not None and one.method == "studentised" for one in limits])
-    parts = [(k, one) for k, one in enumerate(limits) if one is not None and spread[k]]
-    squares = np.array([(share[k] * one.se) ** 2 for k, one in parts])
+    added += np.bincount(judged.codes[at], weight * (y - of_items[at]), judged.n_groups)
+
+    spread = [k for k in labelled if estimates[k].method == "studentised"]
+    unlabelled = np.ones(count)
     if these_items:
+        # The strata are as large among these items as they are: only what is not labelled is open.
         between = 0.0
-        squares *= [1 - one.n / (share[k] * strata.size) for k, one in parts]
-    within = 0.0, 0.0
-    if (square := float(squares.sum())) > 0:
-        df = square**2 / sum(
-            own**2 / one.df for own, (_, one) in zip(squares, parts, strict=True) if own
-        )
-        # Third moments add as variances do: of skewed labels one limit lies farther out than
-        # Student's.
-        skewed = float(np.sum(squares**1.5 * skewness[[k for k, _ in parts]])) / square**1.5
-        skewed *= means.caution(sum(one.n_groups for _, one in parts))
-        within = means.studentised_limits(0.0, math.sqrt(square), df, skewed, level)
-    low, high = (
-        value
-        + side
-        * math.sqrt(float(np.sum(((share * (limit - values))[~spread]) ** 2)) + reach**2 + between)
-        for side, limit, reach in zip((-1, 1), ends, within, strict=True)
-    )
+        for k in spread:
+            unlabelled[k] = 1 - estimates[k].n / (share[k] * strata.size)
+    squares = np.array([(share[k] * estimates[k].se) ** 2 * unlabelled[k] for k in spread])
+    of_spread = [estimates[k] for k in spread]
+    within_low, within_high = _summed_limits(of_spread, squares, skewness[spread], level)
+
+    # The distances of strata that have limits of their own add as standard errors do (MOVER).
+    limited = ~np.isin(np.arange(count), spread)
+
+    def reach(limits: Array, within: float) -> float:
+        own_limits = float(np.sum(((share * (limits - values))[limited]) ** 2))
+        return math.sqrt(own_limits + within**2 + between)
+
+    low = value - reach(lows, within_low)
+    high = value + reach(highs, within_high)
     n_groups = np.unique(judged.codes[at]).size
-    found = Estimate(value, max(low, bottom), min(high, top), level, n_groups, at.size)
-    return Corrected(found, effective, outside, outside <= TOLERATED, added)
+    estimate = Estimate(value, max(low, bottom), min(high, top), level, n_groups, at.size)
+    return Corrected(estimate, effective, outside, outside <= TOLERATED, added)
+
+
+def _summed_limits(
+    estimates: list[Estimate], squares: Array, skewness: Array, level: float
+) -> tuple[float, float]:
+    """Limit the error of a weighted sum of means of strata, from those of the means.
+
+    Args:
+        squares, skewness: Of each mean, shape (n_strata,): its variance in the sum, and its skew.
+    """
+    square = float(squares.sum())
+    if square <= 0:
+        return 0.0, 0.0
+    # Satterthwaite's degrees of freedom, of a sum of variances.
+    by_stratum = [s**2 / one.df for s, one in zip(squares, estimates, strict=True) if s]
+    df = square**2 / sum(by_stratum)
+    # Third moments add as variances do: of skewed labels one limit lies farther out than Student's.
+    skewed = float(np.sum(squares**1.5 * skewness)) / square**1.5
+    skewed *= means.caution(sum(one.n_groups for one in estimates))
+    return means.studentised_limits(0.0, math.sqrt(square), df, skewed, level)
+
+
+def _within_strata(
+    judged: Judged, at: Index, strata: Index, level: float, bounds: means.Bounds
+) -> tuple[dict[int, Estimate], Array]:
+    """Estimate the mean label of each stratum that has labels, and the skewness of each estimate,
+    shape (n_strata,); of a single group the limits are the bounds."""
+    count = int(strata.max()) + 1
+    estimates = {}
+    skewness = np.zeros(count)
+    for k in range(count):
+        members = at[strata[at] == k]
+        if not members.size:
+            continue
+        labels = judged.labels[members]
+        groups = judged.codes[members]
+        middle = float(labels.mean())
+        if np.unique(groups).size < 2:
+            estimates[k] = Estimate(middle, *bounds, level, 1, members.size)
+            continue
+        estimates[k] = means.interval(labels, level, groups=groups, bounds=bounds)
+        skewness[k] = means.spread(means.sums(labels, groups), middle)[2]
+    return estimates, skewness
