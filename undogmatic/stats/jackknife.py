@@ -175,20 +175,23 @@ class LeftOut:
         groups: Groups = None,
     ) -> None:
         self.data = np.asarray(rows, dtype=np.float64)
-        self.codes = self.left = checks.groups(groups, len(self.data))
+        self.codes = checks.groups(groups, len(self.data))
+        self.left = self.codes
         units = Units(self.codes)
         self.n_units = units.n
         self._of_draws: OfDraws
-        if prepared := isinstance(statistic, Prepared):
+        if isinstance(statistic, Prepared):
+            most = MOST_LEFT_OUT
             self._of_draws = statistic.on(self.data)
         else:
+            most = LEFT_OUT_GROUPS
             self._of_draws = lambda drawn: np.array(
                 [float(statistic(self.data[rows])) for rows in drawn]
             )
         (self.estimate,) = self._of_draws(units.rows[None, :]).tolist()
         if not np.isfinite(self.estimate):
             raise Undefined("`statistic` of `rows` is not finite.")
-        if units.n > (MOST_LEFT_OUT if prepared else LEFT_OUT_GROUPS):
+        if units.n > most:
             self.left = (rng.permutation(units.n) % LEFT_OUT_GROUPS)[self.codes]
 
     @cached_property
@@ -209,8 +212,8 @@ class LeftOut:
         missing: float = 3.0,
         adds: Array | None = None,
     ) -> Estimate:
-        """Delete-one-group jackknife of a coefficient on Fisher's z, with the quantile of t for the
-        number of groups.
+        """Estimate a coefficient from -1 to 1 by the delete-one-group jackknife on Fisher's z, with
+        the quantile of t for the number of groups.
 
         Where at least half of the rows of a column share one value, the few others say too little
         of the spread; the interval is then at least that of the coefficient's known variance on z,
@@ -232,47 +235,47 @@ class LeftOut:
             Spearman correlations. doi:10.1007/BF02294183, for the known variances.
         """
         checks.share(level, "level")
-        nothing = Estimate(self.estimate, -1.0, 1.0, level, self.n_units)
+        unlimited = Estimate(self.estimate, -1.0, 1.0, level, self.n_units)
         if self.n_units < FEWEST or not np.isfinite(self.values).all():
-            return nothing
-        least = float(((1 - level) / 2) ** (1 / self.n_units))
+            return unlimited
+        perfect = float(((1 - level) / 2) ** (1 / self.n_units))
         if np.ptp(self.values) <= checks.SAME:
-            if abs(self.estimate) < 1 - checks.SAME:
-                return nothing
-            return nothing.replace(low=least) if self.estimate > 0 else nothing.replace(high=-least)
+            certain = abs(self.estimate) >= 1 - checks.SAME
+            low = perfect if certain and self.estimate > 0 else -1.0
+            high = -perfect if certain and self.estimate < 0 else 1.0
+            return unlimited.replace(low=low, high=high)
         if np.abs(self.values).max() >= _NEARLY_ONE:
             near = self.nearly_mean(level, (-1.0, 1.0))
-            low, high = (
-                (near.low, max(near.high, -least))
-                if self.estimate < 0
-                else (min(near.low, least), near.high)
-            )
-            return nothing.replace(low=low, high=high)
-        size = np.bincount(self.codes).astype(np.float64)
-        share = size / size.sum()
-        varies = None
-        worth = float(size.sum() ** 2 / (size @ size))
-        if adds is not None:
-            varies = means.varies(adds, np.ones(adds.size), self.codes)
-            worth = means.worth(adds, self.codes, level=SURE)
-        z = np.arctanh(np.clip(self.values, -_NEARLY_ONE, _NEARLY_ONE))
-        # Weighted so that larger units count no more than in the variance of a mean (CR2).
-        rest = 1 - np.bincount(self.left) / self.left.size
-        variance = float(rest @ (z - rest @ z / rest.sum()) ** 2)
-        reach = (
-            float(special.stdtrit(means.degrees_of_freedom(share, varies), (1 + level) / 2))
-            * variance**0.5
-        )
-        columns = (column[~np.isnan(column)] for column in self.data.T)
-        if any(
-            known.size and 2 * np.unique(known, return_counts=True)[1].max() >= known.size
-            for known in columns
-        ):
+            if self.estimate < 0:
+                return unlimited.replace(low=near.low, high=max(near.high, -perfect))
+            return unlimited.replace(low=min(near.low, perfect), high=near.high)
+        reach = self._reach(level, adds)
+        if any(map(_mostly_one, self.data.T)):
+            if adds is None:
+                size = np.bincount(self.codes).astype(np.float64)
+                worth = float(size.sum() ** 2 / (size @ size))
+            else:
+                worth = means.worth(adds, self.codes, level=SURE)
             room = max(worth - missing, 1.0)
             reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
         centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
         low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
-        return nothing.replace(low=min(low, self.estimate), high=max(high, self.estimate))
+        return unlimited.replace(low=min(low, self.estimate), high=max(high, self.estimate))
+
+    def _reach(self, level: float, adds: Array | None) -> float:
+        """Compute how far the limits lie from the coefficient on Fisher's z, from the values
+        without each unit."""
+        size = np.bincount(self.codes).astype(np.float64)
+        share = size / size.sum()
+        varies = None
+        if adds is not None:
+            varies = means.varies(adds, np.ones(adds.size), self.codes)
+        degrees = means.degrees_of_freedom(share, varies)
+        z = np.arctanh(np.clip(self.values, -_NEARLY_ONE, _NEARLY_ONE))
+        # Weighted so that larger units count no more than in the variance of a mean (CR2).
+        rest = 1 - np.bincount(self.left) / self.left.size
+        variance = float(rest @ (z - rest @ z / rest.sum()) ** 2)
+        return float(special.stdtrit(degrees, (1 + level) / 2)) * variance**0.5
 
     def nearly_mean(
         self,
@@ -281,8 +284,8 @@ class LeftOut:
         *,
         less: Self | None = None,
     ) -> Estimate:
-        """Interval of a statistic that is nearly a mean of independent contributions, or of its
-        difference to `less`: that of the mean of its pseudo-values.
+        """Estimate a statistic that is nearly a mean of independent contributions, or its
+        difference to `less`: with the interval of the mean of its pseudo-values.
 
         A unit's pseudo-value is what its own mean would have to be for the statistic, were it a
         mean, to change as it does when the unit is left out; of a mean this is `means.interval`
@@ -305,15 +308,22 @@ class LeftOut:
         if less is not None:
             estimate = estimate - less.estimate
             values = values - less.values
-        return of_left_out(estimate, values, self.left, level, bounds).replace(
-            n_groups=self.n_units
-        )
+        interval = of_left_out(estimate, values, self.left, level, bounds)
+        return interval.replace(n_groups=self.n_units)
+
+
+def _mostly_one(column: Array) -> bool:
+    """Say whether at least half of the values that are there are one."""
+    values = column[~np.isnan(column)]
+    if not values.size:
+        return False
+    return bool(2 * np.unique(values, return_counts=True)[1].max() >= values.size)
 
 
 def difference(
     one: LeftOut, other: LeftOut, level: float = 0.95, spreads: tuple[float, float] = (1.0, 1.0)
 ) -> Estimate:
-    """One coefficient minus another of the same units, with an interval within [-2, 2].
+    """Estimate one coefficient minus another of the same units, with an interval within [-2, 2].
 
     Each limit lies as far from the difference as the limits of the two coefficients that it
     concerns lie from theirs, added as standard errors are; how far the two move together is seen on
@@ -327,26 +337,24 @@ def difference(
         Zou (2007), Toward using confidence intervals to compare correlations.
         doi:10.1037/1082-989X.12.4.399
     """
-    first, second = (
-        found.coefficient(level, spread=own)
-        for found, own in zip((one, other), spreads, strict=True)
-    )
+    first = one.coefficient(level, spread=spreads[0])
+    second = other.coefficient(level, spread=spreads[1])
     low, high = apart(first, second, together(one, other), 2.0)
     return Estimate(one.estimate - other.estimate, low, high, level, one.n_units)
 
 
 def together(one: LeftOut, other: LeftOut) -> float:
-    """How far two statistics from -1 to 1 of the same units move together on Fisher's z as units
-    are left out; 0 where one does not move."""
-    z = [np.arctanh(np.clip(found.values, -_NEARLY_ONE, _NEARLY_ONE)) for found in (one, other)]
-    if all(np.isfinite(own).all() and np.ptp(own) > checks.SAME for own in z):
+    """Measure how far two statistics from -1 to 1 of the same units move together on Fisher's z as
+    units are left out; 0 where one does not move."""
+    z = [np.arctanh(np.clip(side.values, -_NEARLY_ONE, _NEARLY_ONE)) for side in (one, other)]
+    if all(np.isfinite(values).all() and np.ptp(values) > checks.SAME for values in z):
         return float(np.corrcoef(z[0], z[1])[0, 1])
     return 0.0
 
 
 def apart(one: Estimate, other: Estimate, together: float, most: float) -> means.Bounds:
-    """Limits of the difference of two numbers from the limits of both, as `difference` says; at
-    most `most` from 0."""
+    """Limit the difference of two numbers by the limits of both, as `difference` says; at most
+    `most` from 0."""
 
     def reach(a: float, b: float) -> float:
         return max(0.0, a * a + b * b - 2 * together * a * b) ** 0.5
@@ -360,7 +368,7 @@ def apart(one: Estimate, other: Estimate, together: float, most: float) -> means
 def of_left_out(
     estimate: float, left_out: Array, left: Index, level: float, bounds: means.Bounds
 ) -> Estimate:
-    """`LeftOut.nearly_mean` of an estimate from its values without each unit.
+    """Estimate as `LeftOut.nearly_mean` from the values without each unit.
 
     Args:
         estimate, left_out, left: Of all rows, without each unit, shape (n_units,), and the unit of
@@ -373,15 +381,17 @@ def of_left_out(
             estimate, *bounds, level, left_out.size, left.size, method="unlimited", se=0.0, df=0.0
         )
     values = pseudo_values(estimate, left_out, left)
+    # A pseudo-value may lie beyond what the statistic can be: it is no value of the statistic.
     widened = min(bounds[0], float(values.min())), max(bounds[1], float(values.max()))
     mean = means.interval(values, level, groups=left, bounds=widened)
-    low, high = (float(np.clip(end, *bounds)) for end in (mean.low, mean.high))
+    low = float(np.clip(mean.low, *bounds))
+    high = float(np.clip(mean.high, *bounds))
     return mean.replace(value=estimate, low=min(low, estimate), high=max(high, estimate))
 
 
 def pseudo_values(estimate: float, left_out: Array, left: Index) -> Array:
-    """Per row, shape (n,), what the mean of its unit would have to be; arguments as of
+    """Compute per row, shape (n,), what the mean of its unit would have to be; arguments as of
     `of_left_out`."""
     share = np.bincount(left) / left.size
-    own = (estimate - left_out) * (1 - share) / share
-    return np.asarray((estimate + own - share @ own)[left])
+    deviations = (estimate - left_out) * (1 - share) / share
+    return np.asarray((estimate + deviations - share @ deviations)[left])

@@ -18,8 +18,8 @@ together."""
 
 
 def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate:
-    """Share of true flags with Wilson's score interval, which stays within [0, 1] and is honest at
-    0 and at 1.
+    """Estimate the share of true flags with Wilson's score interval, which stays within [0, 1] and
+    is honest at 0 and at 1.
 
     With groups of more than one member, Wilson's interval of the effective number of items, which
     gives the binomial the variance that is seen between groups (CR2), never more than there are
@@ -37,39 +37,41 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
     """
     values = checks.flags(checks.vector(flags, "flags"), "flags")
     checks.share(level, "level")
-    hits = int(values.sum())
     sums = means.sums(values, groups)
-    share = hits / values.size
+    n = values.size
     n_units = sums.total.size
+    share = int(values.sum()) / n
+    # A single group says nothing of others: nothing is ruled out.
     low, high = 0.0, 1.0
-    if n_units == values.size:
-        low, high = _wilson(share, float(special.ndtri((1 + level) / 2)) ** 2 / values.size)
+    if n_units == n:
+        low, high = _wilson(share, float(special.ndtri((1 + level) / 2)) ** 2 / n)
     elif n_units >= 2:
-        part = sums.size / values.size
-        effective = float(values.size)
+        part = sums.size / n
+        effective = float(n)
         variance = float(np.sum((part * (sums.means - share)) ** 2 / (1 - part)))
         if variance > 0:
             effective = min(effective, share * (1 - share) / variance)
-        if min(np.count_nonzero(sums.total), np.count_nonzero(sums.size - sums.total)) < FEW:
+        n_with = np.count_nonzero(sums.total)
+        n_without = np.count_nonzero(sums.size - sums.total)
+        if min(n_with, n_without) < FEW:
             effective = min(effective, float(1 / np.sum(part**2)))
-        reach = (
-            float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2)) ** 2 / effective
-        )
-        low, high = _wilson(share, reach)
-    return Estimate(share, low, high, level, n_units, values.size)
+        quantile = float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2))
+        low, high = _wilson(share, quantile**2 / effective)
+    return Estimate(share, low, high, level, n_units, n)
 
 
 def _wilson(share: float, reach: float) -> tuple[float, float]:
-    """Limits of a share; `reach` is the squared quantile over the number of items."""
+    """Limit a share; `reach` is the squared quantile over the number of items."""
     middle = share + reach / 2
     half = (reach * share * (1 - share) + reach**2 / 4) ** 0.5
-    low = max(0.0, (middle - half) / (1 + reach))
-    high = min(1.0, (middle + half) / (1 + reach))
-    return low if share > 0 else 0.0, high if share < 1 else 1.0
+    # At 0 and at 1 rounding would leave a little on the wrong side.
+    low = max(0.0, (middle - half) / (1 + reach)) if share > 0 else 0.0
+    high = min(1.0, (middle + half) / (1 + reach)) if share < 1 else 1.0
+    return low, high
 
 
 def sign_p(hits: int, n: int) -> float:
-    """Two-sided exact p-value of so many heads of `n` >= 1 throws of a fair coin."""
+    """Compute the two-sided exact p-value of so many heads of `n` >= 1 throws of a fair coin."""
     return float(min(1.0, 2 * special.bdtr(min(hits, n - hits), n, 0.5)))
 
 
@@ -116,27 +118,31 @@ def kept(
         raise ValueError(f"`promised` is {promised}; it must lie between 0 and 1.")
     checks.share(margin, "margin")
     share = proportion(flags, level, groups=groups)
+    # Two one-sided tests of level 1 - `level` are an interval of twice that error.
     tests = proportion(flags, max(2 * level - 1, 1e-6), groups=groups)
-    held = share, tests.interval, promised, margin
+    compared = share, tests.interval, promised, margin
     if tests.low > promised - margin and (at_least or tests.high < promised + margin):
-        return Kept("within", *held)
+        return Kept("within", *compared)
     if share.high < promised:
-        return Kept("below", *held)
+        return Kept("below", *compared)
     if share.low > promised and not at_least:
-        return Kept("above", *held)
+        return Kept("above", *compared)
     # Two tests must both succeed where the share is as promised: Chow, Shao and Wang (2008),
     # section 4.2.
-    quantiles = float(special.ndtri(level) + special.ndtri(POWER if at_least else (1 + POWER) / 2))
+    power = POWER if at_least else (1 + POWER) / 2
+    quantiles = float(special.ndtri(level) + special.ndtri(power))
     # A share of exactly 0 or 1 has no variance, but its margin begins inside.
     inside = float(np.clip(promised, margin / 2, 1 - margin / 2))
     singles = (quantiles / margin) ** 2 * inside * (1 - inside)
-    return Kept("open", *held, int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1))))
+    n_needed = int(np.ceil(max(singles * share.n / share.n_groups, share.n + 1)))
+    return Kept("open", *compared, n_needed)
 
 
 def interval_scores(
     low: ArrayLike, high: ArrayLike, truth: ArrayLike, nominal: float = 0.9
 ) -> Array:
-    """Winkler's interval score of each interval, in score units, the smaller the better.
+    """Compute Winkler's interval score of each interval, shape (n,), in score units, the smaller
+    the better.
 
     It is the width plus 2 / (1 - nominal) times the distance of a missed label; the honest central
     interval minimises it, so that it settles width against coverage in one number.
@@ -150,6 +156,5 @@ def interval_scores(
         doi:10.1198/016214506000001437
     """
     bottom, top, y = (np.asarray(values, dtype=np.float64) for values in (low, high, truth))
-    return np.asarray(
-        top - bottom + 2 / (1 - nominal) * (np.maximum(bottom - y, 0) + np.maximum(y - top, 0))
-    )
+    missed_by = np.maximum(bottom - y, 0) + np.maximum(y - top, 0)
+    return np.asarray(top - bottom + 2 / (1 - nominal) * missed_by)
