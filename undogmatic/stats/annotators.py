@@ -53,8 +53,8 @@ class RaterPairs(NamedTuple):
 
 
 def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
-    """Every two labels of a unit by different raters; of very many, those of a few raters per unit,
-    drawn at random.
+    """Pair every two labels of a unit by different raters; of very many, those of a few raters per
+    unit, drawn at random.
 
     Args:
         unit, rater: Of each label, as codes from 0, shape (n_labels,).
@@ -67,22 +67,27 @@ def rater_pairs(unit: Index, rater: Index, rng: Rng) -> RaterPairs:
         place = np.arange(unit.size) - np.repeat(np.cumsum(size) - size, size)
         rows = by_unit[place < max(2, MOST_PAIRS // size.size)]
     rows = rows[np.lexsort((rater[rows], unit[rows]))]
-    found = []
+    # Labels of a unit stand side by side: each is paired with the next, the one after that, and so
+    # on as far as the largest unit goes.
+    firsts, seconds = [rows[:0]], [rows[:0]]
     for lag in range(1, int(np.bincount(unit[rows]).max(initial=1))):
         one = rows[:-lag]
         other = rows[lag:]
         both = (unit[one] == unit[other]) & (rater[one] != rater[other])
-        found.append((one[both], other[both]))
-    first = np.concatenate([one for one, _ in found] or [rows[:0]])
-    second = np.concatenate([other for _, other in found] or [rows[:0]])
+        firsts.append(one[both])
+        seconds.append(other[both])
+    first = np.concatenate(firsts)
+    second = np.concatenate(seconds)
     _, pair = np.unique(np.stack([rater[first], rater[second]]), axis=1, return_inverse=True)
     pair = pair.reshape(-1).astype(np.intp)
     few = np.bincount(pair, minlength=1)[pair] < OWN_MARGINALS
+    # Raters who are taken together have no order: each of their pairs stands both ways.
     together = int(pair.max(initial=-1)) + 1
+    turned = np.full(int(few.sum()), together)
     return RaterPairs(
         np.concatenate([first, second[few]]),
         np.concatenate([second, first[few]]),
-        np.concatenate([np.where(few, together, pair), np.full(int(few.sum()), together)]),
+        np.concatenate([np.where(few, together, pair), turned]),
     )
 
 
@@ -105,9 +110,9 @@ def ceiling(
     nominal: bool,
     level: float = 0.95,
 ) -> Ceiling | None:
-    """Agreement between two raters, and of the judge with both, pooled over pairs of raters; None
-    where all labels, or all verdicts too, are the same, so that chance alone would give complete
-    agreement.
+    """Estimate the agreement between two raters, and of the judge with both, pooled over pairs of
+    raters; None where all labels, or all verdicts too, are the same, so that chance alone would
+    give complete agreement.
 
     Intervals are those of the jackknife over groups. Pairs that share units, and units that have
     many pairs, are no more than parts of their group.
@@ -121,30 +126,35 @@ def ceiling(
     """
     values = np.stack([first, second, judge]).astype(np.float64)
     seen, sums, expected = _nominal(values) if nominal else _squared(values)
-    cells, of_cell = np.unique(groups * (int(pair.max()) + 1) + pair, return_inverse=True)
-    cell_group, cell_pair = np.divmod(cells, int(pair.max()) + 1)
-    by_cell = _totals(of_cell, sums, cells.size)
-    whole = _totals(cell_pair, by_cell, int(pair.max()) + 1)
-    # What is expected of a pair of raters without each group that has rows of it.
-    lost = expected(whole)[cell_pair] - expected(whole[cell_pair] - by_cell)
+    n_raters = int(pair.max()) + 1
     n_groups = int(groups.max()) + 1
-    chance = expected(whole).sum(axis=0)
-    left_chance = chance - _totals(cell_group, lost, n_groups)
-    left_seen = seen.sum(axis=0) - _totals(groups, seen, n_groups)
+    cells, of_cell = np.unique(groups * n_raters + pair, return_inverse=True)
+    cell_group, cell_pair = np.divmod(cells, n_raters)
+    by_cell = _totals(of_cell, sums, cells.size)
+    by_pair = _totals(cell_pair, by_cell, n_raters)
+    # What is expected of a pair of raters without each group that has rows of it.
+    lost = expected(by_pair)[cell_pair] - expected(by_pair[cell_pair] - by_cell)
+    chance = expected(by_pair).sum(axis=0)
+    chance_without = chance - _totals(cell_group, lost, n_groups)
+    seen_without = seen.sum(axis=0) - _totals(groups, seen, n_groups)
     if not (chance > 1e-9 * len(first)).all():
         return None
     with np.errstate(all="ignore"):
-        estimates = 1 - seen.sum(axis=0) / chance
-        left = 1 - left_seen / left_chance
-    ends = [(float(e), column, (-1.0, 1.0)) for e, column in zip(estimates, left.T, strict=True)]
-    ends.append((float(estimates[1] - estimates[0]), left[:, 1] - left[:, 0], (-2.0, 2.0)))
+        people, of_judge = (1 - seen.sum(axis=0) / chance).tolist()
+        without_people, without_judge = (1 - seen_without / chance_without).T
+
+    def interval(estimate: float, without: Array, most: float) -> Estimate:
+        return jackknife.of_left_out(estimate, without, groups, level, (-most, most))
+
     return Ceiling(
-        *(jackknife.of_left_out(e, column, groups, level, bounds) for e, column, bounds in ends)
+        interval(people, without_people, 1.0),
+        interval(of_judge, without_judge, 1.0),
+        interval(of_judge - people, without_judge - without_people, 2.0),
     )
 
 
 def _totals(codes: Index, columns: Array, n: int) -> Array:
-    """Sums of the columns per code, shape (n, n_columns)."""
+    """Sum the columns per code, shape (n, n_columns)."""
     summed = [np.bincount(codes, column, n) for column in columns.T]
     return np.stack(summed, axis=1).astype(np.float64)
 
@@ -156,28 +166,30 @@ summed per pair, shape (n, k); and the disagreement that chance would give from 
 
 
 def _nominal(values: Array) -> _Prepared:
+    """Count categories as the same or not; values of both raters and of the judge, shape (3, n)."""
     codes = np.unique(values, return_inverse=True)[1].reshape(values.shape)
     a, b, judge = codes
-    seen = np.stack([a != b, ((judge != a).astype(float) + (judge != b)) / 2], axis=1).astype(
-        np.float64
-    )
-    hot = (codes[:, :, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
-    sums = np.concatenate([*hot, np.ones((len(a), 1))], axis=1)
+    of_judge = ((judge != a).astype(float) + (judge != b)) / 2
+    seen = np.stack([a != b, of_judge], axis=1).astype(np.float64)
+    one_hot = (codes[:, :, None] == np.arange(int(codes.max()) + 1)).astype(np.float64)
+    sums = np.concatenate([*one_hot, np.ones((len(a), 1))], axis=1)
 
     def expected(totals: Array) -> Array:
         n = totals[:, -1]
-        one, other, own = np.split(totals[:, :-1], 3, axis=1)
+        one, other, verdicts = np.split(totals[:, :-1], 3, axis=1)
+
+        def apart(x: Array, y: Array) -> Array:
+            return n - np.where(n > 0, np.sum(x * y, axis=1) / n, 0)
+
         with np.errstate(all="ignore"):
-            same = [
-                np.where(n > 0, np.sum(x * y, axis=1) / n, 0)
-                for x, y in ((one, other), (own, (one + other) / 2))
-            ]
-        return np.stack([n - part for part in same], axis=1)
+            return np.stack([apart(one, other), apart(verdicts, (one + other) / 2)], axis=1)
 
     return seen, sums, expected
 
 
 def _squared(values: Array) -> _Prepared:
+    """Count squared differences of numbers; values as of `_nominal`."""
+    # Moved and scaled, which changes no coefficient, so that squares lose no digits.
     values = values - values.mean()
     values = values / max(float(np.abs(values).max()), 1e-300)
     a, b, judge = values
@@ -185,13 +197,13 @@ def _squared(values: Array) -> _Prepared:
     sums = np.concatenate([values.T, values.T**2, np.ones((len(a), 1))], axis=1)
 
     def expected(totals: Array) -> Array:
-        n = totals[:, -1]
-        (x, y, own), (xx, yy, square) = totals[:, :3].T, totals[:, 3:6].T
+        # (x - y)^2 of independent draws is both squares less twice the product of the means.
+        x, y, verdicts, xx, yy, square, n = totals.T
         with np.errstate(all="ignore"):
-            products = [np.where(n > 0, part / n, 0) for part in (x * y, own * (x + y) / 2)]
-        return np.stack(
-            [xx + yy - 2 * products[0], square + (xx + yy) / 2 - 2 * products[1]], axis=1
-        )
+            product = np.where(n > 0, x * y / n, 0)
+            product_of_judge = np.where(n > 0, verdicts * (x + y) / 2 / n, 0)
+        of_people = xx + yy - 2 * product
+        return np.stack([of_people, square + (xx + yy) / 2 - 2 * product_of_judge], axis=1)
 
     return seen, sums, expected
 
@@ -266,45 +278,48 @@ def alternative_annotator(
     groups = groups[shared]
     label = label[shared]
     verdict = verdict[shared]
-    enough = np.flatnonzero(np.bincount(rater) >= FEWEST_ITEMS)
-    if enough.size < FEWEST_RATERS:
+    enough = np.flatnonzero(np.bincount(rater) >= FEWEST_ITEMS).tolist()
+    if len(enough) < FEWEST_RATERS:
         return None
     judge_wins, rater_wins = _nearer(unit, label, verdict, nominal)
     tied = judge_wins & rater_wins
-    found: list[tuple[int, float, Estimate, float]] = []
-    p_without = []
+    estimates, p_values, p_without = [], [], []
     for code in enough:
         rows = rater == code
         if np.unique(groups[rows]).size < 2:
             return None
         behind = rater_wins[rows].astype(np.float64) - judge_wins[rows]
         estimate, p = _behind(behind, groups[rows], epsilon, level)
-        found.append((int(code), float(judge_wins[rows].mean()), estimate, p))
+        estimates.append(estimate)
+        p_values.append(p)
         p_without.append(_behind(behind + tied[rows], groups[rows], epsilon, level)[1])
-    adjusted = _yekutieli(np.array([p for *_, p in found]))
-    raters = [
-        RaterTest(code, estimate.n, advantage, estimate, float(p), bool(p <= 1 - level))
-        for (code, advantage, estimate, _), p in zip(found, adjusted, strict=True)
-    ]
+    # The raters are judged by each other's labels, so that their tests hang together in a way that
+    # nobody knows: Yekutieli's correction holds for any.
+    adjusted = _yekutieli(np.array(p_values)).tolist()
+    raters = []
+    for code, estimate, p in zip(enough, estimates, adjusted, strict=True):
+        advantage = float(judge_wins[rater == code].mean())
+        raters.append(RaterTest(code, estimate.n, advantage, estimate, p, p <= 1 - level))
     mine = np.isin(rater, enough)
+    # Every rater counts alike in the mean advantage, however many labels they gave.
     weight = 1 / np.bincount(rater)[rater[mine]]
-    codes = np.unique(groups[mine], return_inverse=True)[1]
-    weighted = _totals(
-        codes.astype(np.intp),
-        np.stack([weight * judge_wins[mine], weight], axis=1),
-        codes.max() + 1,
-    )
-    advantage = means.of_sums(means.Sums(*weighted.T), level, (0.0, 1.0)).replace(n=int(mine.sum()))
-    won_without = int(np.sum(_yekutieli(np.array(p_without)) <= 1 - level))
-    rate = sum(test.won for test in raters) / len(raters)
+    codes = np.unique(groups[mine], return_inverse=True)[1].astype(np.intp)
+    columns = np.stack([weight * judge_wins[mine], weight], axis=1)
+    weighted = means.Sums(*_totals(codes, columns, codes.max() + 1).T)
+    n_labels = int(mine.sum())
     return AlternativeAnnotator(
-        raters, rate, advantage, int(tied[mine].sum()), int(mine.sum()), won_without
+        raters,
+        winning_rate=sum(test.won for test in raters) / len(raters),
+        advantage=means.of_sums(weighted, level, (0.0, 1.0)).replace(n=n_labels),
+        ties=int(tied[mine].sum()),
+        n_labels=n_labels,
+        won_without=int(np.sum(_yekutieli(np.array(p_without)) <= 1 - level)),
     )
 
 
 def _behind(behind: Array, groups: Index, epsilon: float, level: float) -> tuple[Estimate, float]:
-    """How much more often the rater is closer than the judge, and the p-value of "by epsilon or
-    more"."""
+    """Estimate how much more often the rater is closer than the judge, and the p-value of "by
+    epsilon or more"."""
     estimate = means.of_sums(means.sums(behind, groups), level, (-1.0, 1.0)).replace(n=behind.size)
     if estimate.se > 0:
         return estimate, float(special.stdtr(estimate.df, (estimate.value - epsilon) / estimate.se))
@@ -314,9 +329,9 @@ def _behind(behind: Array, groups: Index, epsilon: float, level: float) -> tuple
 def _nearer(
     unit: Index, label: Array, verdict: Array, nominal: bool
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether the judge is at least as close as the row's rater to the labels that the other rows
-    of the unit give, and whether the rater is at least as close as the judge; both where they are
-    equally close.
+    """Say whether the judge is at least as close as the row's rater to the labels that the other
+    rows of the unit give, and whether the rater is at least as close as the judge; both where they
+    are equally close.
 
     The two distances are never made apart and compared then: what they share would be rounded
     twice. Of categories the same labels are counted, which are whole numbers. The mean squared
@@ -324,18 +339,17 @@ def _nearer(
     is asked; so the distances to that mean decide.
     """
     if nominal:
-        same_as_judge, same_as_rater = (
-            _same_others(unit, label, said) for said in (verdict, label)
-        )
+        same_as_judge = _same_others(unit, label, verdict)
+        same_as_rater = _same_others(unit, label, label)
         return same_as_judge >= same_as_rater, same_as_rater >= same_as_judge
-    others = np.bincount(unit)[unit] - 1
+    n_others = np.bincount(unit)[unit] - 1
     # From a label of the unit on, so that what all labels of a unit have in common costs no digits.
     origin = np.zeros(int(unit.max()) + 1)
     origin[unit] = label
-    own = label - origin[unit]
-    said = verdict - origin[unit]
-    middle = (np.bincount(unit, own)[unit] - own) / others
-    ahead = np.abs(own - middle) - np.abs(said - middle)
+    of_rater = label - origin[unit]
+    of_judge = verdict - origin[unit]
+    middle = (np.bincount(unit, of_rater)[unit] - of_rater) / n_others
+    ahead = np.abs(of_rater - middle) - np.abs(of_judge - middle)
     largest = np.zeros(origin.size)
     np.maximum.at(largest, unit, np.maximum(np.abs(label), np.abs(verdict)))
     # What differs by less is one distance: a decimal fraction as read, and sums of them, err by
@@ -344,20 +358,23 @@ def _nearer(
     return ahead >= -rounding, ahead <= rounding
 
 
-def _same_others(unit: Index, label: Array, said: Array) -> Index:
-    """How many of the other rows of its unit give as label what each row says."""
-    codes = np.unique(np.concatenate([label, said]), return_inverse=True)[1].astype(np.intp)
-    given, asked = (unit * (int(codes.max()) + 1) + part for part in np.split(codes, 2))
-    counts = np.bincount(given, minlength=int(max(given.max(), asked.max())) + 1)
-    return np.asarray(counts[asked] - (said == label), dtype=np.intp)
+def _same_others(unit: Index, label: Array, asked: Array) -> Index:
+    """Count the other rows of its unit whose label is what is asked of each row, shape
+    (n_labels,)."""
+    codes = np.unique(np.concatenate([label, asked]), return_inverse=True)[1].astype(np.intp)
+    label_codes, asked_codes = np.split(codes, 2)
+    n_codes = int(codes.max()) + 1
+    counts = np.bincount(unit * n_codes + label_codes, minlength=(int(unit.max()) + 1) * n_codes)
+    return np.asarray(counts[unit * n_codes + asked_codes] - (asked == label), dtype=np.intp)
 
 
 def _yekutieli(p: Array) -> Array:
-    """Adjusted p-values under any dependence (Benjamini and Yekutieli 2001,
-    doi:10.1214/aos/1013699998)."""
+    """Adjust p-values for any dependence (Benjamini and Yekutieli 2001,
+    doi:10.1214/aos/1013699998), shape (n,)."""
     order = np.argsort(p)
     places = np.arange(1, p.size + 1)
     stepped = p[order] * p.size * np.sum(1 / places) / places
     adjusted = np.empty(p.size)
+    # A larger p-value is never adjusted to a smaller one.
     adjusted[order] = np.minimum(1, np.minimum.accumulate(stepped[::-1])[::-1])
     return adjusted

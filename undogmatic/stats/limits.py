@@ -44,13 +44,14 @@ class Held(NamedTuple):
 
 def hold(limits: Estimate, bound: float) -> Held:
     """Hold a quantity against a bound in its units: the interval must lie wholly on one side."""
-    if (outcome := limits.against(0.0, about=bound)) in _OUTCOMES:
+    outcome = limits.against(0.0, about=bound)
+    if outcome in _OUTCOMES:
         return Held(_OUTCOMES[outcome])
     return Held("open", checks.worth_naming(units_needed(limits, bound), limits.n_groups))
 
 
 def units_needed(limits: Estimate, bound: float) -> float:
-    """The rough number of units that would put the interval on one side of the bound with
+    """Guess the number of units that would put the interval on one side of the bound with
     probability 0.8, if the estimate were the truth and the interval shrank with their root;
     infinite where the estimate is the bound.
     """
@@ -63,8 +64,8 @@ def units_needed(limits: Estimate, bound: float) -> float:
 
 
 def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
-    """Share of true flags with exact limits (Clopper and Pearson), which never err more often than
-    they say.
+    """Estimate the share of true flags with exact limits (Clopper and Pearson), which never err
+    more often than they say.
 
     Where groups hold several items, a group counts as one item: right where the flags of a group
     agree, and else on the safe side.
@@ -90,7 +91,8 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
         return low, high, n
 
     low, high, n_units = exact(f[judged], codes[judged])
-    worst, best = (exact(np.where(judged, f, float(end)), codes)[end] for end in (0, 1))
+    worst, _, _ = exact(np.where(judged, f, 0.0), codes)
+    _, best, _ = exact(np.where(judged, f, 1.0), codes)
     value = float(f[judged].mean())
     n = int(judged.sum())
     return Estimate(value, low, high, level, n_units, n, worst=worst, best=best)
@@ -104,8 +106,8 @@ def area(
     scale: Bounds,
     level: float = 0.95,
 ) -> Estimate:
-    """How often a positive item scores above a negative one, ties counting half: the area under the
-    ROC curve.
+    """Estimate how often a positive item scores above a negative one, ties counting half: the area
+    under the ROC curve.
 
     Args:
         positive, negative: Scores, NaN where not judged, shape (n,) each; one of each side at least
@@ -123,20 +125,19 @@ def area(
     def of(p: Array, q: Array, a: list[object], b: list[object]) -> Estimate:
         m = len(set(a))
         n = len(set(b))
-        alone = m == p.size and n == q.size and not set(a) & set(b)
-        result = ranking.auc(
-            p, q, level, groups_a=None if alone else a, groups_b=None if alone else b
-        )
+        if m == p.size and n == q.size and not set(a) & set(b):
+            result = ranking.auc(p, q, level)
+        else:
+            result = ranking.auc(p, q, level, groups_a=a, groups_b=b)
         if 1 / math.comb(m + n, m) > (1 - level) / 2:
             # So few that even a perfect order is not rare enough by chance.
             result = result.replace(low=min(result.low, 0.5), high=max(result.high, 0.5))
         return result.replace(n_groups=min(m, n))
 
+    bottom, top = scale
     result = of(p[up], q[down], list(compress(a, up)), list(compress(b, down)))
-    worst, best = (
-        of(np.where(up, p, own), np.where(down, q, other), a, b)
-        for own, other in (scale, scale[::-1])
-    )
+    worst = of(np.where(up, p, bottom), np.where(down, q, top), a, b)
+    best = of(np.where(up, p, top), np.where(down, q, bottom), a, b)
     return result.replace(worst=worst.low, best=best.high)
 
 
@@ -149,8 +150,8 @@ def order(
     level: float = 0.95,
     weights: ArrayLike | None = None,
 ) -> Estimate | None:
-    """Spearman's rank correlation of scores with labels, with the limits of the jackknife over
-    groups.
+    """Estimate Spearman's rank correlation of scores with labels, with the limits of the jackknife
+    over groups.
 
     Where judgments failed, a limit is as far from a correlation that the failures would make as
     that of the judged items is from theirs, or as Bonett and Wright's variance says if that is
@@ -169,11 +170,9 @@ def order(
     y = checks.vector(labels, "labels", minimum=4)
     codes = checks.labels(groups, "groups", s.size)
     judged = ~np.isnan(s)
-    w = (
-        None
-        if weights is None or checks.is_constant(np.asarray(weights))
-        else checks.vector(weights, "weights")
-    )
+    w = None
+    if weights is not None and not checks.is_constant(np.asarray(weights)):
+        w = checks.vector(weights, "weights")
     n_units = int(np.unique(codes[judged]).size)
     if n_units < 4:
         return None
@@ -188,45 +187,41 @@ def order(
         )
     except ValueError:
         return None
-    r = correlation.value
-    worth = _worth(s[judged], y[judged], codes[judged])
+    correlation = correlation.replace(n=int(judged.sum()))
+    if judged.all():
+        return correlation.replace(worst=correlation.low, best=correlation.high)
 
-    def fisher(r: float, n: float) -> float:
-        """Fisher's z of a correlation of n items, bounded where all are in perfect order."""
+    worth = _worth(s[judged], y[judged], codes[judged])
+    n = worth * int(np.unique(codes).size) / n_units
+
+    def fisher(r: float) -> float:
+        """Compute Fisher's z, bounded where all of n items are in perfect order."""
         end = 1 - 1 / n**2
         return math.atanh(min(max(r, -end), end))
 
-    def reach(r: float, n: float) -> float:
-        return float(special.ndtri((1 + level) / 2)) * math.sqrt((1 + r**2 / 2) / (n - 3))
+    def beyond(limit: float, side: int) -> float:
+        """Find the limit with the failures set against the claim, or for it (`side` -1 or 1).
 
-    beyond = []
-    n = worth * int(np.unique(codes).size) / n_units
-    for pick, limit, side in ((min, correlation.low, -1), (max, correlation.high, 1)):
-        beyond.append(limit)
-        if not judged.all():
-            # As far from a correlation that failures would make, on Fisher's scale, as the limit of
-            # the judged texts or as Bonett and Wright's. What is put in for a failure was not
-            # drawn; no resampling speaks of it.
-            moved = _spearman(imputed(s, y, against=side < 0), y, w)
-            far = max(reach(moved, n), abs(fisher(limit, n) - fisher(r, n)))
-            beyond[-1] = pick(limit, math.tanh(fisher(moved, n) + side * far))
-    worst, best = beyond
-    return Estimate(
-        r,
-        correlation.low,
-        correlation.high,
-        level,
-        n_units,
-        int(judged.sum()),
-        worst=worst,
-        best=best,
-    )
+        It is as far from a correlation that failures would make, on Fisher's scale, as the limit of
+        the judged texts or as Bonett and Wright's. What is put in for a failure was not drawn; no
+        resampling speaks of it.
+        """
+        moved = _spearman(imputed(s, y, against=side < 0), y, w)
+        quantile = float(special.ndtri((1 + level) / 2))
+        bonett_wright = quantile * math.sqrt((1 + moved**2 / 2) / (n - 3))
+        far = max(bonett_wright, abs(fisher(limit) - fisher(correlation.value)))
+        return math.tanh(fisher(moved) + side * far)
+
+    worst = min(correlation.low, beyond(correlation.low, -1))
+    best = max(correlation.high, beyond(correlation.high, 1))
+    return correlation.replace(worst=worst, best=best)
 
 
 def alpha(
     ratings: ArrayLike, scale: Bounds, *, groups: Labels, level: float = 0.95
 ) -> Estimate | None:
-    """Krippendorff's alpha (interval) of several raters, over groups of items (`agreement.alpha`).
+    """Estimate Krippendorff's alpha (interval) of several raters, over groups of items
+    (`agreement.alpha`).
 
     Args:
         ratings: Shape (n_raters, n_items), NaN where a rater failed.
@@ -237,24 +232,27 @@ def alpha(
     """
     table = np.asarray(ratings, dtype=np.float64)
     codes = checks.labels(groups, "groups", table.shape[1])
-    pairable = (~np.isnan(table)).sum(axis=0) >= 2
-    if np.unique(codes[pairable]).size < 2 or checks.is_constant(
-        table[:, pairable][~np.isnan(table[:, pairable])]
-    ):
+    there = ~np.isnan(table)
+    pairable = there.sum(axis=0) >= 2
+    if np.unique(codes[pairable]).size < 2 or checks.is_constant(table[there & pairable]):
         return None
 
     coefficient = agreement.alpha(table, level, groups=codes)
-    if coefficient is None or not np.isnan(table).any():
-        return coefficient and coefficient.replace(worst=coefficient.low, best=coefficient.high)
-    seen = (~np.isnan(table)).any(axis=0)
-    middles = np.full(table.shape[1], sum(scale) / 2)
-    middles[seen] = np.nanmean(table[:, seen], axis=0)
-    far = np.where(middles < sum(scale) / 2, scale[1], scale[0])
-    spread = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
-    worst, best = (
-        agreement.alpha(np.where(np.isnan(table), own, table), level, groups=codes)
-        for own in (np.where(seen, far, spread), middles)
-    )
+    if coefficient is None:
+        return None
+    if there.all():
+        return coefficient.replace(worst=coefficient.low, best=coefficient.high)
+    rated = there.any(axis=0)
+    middle = sum(scale) / 2
+    means_of_items = np.full(table.shape[1], middle)
+    means_of_items[rated] = np.nanmean(table[:, rated], axis=0)
+    farthest = np.where(means_of_items < middle, scale[1], scale[0])
+    # Raters of an item that nobody rated are set at odds: to both ends in turn.
+    both_ends = np.where(np.arange(len(table))[:, None] % 2 == 0, scale[0], scale[1])
+    at_odds = np.where(there, table, np.where(rated, farthest, both_ends))
+    at_one = np.where(there, table, means_of_items)
+    worst = agreement.alpha(at_odds, level, groups=codes)
+    best = agreement.alpha(at_one, level, groups=codes)
     return coefficient.replace(
         worst=-1.0 if worst is None else min(coefficient.low, worst.low),
         best=1.0 if best is None else max(coefficient.high, best.high),
@@ -262,8 +260,8 @@ def alpha(
 
 
 def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
-    """Scores with the failed ones set so that the rank correlation with the labels is (nearly) the
-    lowest, or highest.
+    """Fill in failed scores so that the rank correlation with the labels is (nearly) the lowest, or
+    highest, shape (n,).
 
     Those of low labels go beyond one end of the judged scores and those of high labels beyond the
     other, each part in the order that serves; where to part them is tried at up to 21 places, and
@@ -276,8 +274,8 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     s = np.array(scores, dtype=np.float64)
     y = np.asarray(labels, dtype=np.float64)
     failed = np.flatnonzero(np.isnan(s))
-    ranked = failed[np.argsort(y[failed], kind="stable")]
-    n = ranked.size
+    by_label = failed[np.argsort(y[failed], kind="stable")]
+    n = by_label.size
     judged = s[~np.isnan(s)]
     if n == 0:
         return s
@@ -286,38 +284,43 @@ def imputed(scores: ArrayLike, labels: ArrayLike, *, against: bool) -> Array:
     tried: list[Array] = []
     for cut in np.unique(np.linspace(0, n, min(n, 20) + 1).round().astype(int)):
         filled = s.copy()
-        # High above all that are judged, or low below them: the other way round for the highest
-        # correlation.
-        up, down = (ranked[:cut], ranked[cut:]) if against else (ranked[cut:], ranked[:cut])
-        filled[up] = top + (step[: up.size][::-1] if against else step[: up.size])
-        filled[down] = bottom - (step[: down.size] if against else step[: down.size][::-1])
+        if against:
+            # Low labels above all that are judged, high ones below, each part upside down.
+            up, down = by_label[:cut], by_label[cut:]
+            filled[up] = top + step[: up.size][::-1]
+            filled[down] = bottom - step[: down.size]
+        else:
+            up, down = by_label[cut:], by_label[:cut]
+            filled[up] = top + step[: up.size]
+            filled[down] = bottom - step[: down.size][::-1]
         tried.append(filled)
     if not against and judged.size:
         filled = s.copy()
-        places = np.searchsorted(np.sort(y[~np.isnan(s)]), y[ranked]) / judged.size
-        filled[ranked] = np.quantile(judged, np.clip(places, 0, 1)) + step * checks.SAME
+        places = np.searchsorted(np.sort(y[~np.isnan(s)]), y[by_label]) / judged.size
+        filled[by_label] = np.quantile(judged, np.clip(places, 0, 1)) + step * checks.SAME
         tried.append(filled)
-    found = [_spearman(filled, y) for filled in tried]
-    return tried[int(np.argmin(found) if against else np.argmax(found))]
+    correlations = [_spearman(filled, y) for filled in tried]
+    return tried[int(np.argmin(correlations) if against else np.argmax(correlations))]
 
 
 def _worth(scores: Array, labels: Array, codes: Index) -> float:
-    """How many independent items those of these groups are worth for a rank correlation, at least
-    one per group: their number over the design effect (Kish), with the intraclass correlation of
-    what each adds to the coefficient.
+    """Say how many independent items those of these groups are worth for a rank correlation, at
+    least one per group: their number over the design effect (Kish), with the intraclass correlation
+    of what each adds to the coefficient.
     """
     units = np.unique(codes, return_inverse=True)[1]
     return max(float(units.max() + 1), means.worth(ranking.adds(scores, labels), units))
 
 
 def _spearman(x: Array, y: Array, weights: Array | None = None) -> float:
+    """Compute the rank correlation, 0 where there is none."""
     columns = np.column_stack([checks.tied(x), checks.tied(y)])
     return float(np.nan_to_num(ranking.weighted_rank_correlation(weights).of(columns)))
 
 
 def most_order(n_units: int, level: float = 0.95) -> float:
-    """The highest rank correlation that a judge may have that gave `n_units` items one and the same
-    score.
+    """Compute the highest rank correlation that a judge may have that gave `n_units` items one and
+    the same score.
 
     The share of other scores is below 1 - ((1 - level) / 2) ** (1 / n) then; if all others were in
     perfect order at one end, the correlation would be sqrt(1 - (1 - share)**3).
@@ -330,6 +333,7 @@ def most_order(n_units: int, level: float = 0.95) -> float:
 
 
 def fewest_same(bound: float, level: float = 0.95) -> int:
-    """The number of items of one score with which `most_order` falls below `bound` (above 0)."""
+    """Compute the number of items of one score with which `most_order` falls below `bound` (above
+    0)."""
     rest = (1 - bound**2) ** (1 / 3)
     return math.ceil(math.log((1 - level) / 2) / math.log(rest)) if rest < 1 else checks.MOST_UNITS
