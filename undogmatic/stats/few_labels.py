@@ -48,9 +48,9 @@ line says nothing."""
 def mapped_scores(
     f: Array, index: Index, y: Array, w: Array, codes: Index, calibration: Calibration
 ) -> Array:
-    """The scores of a `Sample` on the labels' scale: of a labelled group by the map fitted without
-    its fold, of others by the mean of the maps. Both maps keep the weighted mean of the labels they
-    are fitted on.
+    """Map the scores of a `Sample` onto the labels' scale, shape (n_items,): of a labelled group by
+    the map fitted without its fold, of others by the mean of the maps. Both maps keep the weighted
+    mean of the labels they are fitted on.
 
     In every fold a map is moved by a constant so that its mean over all items is the mean of the
     maps': else chance between the folds' maps would come in as bias.
@@ -61,31 +61,31 @@ def mapped_scores(
     mean_scores = np.bincount(codes, f)[names] / np.bincount(codes)[names]
     fold_of = np.empty(names.size, dtype=np.intp)
     fold_of[np.lexsort((names, mean_scores))] = np.arange(names.size) % folds
-    placed = np.full(int(codes.max()) + 1, -1)
-    placed[names] = fold_of
-    fold = placed[codes]
-    others = [fold[index] != k for k in range(folds)]
-    maps = np.stack(
-        [_map(f, f[index][placed], y[placed], w[placed], calibration) for placed in others]
-    )
+    fold_of_codes = np.full(int(codes.max()) + 1, -1)
+    fold_of_codes[names] = fold_of
+    fold = fold_of_codes[codes]
+    mapped = []
+    for number in range(folds):
+        fitted = fold[index] != number
+        mapped.append(_map(f, f[index][fitted], y[fitted], w[fitted], calibration))
+    maps = np.stack(mapped)
     centred = maps - maps.mean(axis=1, keepdims=True)
     result = centred.mean(axis=0)
-    for k in range(folds):
-        result[fold == k] = centred[k, fold == k]
+    for number in range(folds):
+        result[fold == number] = centred[number, fold == number]
     return np.asarray(result + maps.mean())
 
 
 def _map(f: Array, x: Array, y: Array, w: Array, calibration: Calibration) -> Array:
-    """Scores `f` by the map that is fitted to labels y of the scores x, with weights w."""
+    """Map scores `f` by what is fitted to labels y of the scores x, with weights w."""
     if np.ptp(x) == 0:
         return np.full(f.size, float(np.average(y, weights=w)))
     if calibration == "linear":
         return np.asarray(np.polynomial.Polynomial.fit(x, y, 1, w=np.sqrt(w))(f), np.float64)
     knots, place = np.unique(x, return_inverse=True)
     weights = np.bincount(place, w)
-    steps = scipy.optimize.isotonic_regression(
-        np.bincount(place, w * y) / weights, weights=weights
-    ).x
+    labels = np.bincount(place, w * y) / weights
+    steps = scipy.optimize.isotonic_regression(labels, weights=weights).x
     return np.interp(f, knots, steps)
 
 
@@ -117,7 +117,8 @@ def estimate_mean(
     level: float = 0.95,
     bounds: means.Bounds | None = None,
 ) -> FewLabelsEstimate:
-    """Mean human label over the population of the items, from all scores and a few labels.
+    """Estimate the mean human label over the population of the items, from all scores and a few
+    labels.
 
     Weighted sums are divided by the sum of the weights (Hajek's estimator), which is mostly far
     narrower than dividing by the number of items. The interval is that of every mean
@@ -163,13 +164,14 @@ def estimate_mean(
         )
     if judge_weight is not None and not 0 <= judge_weight <= 1:
         raise ValueError(f"`judge_weight` is {judge_weight}; it must lie in [0, 1].")
-    mapped = (
-        sample if calibration == "none" else sample._replace(f=mapped_scores(*sample, calibration))
-    )
+    mapped = sample
+    if calibration != "none":
+        mapped = sample._replace(f=mapped_scores(*sample, calibration))
     weight = mapped.fitted_weight() if judge_weight is None else float(judge_weight)
     alone = means.of_sums(sample.of_labelled(y), level, bounds)
     corrected = mapped.corrected(weight, int(judge_weight is None), level)
     if sample.agree(bounds):
+        # Each of two intervals may err in half as many cases, so that both hold as often as asked.
         both = means.of_sums(sample.of_labelled(y), (1 + level) / 2, bounds)
         corrected = alone if weight == 0 else _scarce(corrected, mapped, both, weight, bounds)
     return FewLabelsEstimate(
@@ -184,17 +186,15 @@ def estimate_mean(
 
 
 def effective_labels(inclusion: ArrayLike | None, groups: Groups) -> float:
-    """How many equally likely labels of different groups these are worth (Kish); arguments as of
-    `estimate_mean`, of the labelled items alone."""
+    """Say how many equally likely labels of different groups these are worth (Kish); arguments as
+    of `estimate_mean`, of the labelled items alone."""
     listed = list(groups)  # type: ignore[arg-type]
-    return kish(
-        label_weights(inclusion, len(listed), len(listed)),
-        checks.labels(listed, "groups", len(listed)),
-    )
+    n = len(listed)
+    return kish(label_weights(inclusion, n, n), checks.labels(listed, "groups", n))
 
 
 def label_weights(inclusion: ArrayLike | None, n_labels: int, n_items: int) -> Array:
-    """How many items each label stands for, shape (n_labels,)."""
+    """Say how many items each label stands for, shape (n_labels,)."""
     if inclusion is None:
         return np.full(n_labels, n_items / n_labels)
     p = checks.vector(inclusion, "inclusion")
@@ -208,8 +208,9 @@ def label_weights(inclusion: ArrayLike | None, n_labels: int, n_items: int) -> A
 
 
 def kish(w: Array, codes: Index) -> float:
-    """Effective number of groups of such weights."""
+    """Compute the effective number of groups of such weights, both of shape (n,)."""
     by_group = np.bincount(codes, w)
+    # Rounded, so that five groups alike are never a little fewer than five.
     return round(float(w.sum() ** 2 / (by_group @ by_group)), 9)
 
 
@@ -232,7 +233,7 @@ class Sample(NamedTuple):
         inclusion: Any,
         groups: Groups,
     ) -> Self:
-        """The arguments of `estimate_mean`, or its errors."""
+        """Check the arguments of `estimate_mean`, with its errors."""
         f = checks.vector(scores, "scores")
         positions, y = checks.paired_vectors(
             labelled, labels, ("labelled", "labels"), minimum=FEWEST_EFFECTIVE
@@ -242,31 +243,31 @@ class Sample(NamedTuple):
             raise ValueError(f"`labelled` must hold positions from 0 to {f.size - 1}.")
         if np.unique(at).size != at.size:
             raise ValueError("`labelled` holds a position twice.")
-        return cls(
-            f, at, y, label_weights(inclusion, at.size, f.size), checks.groups(groups, f.size)
-        )
+        w = label_weights(inclusion, at.size, f.size)
+        return cls(f, at, y, w, checks.groups(groups, f.size))
 
     def of_labelled(self, values: Array) -> means.Sums:
-        """Weighted values of labelled items, shape (n_labels,), summed by group."""
-        own = np.unique(self.codes[self.at], return_inverse=True)[1]
-        return means.Sums(
-            *(np.bincount(own, each).astype(np.float64) for each in (self.w * values, self.w))
-        )
+        """Sum weighted values of labelled items, shape (n_labels,), by group."""
+        group = np.unique(self.codes[self.at], return_inverse=True)[1]
+        total = np.bincount(group, self.w * values).astype(np.float64)
+        return means.Sums(total, np.bincount(group, self.w).astype(np.float64))
 
     def agree(self, bounds: means.Bounds | None) -> bool:
-        """Whether most labels are one, or most scores equal their labels, and fewer than
+        """Say whether most labels are one, or most scores equal their labels, and fewer than
         `means.FEW` groups differ."""
-        rounding = checks.SAME * max(float(np.abs(own).max()) for own in (self.y, self.f[self.at]))
-        pairs = ((self.y, bounds), (self.y - self.f[self.at], None))
-        units = [(self.of_labelled(values).means, scale) for values, scale in pairs]
-        return any(
-            means.mostly_same(own, max(means.same_within(own, scale), rounding))
-            for own, scale in units
-        )
+        largest = max(float(np.abs(self.y).max()), float(np.abs(self.f[self.at]).max()))
+
+        def mostly_same(values: Array, scale: means.Bounds | None) -> bool:
+            by_group = self.of_labelled(values).means
+            # Of differences between large numbers rounding is larger than of the differences.
+            tolerance = max(means.same_within(by_group, scale), checks.SAME * largest)
+            return means.mostly_same(by_group, tolerance)
+
+        return mostly_same(self.y, bounds) or mostly_same(self.y - self.f[self.at], None)
 
     def parts(self) -> tuple[Array, Array]:
-        """Per group, what labels add and what each unit of judge weight adds, centred; their
-        variance is the estimate's."""
+        """Compute per group, shape (n_groups,), what labels add and what each unit of judge weight
+        adds, centred; their variance is the estimate's."""
         f, at, y, w, codes = self
         from_labels = np.zeros(f.size)
         from_judge = f - f.mean()
@@ -278,6 +279,7 @@ class Sample(NamedTuple):
         return labels.astype(np.float64), judge.astype(np.float64)
 
     def fitted_weight(self) -> float:
+        """Fit the weight of the judge, from 0 to 1, with which the variance is least (PPI++)."""
         from_labels, from_judge = self.parts()
         power = float(from_judge @ from_judge)
         # A constant judge says nothing, but rounding leaves it a little spread to fit.
@@ -286,8 +288,8 @@ class Sample(NamedTuple):
         return float(np.clip(-(from_labels @ from_judge) / power, 0, 1))
 
     def corrected(self, weight: float, fitted: int, level: float) -> Estimate:
-        """The corrected mean, with the interval of a mean of what the groups add; `fitted` degrees
-        of freedom fewer."""
+        """Estimate the corrected mean, with the interval of a mean of what the groups add; `fitted`
+        degrees of freedom fewer."""
         f, at, y, w, codes = self
         estimate = weight * float(f.mean()) + float(w @ (y - weight * f[at])) / float(w.sum())
         from_labels, from_judge = self.parts()
@@ -311,25 +313,19 @@ class Sample(NamedTuple):
 def _scarce(
     corrected: Estimate, mapped: Sample, alone: Estimate, weight: float, bounds: means.Bounds | None
 ) -> Estimate:
-    """`found` with limits that the bounds of the scale allow and the labels alone do not rule out
+    """Limit `corrected` by what the bounds of the scale allow and the labels alone do not rule out
     (level of both)."""
     bottom, top = bounds or (-np.inf, np.inf)
     f = mapped.f
-    at = mapped.at
-    y = mapped.y
-    rest = mapped.of_labelled(y - weight * f[at])
-    ends = means.bounded_limits(
-        rest, (bottom - weight * float(f.max()), top - weight * float(f.min())), alone.level
-    )
+    rest = mapped.of_labelled(mapped.y - weight * f[mapped.at])
+    # A label less the weighted score lies as far out as the ends of both allow.
+    possible = bottom - weight * float(f.max()), top - weight * float(f.min())
+    ends = means.bounded_limits(rest, possible, alone.level)
     of_judge = means.of_sums(means.sums(f, mapped.codes), alone.level).se
     judged = weight * of_judge * float(special.ndtri((1 + alone.level) / 2))
     middle = float(rest.total.sum() / rest.size.sum())
-    low, high = (
-        corrected.value + side * math.hypot(end - middle, judged)
-        for side, end in zip((-1, 1), ends, strict=True)
-    )
-    low = max(low, alone.low)
-    high = min(high, alone.high)
+    low = max(corrected.value - math.hypot(ends[0] - middle, judged), alone.low)
+    high = min(corrected.value + math.hypot(ends[1] - middle, judged), alone.high)
     estimate = float(np.clip(corrected.value, low, high))
     return corrected.replace(value=estimate, low=low, high=high, method=alone.method)
 
@@ -357,7 +353,7 @@ def label_budget(
     groups: Groups = None,
     bounds: means.Bounds | None = None,
 ) -> LabelBudget | None:
-    """How many labels an interval of a wanted width takes, judged from a pilot drawn with equal
+    """Say how many labels an interval of a wanted width takes, judged from a pilot drawn with equal
     probabilities.
 
     With groups (texts of one pair), labels are thought to come in groups as large and as alike as
@@ -389,14 +385,15 @@ def label_budget(
     share = kish(np.ones(index.size), units) / index.size
 
     def spread_of(residual: Array, fitted: int) -> tuple[float, float]:
-        """Variance of one label's residual times what its group adds to it, and the skewness of a
-        group's sum."""
+        """Compute the variance of one label's residual times what its group adds to it, and the
+        skewness of a group's sum."""
         sums = np.bincount(units, residual - residual.mean())
         square = float(sums @ sums)
         skewness = float(np.mean(sums**3)) / (square / n_groups) ** 1.5 if square > 0 else 0.0
         return square / index.size * n_groups / (n_groups - 1 - fitted), skewness
 
     def width_by(trust: float) -> Callable[[int], float]:
+        """Make the width of the interval of m labels, with so much weight of the judge."""
         spread, skewness = spread_of(y - trust * f[index], int(trust > 0))
         # Labelling more shrinks the residual's share; what the items as a sample of their
         # population leave, stays.
@@ -404,18 +401,24 @@ def label_budget(
 
         def width(m: int) -> float:
             n = m * share
+            error = (spread / m + stays) ** 0.5
             bent = skewness / n**0.5 * means.caution(n)
-            low, high = means.studentised_limits(
-                0.0, (spread / m + stays) ** 0.5, n - 1 - (trust > 0), bent, level
-            )
+            df = n - 1 - (trust > 0)
+            low, high = means.studentised_limits(0.0, error, df, bent, level)
             return high - low
 
         return width
 
     sizes = range(math.ceil(FEWEST_EFFECTIVE / share), f.size + 1)
-    counts: list[int | None] = []
-    for width in (width_by(weight), width_by(0.0)):
-        place = bisect.bisect_left(sizes, True, key=lambda m, width=width: width(m) <= target_width)  # type: ignore[misc]
-        counts.append(sizes[place] if place < len(sizes) else None)
-    all_of_them = width_by(0.0)(f.size) if sizes else np.inf
-    return LabelBudget(counts[0], counts[1], all_of_them, f.size)
+
+    def fewest(width: Callable[[int], float]) -> int | None:
+        place = bisect.bisect_left(sizes, True, key=lambda m: width(m) <= target_width)
+        return sizes[place] if place < len(sizes) else None
+
+    labels_only = width_by(0.0)
+    return LabelBudget(
+        fewest(width_by(weight)),
+        fewest(labels_only),
+        labels_only(f.size) if sizes else np.inf,
+        f.size,
+    )

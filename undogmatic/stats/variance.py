@@ -100,69 +100,79 @@ class Study:
             )
         if min(x.shape[1:]) < 2:
             raise ValueError(f"every facet needs two values; `scores` has shape {x.shape}.")
-        self.facets, self.levels = tuple(facets), x.shape[1:]
-        self.n_items, self.level = x.shape[0], checks.share(level, "level")
-        self._codes = codes = checks.groups(groups, self.n_items, FEWEST_GROUPS)
-        self.n_groups = int(np.unique(codes).size)
-        sizes = range(len(facets) + 1)
+        self.facets = tuple(facets)
+        self.levels = x.shape[1:]
+        self.n_items = x.shape[0]
+        self.level = checks.share(level, "level")
+        self._codes = checks.groups(groups, self.n_items, FEWEST_GROUPS)
+        self.n_groups = int(np.unique(self._codes).size)
+        places = range(len(facets))
         subsets = [
-            subset for size in sizes for subset in itertools.combinations(range(len(facets)), size)
+            subset
+            for size in range(len(facets) + 1)
+            for subset in itertools.combinations(places, size)
         ]
         self._subsets = [frozenset(subset) for subset in subsets]
         # Components are in this order: subsets of facets with items, then the same without, but for
         # the empty one.
-        named = [tuple(self.facets[f] for f in subset) for subset in subsets]
-        self._sources: list[Source] = [*((ITEM, *subset) for subset in named), *named[1:]]
-        squares, sums = (
-            np.stack([np.bincount(codes, column) for column in table.T], axis=1)
-            for table in (self._squares(x), x.reshape(self.n_items, -1))
-        )
-        total = np.array([float(self.n_items)])
+        without_items = [tuple(self.facets[place] for place in subset) for subset in subsets]
+        with_items = [(ITEM, *names) for names in without_items]
+        self._sources: list[Source] = [*with_items, *without_items[1:]]
+        squares = self._by_group(self._squares(x))
+        sums = self._by_group(x.reshape(self.n_items, -1))
+        n = np.array([float(self.n_items)])
         self._estimated, self._mean_squares, self._degrees = self._estimates(
-            total, squares.sum(axis=0)[None], sums.sum(axis=0)[None]
+            n, squares.sum(axis=0)[None], sums.sum(axis=0)[None]
         )
-        # all scores are the same
+        # All scores are the same.
         self.constant = bool(np.maximum(self._estimated[0], 0).sum() <= 0)
         # Without each group in turn.
         self._left_out, _, _ = self._estimates(
-            total - np.bincount(codes), squares.sum(axis=0) - squares, sums.sum(axis=0) - sums
+            n - np.bincount(self._codes), squares.sum(axis=0) - squares, sums.sum(axis=0) - sums
         )
 
+    def _by_group(self, table: Array) -> Array:
+        """Sum rows, one per item, by group: shape (n_groups, n_columns)."""
+        return np.stack([np.bincount(self._codes, column) for column in table.T], axis=1)
+
     def components(self) -> list[Component]:
-        """All of them: the items', then by the number of facets in them, with and without items."""
+        """List all of them: the items', then by the number of facets in them, with and without
+        items."""
         values = np.maximum(self._estimated[0], 0)
         whole = float(values.sum())
-        order = sorted(
-            range(values.size), key=lambda k: (len(self._sources[k]), ITEM not in self._sources[k])
-        )
+
+        def place(k: int) -> tuple[int, bool]:
+            return len(self._sources[k]), ITEM not in self._sources[k]
+
         return [
             Component(
                 self._sources[k],
                 self._limits_of_variance(float(self._estimated[0, k]), self._left_out[:, k]),
-                float(values[k]) / whole if whole > 0 else math.nan,
-                float(self._estimated[0, k]),
-                float(self._mean_squares[0, k]),
-                int(self._degrees[0, k]),
+                share=float(values[k]) / whole if whole > 0 else math.nan,
+                estimated=float(self._estimated[0, k]),
+                mean_square=float(self._mean_squares[0, k]),
+                degrees=int(self._degrees[0, k]),
             )
-            for k in order
+            for k in sorted(range(values.size), key=place)
         ]
 
     def reliability(self, design: Mapping[str, int] | None = None) -> Reliability:
-        """Of the mean over so many of each facet; a facet that is not named counts once. None: over
-        all in the data."""
-        own = dict(zip(self.facets, self.levels, strict=True))
-        counts = own if design is None else dict.fromkeys(self.facets, 1) | dict(design)
-        phi, relative = (
-            self._limits_of_reliability(
-                float(self._ratio(self._estimated, counts, absolute)[0]),
-                self._ratio(self._left_out, counts, absolute),
-            )
-            for absolute in (True, False)
-        )
-        return Reliability(phi, relative)
+        """Estimate the reliability of the mean over so many of each facet; a facet that is not
+        named counts once. None: over all in the data."""
+        if design is None:
+            counts = dict(zip(self.facets, self.levels, strict=True))
+        else:
+            counts = dict.fromkeys(self.facets, 1) | dict(design)
+
+        def estimate(absolute: bool) -> Estimate:
+            ratio = float(self._ratio(self._estimated, counts, absolute)[0])
+            left_out = self._ratio(self._left_out, counts, absolute)
+            return self._limits_of_reliability(ratio, left_out)
+
+        return Reliability(phi=estimate(absolute=True), relative=estimate(absolute=False))
 
     def needed(self, facet: str, target: float, absolute: bool = True) -> int | None:
-        """How many values of one facet to average, the others counting once, for a reliability;
+        """Say how many values of one facet to average, the others counting once, for a reliability;
         None: no number."""
         checks.share(target, "target")
         if facet not in self.facets:
@@ -173,63 +183,67 @@ class Study:
         for source, value in zip(self._sources, np.maximum(self._estimated[0], 0), strict=True):
             if source == (ITEM,):
                 signal = float(value)
-            elif absolute or ITEM in source:
-                shrinks, stays = (
-                    (shrinks + value, stays) if facet in source else (shrinks, stays + value)
-                )
+            elif not absolute and ITEM not in source:
+                continue  # moves all items alike, which leaves their order as it is
+            elif facet in source:
+                shrinks += value
+            else:
+                stays += value
         room = signal * (1 - target) / target - stays
         return max(1, math.ceil(float(shrinks) / room - 1e-9)) if room > 0 else None
 
     def cheapest(self, target: float, absolute: bool = True) -> dict[str, int] | None:
-        """The design with the fewest scores per item (MOST_SCORES at most) that reaches a
+        """Find the design with the fewest scores per item (MOST_SCORES at most) that reaches a
         reliability, or None."""
         checks.share(target, "target")
+
+        def reached(design: Mapping[str, int]) -> float:
+            return float(special.expit(self._ratio(self._estimated, design, absolute)[0]))
+
         for size in range(1, MOST_SCORES + 1):
             designs = [
                 dict(zip(self.facets, counts, strict=True))
                 for counts in _designs(len(self.facets), size)
             ]
-            values = [
-                float(special.expit(self._ratio(self._estimated, design, absolute)[0]))
-                for design in designs
-            ]
-            if max(values) >= target - 1e-12:
-                return designs[int(np.argmax(values))]
+            best = max(designs, key=reached)
+            if reached(best) >= target - 1e-12:
+                return best
         return None
 
     def _squares(self, x: Array) -> Array:
-        """Sum over the cells of each row of its squared effect of every subset of facets, shape
+        """Sum over the cells of each row its squared effect of every subset of facets, shape
         (n_rows, n_subsets)."""
         axes = range(1, x.ndim)
-        means = []
+        of_means = []
         for subset in self._subsets:
             others = tuple(axis for axis in axes if axis - 1 not in subset)
             mean = x.mean(axis=others) if others else x
             weight = math.prod(x.shape[axis] for axis in others)
-            means.append(weight * np.square(mean).reshape(len(x), -1).sum(axis=1))
-        effects = [
-            sum(
-                (-1) ** (len(whole) - len(part)) * means[n]
-                for n, part in enumerate(self._subsets)
+            of_means.append(weight * np.square(mean).reshape(len(x), -1).sum(axis=1))
+        effects = []
+        for whole in self._subsets:
+            # A mean holds the effects of all parts of its facets: taken out, with signs.
+            parts = (
+                (-1) ** (len(whole) - len(part)) * of_mean
+                for part, of_mean in zip(self._subsets, of_means, strict=True)
                 if part <= whole
             )
-            for whole in self._subsets
-        ]
-        return np.stack(effects, axis=1)  # type: ignore[arg-type]
+            effects.append(np.asarray(sum(parts)))
+        return np.stack(effects, axis=1)
 
     def _estimates(self, n: Array, squares: Array, sums: Array) -> tuple[Array, Array, Array]:
-        """Components, mean squares and degrees of freedom of several sets of items, shape (n_sets,
-        n_components).
+        """Estimate components, mean squares and degrees of freedom of several sets of items, shape
+        (n_sets, n_components).
 
         Args:
             n, squares, sums: Items in each, shape (n_sets,); sums of `_squares` over items, and of
                 scores per cell.
         """
         of_mean = n[:, None] * self._squares((sums / n[:, None]).reshape(-1, *self.levels))
-        own = [math.prod(self.levels[f] - 1 for f in subset) for subset in self._subsets]
-        degrees = np.concatenate(
-            [(n - 1)[:, None] * own, np.broadcast_to(own, of_mean.shape)[:, 1:]], axis=1
-        )
+        free = [math.prod(self.levels[place] - 1 for place in subset) for subset in self._subsets]
+        degrees_with_items = (n - 1)[:, None] * free
+        degrees_without = np.broadcast_to(free, of_mean.shape)[:, 1:]
+        degrees = np.concatenate([degrees_with_items, degrees_without], axis=1)
         total = np.concatenate([np.maximum(squares - of_mean, 0), of_mean[:, 1:]], axis=1)
         # Rounding leaves a constant a little spread.
         size = np.abs(squares).sum(axis=1, keepdims=True)
@@ -243,35 +257,34 @@ class Study:
             # Every expected mean square is the sum of the components that hold its source: turned
             # round, with signs.
             signed = sum(
-                (-1) ** (len(o) - len(whole)) * mean_squares[:, k]
-                for k, o in enumerate(names)
-                if whole <= o
+                (-1) ** (len(source) - len(whole)) * mean_squares[:, k]
+                for k, source in enumerate(names)
+                if whole <= source
             )
-            repeated = (
-                cells
-                / math.prod(sizes[f] for f in whole if f in sizes)
-                * (1 if ITEM in whole else n)
-            )
+            values_of_source = math.prod(sizes[facet] for facet in whole if facet in sizes)
+            repeated = cells / values_of_source * (1 if ITEM in whole else n)
             columns.append(np.asarray(signed) / repeated)
         return np.stack(columns, axis=1), mean_squares, degrees
 
     def _ratio(self, estimated: Array, design: Mapping[str, int], absolute: bool) -> Array:
-        """Logarithm of items' variance over error variance, shape (n_sets,); infinite where one of
-        them is 0."""
+        """Compute the logarithm of items' variance over error variance, shape (n_sets,); infinite
+        where one of them is 0."""
         error = np.zeros(len(estimated))
         for source, column in zip(self._sources[1:], estimated.T[1:], strict=True):
             if absolute or ITEM in source:
-                error += np.maximum(column, 0) / math.prod(design[f] for f in source if f != ITEM)
+                averaged = math.prod(design[facet] for facet in source if facet != ITEM)
+                error += np.maximum(column, 0) / averaged
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(np.maximum(estimated[:, 0], 0)) - np.log(error))
 
     def _limits_of_reliability(self, ratio: float, left_out: Array) -> Estimate:
-        """Of logarithms of items' variance over error variance; NaN (no variance at all) stays."""
+        """Limit a reliability by logarithms of items' variance over error variance, of all items
+        and without each group; NaN (no variance at all) stays."""
         value = float(special.expit(ratio))
-        found = jackknife.of_left_out(
+        itself = jackknife.of_left_out(
             value, special.expit(left_out), self._codes, self.level, bounds=(0.0, 1.0)
         )
-        low, high = found.interval
+        low, high = itself.interval
         if math.isfinite(ratio) and np.isfinite(left_out).all():
             ends = special.expit(self._of_logarithm(ratio, left_out))
             low = min(low, float(ends[0]))
@@ -279,29 +292,31 @@ class Study:
         return Estimate(value, low, high, self.level, self.n_groups, self.n_items)
 
     def _limits_of_variance(self, estimate: float, left_out: Array) -> Estimate:
+        """Limit a component by itself, of all items and without each group; NaN for few groups."""
+        value = max(estimate, 0.0)
         if self.n_groups < FEWEST_FOR_LIMITS:
-            return unknown(self.level, self.n_groups, self.n_items).replace(
-                value=max(estimate, 0.0)
-            )
-        found = jackknife.of_left_out(
+            return unknown(self.level, self.n_groups, self.n_items).replace(value=value)
+        itself = jackknife.of_left_out(
             estimate, left_out, self._codes, self.level, bounds=(-math.inf, math.inf)
         )
-        low = max(found.low, 0.0)
-        high = max(found.high, 0.0)
+        low = max(itself.low, 0.0)
+        high = max(itself.high, 0.0)
         if estimate > 0 and (left_out > 0).all():
             ends = self._of_logarithm(math.log(estimate), np.log(left_out))
             low = min(low, math.exp(ends[0]))
             high = max(high, math.exp(min(ends[1], 700)))
-        return Estimate(max(estimate, 0.0), low, high, self.level, self.n_groups, self.n_items)
+        return Estimate(value, low, high, self.level, self.n_groups, self.n_items)
 
     def _of_logarithm(self, estimate: float, left_out: Array) -> tuple[float, float]:
-        units = means.sums(jackknife.pseudo_values(estimate, left_out, self._codes), self._codes)
+        """Limit a logarithm by the mean of its pseudo-values."""
+        values = jackknife.pseudo_values(estimate, left_out, self._codes)
+        units = means.sums(values, self._codes)
         se, df, skewness = means.spread(units, float(units.total.sum() / units.size.sum()))
         return means.studentised_limits(estimate, se, df, skewness, self.level)
 
 
 def _designs(n_facets: int, size: int) -> list[tuple[int, ...]]:
-    """All counts per facet with the product `size`."""
+    """List all counts per facet with the product `size`."""
     if n_facets == 1:
         return [(size,)]
     counts = [count for count in range(1, size + 1) if size % count == 0]
