@@ -56,7 +56,7 @@ class BlandAltman(NamedTuple):
 
 
 def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
-    """How the scores of two judges go together.
+    """Measure how the scores of two judges go together.
 
     Args:
         kind: `pearson`, linear association, blind to a constant shift or a factor between the two;
@@ -70,14 +70,16 @@ def correlation(kind: Kind, a: ArrayLike, b: ArrayLike) -> Coefficient:
     first, second = checks.paired_vectors(a, b, minimum=3)
     if checks.is_constant(first) or checks.is_constant(second):
         return Coefficient(None, first.size)
-    ranked = (first, second) if kind == "pearson" else (checks.tied(first), checks.tied(second))
-    result: Any = getattr(scipy.stats, _COEFFICIENTS[kind])(*ranked)
+    if kind != "pearson":
+        first = checks.tied(first)
+        second = checks.tied(second)
+    result: Any = getattr(scipy.stats, _COEFFICIENTS[kind])(first, second)
     return Coefficient(float(result.statistic), first.size, p_value=float(result.pvalue))
 
 
 def nearest_level(scores: ArrayLike, levels: ArrayLike) -> Array:
-    """The level of the scale nearest to each score, for coefficients on categories; a tie goes to
-    the lower level.
+    """Find the level of the scale nearest to each score, for coefficients on categories; a tie goes
+    to the lower level.
 
     Args:
         scores, levels: Shape (n,), and (k,), strictly increasing (else a ValueError); in score
@@ -94,7 +96,7 @@ def weighted_kappa(
     categories: ArrayLike,
     weights: Literal["quadratic", "linear", "none"] = "quadratic",
 ) -> Coefficient:
-    """Cohen's kappa on ordered categories, disagreement weighted by the squared distance in
+    """Compute Cohen's kappa on ordered categories, disagreement weighted by the squared distance in
     categories.
 
     The distance counts steps along `categories`, so 0, 25, 100 are one step apart; give every level
@@ -117,11 +119,13 @@ def weighted_kappa(
     if np.unique(order).size != order.size:
         raise ValueError("`categories` repeats a category.")
     for name, values in (("a", first), ("b", second)):
-        if (unknown := values[~np.isin(values, order)]).size:
+        unknown = values[~np.isin(values, order)]
+        if unknown.size:
             raise ValueError(
                 f"`{name}` holds {unknown[0]:g}, which is not one of `categories` {order.tolist()}."
             )
-    x, y = (np.argmax(values[:, None] == order, axis=1) for values in (first, second))
+    x = _places(first, order)
+    y = _places(second, order)
     if np.all(x == x[0]) and np.all(y == x[0]):
         return Coefficient(None, x.size)  # agreement by chance is certain
     value = cohen_kappa_score(
@@ -130,9 +134,14 @@ def weighted_kappa(
     return Coefficient(float(value), x.size)
 
 
+def _places(values: Array, categories: Array) -> Index:
+    """Number the category of each value, shape (n,)."""
+    return np.argmax(values[:, None] == categories, axis=1)
+
+
 def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
-    """Krippendorff's alpha of numbers: agreement of any number of raters, with ratings missing at
-    will.
+    """Compute Krippendorff's alpha of numbers: agreement of any number of raters, with ratings
+    missing at will.
 
     A unit rated once is left out. Computed from sums of squares in time and memory linear in the
     ratings. The package `krippendorff` builds matrices of units by distinct values and of values by
@@ -152,29 +161,30 @@ def krippendorff_alpha(ratings: ArrayLike) -> Coefficient:
         )
     if np.isinf(table).any():
         raise ValueError("`ratings` holds an infinite value.")
-    pairable = table[:, np.sum(~np.isnan(table), axis=0) >= 2]
-    if pairable.shape[1] == 0:
+    by_unit = table[:, np.sum(~np.isnan(table), axis=0) >= 2].T
+    n_units = len(by_unit)
+    if n_units == 0:
         raise ValueError("`ratings` has no unit with two ratings.")
-    n_units = pairable.shape[1]
-    values = np.unique(pairable[~np.isnan(pairable)])
-    if values.size == 1:
+    there = ~np.isnan(by_unit)
+    values = by_unit[there]
+    if np.unique(values).size == 1:
         return Coefficient(None, n_units)
-    unit = np.nonzero(~np.isnan(pairable.T))[0]
-    places = pairable.T[~np.isnan(pairable.T)]
+    unit = np.nonzero(there)[0]
 
     def disagreement(unit: Index) -> Array:
-        """Mean squared difference over all pairs of a unit's ratings (both ways), times half its
-        size."""
+        """Compute the mean squared difference over all pairs of a unit's ratings (both ways), times
+        half its size."""
         size = np.bincount(unit)
-        centred = places - (np.bincount(unit, places) / size)[unit]
+        centred = values - (np.bincount(unit, values) / size)[unit]
         return np.asarray(np.bincount(unit, centred**2) * size / (size - 1))
 
+    # By chance any two ratings meet, as if all were of one unit.
     (expected,) = disagreement(np.zeros_like(unit))
     return Coefficient(float(1 - disagreement(unit).sum() / expected), n_units)
 
 
 def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman:
-    """Bias, limits of agreement and drift of the differences a - b.
+    """Estimate bias, limits of agreement and drift of the differences a - b.
 
     The limits are bias -+ z(level) sd, so `level` is both the share of differences they span (1.96
     sd for 95 %) and the confidence level of every interval. The interval of a limit is the usual
@@ -196,23 +206,23 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     sd = float(np.std(d, ddof=1))
     z = float(special.ndtri((1 + level) / 2))
     t = float(special.stdtrit(n - 1, (1 + level) / 2))
-    limit_reach = t * sd * np.sqrt(1 / n + z**2 / (2 * (n - 1)))
     drift = None
     if not checks.is_constant(mean):
-        drift = (
-            float(scipy.stats.linregress(mean, d).slope)
-            if sd > 1e-10 * np.max(np.abs(mean))
-            else 0.0
-        )
-    ends, lower, upper = (
-        Estimate(middle, middle - reach, middle + reach, level, n, n)
-        for middle, reach in (
-            (bias, t * sd / np.sqrt(n)),
-            (bias - z * sd, limit_reach),
-            (bias + z * sd, limit_reach),
-        )
+        # Differences that rounding alone makes would give it any slope.
+        differ = sd > 1e-10 * np.max(np.abs(mean))
+        drift = float(scipy.stats.linregress(mean, d).slope) if differ else 0.0
+
+    def estimate(middle: float, reach: float) -> Estimate:
+        return Estimate(middle, middle - reach, middle + reach, level, n, n)
+
+    limit_reach = t * sd * np.sqrt(1 / n + z**2 / (2 * (n - 1)))
+    return BlandAltman(
+        estimate(bias, t * sd / np.sqrt(n)),
+        estimate(bias - z * sd, limit_reach),
+        estimate(bias + z * sd, limit_reach),
+        sd,
+        drift,
     )
-    return BlandAltman(ends, lower, upper, sd, drift)
 
 
 class BackToBack(NamedTuple):
@@ -237,7 +247,7 @@ def back_to_back(
     *,
     groups: Groups = None,
 ) -> BackToBack:
-    """Reliability of two runs over the same items, in the same order.
+    """Measure the reliability of two runs over the same items, in the same order.
 
     `sd_within`, the typical error of a single score, is sqrt(mean squared difference / 2): two
     scores of one item by the same judge differ by less than 2.77 times it in 95 % of repeats. Items
@@ -269,7 +279,7 @@ def back_to_back(
 
 
 def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> Estimate | None:
-    """Interval of `krippendorff_alpha` (interval), over items or groups of them.
+    """Estimate `krippendorff_alpha` (interval) with an interval over items or groups of them.
 
     If the raters agree alike on at least half of the units and otherwise on fewer than `means.FEW`,
     or most units have the same spread, the limits are those of the units with one more
@@ -287,40 +297,42 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
     """
     checks.share(level, "level")
     coefficient = krippendorff_alpha(ratings)
-    if coefficient.estimate is None:
+    estimate = coefficient.estimate
+    if estimate is None:
         return None
     table = np.asarray(ratings, dtype=np.float64).T
     size = np.sum(~np.isnan(table), axis=1).astype(np.float64)
     codes = checks.groups(groups, size.size)[size >= 2]
     table = table[size >= 2]
     size = size[size >= 2]
-    centre = float(np.nanmean(table))
-    n = int(size.sum())
-    total = np.nansum(table - centre, axis=1)
-    square = np.nansum((table - centre) ** 2, axis=1)
-    apart = np.maximum(square - total**2 / size, 0.0) * size / (size - 1)
-    spread = square * n / (n - 1)
-    chance = float(size.max()) * float(spread.sum()) / n
-    farthest_out = float(size.max()) * float(np.nanmax(np.abs(table - centre))) ** 2 * n / (n - 1)
-
-    estimate = coefficient.estimate
     n_units = int(np.unique(codes).size)
     if n_units < FEWEST:
         return Estimate(estimate, -1.0, 1.0, level, n_units)
+
+    # Of each item: its disagreement, and its part of the spread of all ratings.
+    deviations = table - float(np.nanmean(table))
+    n = int(size.sum())
+    total = np.nansum(deviations, axis=1)
+    square = np.nansum(deviations**2, axis=1)
+    apart = np.maximum(square - total**2 / size, 0.0) * size / (size - 1)
+    spread = square * n / (n - 1)
+
+    # What one more item could add at most: by chance to the disagreement, far out to the spread.
+    chance = float(size.max()) * float(spread.sum()) / n
+    farthest_out = float(size.max()) * float(np.nanmax(np.abs(deviations))) ** 2 * n / (n - 1)
     tolerance = means.SAME_SHARE**2 * float(np.nanmax(table) - np.nanmin(table)) ** 2
     scarce = any(
-        means.mostly_same(means.sums(own, codes).means, tolerance) for own in (apart, spread)
+        means.mostly_same(means.sums(values, codes).means, tolerance) for values in (apart, spread)
     )
 
     def limits(a: float) -> tuple[float, float]:
-        """Limits of a mean that is above 0 below the estimate."""
+        """Limit the mean that is above 0 where `a` is below the estimate."""
         values = (1 - a) * spread - apart
-        if scarce:
-            bottom = min(-max(a, 0.0) * chance, float(values.min()))
-            top = max((1 - a) * farthest_out, float(values.max()))
-            return means.bounded_limits(means.sums(values, codes), (bottom, top), level)
-        found = means.interval(values, level, groups=codes)
-        return found.low, found.high
+        if not scarce:
+            return means.interval(values, level, groups=codes).interval
+        bottom = min(-max(a, 0.0) * chance, float(values.min()))
+        top = max((1 - a) * farthest_out, float(values.max()))
+        return means.bounded_limits(means.sums(values, codes), (bottom, top), level)
 
     low = checks.farthest(lambda a: limits(a)[0], estimate, -1.0)
     high = checks.farthest(lambda a: -limits(a)[1], estimate, 1.0)
@@ -330,7 +342,8 @@ def alpha(ratings: ArrayLike, level: float = 0.95, *, groups: Groups = None) -> 
 def correlation_interval(
     kind: Kind, a: ArrayLike, b: ArrayLike, rng: Rng, level: float = 0.95, *, groups: Groups = None
 ) -> Estimate | None:
-    """Interval of `correlation`, over items or groups of them; None where a vector is constant.
+    """Estimate `correlation` with an interval over items or groups of them; None where a vector is
+    constant.
 
     If at least half of the units have the same value on one side and fewer than `means.FEW`
     another, that of Pearson's holds for every distribution between the lowest and the highest
@@ -351,17 +364,15 @@ def correlation_interval(
     if kind == "spearman":
         return ranking.spearman_interval(first, second, rng, level, groups=groups)
     if kind == "pearson":
-        return rated.pearson(
-            rated.Rated(first, second, np.ones(n), checks.groups(groups, n), level)
-        )
+        codes = checks.groups(groups, n)
+        return rated.pearson(rated.Rated(first, second, np.ones(n), codes, level))
     columns = np.column_stack([checks.tied(values - values.mean()) for values in (first, second)])
 
     def tau(rows: Array) -> float:
         return float(scipy.stats.kendalltau(*rows.T).statistic)
 
-    return jackknife.LeftOut(columns, tau, rng, groups).coefficient(
-        level, spread=0.437, missing=4.0
-    )
+    left_out = jackknife.LeftOut(columns, tau, rng, groups)
+    return left_out.coefficient(level, spread=0.437, missing=4.0)
 
 
 def kappa_interval(
@@ -373,8 +384,8 @@ def kappa_interval(
     *,
     groups: Groups = None,
 ) -> Estimate | None:
-    """Interval of `weighted_kappa` (`rated.Rated.coefficient`); None where both gave every item one
-    category.
+    """Estimate `weighted_kappa` with an interval (`rated.Rated.coefficient`); None where both gave
+    every item one category.
 
     Args:
         a, b, categories, weights: As in `weighted_kappa`, with its errors.
@@ -382,38 +393,37 @@ def kappa_interval(
     if weighted_kappa(a, b, categories, weights).estimate is None:
         return None
     order = np.asarray(categories, dtype=np.float64)
-    x, y = (
-        np.argmax(np.asarray(values)[:, None] == order, axis=1).astype(np.float64)
-        for values in (a, b)
-    )
+    x = _places(np.asarray(a), order).astype(np.float64)
+    y = _places(np.asarray(b), order).astype(np.float64)
     pairs = rated.Rated(x, y, np.ones(x.size), checks.groups(groups, x.size), level)
     return pairs.coefficient(order.size, rated.kappa(rated.costs(order.size, weights)))
 
 
 @jackknife.Prepared
 def pearson(columns: Array) -> jackknife.OfDraws:
-    """Pearson's correlation of two columns, shape (n, 2)."""
+    """Prepare Pearson's correlation of two columns, shape (n, 2)."""
     x, y = columns.T
 
+    def centred(values: Array) -> Array:
+        return np.asarray(values - values.mean(axis=1, keepdims=True))
+
+    def product(one: Array, other: Array) -> Array:
+        return np.asarray(np.einsum("ij,ij->i", one, other))
+
     def of_draws(drawn: Index) -> Array:
-        one = x.take(drawn)
-        other = y.take(drawn)
-        one = one - one.mean(axis=1, keepdims=True)
-        other = other - other.mean(axis=1, keepdims=True)
-        scale = np.sqrt(np.einsum("ij,ij->i", one, one) * np.einsum("ij,ij->i", other, other))
+        one = centred(x.take(drawn))
+        other = centred(y.take(drawn))
+        scale = np.sqrt(product(one, one) * product(other, other))
+        # Draws of one value have no correlation, though rounding leaves them a spread.
         least = checks.SAME**2 * float(x @ x) ** 0.5 * float(y @ y) ** 0.5
-        return np.divide(
-            np.einsum("ij,ij->i", one, other),
-            scale,
-            out=np.full(len(drawn), np.nan),
-            where=scale > least,
-        )
+        constant = np.full(len(drawn), np.nan)
+        return np.divide(product(one, other), scale, out=constant, where=scale > least)
 
     return of_draws
 
 
 def steps(values: ArrayLike) -> float:
-    """How many different values there are, counted as if all were as frequent: the inverse of the
+    """Count how many different values there are, as if all were as frequent: the inverse of the
     chance that two of them, drawn with replacement, are the same. A hundred grades of which 98 are
     a 5 have hardly more than one.
 
@@ -425,7 +435,7 @@ def steps(values: ArrayLike) -> float:
 
 
 def fewest_equal(rate: float, chance: float = 0.05) -> int:
-    """How many items two who agree on this share of items say the same of all with a probability
-    below `chance`."""
+    """Count the items of all of which two who agree on this share of items say the same with a
+    probability below `chance`."""
     checks.share(rate, "rate")
     return math.ceil(math.log(chance) / math.log(rate))

@@ -25,8 +25,8 @@ _LARGEST_DZ = 50.0
 
 
 def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
-    """Probability of a significant result when the true mean difference is `dz` standard deviations
-    of the differences.
+    """Compute the probability of a significant result when the true mean difference is `dz`
+    standard deviations of the differences.
 
     Too few pairs for any result to be significant in an exact signed-rank test give a power of 0.
 
@@ -42,16 +42,18 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
     if n_pairs < fewest_pairs(alpha):
         return 0.0
     pairs = n_pairs * WILCOXON_EFFICIENCY
-    critical = float(-special.stdtrit(pairs - 1, alpha / 2))
+    df = pairs - 1
+    low = special.stdtrit(df, alpha / 2)
+    high = float(-low)
     distance = abs(dz) * math.sqrt(pairs)
-    power = 1 - float(special.nctdtr(pairs - 1, distance, critical))
-    # this function gives up on some effects of thousands of pairs, that of `stats` does not
+    power = 1 - float(special.nctdtr(df, distance, high))
+    # This function gives up on some effects of thousands of pairs, that of `stats` does not.
     if math.isnan(power):
-        power = float(scipy.stats.nct.sf(critical, pairs - 1, distance))
+        power = float(scipy.stats.nct.sf(high, df, distance))
     # Significance in the wrong direction. Beyond this noncentrality it adds less than 3e-7, and may
     # come out as NaN.
     if distance < 5:
-        power += float(special.nctdtr(pairs - 1, distance, special.stdtrit(pairs - 1, alpha / 2)))
+        power += float(special.nctdtr(df, distance, low))
     return min(power, 1.0)
 
 
@@ -158,45 +160,50 @@ def claim(
     checks.share(power, "power")
     fewest = fewest_pairs(alpha)
     level = 1 - _cautious(alpha, int(checks.groups(groups, v.size).max()) + 1)
-    outer, inner = (
-        means.interval(v, wanted, groups=groups, bounds=bounds)
-        for wanted in (level, 1 - 2 * (1 - level))
-    )
-    outcome: Outcome = (
-        "open" if outer.n_groups < fewest else outer.against(margin, sign, inner=inner)
-    )
+    outer = means.interval(v, level, groups=groups, bounds=bounds)
+    # Two one-sided tests of level alpha are an interval of level 1 - 2 alpha.
+    inner = means.interval(v, 1 - 2 * (1 - level), groups=groups, bounds=bounds)
+    outcome: Outcome = "open"
+    if outer.n_groups >= fewest:
+        outcome = outer.against(margin, sign, inner=inner)
     needed = _needed(outer, inner, margin, power, fewest)
-    return Claim(
-        outcome, outer, inner.interval, margin, needed, outer.se * outer.n_groups**0.5, fewest
-    )
+    sd = outer.se * outer.n_groups**0.5
+    return Claim(outcome, outer, inner.interval, margin, needed, sd, fewest)
 
 
 def _cautious(alpha: float, n_units: int) -> float:
+    """Lower alpha where units are few (FEW_UNITS)."""
     return alpha * (CAUTION if n_units < FEW_UNITS else 1.0)
 
 
 def _needed(
     outer: Estimate, inner: Estimate, margin: float, power: float, fewest: int
 ) -> int | None:
-    """Units with which the claim is settled with probability `power`, if the estimate and the
-    spread are the truth."""
+    """Count the units with which the claim is settled with probability `power`, if the estimate and
+    the spread are the truth; None where no number would."""
     size = abs(outer.value)
     if size > margin:
         near = outer.low if outer.value > 0 else -outer.high
         sides = [(size - margin, size - near, outer)]
     else:
+        # Within the margin is shown by both ends of the interval.
         sides = [
             (margin + inner.value, inner.value - inner.low, inner),
             (margin - inner.value, inner.high - inner.value, inner),
         ]
     if any(room <= 0 or not np.isfinite(reach) for room, reach, _ in sides):
         return None
-    found = checks.fewest(lambda n: sum(_missed(n, *side) for side in sides) <= 1 - power, fewest)
-    return found if found and checks.worth_naming(found, outer.n_groups) else None
+
+    def enough(n: int) -> bool:
+        return sum(_missed(n, *side) for side in sides) <= 1 - power
+
+    needed = checks.fewest(enough, fewest)
+    return needed if needed and checks.worth_naming(needed, outer.n_groups) else None
 
 
 def _missed(n: int, room: float, reach: float, estimate: Estimate) -> float:
-    """Probability that the end of the interval of n units is further than `room` from the truth.
+    """Compute the probability that the end of the interval of n units is further than `room` from
+    the truth.
 
     The reach seen shrinks with the root of the units, and with the quantile of t; where all units
     agree, and it comes from the bounds alone, with the units.
@@ -205,6 +212,7 @@ def _missed(n: int, room: float, reach: float, estimate: Estimate) -> float:
         return float(reach * estimate.n_groups / n >= room)
     shrink = (estimate.n_groups / n) ** 0.5
     tail = (1 - estimate.level) / 2
-    of_n = tail / _cautious(1.0, estimate.n_groups) * _cautious(1.0, n)
-    quantiles = special.stdtrit(n - 1, 1 - of_n) / special.stdtrit(estimate.df, 1 - tail)
-    return float(special.ndtr((reach * shrink * float(quantiles) - room) / (estimate.se * shrink)))
+    tail_of_n = tail / _cautious(1.0, estimate.n_groups) * _cautious(1.0, n)
+    quantiles = special.stdtrit(n - 1, 1 - tail_of_n) / special.stdtrit(estimate.df, 1 - tail)
+    error = estimate.se * shrink
+    return float(special.ndtr((reach * shrink * float(quantiles) - room) / error))

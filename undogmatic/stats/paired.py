@@ -56,7 +56,7 @@ class Summary(NamedTuple):
 
 
 def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, float, float, float]:
-    """Sums of positive and of negative ranks (R+, R-), and P(R+ <= what was seen) and P(R+ >= it)
+    """Sum positive and negative ranks (R+, R-), and compute P(R+ <= what was seen) and P(R+ >= it)
     if every sign is as likely as its opposite.
 
     The distribution of R+ is built by adding one rank after the other to it (a convolution):
@@ -69,7 +69,7 @@ def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, f
     """
     d = differences[differences != 0] if zero_method == "wilcox" else differences
     doubled = np.round(2 * checks.ranks(np.abs(d))).astype(np.intp)
-    split = float(doubled[d == 0].sum()) / 4 if zero_method == "zsplit" else 0.0
+    half_of_zeros = float(doubled[d == 0].sum()) / 4 if zero_method == "zsplit" else 0.0
     ranks = doubled[d != 0]
     chances = np.ones(1)
     for rank in ranks.tolist():
@@ -78,9 +78,11 @@ def _signed_ranks(differences: Array, zero_method: ZeroMethod) -> tuple[float, f
         grown[rank:] += chances / 2
         chances = grown
     seen = int(doubled[d > 0].sum())
+    positive = seen / 2 + half_of_zeros
+    negative = (int(ranks.sum()) - seen) / 2 + half_of_zeros
     below = float(chances[: seen + 1].sum())
     above = float(chances[seen:].sum())
-    return seen / 2 + split, (int(ranks.sum()) - seen) / 2 + split, min(below, 1.0), min(above, 1.0)
+    return positive, negative, min(below, 1.0), min(above, 1.0)
 
 
 def wilcoxon(
@@ -88,7 +90,7 @@ def wilcoxon(
     zero_method: ZeroMethod = "pratt",
     alternative: Alternative = "two-sided",
 ) -> WilcoxonResult:
-    """Wilcoxon signed-rank test that the differences are symmetric about zero.
+    """Test by Wilcoxon's signed ranks that the differences are symmetric about zero.
 
     Zeros: `pratt` ranks them and then drops their ranks, `wilcox` drops them first, `zsplit` gives
     half their ranks to each side. The null distribution is exact up to 50 pairs, with or without
@@ -121,15 +123,17 @@ def wilcoxon(
             float(result.statistic), float(result.pvalue), n_pairs, n_zero, zero_method, "approx"
         )
     positive, negative, below, above = _signed_ranks(d, zero_method)
-    p_value = {"two-sided": min(1.0, 2 * min(below, above)), "greater": above, "less": below}[
-        alternative
-    ]
-    statistic = min(positive, negative) if alternative == "two-sided" else positive
+    statistic = positive
+    if alternative == "two-sided":
+        statistic = min(positive, negative)
+        p_value = min(1.0, 2 * min(below, above))
+    else:
+        p_value = above if alternative == "greater" else below
     return WilcoxonResult(statistic, p_value, n_pairs, n_zero, zero_method, "exact")
 
 
 def rank_biserial(differences: ArrayLike) -> float:
-    """Matched-pairs rank-biserial correlation of paired differences.
+    """Compute the matched-pairs rank-biserial correlation of paired differences.
 
     Zero differences are dropped before ranking (Wilcoxon's treatment), whatever the test did with
     them.
@@ -152,7 +156,8 @@ def rank_biserial(differences: ArrayLike) -> float:
 def share_in_direction(
     differences: ArrayLike, level: float = 0.95, *, groups: Groups = None
 ) -> ShareInDirection:
-    """Share of pairs whose difference is positive, with Wilson's score interval (`proportion`).
+    """Estimate the share of pairs whose difference is positive, with Wilson's score interval
+    (`proportion`).
 
     Ties count as not in the direction: a judge that cannot tell the texts apart has not found the
     direction.
@@ -165,17 +170,25 @@ def share_in_direction(
 
 
 def summary(values: ArrayLike) -> Summary:
-    """Mean, median, quartiles and spread of one group of scores, all in their unit."""
+    """Compute mean, median, quartiles and spread of one group of scores, all in their unit."""
     v = checks.vector(values, "values")
     q1, median, q3 = (float(q) for q in np.percentile(v, [25, 50, 75]))
-    sd = float(np.std(v, ddof=1)) if v.size > 1 else None
     return Summary(
-        v.size, float(v.mean()), median, q1, q3, q3 - q1, sd, float(v.min()), float(v.max())
+        n=v.size,
+        mean=float(v.mean()),
+        median=median,
+        q1=q1,
+        q3=q3,
+        iqr=q3 - q1,
+        sd=float(np.std(v, ddof=1)) if v.size > 1 else None,
+        minimum=float(v.min()),
+        maximum=float(v.max()),
     )
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Holm's step-down adjusted p-values, in the order given; they control the family-wise error.
+    """Adjust p-values by Holm's step-down procedure, in their order, shape (n_tests,); they control
+    the family-wise error.
 
     Args:
         p_values: Shape (n_tests,), each in [0, 1].
@@ -187,8 +200,9 @@ def holm(p_values: ArrayLike) -> Array:
     if np.any((p < 0) | (p > 1)):
         raise ValueError("`p_values` must lie in [0, 1].")
     order = np.argsort(p, kind="stable")
+    n_left = np.arange(p.size, 0, -1)
     adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)), 1.0)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * n_left), 1.0)
     return adjusted
 
 
@@ -207,7 +221,8 @@ class FailureTest(NamedTuple):
 
 
 def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTest:
-    """Exact test whether the judge fails more often on one side: McNemar's, over independent units.
+    """Test exactly whether the judge fails more often on one side: McNemar's, over independent
+    units.
 
     A unit counts for the side on which it has more failures; with pairs as units that is McNemar's
     exact test.
@@ -218,16 +233,17 @@ def failure_test(a: ArrayLike, b: ArrayLike, groups: Groups = None) -> FailureTe
         McNemar (1947), doi:10.1007/BF02295996. Datta and Satten (2008),
         doi:10.1111/j.1541-0420.2007.00923.x, for signs of groups.
     """
-    failed = [np.isnan(side) for side in _sides(a, b)]
-    codes = checks.groups(groups, failed[0].size)
-    excess = np.bincount(
-        codes, failed[0].astype(np.float64) - failed[1], minlength=int(codes.max(initial=-1)) + 1
-    )
+    first, second = _sides(a, b)
+    failed_a = np.isnan(first)
+    failed_b = np.isnan(second)
+    codes = checks.groups(groups, first.size)
+    n_units = int(codes.max(initial=-1)) + 1
+    excess = np.bincount(codes, failed_a.astype(np.float64) - failed_b, minlength=n_units)
     more_a = int(np.sum(excess > 0))
     more_b = int(np.sum(excess < 0))
     n = more_a + more_b
     p_value = sign_p(more_a, n) if n else None
-    return FailureTest(int(failed[0].sum()), int(failed[1].sum()), p_value)
+    return FailureTest(int(failed_a.sum()), int(failed_b.sum()), p_value)
 
 
 def robust_difference(
@@ -239,7 +255,7 @@ def robust_difference(
     groups: Groups = None,
     level: float = 0.95,
 ) -> Estimate | None:
-    """Doubly robust (AIPW) mean difference over all pairs, cross-fitted over groups.
+    """Estimate the mean difference over all pairs doubly robustly (AIPW), cross-fitted over groups.
 
     Holds if failures are missing at random given the texts' covariates and the other side's score:
     if either the model of the scores (ridge regression) or that of the failures (logistic
@@ -262,27 +278,22 @@ def robust_difference(
     first, second = _sides(a, b)
     codes = checks.groups(groups, first.size)
     n_units = int(codes.max(initial=-1)) + 1
-    failed = [np.isnan(first), np.isnan(second)]
-    few_judged = min(int(np.sum(~part)) for part in failed) < FEWEST_JUDGED
-    if (
-        sum(int(part.sum()) for part in failed) < FEWEST_FAILED
-        or few_judged
-        or n_units < FEWEST_UNITS
-    ):
+    n_failed = [int(np.isnan(side).sum()) for side in (first, second)]
+    if sum(n_failed) < FEWEST_FAILED or n_units < FEWEST_UNITS:
         return None
-    surface = np.column_stack(
-        [np.asarray(part, dtype=np.float64).reshape(first.size, -1) for part in covariates]
-    )
+    if first.size - max(n_failed) < FEWEST_JUDGED:
+        return None
+    columns = [np.asarray(part, dtype=np.float64).reshape(first.size, -1) for part in covariates]
+    surface = np.column_stack(columns)
     fold = rng.permutation(np.arange(n_units) % 5)[codes]
-    of_a, of_b = (
-        _pseudo_values(*part, surface, fold) for part in ((first, second), (second, first))
-    )
+    of_a = _pseudo_values(first, second, surface, fold)
+    of_b = _pseudo_values(second, first, surface, fold)
     return means.interval(of_a - of_b, level, groups=codes)
 
 
 def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> Array:
-    """Per pair: the expected score, and for judged ones the rest of theirs over their chance of
-    being judged.
+    """Compute per pair, shape (n_pairs,), the expected score, and for judged ones the rest of
+    theirs over their chance of being judged.
 
     The other side's score tells whether there is one, and how far it lies from the mean of them.
     """
@@ -291,35 +302,35 @@ def _pseudo_values(scores: Array, other: Array, surface: Array, fold: Index) -> 
     if judged.all():
         return scores
     middle = float(other[there].mean()) if there.any() else 0.0
-    known = np.column_stack(
-        [surface, there.astype(np.float64), np.where(there, np.nan_to_num(other) - middle, 0.0)]
-    )
+    deviations = np.where(there, np.nan_to_num(other) - middle, 0.0)
+    features = np.column_stack([surface, there.astype(np.float64), deviations])
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     values = np.empty_like(scores)
-    for own in np.unique(fold):
-        here = fold == own
-        others = fold != own
-        seen = others & judged
-        expected = np.full(int(here.sum()), scores[seen].mean() if seen.any() else 0.0)
-        if seen.sum() >= 2:
+    for number in np.unique(fold):
+        here = fold == number
+        others = fold != number
+        fitted = others & judged
+        expected = np.full(int(here.sum()), scores[fitted].mean() if fitted.any() else 0.0)
+        if fitted.sum() >= 2:
             ridge = make_pipeline(StandardScaler(), RidgeCV(alphas=(1.0, 10.0, 100.0)))
-            expected = np.asarray(
-                ridge.fit(known[seen], scores[seen]).predict(known[here]), dtype=np.float64
-            )
+            ridge.fit(features[fitted], scores[fitted])
+            expected = np.asarray(ridge.predict(features[here]), dtype=np.float64)
         chance = np.full(int(here.sum()), judged[others].mean())
         if min(int(judged[others].sum()), int((~judged[others]).sum())) >= FEWEST_FAILED - 1:
             logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1.0))
-            chance = logistic.fit(known[others], judged[others]).predict_proba(known[here])[:, 1]
+            logistic.fit(features[others], judged[others])
+            chance = logistic.predict_proba(features[here])[:, 1]
         rest = np.where(judged[here], np.nan_to_num(scores[here]) - expected, 0.0)
-        # one pair must not outweigh the rest
+        # One pair must not outweigh the rest.
         values[here] = expected + rest / np.maximum(chance, 0.05)
     return values
 
 
 def _sides(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    """Check scores of two sides, shape (n_pairs,) each, which may hold NaN."""
     first = np.asarray(a, dtype=np.float64)
     second = np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:
@@ -330,8 +341,8 @@ def _sides(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
 
 def hodges_lehmann(differences: ArrayLike) -> float:
-    """Hodges-Lehmann estimate of the typical difference: the median of (x[i] + x[j]) / 2 over all i
-    <= j.
+    """Estimate the typical difference (Hodges and Lehmann): the median of (x[i] + x[j]) / 2 over
+    all i <= j.
 
     In linear memory and time n log(n)^2: of the averages still in question, the weighted median of
     the rows' medians cuts away at least a quarter each time; the rest is sorted once it is few.
@@ -350,13 +361,13 @@ def hodges_lehmann(differences: ArrayLike) -> float:
 
 
 def _selected(x: Array, rank: int) -> float:
-    """The average with `rank` smaller or equal ones before it.
+    """Select the average with `rank` smaller or equal ones before it; x ascending, shape (n,).
 
     Row i of their table holds (x[i] + x[j]) / 2 for j >= i, ascending.
     """
     n = x.size
     rows = np.arange(n)
-    # what is in question of each row: columns low to high - 1
+    # What is in question of each row: columns low to high - 1.
     low = rows.copy()
     high = np.full(n, n)
     while True:
@@ -367,10 +378,10 @@ def _selected(x: Array, rank: int) -> float:
             place = rank - int((low - rows).sum())
             return float(np.partition((x[row] + x[column]) / 2, place)[place])
         asked = width > 0
-        own = (x[rows[asked]] + x[(low + width // 2)[asked]]) / 2
-        order = np.argsort(own)
+        middles = (x[rows[asked]] + x[(low + width // 2)[asked]]) / 2
+        order = np.argsort(middles)
         weight = np.cumsum(width[asked][order])
-        pivot = own[order[np.searchsorted(weight, weight[-1] / 2)]]
+        pivot = middles[order[np.searchsorted(weight, weight[-1] / 2)]]
         below = _ends(x, pivot, strict=True)
         upto = _ends(x, pivot, strict=False)
         if rank < (below - rows).sum():
@@ -383,15 +394,14 @@ def _selected(x: Array, rank: int) -> float:
 
 
 def _ends(x: Array, pivot: float, strict: bool) -> Index:
-    """Per row i the first column j >= i whose average is not below (or, unless strict, not at)
-    `pivot`.
+    """Find per row i the first column j >= i whose average is not below (or, unless strict, not at)
+    `pivot`, shape (n,).
 
     Averages are compared as they are rounded, so that no pair is taken for the pivot that does not
     equal it.
     """
     n = x.size
-    rows = np.arange(n)
-    first = rows.copy()
+    first = np.arange(n)
     last = np.full(n, n)
     while True:
         searching = first < last
@@ -411,7 +421,8 @@ def median(
     groups: Groups = None,
     bounds: means.Bounds = (-np.inf, np.inf),
 ) -> Estimate:
-    """The median with the ends of the exact sign test: ordered values (Conover 1999, section 3.2).
+    """Estimate the median with the ends of the exact sign test: ordered values (Conover 1999,
+    section 3.2).
 
     A group counts as one observation, whatever its size: right where its values agree, else on the
     safe side.
@@ -440,8 +451,8 @@ def hodges_lehmann_interval(
     groups: Groups = None,
     bounds: means.Bounds = (-np.inf, np.inf),
 ) -> Estimate:
-    """`hodges_lehmann` with an interval over differences, or over groups of them; they need not be
-    symmetric.
+    """Estimate `hodges_lehmann` with an interval over differences, or over groups of them; they
+    need not be symmetric.
 
     A value is ruled out if the share of means of pairs above it is surely not one half. The share
     is a mean over differences of the share of the others whose mean with it is above, twice which
@@ -458,14 +469,15 @@ def hodges_lehmann_interval(
     ordered = np.sort(d)
 
     def limits(value: float) -> tuple[float, float]:
+        """Limit the share of means of pairs above a value, less one half."""
         other = 2 * value - d
         upto = np.searchsorted(ordered, other, "left") + np.searchsorted(ordered, other, "right")
         score = 0.5 - upto / (2 * d.size)
         whole = float(score.mean())
-        if abs(whole) == 0.5:  # all lie on one side of the value, as all of n coins may fall alike
+        if abs(whole) == 0.5:
+            # All lie on one side of the value, as all of n coins may fall alike.
             return (whole, whole) if 0.5**n <= (1 - level) / 2 else (-np.inf, np.inf)
-        found = means.interval(2 * score - whole, level, groups=codes)
-        return found.low, found.high
+        return means.interval(2 * score - whole, level, groups=codes).interval
 
     room = 1e-6 * float(np.ptp(ordered)) + 1e-9 * float(np.max(np.abs(ordered)))
     lowest = float(ordered[0]) - room
@@ -473,10 +485,6 @@ def hodges_lehmann_interval(
     low = checks.farthest(lambda value: limits(value)[0], estimate, lowest)
     high = checks.farthest(lambda value: -limits(value)[1], estimate, highest)
     # Beyond all values nothing changes any more: what is not ruled out there is nowhere.
-    return Estimate(
-        estimate,
-        bounds[0] if low == lowest else low,
-        bounds[1] if high == highest else high,
-        level,
-        n,
-    )
+    low = bounds[0] if low == lowest else low
+    high = bounds[1] if high == highest else high
+    return Estimate(estimate, low, high, level, n)
