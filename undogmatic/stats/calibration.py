@@ -34,7 +34,8 @@ def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> No
     Raises:
         ValueError: Naming the overlapping ids, the first ten in sorted order.
     """
-    if overlap := sorted({str(i) for i in fit_ids} & {str(i) for i in eval_ids}):
+    overlap = sorted(set(map(str, fit_ids)) & set(map(str, eval_ids)))
+    if overlap:
         more = f" and {len(overlap) - 10} more" if len(overlap) > 10 else ""
         raise ValueError(
             f"`fit_ids` and `eval_ids` share {len(overlap)} ids: {', '.join(overlap[:10])}{more}."
@@ -42,8 +43,8 @@ def split_check(fit_ids: Iterable[Hashable], eval_ids: Iterable[Hashable]) -> No
 
 
 def fit_content_free(content_free_probs: ArrayLike) -> Calibration:
-    """Contextual calibration: learn from content-free texts ("N/A", "") which levels the prompt
-    itself favours.
+    """Learn from content-free texts ("N/A", "") which levels the prompt itself favours (contextual
+    calibration).
 
     Needs no labels. Probabilities below 0.0001 are raised to it, since each level is divided by its
     own.
@@ -103,27 +104,33 @@ def fit(kind: str, raw: ArrayLike, label: ArrayLike, scale: Scale) -> Calibratio
         line = scipy.stats.linregress(x, y)
         curve = {"slope": float(line.slope), "intercept": float(line.intercept)}
     else:
-        share = (y - low) / (high - low)
-        if np.any((share < 0) | (share > 1)):
-            raise ValueError(f"`label` must lie on the scale from {low:g} to {high:g}.")
-        if checks.is_constant(y):
-            raise ValueError("`label` is constant; there is nothing to tell apart.")
-        positives = float(share.sum())
-        negatives = y.size - positives
-        target = share * (positives + 1) / (positives + 2) + (1 - share) / (negatives + 2)
-        centre = float(x.mean())
-        spread = float(x.std())
-        constant, slope = _logistic((x - centre) / spread, target)
-        curve = {
-            "slope": float(slope / spread),
-            "intercept": float(constant - slope * centre / spread),
-        }
+        curve = _platt(x, y, low, high)
     return {"kind": kind, **curve, "minimum": float(low), "maximum": float(high), "n": x.size}
 
 
+def _platt(x: Array, y: Array, low: float, high: float) -> dict[str, float]:
+    """Learn Platt's curve from raw scores to labels, both of shape (n,)."""
+    share = (y - low) / (high - low)
+    if np.any((share < 0) | (share > 1)):
+        raise ValueError(f"`label` must lie on the scale from {low:g} to {high:g}.")
+    if checks.is_constant(y):
+        raise ValueError("`label` is constant; there is nothing to tell apart.")
+    positives = float(share.sum())
+    negatives = y.size - positives
+    target = share * (positives + 1) / (positives + 2) + (1 - share) / (negatives + 2)
+    # Least squares of raw scores far from 0, or of any unit, would lose digits.
+    centre = float(x.mean())
+    spread = float(x.std())
+    constant, slope = _logistic((x - centre) / spread, target)
+    return {
+        "slope": float(slope / spread),
+        "intercept": float(constant - slope * centre / spread),
+    }
+
+
 def _logistic(x: Array, share: Array) -> tuple[float, float]:
-    """Constant and slope of a logistic regression of shares strictly between 0 and 1, by reweighted
-    least squares."""
+    """Fit constant and slope of a logistic regression of shares strictly between 0 and 1, shape
+    (n,), by reweighted least squares."""
     design = np.column_stack([np.ones(x.size), x])
     fitted = (share + 0.5) / 2
     deviance = np.inf
@@ -142,8 +149,7 @@ def _logistic(x: Array, share: Array) -> tuple[float, float]:
 
 
 def apply(calibration: Calibration, raw: ArrayLike) -> Array:
-    """Calibrated scores, clipped to the scale; for kind `content_free`, calibrated level
-    probabilities.
+    """Calibrate scores, clipped to the scale; for kind `content_free`, level probabilities.
 
     Args:
         calibration: What `fit` or `fit_content_free` returned, or the same read back from JSON.
@@ -153,16 +159,7 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
     kind = calibration.get("kind")
     try:
         if kind in _CURVES:
-            x = checks.vector(raw, "raw", minimum=0)
-            if kind == "isotonic":
-                y = np.interp(x, calibration["x"], calibration["y"])
-            else:
-                y = calibration["slope"] * x + calibration["intercept"]
-            low = calibration["minimum"]
-            high = calibration["maximum"]
-            return np.asarray(
-                special.expit(y) * (high - low) + low if kind == "platt" else np.clip(y, low, high)
-            )
+            return _apply_curve(calibration, checks.vector(raw, "raw", minimum=0))
         if kind != "content_free":
             raise ValueError(
                 f"`calibration` has kind {kind!r}; known are {', '.join(_CURVES)}, content_free."
@@ -180,9 +177,22 @@ def apply(calibration: Calibration, raw: ArrayLike) -> Array:
     return np.asarray(weighted / weighted.sum(axis=-1, keepdims=True))
 
 
+def _apply_curve(calibration: Calibration, x: Array) -> Array:
+    """Calibrate scores by a curve, clipped to the scale, shape (n,)."""
+    if calibration["kind"] == "isotonic":
+        y = np.interp(x, calibration["x"], calibration["y"])
+    else:
+        y = calibration["slope"] * x + calibration["intercept"]
+    low = calibration["minimum"]
+    high = calibration["maximum"]
+    if calibration["kind"] == "platt":
+        return np.asarray(special.expit(y) * (high - low) + low)
+    return np.asarray(np.clip(y, low, high))
+
+
 def _level_probabilities(values: ArrayLike, name: str) -> Array:
-    """Non-negative rows with some mass, scaled to sum to 1: a readout may leave mass on tokens that
-    are no level."""
+    """Check rows that are not negative and have some mass, and scale them to sum to 1: a readout
+    may leave mass on tokens that are no level."""
     p = checks.rows(values, name)
     sums = p.sum(axis=-1, keepdims=True)
     if p.size == 0 or np.any(p < 0) or np.any(sums <= 0):
@@ -211,7 +221,8 @@ def reliability_table(
     *,
     groups: Groups = None,
 ) -> pd.DataFrame:
-    """Stated confidence against observed accuracy, bin by bin; bins without items are left out.
+    """Compare stated confidence with observed accuracy, bin by bin; bins without items are left
+    out.
 
     Columns: low and high (the edges), n, mean_confidence, accuracy, accuracy_low, accuracy_high,
     and gap, which is accuracy minus mean confidence (negative: overconfident).
@@ -233,9 +244,15 @@ def reliability_table(
         inside = codes == code
         accuracy = proportion(right[inside], level, groups=units[inside])
         stated = float(c[inside].mean())
-        ends = {"low": float(edges[code]), "high": float(edges[min(code + 1, edges.size - 1)])}
-        row = ends | {"n": accuracy.n, "mean_confidence": stated, **accuracy.metrics("accuracy")}
-        table.append(row | {"gap": accuracy.value - stated})
+        row = {
+            "low": float(edges[code]),
+            "high": float(edges[code + 1]),
+            "n": accuracy.n,
+            "mean_confidence": stated,
+            **accuracy.metrics("accuracy"),
+            "gap": accuracy.value - stated,
+        }
+        table.append(row)
     return pd.DataFrame(table)
 
 
@@ -248,7 +265,7 @@ def error_interval(
     *,
     groups: Groups = None,
 ) -> CalibrationError:
-    """`calibration_error` with an interval for its value in infinitely many items.
+    """Estimate `calibration_error` with an interval for its value in infinitely many items.
 
     What is observed is larger than that on average, for noise is added without its sign. No
     calibration error below the observed one minus what noise alone gives in 97.5 % of draws (at
@@ -263,8 +280,9 @@ def error_interval(
     """
     c, right = _stated_and_observed(confidence, correct)
     codes = checks.groups(groups, c.size, 2)
-    found = jackknife.LeftOut(np.column_stack([c, right]), calibration_error(n_bins), rng, codes)
-    return NoisyError(found, rng, n_bins).limits(level)
+    columns = np.column_stack([c, right])
+    left_out = jackknife.LeftOut(columns, calibration_error(n_bins), rng, codes)
+    return NoisyError(left_out, rng, n_bins).limits(level)
 
 
 class NoisyError:
@@ -275,7 +293,7 @@ class NoisyError:
     show and the tails of t.
 
     Args:
-        found, n_bins: The error of items, and without each unit; of so many bins.
+        left_out, n_bins: The error of items, and without each unit; of so many bins.
     References:
         Brocker and Smith (2007), doi:10.1175/WAF993.1, for items that are right as often as stated.
     """
@@ -283,56 +301,60 @@ class NoisyError:
     def __init__(
         self, left_out: jackknife.LeftOut, rng: Rng, n_bins: int, n_draws: int = 1000
     ) -> None:
-        self.found = left_out
+        self.left_out = left_out
         c, right = left_out.data.T
-        codes = _bins(c, n_bins)[1]
-        member = np.eye(n_bins)[codes]
+        n_units = left_out.n_units
+        bins = _bins(c, n_bins)[1]
+        member = np.eye(n_bins)[bins]
         batch = max(1, 2_000_000 // c.size)
         perfect = []
         for first in range(0, n_draws, batch):
-            drawn = (
-                rng.random((min(batch, n_draws - first), left_out.n_units))[:, left_out.codes] < c
-            )
-            perfect.append(np.abs((drawn - c) @ member).sum(axis=1) / c.size)
+            size = min(batch, n_draws - first)
+            # One number for a whole group: its members are right together as far as they can be.
+            right_by_chance = rng.random((size, n_units))[:, left_out.codes] < c
+            gaps = np.abs((right_by_chance - c) @ member)
+            perfect.append(gaps.sum(axis=1) / c.size)
         self.perfect = np.concatenate(perfect)
-        gaps = np.zeros((left_out.n_units, n_bins))
-        np.add.at(gaps, (left_out.codes, codes), right - c)
-        off = gaps - gaps.mean(axis=0)
-        freedom = left_out.n_units - 1
-        values, vectors = np.linalg.eigh(off.T @ off * left_out.n_units / freedom)
-        drawn = rng.normal(size=(n_draws, n_bins)) @ (vectors * np.sqrt(np.clip(values, 0, None))).T
-        self.seen = (
-            np.abs(drawn).sum(axis=1) * np.sqrt(freedom / rng.chisquare(freedom, n_draws)) / c.size
-        )
+
+        gaps_of_units = np.zeros((n_units, n_bins))
+        np.add.at(gaps_of_units, (left_out.codes, bins), right - c)
+        off = gaps_of_units - gaps_of_units.mean(axis=0)
+        df = n_units - 1
+        values, vectors = np.linalg.eigh(off.T @ off * n_units / df)
+        root = vectors * np.sqrt(np.clip(values, 0, None))
+        normal = np.abs(rng.normal(size=(n_draws, n_bins)) @ root.T).sum(axis=1)
+        # The covariance is itself estimated from few units, which gives draws the tails of t.
+        self.seen = normal * np.sqrt(df / rng.chisquare(df, n_draws)) / c.size
 
     def limits(self, level: float) -> CalibrationError:
-        """What `error_interval` says of it."""
-        left_out = self.found.nearly_mean(level, (0.0, 1.0))
-        beyond = max(
-            float(np.quantile(drawn, (1 + level) / 2)) for drawn in (self.perfect, self.seen)
-        )
-        accuracy = proportion(self.found.data[:, 1], level, groups=self.found.codes)
+        """Limit the error as `error_interval` says."""
+        left_out = self.left_out.nearly_mean(level, (0.0, 1.0))
+        tail = (1 + level) / 2
+        beyond = max(float(np.quantile(self.perfect, tail)), float(np.quantile(self.seen, tail)))
+        accuracy = proportion(self.left_out.data[:, 1], level, groups=self.left_out.codes)
         off = max(accuracy.value - accuracy.low, accuracy.high - accuracy.value)
         low = max(0.0, left_out.value - beyond)
         high = min(1.0, max(left_out.high, left_out.value + off))
-        estimate = Estimate(left_out.value, low, high, level, self.found.n_units)
+        estimate = Estimate(left_out.value, low, high, level, self.left_out.n_units)
         return CalibrationError(estimate, float(self.perfect.mean()), beyond)
 
 
 def error_difference(one: NoisyError, other: NoisyError, level: float) -> means.Bounds:
-    """Limits of one calibration error minus another of the same units, from those of both.
+    """Limit one calibration error minus another of the same units, by those of both.
 
     What is observed of each is too large by another amount: a bootstrap held their difference in as
     few as 75 % of samples of its 95 %. That both move together does not narrow the limits, as what
     noise adds to each has no sign.
     """
-    first, second = (error.limits(level).estimate for error in (one, other))
-    return jackknife.apart(first, second, min(0.0, jackknife.together(one.found, other.found)), 1.0)
+    together = jackknife.together(one.left_out, other.left_out)
+    first = one.limits(level).estimate
+    second = other.limits(level).estimate
+    return jackknife.apart(first, second, min(0.0, together), 1.0)
 
 
 def calibration_error(n_bins: int) -> jackknife.Prepared:
-    """ECE of two columns, confidence and 1 or 0, shape (n, 2): mean absolute gap between confidence
-    and accuracy.
+    """Prepare the ECE of two columns, confidence and 1 or 0, shape (n, 2): the mean absolute gap
+    between confidence and accuracy.
 
     Bins of equal width over [0, 1] are weighted by their items. Biased upward with few items per
     bin: compare only values with the same n and `n_bins`, or see `error_interval`.
@@ -363,7 +385,8 @@ def calibration_error(n_bins: int) -> jackknife.Prepared:
 
 
 def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:
-    """Edges of the bins, and the bin of each confidence."""
+    """Find the edges of the bins, shape (n_bins + 1,), and the bin of each confidence, shape
+    (n,)."""
     if n_bins < 1:
         raise ValueError(f"`n_bins` is {n_bins}; at least 1 is needed.")
     edges = np.linspace(0, 1, n_bins + 1)
@@ -371,6 +394,7 @@ def _bins(c: Array, n_bins: int) -> tuple[Array, Index]:
 
 
 def _stated_and_observed(confidence: ArrayLike, correct: ArrayLike) -> tuple[Array, Array]:
+    """Check confidences from 0 to 1, and 1 or 0 for right or wrong, shape (n,) each."""
     c, right = checks.paired_vectors(confidence, correct, ("confidence", "correct"))
     if np.any((c < 0) | (c > 1)):
         raise ValueError("`confidence` must lie in [0, 1]; divide a percentage by 100.")
