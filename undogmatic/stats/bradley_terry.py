@@ -57,7 +57,7 @@ class BradleyTerry(NamedTuple):
 
     @property
     def separable(self) -> int:
-        """Number of pairs whose difference is not 0."""
+        """The number of pairs whose difference is not 0."""
         return sum(not one.low <= 0 <= one.high for one in self.differences.values())
 
 

@@ -24,14 +24,14 @@ times as there were, and at most so many more, or twice as many where there are 
 
 
 def worth_naming(needed: float, there: int) -> int | None:
-    """A number of units that would settle something, where `there` were so many; None where nobody
-    gathers so many."""
+    """Round up a number of units that would settle something, where `there` were so many; None
+    where nobody gathers so many."""
     most = max(FEW_ENOUGH, min(MOST_TIMES * there, there + max(MOST_MORE, there)))
     return max(there + 1, math.ceil(needed)) if needed <= most else None
 
 
 def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
-    """`minimum` or more finite numbers, shape (n,); a ValueError names the argument that is
+    """Check `minimum` or more finite numbers, shape (n,); a ValueError names the argument that is
     something else."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
@@ -44,7 +44,7 @@ def vector(values: ArrayLike, name: str, minimum: int = 1) -> Array:
 def paired_vectors(
     a: ArrayLike, b: ArrayLike, names: tuple[str, str] = ("a", "b"), minimum: int = 1
 ) -> tuple[Array, Array]:
-    """Two vectors of equal length; raises ValueError naming both if they differ."""
+    """Check two vectors of equal length; raises ValueError naming both if they differ."""
     first = vector(a, names[0], minimum)
     second = vector(b, names[1], minimum)
     if first.size != second.size:
@@ -56,7 +56,7 @@ def paired_vectors(
 
 
 def increasing(levels: ArrayLike) -> Array:
-    """`vector` of values that increase strictly: the levels of a scale."""
+    """Check a `vector` of values that increase strictly: the levels of a scale."""
     array = vector(levels, "levels")
     if np.any(np.diff(array) <= 0):
         raise ValueError("`levels` must increase strictly.")
@@ -64,35 +64,34 @@ def increasing(levels: ArrayLike) -> Array:
 
 
 def flags(values: Array, name: str) -> Array:
-    """The values, each of which must be 0 or 1."""
+    """Check that each value is 0 or 1."""
     if not np.isin(values, (0, 1)).all():
         raise ValueError(f"`{name}` must hold only 0 and 1.")
     return values
 
 
 def rows(values: ArrayLike, name: str) -> Array:
-    """An array whose first axis counts observations: shape (n,) or (n, k), finite."""
+    """Check an array whose first axis counts observations: shape (n,) or (n, k), finite."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim not in (1, 2):
         raise ValueError(f"`{name}` must have shape (n,) or (n, k); its shape is {array.shape}.")
-    if np.isnan(array).any():
-        raise ValueError(
-            f"`{name}` holds NaN in {int(np.isnan(array).sum())} places; drop or count failures"
-            " first."
-        )
+    n_missing = int(np.isnan(array).sum())
+    if n_missing:
+        raise ValueError(f"`{name}` holds NaN in {n_missing} places; drop or count failures first.")
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` holds an infinite value.")
     return array
 
 
 def labels(values: Labels, name: str, length: int) -> Index:
-    """Group labels as codes 0..n_groups-1, in the order of first appearance; shape (length,)."""
+    """Number group labels 0..n_groups-1, in the order of first appearance; shape (length,)."""
     listed = values if isinstance(values, np.ndarray) else list(values)  # type: ignore[arg-type]
     if len(listed) != length:
         raise ValueError(f"`{name}` holds {len(listed)} labels for {length} values.")
     if isinstance(listed, np.ndarray) and listed.dtype.kind in "iu" and listed.ndim == 1:
-        _, first, found = np.unique(listed, return_index=True, return_inverse=True)
-        return np.asarray(np.argsort(np.argsort(first))[found], dtype=np.intp)
+        _, first, sorted_codes = np.unique(listed, return_index=True, return_inverse=True)
+        by_appearance = np.argsort(np.argsort(first))
+        return np.asarray(by_appearance[sorted_codes], dtype=np.intp)
     codes: dict[object, int] = {}
     for label in listed:
         if label is None or (isinstance(label, (float, np.floating)) and np.isnan(label)):
@@ -101,17 +100,18 @@ def labels(values: Labels, name: str, length: int) -> Index:
     return np.array([codes[label] for label in listed], dtype=np.intp)
 
 
-def groups(given: Groups, length: int, least: int = 0) -> Index:
-    """`labels` of the argument `groups`, at least so many; None makes each of `length` items a
-    group of its own."""
-    codes = np.arange(length) if given is None else labels(given, "groups", length)
-    if (n_units := int(codes.max(initial=-1)) + 1) < least:
+def groups(members: Groups, length: int, least: int = 0) -> Index:
+    """Number the `labels` of the argument `groups`, at least so many; None makes each of `length`
+    items a group of its own."""
+    codes = np.arange(length) if members is None else labels(members, "groups", length)
+    n_units = int(codes.max(initial=-1)) + 1
+    if n_units < least:
         raise ValueError(f"`groups` gives {n_units} units; at least {least} are needed.")
     return codes
 
 
 def grouped(values: ArrayLike, name: str, level: float, members: Groups) -> tuple[Array, Index]:
-    """The usual arguments, checked: `vector` of values, and `groups` of them; the level must be a
+    """Check the usual arguments: `vector` of values, and `groups` of them; the level must be a
     `share`."""
     share(level, "level")
     array = vector(values, name)
@@ -119,7 +119,7 @@ def grouped(values: ArrayLike, name: str, level: float, members: Groups) -> tupl
 
 
 def share(value: float, name: str) -> float:
-    """A number strictly between 0 and 1, such as a confidence level."""
+    """Check a number strictly between 0 and 1, such as a confidence level."""
     if not 0.0 < value < 1.0:
         raise ValueError(f"`{name}` is {value}; it must lie strictly between 0 and 1.")
     return float(value)
@@ -135,8 +135,8 @@ def option(value: object, name: str, options: tuple[object, ...]) -> None:
 
 
 def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNITS) -> int | None:
-    """The smallest number from `at_least` on that is enough, where every larger one is, too; None
-    beyond `most`."""
+    """Find the smallest number from `at_least` on that is enough, where every larger one is, too;
+    None beyond `most`."""
     high = at_least
     while not enough(high):
         high *= 2
@@ -145,13 +145,16 @@ def fewest(enough: Callable[[int], bool], at_least: int, most: float = MOST_UNIT
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
     return max(high, at_least)
 
 
 def farthest(margin: Callable[[float], float], inside: float, end: float) -> float:
-    """How far from `inside` towards `end` nothing is ruled out: the end, or the first place that
-    is.
+    """Find how far from `inside` towards `end` nothing is ruled out: the end, or the first place
+    that is.
 
     The place is known to a sixteen-millionth of the way. It is looked for where a line through both
     sides has its zero, a little nearer to the middle, and never takes more steps than halving and
@@ -163,7 +166,8 @@ def farthest(margin: Callable[[float], float], inside: float, end: float) -> flo
         Oliveira and Takahashi (2020), An enhancement of the bisection method average performance
         preserving minmax optimality. doi:10.1145/3423597
     """
-    if not (beyond := margin(end)) > 0:
+    beyond = margin(end)
+    if not beyond > 0:
         return end
     within = margin(inside)
     near = 0.0
@@ -185,17 +189,17 @@ def farthest(margin: Callable[[float], float], inside: float, end: float) -> flo
             most = max(precision * 2.0 ** (most_steps - step) - width / 2, 0.0)
             if abs(at - middle) > most:
                 at = middle - towards * most
-        found = margin(inside + at * (end - inside))
-        if found > 0:
-            far, beyond = at, found
+        there = margin(inside + at * (end - inside))
+        if there > 0:
+            far, beyond = at, there
         else:
-            near, within = at, found
+            near, within = at, there
     return inside + far * (end - inside)
 
 
 def ranks(values: ArrayLike, axis: int | None = None) -> Array:
-    """Ranks from 1, ties at their mean rank: of all values, shape (n,), or along an axis, in the
-    shape of the values.
+    """Rank from 1, ties at their mean rank: all values, shape (n,), or along an axis, in the shape
+    of the values.
 
     As `scipy.stats.rankdata`; importing `scipy.stats` takes longer than a whole check of verdicts.
     """
@@ -208,21 +212,23 @@ def ranks(values: ArrayLike, axis: int | None = None) -> Array:
     begins[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     ends = np.ones(x.shape, dtype=bool)
     ends[..., :-1] = begins[..., 1:]
+    # The first and the last place of the tie that each place is in.
     first = np.maximum.accumulate(np.where(begins, np.arange(n), 0), axis=-1)
-    last = np.minimum.accumulate(np.where(ends, np.arange(n), n)[..., ::-1], axis=-1)[..., ::-1]
+    backwards = np.where(ends, np.arange(n), n)[..., ::-1]
+    last = np.minimum.accumulate(backwards, axis=-1)[..., ::-1]
     out = np.empty(x.shape)
     np.put_along_axis(out, order, (first + last) / 2 + 1, -1)
     return np.asarray(out if axis is None else np.moveaxis(out, -1, axis))
 
 
 def is_constant(array: Array) -> bool:
-    """Whether all values are equal up to rounding, so that no correlation exists."""
+    """Say whether all values are equal up to rounding, so that no correlation exists."""
     return bool(np.ptp(array) <= SAME * np.max(np.abs(array)))
 
 
 def tied(array: Array) -> Array:
-    """Values to twelve digits of the largest, so that those which differ by rounding alone are
-    tied, or zero.
+    """Round values to twelve digits of the largest, so that those which differ by rounding alone
+    are tied, or zero.
 
     (2/5 + 4/5) / 2 is not 3/5 in floating point, and whatever ranks values would see a difference.
     """

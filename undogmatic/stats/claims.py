@@ -60,8 +60,8 @@ def power_at(dz: float, n_pairs: int, alpha: float = 0.05) -> float:
 def minimum_detectable_effect(
     n_pairs: int, sd_differences: float = 1.0, power: float = 0.8, alpha: float = 0.05
 ) -> float:
-    """Smallest true mean difference that `n_pairs` pairs would find significant with probability
-    `power`.
+    """Find the smallest true mean difference that `n_pairs` pairs would find significant with
+    probability `power`.
 
     Choose `sd_differences` before looking at the result being judged; "observed power" only
     restates the p-value.
@@ -102,8 +102,8 @@ def minimum_detectable_effect(
 
 
 def fewest_pairs(alpha: float = 0.05) -> int:
-    """Fewest pairs with which a signed-rank test can be significant at all: all of them then point
-    the same way, so that its p-value is 2**-n_pairs on each side."""
+    """Count the fewest pairs with which a signed-rank test can be significant at all: all of them
+    then point the same way, so that its p-value is 2**-n_pairs on each side."""
     checks.share(alpha, "alpha")
     return next(n_pairs for n_pairs in itertools.count(1) if 2 * 0.5**n_pairs <= alpha)
 

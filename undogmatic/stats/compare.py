@@ -129,10 +129,9 @@ class Comparison:
 
 
 def identical(left: str, right: str, measure: str, n: int) -> Comparison:
-    """The comparison of two that have the same values."""
-    return Comparison(
-        left, right, measure, 0.0, n, None, lambda _: UNKNOWN._replace(outcome="identical")
-    )
+    """Compare two that have the same values."""
+    shown = UNKNOWN._replace(outcome="identical")
+    return Comparison(left, right, measure, 0.0, n, None, lambda _: shown)
 
 
 class Family(NamedTuple):
@@ -152,7 +151,7 @@ def corrected(
     level: float = 0.05,
     alpha: float | None = None,
 ) -> Family:
-    """All comparisons with one correction, Holm's, over the hypotheses of all measures and pairs.
+    """Correct all comparisons at once, by Holm, over the hypotheses of all measures and pairs.
 
     A difference in a measure of `by_interval` is shown by its interval alone, which must lie beyond
     the margin; in any other, by its corrected p-value below `level` and an interval without 0.
@@ -173,58 +172,51 @@ def corrected(
     keys = []
     for one in comparisons:
         first = (twins or {}).get(one.measure, {})
-        keys.append(
-            (one.measure, frozenset(first.get(name, name) for name in (one.left, one.right)))
-        )
+        sides = frozenset([first.get(one.left, one.left), first.get(one.right, one.right)])
+        key = one.measure, sides
+        keys.append(key)
         if one.p is not None:
-            hypotheses[keys[-1]] = max(one.p, hypotheses.get(keys[-1], 0.0))
+            hypotheses[key] = max(one.p, hypotheses.get(key, 0.0))
     size = len(hypotheses)
-    adjusted = (
-        dict(zip(hypotheses, paired.holm(list(hypotheses.values())), strict=True)) if size else {}
-    )
+    adjusted = {}
+    if size:
+        p_values = paired.holm(list(hypotheses.values()))
+        adjusted = dict(zip(hypotheses, p_values.tolist(), strict=True))
     alpha = level / max(1, size) if alpha is None else alpha
     rows = []
     for one, key in zip(comparisons, keys, strict=True):
         (low, high), outcome, needed = one.limits(alpha)
-        if (
-            outcome in ("beyond", "against")
-            and one.measure not in by_interval
-            and not adjusted[key] < level
-        ):
+        by_test = one.measure not in by_interval
+        if outcome in ("beyond", "against") and by_test and not adjusted[key] < level:
             outcome = "open"
         above, below = _SHOWN[better[one.measure]]
-        shown = {
-            "beyond": above,
-            "against": below,
-            "within": "equal",
-            "identical": "identical",
-        }.get(outcome, "open")
-        tested = (np.nan, np.nan) if one.p is None else (one.p, float(adjusted[key]))
-        rows.append(
-            (
-                one.left,
-                one.right,
-                one.measure,
-                one.difference,
-                low,
-                high,
-                one.n,
-                *tested,
-                shown,
-                needed,
-            )
-        )
+        words = {"beyond": above, "against": below, "within": "equal", "identical": "identical"}
+        row = {
+            "left": one.left,
+            "right": one.right,
+            "measure": one.measure,
+            "difference": one.difference,
+            "low": low,
+            "high": high,
+            "n": one.n,
+            "p": np.nan if one.p is None else one.p,
+            "p_holm": np.nan if one.p is None else adjusted[key],
+            "shown": words.get(outcome, "open"),
+            "needed": needed,
+        }
+        rows.append(row)
     return Family(pd.DataFrame(rows, columns=COLUMNS), size, alpha)
 
 
 def twins(values: Mapping[str, pd.Series | pd.DataFrame | None]) -> dict[str, str]:
-    """Each thing's first twin: the first one with the same values of the same texts, itself where
-    there is none."""
-    known = {name: own.round(NOISE) for name, own in values.items() if own is not None}
-    return {
-        name: next(other for other in known if own.equals(known[other]))
-        for name, own in known.items()
-    }
+    """Find each thing's first twin: the first one with the same values of the same texts, itself
+    where there is none."""
+    rounded = {name: column.round(NOISE) for name, column in values.items() if column is not None}
+
+    def first_twin(column: pd.Series | pd.DataFrame) -> str:
+        return next(name for name, other in rounded.items() if column.equals(other))
+
+    return {name: first_twin(column) for name, column in rounded.items()}
 
 
 def exchange_p(
@@ -235,8 +227,8 @@ def exchange_p(
     estimate: float,
     draws: int,
 ) -> float | None:
-    """p-value of a difference under exchange of both sides' rows, unit by unit; None where it is
-    mostly undefined.
+    """Compute the p-value of a difference under exchange of both sides' rows, unit by unit; None
+    where it is mostly undefined.
 
     Where fewer than 20 of the draws are as far from 0, it is that of a normal distribution with
     their spread: a correction for many comparisons asks for p-values that no number of draws can
@@ -248,8 +240,8 @@ def exchange_p(
     of_draws = statistic.on(np.concatenate([one, other]))
     swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
     parts = []
+    rows = np.arange(len(one))
     for part in np.array_split(swapped, 1 + draws * len(one) // jackknife.AT_ONCE):
-        rows = np.arange(len(one))
         there = part[:, codes]
         mine = np.where(there, rows + len(one), rows)
         theirs = np.where(there, rows, rows + len(one))
@@ -267,19 +259,22 @@ def exchange_p(
 
 
 def p_of_interval(limits: Callable[[float], means.Bounds]) -> float:
-    """The smallest share of errors at which an interval leaves 0 out: the wider it is, the smaller
-    is that share."""
+    """Find the smallest share of errors at which an interval leaves 0 out: the wider it is, the
+    smaller is that share."""
     low, high = 0.0, 1.0
     for _ in range(30):  # then it is known to a billionth
         middle = (low + high) / 2
-        ends = limits(middle)
-        low, high = (low, middle) if ends[0] > 0 or ends[1] < 0 else (middle, high)
+        bottom, top = limits(middle)
+        if bottom > 0 or top < 0:
+            high = middle
+        else:
+            low = middle
     return high
 
 
 def flattery(values: Array, groups: Index, rng: Rng, resamples: int = 2000) -> float:
-    """By how much the mean of the candidate that is chosen for its mean exceeds what it is, on
-    average.
+    """Measure by how much the mean of the candidate that is chosen for its mean exceeds what it is,
+    on average.
 
     Groups of texts are drawn anew; in each draw the best is chosen by its mean there, and what it
     shows there beyond its mean over all texts is the flattery. What is seen stands for the truth,
@@ -308,21 +303,22 @@ def flattery(values: Array, groups: Index, rng: Rng, resamples: int = 2000) -> f
 
 
 def apart(one: Estimate, other: Estimate) -> Estimate:
-    """The difference of two independent estimates from their intervals, finite and of the same
-    level as these.
+    """Estimate the difference of two independent estimates from their intervals, finite and of the
+    same level as these.
 
     References:
         Zou and Donner (2008), Construction of confidence limits about effect measures.
         doi:10.1002/sim.3095
     """
-    if not np.isfinite([(found.value, *found.interval) for found in (one, other)]).all():
+    if not np.isfinite([one.value, *one.interval, other.value, *other.interval]).all():
         raise ValueError("estimates and limits must be numbers")
-    return Estimate(one.value - other.value, *jackknife.apart(one, other, 0.0, math.inf), one.level)
+    low, high = jackknife.apart(one, other, 0.0, math.inf)
+    return Estimate(one.value - other.value, low, high, one.level)
 
 
 def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
-    """Which candidates no other beats: none is at least as good (high `quality`) and as cheap, and
-    better in one."""
+    """Find the candidates that no other beats, shape (n,): none is at least as good (high
+    `quality`) and as cheap, and better in one."""
     good = quality[:, None] <= quality[None, :]
     cheap = cost[:, None] >= cost[None, :]
     better = (quality[:, None] < quality[None, :]) | (cost[:, None] > cost[None, :])
@@ -330,7 +326,7 @@ def front(quality: Array, cost: Array) -> NDArray[np.bool_]:
 
 
 def letter_display(names: Sequence[str], different: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Letters per name: two names share one exactly if they are not a different pair.
+    """Give letters to names: two names share one exactly if they are not a different pair.
 
     Args:
         names: Distinct, in the order in which letters are given out (best first).
@@ -345,20 +341,21 @@ def letter_display(names: Sequence[str], different: Collection[tuple[str, str]])
         raise ValueError(f"pairs name {sorted(unknown)}, which are not among the names")
     groups = [frozenset(names)]
     for one, other in different:
-        split = []
+        split: list[frozenset[str]] = []
         for group in groups:
             split += [group - {one}, group - {other}] if {one, other} <= group else [group]
-        groups = [
-            g
-            for n, g in enumerate(split)
-            if not any(g < h or (g == h and m < n) for m, h in enumerate(split))
-        ]
+        distinct = list(dict.fromkeys(split))
+        # A group within another says nothing that the larger one does not say.
+        groups = [group for group in distinct if not any(group < larger for larger in distinct)]
     order = {name: n for n, name in enumerate(names)}
     groups.sort(key=lambda group: sorted(order[name] for name in group))
     if len(groups) > len(string.ascii_letters):
         return {}
-    lettered = list(zip(string.ascii_letters, groups, strict=False))
-    return {name: "".join(letter for letter, group in lettered if name in group) for name in names}
+    letters = dict.fromkeys(names, "")
+    for letter, group in zip(string.ascii_letters, groups, strict=False):
+        for name in group:
+            letters[name] += letter
+    return letters
 
 
 class Ranks(NamedTuple):
@@ -381,8 +378,7 @@ def ranks(
     *,
     groups: Groups = None,
 ) -> Ranks:
-    """Places of systems by their means over cases, with percentile intervals of a bootstrap over
-    cases.
+    """Place systems by their means over cases, with percentile intervals of a bootstrap over cases.
 
     Whole cases are drawn, so that systems stay compared on the same ones. With few cases the
     bootstrap sees too little of what other cases would do, and its intervals are too narrow: they
@@ -401,15 +397,17 @@ def ranks(
         )
     codes = checks.groups(groups, len(table))
     units = jackknife.Units(codes)
-    means = np.concatenate(
-        [table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)]
-    )
-    means = means.round(12)  # equal means differ in the last digits by the order of their sums
+    drawn_means = [
+        table.take(drawn, axis=0).mean(axis=1) for drawn in units.draws(rng, n_resamples)
+    ]
+    # Equal means differ in the last digits by the order of their sums.
+    means = np.concatenate(drawn_means).round(12)
     places = checks.ranks(-means, axis=1)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    # A place that some resample has, and not one between two.
+    low, high = np.quantile(places, tails, axis=0, method="inverted_cdf")
+    place = checks.ranks(-table.mean(axis=0).round(12))
     ahead = means == means.max(axis=1, keepdims=True)
-    low, high = np.quantile(
-        places, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf"
-    )
-    own = checks.ranks(-table.mean(axis=0).round(12))
     first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
-    return Ranks(own, Bounds(np.minimum(low, own), np.maximum(high, own)), first, units.n)
+    ends = Bounds(np.minimum(low, place), np.maximum(high, place))
+    return Ranks(place, ends, first, units.n)

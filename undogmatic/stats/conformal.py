@@ -80,8 +80,8 @@ class Coverage(NamedTuple):
 
 
 def items_needed(level: float) -> int:
-    """Fewest labelled items (per group) for which an interval of this level exists: ceil(level / (1
-    - level)).
+    """Count the fewest labelled items (per group) for which an interval of this level exists:
+    ceil(level / (1 - level)).
 
     This many make the widest miss the reach. For intervals of a useful, stable width take ten times
     as many.
@@ -139,19 +139,18 @@ def fit(
             f"Too few labelled items for {100 * level:g} % intervals: {have}; at least {needed} are"
             " needed."
         )
+    reach = {}
+    n_units = {}
+    for name, rows in members.items():
+        reach[name] = float(np.sort(misses[rows])[_rank(rows.size, level) - 1])
+        n_units[name] = _effective([ids[place] for place in rows.tolist()])
     return Conformal(
         kind="score" if np.ndim(predicted) == 1 else "range",
         level=level,
         scale=(float(scale[0]), float(scale[1])),
-        reach={
-            name: float(np.sort(misses[rows])[_rank(rows.size, level) - 1])
-            for name, rows in members.items()
-        },
+        reach=reach,
         n={name: rows.size for name, rows in members.items()},
-        n_units={
-            name: _effective([ids[place] for place in rows.tolist()])
-            for name, rows in members.items()
-        },
+        n_units=n_units,
         grouped=groups is not None,
         fit_ids=tuple(map(str, ids)),
     )
@@ -164,7 +163,7 @@ def intervals(
     groups: Groups = None,
     levels: ArrayLike | None = None,
 ) -> Bounds:
-    """Intervals for new items, clipped to the scale; both ends belong to them.
+    """Make intervals for new items, clipped to the scale; both ends belong to them.
 
     With `levels`, labels can only be levels, and each end moves inwards to the next one, which
     loses no coverage; an interval without a level becomes the level nearest to its middle. A range
@@ -191,17 +190,23 @@ def intervals(
             f"`groups` holds {', '.join(unknown)}; fitted are {', '.join(fitted.reach)}."
         )
     reach = np.array([fitted.reach[name] for name in names])
-    ends = (low - reach, high + reach)
+    bottom = low - reach
+    top = high + reach
     middle = (low + high) / 2
-    bottom, top = (np.clip(np.where(ends[0] > ends[1], middle, end), *fitted.scale) for end in ends)
+    past_itself = bottom > top
+    bottom = np.clip(np.where(past_itself, middle, bottom), *fitted.scale)
+    top = np.clip(np.where(past_itself, middle, top), *fitted.scale)
     if levels is None:
         return Bounds(bottom, top)
     values = checks.increasing(levels)
     first = np.searchsorted(values, bottom - _ROUNDING)
     last = np.searchsorted(values, top + _ROUNDING, side="right") - 1
-    nearest = np.argmin(np.abs(values[None, :] - ((bottom + top) / 2)[:, None]), axis=1)
+    middle = (bottom + top) / 2
+    nearest = np.argmin(np.abs(values[None, :] - middle[:, None]), axis=1)
     empty = first > last
-    return Bounds(values[np.where(empty, nearest, first)], values[np.where(empty, nearest, last)])
+    first = np.where(empty, nearest, first)
+    last = np.where(empty, nearest, last)
+    return Bounds(values[first], values[last])
 
 
 def coverage(
@@ -213,7 +218,7 @@ def coverage(
     margin: float = 0.05,
     level: float = 0.95,
 ) -> list[Coverage]:
-    """Empirical coverage on items the fit has not seen: all of them first, then each group in order
+    """Measure coverage on items the fit has not seen: all of them first, then each group in order
     of appearance.
 
     Groups may be other slices than those fitted, which shows where a guarantee over all items fails
@@ -241,19 +246,8 @@ def coverage(
     for name, members in slices.items():
         ids_inside = list(compress(ids, members))
         n_fit = fitted.n.get(name, sum(fitted.n.values()))
-        band = None
-        # only what was fitted together is promised a share: all items, or a fitted group
-        if name in fitted.n:
-            n_units = fitted.n_units[name]
-            n = _effective(ids_inside)
-            # So few units that no rank of theirs reaches the level: the band of a rank between two
-            # of them.
-            few = n_units < items_needed(fitted.level)
-            rank = (n_units + 1) * fitted.level if few else _rank(n_units, fitted.level)
-            # The covered count of a valid fit without ties is beta-binomial: Vovk (2012),
-            # arXiv:1209.2673.
-            count = scipy.stats.betabinom(n, rank, n_units + 1 - rank)
-            band = float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
+        # Only what was fitted together is promised a share: all items, or a fitted group.
+        band = _band(fitted, name, _effective(ids_inside)) if name in fitted.n else None
         promise = kept(
             inside[members], fitted.level, margin, level, at_least=True, groups=ids_inside
         )
@@ -262,18 +256,32 @@ def coverage(
     return table
 
 
+def _band(fitted: Conformal, name: str, n: int) -> tuple[float, float]:
+    """Find where the share of n new units inside the intervals of a fitted group lies in 95 % of
+    cases."""
+    n_units = fitted.n_units[name]
+    # So few units that no rank of theirs reaches the level: the band of a rank between two of them.
+    few = n_units < items_needed(fitted.level)
+    rank = (n_units + 1) * fitted.level if few else _rank(n_units, fitted.level)
+    # The covered count of a valid fit without ties is beta-binomial: Vovk (2012), arXiv:1209.2673.
+    count = scipy.stats.betabinom(n, rank, n_units + 1 - rank)
+    return float(count.ppf(0.025)) / n, float(count.ppf(0.975)) / n
+
+
 def _effective(ids: Ids) -> int:
-    """Kish's effective number of units: items with one id may be covered or missed together, so
-    they count once."""
+    """Compute Kish's effective number of units: items with one id may be covered or missed
+    together, so they count once."""
     sizes = np.array(list(Counter(ids).values()), dtype=np.float64)
     return max(1, int(sizes.sum() ** 2 / np.sum(sizes**2) + _ROUNDING))
 
 
 def _rank(n: int, level: float) -> int:
+    """Find the rank of the miss that an interval must reach, of n misses in ascending order."""
     return math.ceil((n + 1) * level - _ROUNDING)
 
 
 def _names(groups: Groups, n: int) -> NDArray[np.str_]:
+    """Name the group of each of n items."""
     if groups is None:
         return np.full(n, _EVERYTHING)
     checks.labels(groups, "groups", n)  # refuses a missing label
@@ -281,6 +289,7 @@ def _names(groups: Groups, n: int) -> NDArray[np.str_]:
 
 
 def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
+    """Read both ends of ranges, shape (n,) each; a score is both."""
     array = checks.rows(predicted, "predicted")
     if array.size == 0:
         raise ValueError("`predicted` holds no item.")
@@ -290,11 +299,9 @@ def _ends(predicted: ArrayLike) -> tuple[Array, Array]:
         raise ValueError(
             f"`predicted` must hold scores (n,) or ranges (n, 2); its shape is {array.shape}."
         )
-    if np.any(array[:, 0] > array[:, 1]):
-        raise ValueError(
-            f"`predicted` holds {int(np.sum(array[:, 0] > array[:, 1]))} ranges with the ends"
-            " swapped."
-        )
+    n_swapped = int(np.sum(array[:, 0] > array[:, 1]))
+    if n_swapped:
+        raise ValueError(f"`predicted` holds {n_swapped} ranges with the ends swapped.")
     return array[:, 0], array[:, 1]
 
 
@@ -329,8 +336,8 @@ class Escalation(NamedTuple):
 
 
 def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
-    """Fewest units, `n_wrong` of which disagree, that show a rate of agreement above `rate`: the
-    lower limit of Clopper and Pearson then reaches it.
+    """Count the fewest units, `n_wrong` of which disagree, that show a rate of agreement above
+    `rate`: the lower limit of Clopper and Pearson then reaches it.
 
     Args:
         rate, confidence: As in `find_threshold`.
@@ -348,7 +355,7 @@ def units_needed(rate: float, confidence: float, n_wrong: int = 0) -> int:
 
 
 def lower_limit(n_true: int, n: int, confidence: float) -> float:
-    """Exact one-sided lower limit of a proportion.
+    """Compute the exact one-sided lower limit of a proportion.
 
     References:
         Clopper and Pearson (1934), doi:10.1093/biomet/26.4.404
@@ -364,8 +371,8 @@ def find_threshold(
     *,
     groups: Groups = None,
 ) -> Escalation:
-    """The largest doubt below which the judge agrees with the truth at `rate`, with probability
-    `confidence`.
+    """Find the largest doubt below which the judge agrees with the truth at `rate`, with
+    probability `confidence`.
 
     Fixed-sequence testing: candidates depend on the doubts alone, not on who was right; from the
     strictest on, each is tested at the full level 1 - confidence by the exact binomial test, and
@@ -391,7 +398,10 @@ def find_threshold(
     codes = checks.groups(groups, u.size)
     n_units = int(codes.max()) + 1
     wrong = np.bincount(codes, agrees == 0)
-    heavier = max(1.0, float(wrong[wrong > 0].mean()) * n_units / u.size) if wrong.any() else 1.0
+    # How many times more wrong items a group that disagrees holds than a group holds items.
+    heavier = 1.0
+    if wrong.any():
+        heavier = max(1.0, float(wrong[wrong > 0].mean()) * n_units / u.size)
     of_units = 1 - (1 - rate) / heavier
     needed = units_needed(of_units, confidence)
     surest = np.full(n_units, np.inf)
@@ -409,9 +419,8 @@ def find_threshold(
         n = np.unique(codes[kept]).size
         n_right = n - np.unique(codes[kept & (agrees == 0)]).size
         low = lower_limit(n_right, n, confidence)
-        steps.append(
-            Candidate(threshold, n, n_right, max(0.0, 1 - (1 - low) * heavier), low >= of_units)
-        )
+        least = max(0.0, 1 - (1 - low) * heavier)
+        steps.append(Candidate(threshold, n, n_right, least, low >= of_units))
         if low < of_units:
             break
     best = max((step.threshold for step in steps if step.passed), default=None)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from undogmatic.stats import checks, means
+from undogmatic.stats.checks import Array, Index
 from undogmatic.stats.compare import apart
 from undogmatic.stats.estimate import Estimate, unknown
 
@@ -71,27 +72,29 @@ def following(
     level = 1 - 2 * checks.share(alpha, "alpha") / looks
     lowest, highest = bounds or (-np.inf, np.inf)
     of_lag = (lowest - share * highest, highest - share * lowest) if bounds is not None else None
-    values = []
-    for sample in (start, now):
-        first, second = checks.paired_vectors(sample.first, sample.second, ("first", "second"), 0)
-        codes = checks.groups(sample.groups, first.size)
-        values.append((first, second, second - share * first, codes))
-    n_groups = min(int(codes.max(initial=-1)) + 1 for *_, codes in values)
+    first_before, second_before, codes_before = _checked(start)
+    first_now, second_now, codes_now = _checked(now)
+    n_groups = min(int(codes.max(initial=-1)) + 1 for codes in (codes_before, codes_now))
     if n_groups < FEWEST:
         empty = unknown(level, n_groups)
         return Following(empty, empty, empty, False)
-    rises = []
-    for before, after, ends in zip(
-        values[0][:3], values[1][:3], (bounds, bounds, of_lag), strict=True
-    ):
-        both = [
-            means.interval(part, level, groups=codes, bounds=ends)
-            for part, codes in ((after, values[1][3]), (before, values[0][3]))
-        ]
-        if np.isfinite([end for one in both for end in one.interval]).all():
-            rise = apart(both[0], both[1])
-        else:
-            rise = Estimate(both[0].value - both[1].value, -np.inf, np.inf, level)
-        rises.append(rise.replace(n_groups=n_groups))
-    first_rise, second_rise, lag = rises
-    return Following(first_rise, second_rise, lag, bool(first_rise.low > 0 and lag.high < 0))
+
+    def rise(before: Array, after: Array, bounds: means.Bounds | None) -> Estimate:
+        later = means.interval(after, level, groups=codes_now, bounds=bounds)
+        earlier = means.interval(before, level, groups=codes_before, bounds=bounds)
+        if np.isfinite([*later.interval, *earlier.interval]).all():
+            return apart(later, earlier).replace(n_groups=n_groups)
+        # An end that nothing limits leaves the difference open on both sides.
+        return Estimate(later.value - earlier.value, -np.inf, np.inf, level, n_groups)
+
+    first = rise(first_before, first_now, bounds)
+    second = rise(second_before, second_now, bounds)
+    lag_before = second_before - share * first_before
+    lag = rise(lag_before, second_now - share * first_now, of_lag)
+    return Following(first, second, lag, bool(first.low > 0 and lag.high < 0))
+
+
+def _checked(sample: Sample) -> tuple[Array, Array, Index]:
+    """Check both measures and the units of a sample, shape (n,) each."""
+    first, second = checks.paired_vectors(sample.first, sample.second, ("first", "second"), 0)
+    return first, second, checks.groups(sample.groups, first.size)

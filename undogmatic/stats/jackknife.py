@@ -7,6 +7,7 @@ number of resamples; time grows with resamples times rows. A batch takes from `r
 single draws would.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -48,7 +49,7 @@ class Prepared(NamedTuple):
     on: Callable[[Array], OfDraws]
 
     def of(self, rows: ArrayLike) -> float:
-        """The statistic of all rows."""
+        """Compute the statistic of all rows."""
         data = np.asarray(rows, dtype=np.float64)
         return float(self.on(data)(np.arange(len(data))[None, :])[0])
 
@@ -70,7 +71,7 @@ class Units:
         self._alike = self.n > 0 and self._sizes.min() == self._sizes.max()
 
     def draws(self, rng: Rng, n_draws: int) -> Iterator[Index]:
-        """Rows of as many units as there are, drawn with replacement `n_draws` times: batches
+        """Draw as many units as there are, with replacement, `n_draws` times: batches of their rows
         (n_draws, n_rows).
 
         Draws of unequal groups differ in their number of rows, and come one by one.
@@ -79,16 +80,18 @@ class Units:
             yield self._rows_of(rng.integers(self.n, size=(end - start, self.n), dtype=np.intp))
 
     def left_out(self) -> Iterator[tuple[Index, Index]]:
-        """Units, and the rows of all units but this one: batches (n_some,) and (n_some,
-        n_kept_rows), each of units of one size, so that those of unequal size are not evaluated one
-        by one."""
+        """Leave each unit out: batches of units, and of the rows of all others, (n_some,) and
+        (n_some, n_kept_rows), each of units of one size, so that those of unequal size are not
+        evaluated one by one."""
         at_once = max(1, AT_ONCE // self.rows.size)
         for size in np.unique(self._sizes):
             of_size = np.flatnonzero(self._sizes == size)
             kept = np.arange(self.rows.size - size)[None, :]
             for start in range(0, of_size.size, at_once):
                 some = of_size[start : start + at_once]
-                yield some, self.rows.take(kept + size * (kept >= self._first[some, None]))
+                # Places from the unit's first row on move up by its size.
+                places = kept + size * (kept >= self._first[some, None])
+                yield some, self.rows.take(places)
 
     def _batches(self, n_draws: int) -> Iterator[tuple[int, int]]:
         most = max(1, AT_ONCE // self.rows.size) if self._alike else 1
@@ -107,7 +110,7 @@ class Units:
 
 
 def distribution(of_draws: OfDraws, draws: Iterator[Index]) -> Array:
-    """The statistic of every draw, shape (n_draws,)."""
+    """Compute the statistic of every draw, shape (n_draws,)."""
     with np.errstate(all="ignore"):
         return np.concatenate([of_draws(drawn) for drawn in draws])
 
@@ -127,22 +130,19 @@ class Tally:
             self._cells += n_codes * np.arange(len(drawn))[:, None]
 
     def counts(self) -> Index:
-        """Number of drawn rows per draw and code, shape (n_draws, n_codes)."""
-        return np.bincount(self._cells.ravel(), minlength=self._shape[0] * self._shape[1]).reshape(
-            self._shape
-        )
+        """Count drawn rows per draw and code, shape (n_draws, n_codes)."""
+        counts = np.bincount(self._cells.ravel(), minlength=math.prod(self._shape))
+        return counts.reshape(self._shape)
 
     def sums(self, weights: Array) -> Array:
-        """Sums of `weights` (of the drawn rows, shape (n_draws, n_drawn)), added in the order
-        drawn; as `counts`."""
-        cells = self._shape[0] * self._shape[1]
-        return np.asarray(
-            np.bincount(self._cells.ravel(), weights.ravel(), cells), np.float64
-        ).reshape(self._shape)
+        """Sum `weights` (of the drawn rows, shape (n_draws, n_drawn)), added in the order drawn; as
+        `counts`."""
+        sums = np.bincount(self._cells.ravel(), weights.ravel(), math.prod(self._shape))
+        return sums.astype(np.float64).reshape(self._shape)
 
     def of_rows(self, numbers: Array) -> Array:
-        """What `numbers` (shape (n_draws, n_codes)) says of each drawn row's code, shape (n_draws,
-        n_drawn)."""
+        """Look up what `numbers` (shape (n_draws, n_codes)) says of each drawn row's code, shape
+        (n_draws, n_drawn)."""
         return np.asarray(numbers.take(self._cells))
 
 

@@ -35,7 +35,7 @@ class Held(NamedTuple):
     n_needed: int | None = None
 
     def more(self, limits: Estimate) -> int | None:
-        """How many units more that is, with no more digits than the guess is worth."""
+        """Say how many units more that is, with no more digits than the guess is worth."""
         if self.n_needed is None:
             return None
         more = self.n_needed - limits.n_groups

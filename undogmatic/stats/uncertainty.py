@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 
 
 def normalised_entropy(probabilities: ArrayLike) -> Array:
-    """Shannon entropy divided by log2 of the number of levels, in [0, 1]: 0 is certain, 1 uniform.
+    """Divide Shannon's entropy by log2 of the number of levels, in [0, 1]: 0 is certain, 1 uniform.
 
     Levels of zero probability count as levels; a single level gives 0.
 
@@ -43,11 +43,12 @@ def normalised_entropy(probabilities: ArrayLike) -> Array:
     p = _distribution(probabilities)
     if p.shape[-1] == 1:
         return np.zeros(p.shape[:-1])
-    return np.asarray(np.clip(special.entr(p).sum(axis=-1) / np.log(p.shape[-1]), 0.0, 1.0))
+    entropy = special.entr(p).sum(axis=-1)
+    return np.asarray(np.clip(entropy / np.log(p.shape[-1]), 0.0, 1.0))
 
 
 def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float = 0.9) -> Interval:
-    """Central interval of a discrete distribution, from level to level, both included.
+    """Find the central interval of a discrete distribution, from level to level, both included.
 
     Each end is the first level, counted from its own side, whose cumulative probability reaches (1
     - level)/2. Less than that lies beyond either end, so the interval holds at least `level`, often
@@ -75,7 +76,7 @@ def quantile_interval(probabilities: ArrayLike, levels: ArrayLike, level: float 
 
 
 def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
-    """A normal distribution cut into the levels of a scale, with its expectation kept.
+    """Cut a normal distribution into the levels of a scale, with its expectation kept.
 
     Each level takes the mass between the midpoints to its neighbours and the end levels take the
     tails. Cutting moves the expectation (tails pile up at the ends), so the centre of the normal is
@@ -95,14 +96,15 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
         raise ValueError(
             f"`mean` is {mean} and `sd` {sd}; both must be finite and `sd` not negative."
         )
-    if mean <= values[0] or mean >= values[-1]:
-        return np.asarray(np.eye(values.size)[0 if mean <= values[0] else -1])
+    certain = np.eye(values.size)
+    if mean <= values[0]:
+        return np.asarray(certain[0])
+    if mean >= values[-1]:
+        return np.asarray(certain[-1])
     if sd < 1e-6 * float(np.min(np.diff(values))):
         above = int(np.searchsorted(values, mean, side="right"))
         share = (mean - values[above - 1]) / (values[above] - values[above - 1])
-        return np.asarray(
-            (1 - share) * np.eye(values.size)[above - 1] + share * np.eye(values.size)[above]
-        )
+        return np.asarray((1 - share) * certain[above - 1] + share * certain[above])
     cuts = (values[1:] + values[:-1]) / 2
 
     def masses(centre: float) -> Array:
@@ -113,12 +115,18 @@ def discretised_normal(mean: float, sd: float, levels: ArrayLike) -> Array:
     # second of each `undogmatic score`.
     low = float(cuts[0] - 40 * sd)
     high = float(cuts[-1] + 40 * sd)
-    while low < (centre := (low + high) / 2) < high and high - low > 1e-13:
-        low, high = (centre, high) if float(masses(centre) @ values) < mean else (low, centre)
+    centre = (low + high) / 2
+    while low < centre < high and high - low > 1e-13:
+        if float(masses(centre) @ values) < mean:
+            low = centre
+        else:
+            high = centre
+        centre = (low + high) / 2
     return masses(centre)
 
 
 def _distribution(probabilities: ArrayLike) -> Array:
+    """Check probabilities of levels, shape (k,) or (n, k), each row of which sums to 1."""
     p = checks.rows(probabilities, "probabilities")
     if p.shape[-1] == 0:
         raise ValueError("`probabilities` holds no level.")
@@ -185,7 +193,7 @@ def critique_uncertainty(
     revised_range: Sequence[float],
     major_issues: int,
 ) -> CritiqueUncertainty:
-    """Devil's advocate: the damage a critique did to a score is its uncertainty.
+    """Take the damage that a critique did to a score for its uncertainty (devil's advocate).
 
     High if the strength is above 0.6, there are two major issues or the range is wider than 4; else
     medium if the strength is above 0.3, there is one or the range is wider than 2; else low.
@@ -217,12 +225,10 @@ def critique_uncertainty(
     }
     highest = max(reached.values())
     level = LEVELS[highest]
-    level_from = ", ".join(name for name, own in reached.items() if own == highest)
-    notes = (
-        (f"The ends of the revised range were swapped: {first:g}, {second:g}.",)
-        if first > second
-        else ()
-    )
+    level_from = ", ".join(name for name, place in reached.items() if place == highest)
+    notes: tuple[str, ...] = ()
+    if first > second:
+        notes = (f"The ends of the revised range were swapped: {first:g}, {second:g}.",)
     delta = abs(score - (low + high) / 2)
     return CritiqueUncertainty(
         level, delta, (low / 10, high / 10), level == "high", notes, level_from
@@ -230,7 +236,7 @@ def critique_uncertainty(
 
 
 def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
-    """Points spread over options: Shannon entropy divided by log2 of the number of options.
+    """Measure how points are spread over options: entropy over log2 of the number of options.
 
     Options without points count as options; a single option gives 0. Below 0.3 is low, above 0.7
     high. Points that do not sum to 100 are scaled to do so, and that, like points that are no
@@ -240,9 +246,9 @@ def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
         points: Points per option, 0 or more and not all 0, shape (n_options,), or a mapping from
             option to points.
     """
-    values = checks.vector(
-        list(points.values()) if isinstance(points, Mapping) else points, "points"
-    )
+    if isinstance(points, Mapping):
+        points = list(points.values())
+    values = checks.vector(points, "points")
     total = float(values.sum())
     if np.any(values < 0) or total <= 0:
         raise ValueError(
@@ -250,11 +256,15 @@ def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
         )
     shares = values / total
     entropy = float(normalised_entropy(shares))
-    band: Level = "low" if _above(0.3, entropy) else "high" if _above(entropy, 0.7) else "medium"
+    band: Level = "medium"
+    if _above(0.3, entropy):
+        band = "low"
+    elif _above(entropy, 0.7):
+        band = "high"
     whole = abs(total - 100) <= _ROUNDING
-    notes: tuple[str, ...] = (
-        () if whole else (f"The points sum to {total:g}, not 100, and were scaled.",)
-    )
+    notes: tuple[str, ...] = ()
+    if not whole:
+        notes += (f"The points sum to {total:g}, not 100, and were scaled.",)
     if np.any(np.abs(values / 5 - np.round(values / 5)) > _ROUNDING):
         notes += ("Not all points are multiples of 5.",)
     return PointsEntropy(entropy, band, tuple(shares.tolist()), whole, total, notes)
@@ -263,8 +273,8 @@ def points_entropy(points: Mapping[str, float] | ArrayLike) -> PointsEntropy:
 def debate_uncertainty(
     advocate_score: float, critic_score: float, final_score: float
 ) -> DebateUncertainty:
-    """Debate: a judge who ends between the two sides is unsure, and less so one who took a side of
-    a wide gap.
+    """Take a judge of a debate for unsure who ends between the two sides, and less so one who took
+    a side of a wide gap.
 
     High if the position lies strictly between 0.4 and 0.6; else medium if the gap is above 5; else
     low. An advocate who is not above the critic makes the debate degenerate: high, noted, without a
@@ -291,14 +301,11 @@ def debate_uncertainty(
     level: Level = "medium" if _above(gap, 5) else "low"
     if _above(position, 0.4) and _above(0.6, position):
         level = "high"
-    inside = critic <= final <= advocate
-    notes = (
-        ()
-        if inside
-        else (
+    notes: tuple[str, ...] = ()
+    if not critic <= final <= advocate:
+        notes = (
             f"The final score ({final:g}) lies outside the two sides ({critic:g} to {advocate:g}).",
         )
-    )
     return DebateUncertainty(level, position, gap, interval, notes)
 
 
@@ -308,7 +315,7 @@ def aggregate_uncertainty(
     review_flags: Sequence[bool] = (),
     issues: Iterable[str | Iterable[str]] = (),
 ) -> AggregateUncertainty:
-    """One result from several judges of one item.
+    """Make one result from several judges of one item.
 
     The interval is the mean score +- 0.1, 0.1 wider on both sides per high-uncertainty judgment,
     clipped to [0, 1]. The level is high if any is high, else low; medium ones are noted. A judgment
@@ -326,12 +333,19 @@ def aggregate_uncertainty(
             f"`scores` are {values.tolist()}; they must lie in [0, 1]. Rescale others by their own"
             " scale."
         )
-    for name, given in (("levels", levels), ("review_flags", review_flags or levels)):
-        if len(given) != values.size:
-            raise ValueError(f"`{name}` holds {len(given)} values for {values.size} scores.")
+    for name, listed in (("levels", levels), ("review_flags", review_flags or levels)):
+        if len(listed) != values.size:
+            raise ValueError(f"`{name}` holds {len(listed)} values for {values.size} scores.")
     for level in levels:
         checks.option(level, "levels", LEVELS)
-    n_high, n_medium = (sum(level == wanted for level in levels) for wanted in ("high", "medium"))
+    n_high = sum(level == "high" for level in levels)
+    n_medium = sum(level == "medium" for level in levels)
+    notes: tuple[str, ...] = ()
+    if n_medium:
+        notes = (f"{n_medium} of {values.size} judgments are of medium uncertainty.",)
+    texts: list[str] = []
+    for entry in issues:
+        texts.extend([entry] if isinstance(entry, str) else entry)
     mean = float(values.mean())
     reach = 0.1 * (1 + n_high)
     return AggregateUncertainty(
@@ -339,22 +353,18 @@ def aggregate_uncertainty(
         confidence_interval=(max(0.0, mean - reach), min(1.0, mean + reach)),
         uncertainty_level="high" if n_high else "low",
         recommend_expert_review=n_high > 0 or any(review_flags),
-        issues=tuple(
-            text for entry in issues for text in ([entry] if isinstance(entry, str) else entry)
-        ),
-        notes=(
-            (f"{n_medium} of {values.size} judgments are of medium uncertainty.",)
-            if n_medium
-            else ()
-        ),
+        issues=tuple(texts),
+        notes=notes,
     )
 
 
 def _above(value: float, threshold: float) -> bool:
+    """Say whether a value is above a threshold by more than rounding."""
     return value > threshold + _ROUNDING
 
 
 def _within(value: float, name: str, maximum: float) -> float:
+    """Check that a number lies from 0 to `maximum`."""
     number = float(value)
     if not 0 <= number <= maximum:  # NaN fails this too
         raise ValueError(f"`{name}` is {value}; it must lie in [0, {maximum:g}].")
@@ -372,8 +382,8 @@ class Completed(NamedTuple):
 def expected_score(
     token_probabilities: Mapping[str, float], low: int, high: int, min_mass: float
 ) -> float | None:
-    """The mean of the whole numbers of a range, weighted by the probabilities of the tokens that
-    spell them.
+    """Average the whole numbers of a range, weighted by the probabilities of the tokens that spell
+    them.
 
     Args:
         token_probabilities, low, high: As of `integer_masses`.
@@ -392,7 +402,7 @@ def expected_score(
 def integer_masses(
     token_probabilities: Mapping[str, float], low: int, high: int
 ) -> dict[int, float]:
-    """The probability of each whole number of a range that some token spells.
+    """Sum the probability of each whole number of a range that some token spells.
 
     White space around a token is ignored, and spellings of one number are added up; "7.5", "-5" and
     words are no whole numbers, and count as off the range.
@@ -418,8 +428,7 @@ def integer_masses(
 def completed(
     first: Mapping[str, float], after: Mapping[str, Mapping[str, float]], high: int, longest: int
 ) -> Completed:
-    """Numbers of a range from 0 that a tokenizer splits, put together from the odds of their
-    pieces.
+    """Put numbers of a range from 0 that a tokenizer splits together from the odds of their pieces.
 
     Args:
         first: Probability of the answer's first token.
@@ -431,13 +440,15 @@ def completed(
     """
     numbers: dict[str, float] = {}
     begun: dict[str, float] = {}
-    waiting = [
-        (text, mass) for token, mass in first.items() if (text := _number(token)) is not None
-    ]
+    waiting: list[tuple[str, float]] = []
+    for token, mass in first.items():
+        text = _number(token)
+        if text is not None:
+            waiting.append((text, mass))
     while waiting:
         digits, mass = waiting.pop()
         if digits not in after:
-            # some number begins so and goes on
+            # A number of the range may begin so and go on, unless its token would have been longer.
             grows = not digits.startswith("0") and int(digits) * 10 <= high
             into = begun if longest <= len(digits) and grows else numbers
             into[digits] = into.get(digits, 0.0) + mass
@@ -451,21 +462,20 @@ def completed(
 
 
 def longest_digits(tokens: Mapping[str, float]) -> int:
-    """Digits of the longest token that is a number, 0 where none is."""
-    return max((len(text) for text in map(_number, tokens) if text is not None), default=0)
+    """Count the digits of the longest token that is a number, 0 where none is."""
+    return max((len(_number(token) or "") for token in tokens), default=0)
 
 
 def ends(token: str) -> bool:
-    """Whether a number before this token is at its end: white space, a marker of the end, nothing.
-    A full stop, a comma or a stroke may be the middle of 7.5 or 8/10, so that what stands before
-    them is no number yet.
+    """Say whether a number before this token is at its end: white space, a marker of the end,
+    nothing. A full stop, a comma or a stroke may be the middle of 7.5 or 8/10, so that what stands
+    before them is no number yet.
     """
-    return (
-        re.fullmatch(r"\s.*|<\|?/?[a-zA-Z_]+\|?>|", token.replace("\u2581", " "), re.DOTALL)
-        is not None
-    )
+    text = token.replace("\u2581", " ")  # how some tokenizers write a space
+    return re.fullmatch(r"\s.*|<\|?/?[a-zA-Z_]+\|?>|", text, re.DOTALL) is not None
 
 
 def _number(token: str) -> str | None:
+    """Read the digits of a token that is a whole number; None of any other."""
     text = token.replace("\u2581", " ").strip()
     return text if re.fullmatch("[0-9]{1,18}", text) else None
