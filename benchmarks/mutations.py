@@ -75,8 +75,8 @@ FAULTS = {
     ),
     "no two one-sided tests": Fault(
         "undogmatic/stats/estimate.py",
-        "if inner.low - about > -margin and inner.high - about < margin else",
-        "if abs(self.value - about) < margin else",
+        "inside = inner.low - about > -margin and inner.high - about < margin",
+        "inside = abs(self.value - about) < margin",
         ("tests/stats/test_claims.py",),
     ),
     "the hybrid does not count": Fault(

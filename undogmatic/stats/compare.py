@@ -181,7 +181,7 @@ def corrected(
     adjusted = {}
     if size:
         p_values = paired.holm(list(hypotheses.values()))
-        adjusted = dict(zip(hypotheses, p_values.tolist(), strict=True))
+        adjusted = dict(zip(hypotheses, p_values, strict=True))
     alpha = level / max(1, size) if alpha is None else alpha
     rows = []
     for one, key in zip(comparisons, keys, strict=True):
@@ -200,7 +200,7 @@ def corrected(
             "high": high,
             "n": one.n,
             "p": np.nan if one.p is None else one.p,
-            "p_holm": np.nan if one.p is None else adjusted[key],
+            "p_holm": np.nan if one.p is None else float(adjusted[key]),
             "shown": words.get(outcome, "open"),
             "needed": needed,
         }

@@ -76,14 +76,17 @@ class Estimate:
         return round(self.value * self.n)
 
     def __neg__(self) -> Self:
-        """The estimate of the opposite: of B minus A for A minus B."""
-        worst, best = (None if end is None else -end for end in (self.best, self.worst))
+        """Turn the estimate round: to B minus A from A minus B."""
         return self.replace(
-            value=-self.value, low=-self.high, high=-self.low, worst=worst, best=best
+            value=-self.value,
+            low=-self.high,
+            high=-self.low,
+            worst=None if self.best is None else -self.best,
+            best=None if self.worst is None else -self.worst,
         )
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with other values of some fields."""
+        """Make a copy with other values of some fields."""
         return replace(self, **changes)
 
     def against(
@@ -108,18 +111,20 @@ class Estimate:
         if self.high - about < -margin:
             outcome = "against" if sign > 0 else "beyond"
             return outcome if self.best_high - about < -margin else "missing"
-        return "within" if inner.low - about > -margin and inner.high - about < margin else "open"
+        # A difference of which nothing is shown is not shown to be small: that takes both ends.
+        inside = inner.low - about > -margin and inner.high - about < margin
+        return "within" if inside else "open"
 
     def metrics(self, name: str) -> dict[str, float]:
-        """The three metrics `name`, `name_low` and `name_high`; also three columns of a table."""
+        """Name three metrics `name`, `name_low` and `name_high`; also three columns of a table."""
         return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
     def values(self, name: str = "estimate", prefix: str = "") -> dict[str, Any]:
-        """The values of a sentence: `name`, and `interval` (with `prefix` before it)."""
+        """Name the values of a sentence: `name`, and `interval` (with `prefix` before it)."""
         return {name: self.value, f"{prefix}interval": self.interval}
 
     def row(self, name: str = "estimate", prefix: str = "") -> dict[str, float]:
-        """The columns of a table row: `name`, `low` and `high` (with `prefix` before these two)."""
+        """Name the columns of a row: `name`, `low` and `high` (with `prefix` before these two)."""
         return {name: self.value, f"{prefix}low": self.low, f"{prefix}high": self.high}
 
 

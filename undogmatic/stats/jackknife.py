@@ -76,8 +76,10 @@ class Units:
 
         Draws of unequal groups differ in their number of rows, and come one by one.
         """
-        for start, end in self._batches(n_draws):
-            yield self._rows_of(rng.integers(self.n, size=(end - start, self.n), dtype=np.intp))
+        at_once = max(1, AT_ONCE // self.rows.size) if self._alike else 1
+        for start in range(0, n_draws, at_once):
+            size = min(at_once, n_draws - start)
+            yield self._rows_of(rng.integers(self.n, size=(size, self.n), dtype=np.intp))
 
     def left_out(self) -> Iterator[tuple[Index, Index]]:
         """Leave each unit out: batches of units, and of the rows of all others, (n_some,) and
@@ -93,14 +95,12 @@ class Units:
                 places = kept + size * (kept >= self._first[some, None])
                 yield some, self.rows.take(places)
 
-    def _batches(self, n_draws: int) -> Iterator[tuple[int, int]]:
-        most = max(1, AT_ONCE // self.rows.size) if self._alike else 1
-        for start in range(0, n_draws, most):
-            yield start, min(start + most, n_draws)
-
     def _rows_of(self, units: Index) -> Index:
+        """Find the rows of drawn units, shape (n_draws, n), unit by unit: (n_draws, n_rows)."""
         if self._alike:
             return self.rows.reshape(self.n, -1).take(units, axis=0).reshape(len(units), -1)
+        # Units of unequal size come as a single draw. Its rows are numbered one by one, and moved
+        # to where the rows of each unit begin.
         (drawn,) = units
         sizes = self._sizes.take(drawn)
         before = np.cumsum(sizes) - sizes

@@ -13,5 +13,5 @@ OF_GRADES = 0.5
 
 
 def usual(span: float) -> float:
-    """The usual margin of a scale of this width, in units of the scale."""
+    """Say the usual margin of a scale of this width, in units of the scale."""
     return SHARE * span

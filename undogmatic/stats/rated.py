@@ -278,6 +278,7 @@ class Rated:
 
 
 def _mostly_same(units: means.Sums) -> bool:
+    """Say whether units are mostly the same, so that their spread says too little."""
     tolerance = means.same_within(units.means, None)
     return means.mostly_same(units.means, tolerance, means.ENOUGH)
 
@@ -797,11 +798,13 @@ def conversion(use: Rated, scale: tuple[float, float], rng: Rng) -> Gain | None:
 
 
 def _shift(use: Rated, rows: NDArray[np.bool_]) -> Linear:
+    """Fit how far labels lie above verdicts on average, of some rows, shape (n,)."""
     below_labels = use.labels[rows] - use.verdicts[rows]
     return Linear(1.0, float(np.average(below_labels, weights=use.weights[rows])))
 
 
 def _line(use: Rated, rows: NDArray[np.bool_]) -> Linear:
+    """Fit the least-squares line of labels on verdicts, of some rows, shape (n,)."""
     x = use.verdicts[rows]
     y = use.labels[rows]
     w = use.weights[rows]
