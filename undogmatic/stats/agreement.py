@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from undogmatic.stats import checks, jackknife, means, ranking, rated
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -204,8 +203,8 @@ def bland_altman(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> BlandAltman
     n = d.size
     bias = float(np.mean(d))
     sd = float(np.std(d, ddof=1))
-    z = float(special.ndtri((1 + level) / 2))
-    t = float(special.stdtrit(n - 1, (1 + level) / 2))
+    z = means.normal_quantile(level)
+    t = means.t_quantile(n - 1, level)
     drift = None
     if not checks.is_constant(mean):
         # Differences that rounding alone makes would give it any slope.

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
 
-from undogmatic.stats import checks
+from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
@@ -171,7 +171,7 @@ def _with_limits(
     (n_resamples, n_parameters)."""
     # The deviations follow the number of groups and not that of choices: few groups show their own
     # spread badly, which Student's quantile makes up for.
-    reach = float(special.stdtrit(n_groups - 1, (1 + level) / 2))
+    reach = means.t_quantile(n_groups - 1, level)
 
     def estimate(value: float, ends: Array, times: float) -> Estimate:
         low, high = (value + times * ends).tolist()
@@ -191,7 +191,7 @@ def _with_limits(
         # of the resamples; Student's quantile keeps few groups honest.
         in_sides = apart / np.where(apart < 0, *sides_of_pairs)
         largest = float(np.quantile(np.max(in_sides, axis=1, initial=0), level))
-        times = reach * max(1.0, largest / float(special.ndtri((1 + level) / 2)))
+        times = reach * max(1.0, largest / means.normal_quantile(level))
     differences = {
         (one, other): estimate(theta[one] - theta[other], sides_of_pairs[:, k], times)
         for k, (one, other) in enumerate(pairs)

@@ -271,7 +271,7 @@ def _by_strata(
     n_labels = np.bincount(strata[at], minlength=count)
     weight = share[strata[at]] / n_labels[strata[at]]
     added = np.bincount(judged.codes, of_items - value, judged.n_groups) / strata.size
-    between = float(added @ added) * float(special.ndtri((1 + level) / 2)) ** 2
+    between = float(added @ added) * means.normal_quantile(level) ** 2
     added += np.bincount(judged.codes[at], weight * (y - of_items[at]), judged.n_groups)
 
     spread = [k for k in labelled if estimates[k].method == "studentised"]

@@ -28,7 +28,6 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups, Index
@@ -322,7 +321,7 @@ def _scarce(
     possible = bottom - weight * float(f.max()), top - weight * float(f.min())
     ends = means.bounded_limits(rest, possible, alone.level)
     of_judge = means.of_sums(means.sums(f, mapped.codes), alone.level).se
-    judged = weight * of_judge * float(special.ndtri((1 + alone.level) / 2))
+    judged = weight * of_judge * means.normal_quantile(alone.level)
     middle = float(rest.total.sum() / rest.size.sum())
     low = max(corrected.value - math.hypot(ends[0] - middle, judged), alone.low)
     high = min(corrected.value + math.hypot(ends[1] - middle, judged), alone.high)

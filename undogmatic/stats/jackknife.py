@@ -14,7 +14,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from undogmatic.stats import checks, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
@@ -257,7 +256,7 @@ class LeftOut:
             else:
                 worth = means.worth(adds, self.codes, level=SURE)
             room = max(worth - missing, 1.0)
-            reach = max(reach, float(special.ndtri((1 + level) / 2)) * (spread / room) ** 0.5)
+            reach = max(reach, means.normal_quantile(level) * (spread / room) ** 0.5)
         centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
         low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
         return unlimited.replace(low=min(low, self.estimate), high=max(high, self.estimate))
@@ -275,7 +274,7 @@ class LeftOut:
         # Weighted so that larger units count no more than in the variance of a mean (CR2).
         rest = 1 - np.bincount(self.left) / self.left.size
         variance = float(rest @ (z - rest @ z / rest.sum()) ** 2)
-        return float(special.stdtrit(degrees, (1 + level) / 2)) * variance**0.5
+        return means.t_quantile(degrees, level) * variance**0.5
 
     def nearly_mean(
         self,

@@ -59,7 +59,7 @@ def units_needed(limits: Estimate, bound: float) -> float:
     if room == 0:
         return math.inf
     reach = limits.value - limits.low if room > 0 else limits.high - limits.value
-    widened = reach * (1 + special.ndtri(0.8) / special.ndtri((1 + limits.level) / 2))
+    widened = reach * (1 + special.ndtri(0.8) / means.normal_quantile(limits.level))
     return float(limits.n_groups * (widened / room) ** 2)
 
 
@@ -207,7 +207,7 @@ def order(
         resampling speaks of it.
         """
         moved = _spearman(imputed(s, y, against=side < 0), y, w)
-        quantile = float(special.ndtri((1 + level) / 2))
+        quantile = means.normal_quantile(level)
         bonett_wright = quantile * math.sqrt((1 + moved**2 / 2) / (n - 3))
         far = max(bonett_wright, abs(fisher(limit) - fisher(correlation.value)))
         return math.tanh(fisher(moved) + side * far)

@@ -150,6 +150,18 @@ def _others(unit_means: Array, tolerance: float) -> Array:
     return np.asarray(unit_means[np.abs(unit_means - np.median(unit_means)) > tolerance])
 
 
+def normal_quantile(level: float) -> float:
+    """Say how many standard errors an end of an interval of this level lies from its middle, where
+    the error is known."""
+    return float(special.ndtri((1 + level) / 2))
+
+
+def t_quantile(df: float, level: float) -> float:
+    """Say how many standard errors an end lies from the middle, as `normal_quantile`, where the
+    error itself is seen in so many degrees of freedom: the fewer, the farther."""
+    return float(special.stdtrit(df, (1 + level) / 2))
+
+
 def studentised_limits(
     estimate: float, se: float, df: float, skewness: float, level: float
 ) -> tuple[float, float]:
@@ -162,7 +174,7 @@ def studentised_limits(
     """
     if se == 0:
         return estimate, estimate
-    reach = float(special.stdtrit(df, (1 + level) / 2))
+    reach = t_quantile(df, level)
     # Hall's cubic becomes the straight line of Student where nothing is skewed, by 0 / 0.
     bent = skewness if abs(skewness) > 1e-8 else 1e-8
 
@@ -198,7 +210,7 @@ def bounded_limits(
     """
     share = units.size / units.size.sum()
     shapes = share / np.sum(share**2) if worth is None else share * worth
-    quantile = float(special.ndtri((1 + level) / 2))
+    quantile = normal_quantile(level)
     # Mirrored, the lower limit is an upper one; 0.0 - x has no negative zero.
     low = 0.0 - _upper(-units.means, shapes, -bounds[0], quantile)
     return low, _upper(units.means, shapes, bounds[1], quantile)

@@ -44,7 +44,7 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
     # A single group says nothing of others: nothing is ruled out.
     low, high = 0.0, 1.0
     if n_units == n:
-        low, high = _wilson(share, float(special.ndtri((1 + level) / 2)) ** 2 / n)
+        low, high = _wilson(share, means.normal_quantile(level) ** 2 / n)
     elif n_units >= 2:
         part = sums.size / n
         effective = float(n)
@@ -55,7 +55,7 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
         n_without = np.count_nonzero(sums.size - sums.total)
         if min(n_with, n_without) < FEW:
             effective = min(effective, float(1 / np.sum(part**2)))
-        quantile = float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2))
+        quantile = means.t_quantile(means.degrees_of_freedom(part), level)
         low, high = _wilson(share, quantile**2 / effective)
     return Estimate(share, low, high, level, n_units, n)
 

@@ -53,13 +53,13 @@ def auc(
     n_negative = q.size
     if groups_a is None or groups_b is None:
         error = _delong_error(p, q)
-        quantile = float(special.ndtri((1 + level) / 2))
+        quantile = means.normal_quantile(level)
     else:
         codes = checks.labels([*list(groups_a), *list(groups_b)], "groups", n)  # type: ignore[arg-type]
         n_positive = np.unique(codes[: p.size]).size
         n_negative = np.unique(codes[p.size :]).size
         error, df = _obuchowski(p, q, codes)
-        quantile = float(special.stdtrit(df, (1 + level) / 2)) if error else 0.0
+        quantile = means.t_quantile(df, level) if error else 0.0
     fewest = min(n_positive, n_negative)
     if error == 0 or area in (0.0, 1.0):
         low, high = _newcombe(area, n_positive, n_negative, level)
@@ -205,7 +205,7 @@ def _obuchowski(positive: Array, negative: Array, codes: Index) -> tuple[float, 
 def _newcombe(area: float, m: int, n: int, level: float) -> tuple[float, float]:
     """Limit an area of m and n texts by the areas from which it lies a normal quantile away, their
     variance being Hanley and McNeil's with both sizes set to their mean (method 5)."""
-    z = float(special.ndtri((1 + level) / 2))
+    z = means.normal_quantile(level)
     balanced = (m + n) / 2 - 1
 
     def distance(theta: float) -> float:

@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import ArrayLike
 from scipy import special
 
-from undogmatic.stats import checks, jackknife
+from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Groups, Index, Rng
 from undogmatic.stats.estimate import Bounds, Estimate, unknown
 from undogmatic.stats.jackknife import OfDraws
@@ -348,9 +348,9 @@ def beyond_score(
     if t > 0 and np.isfinite(t):
         # The error shrinks with the root of the units: this t must grow to the quantile of the
         # interval and that of the chance to see it together.
-        times = ((special.ndtri((1 + level) / 2) + special.ndtri(0.8)) / t) ** 2
+        times = ((means.normal_quantile(level) + special.ndtri(0.8)) / t) ** 2
         needed = checks.worth_naming(n_units * times, n_units)
-    reach = float(special.stdtrit(df, (1 + level) / 2)) * deviation
+    reach = means.t_quantile(df, level) * deviation
     ends = np.array([slope, slope - reach, slope + reach]) / spread
     correlation, low, high = np.clip(ends, -1, 1).tolist()
     p = float(2 * special.stdtr(df, -abs(t)))
