@@ -251,6 +251,7 @@ def exchange_p(
     drawn = drawn[~np.isnan(drawn)]
     if drawn.size < 0.95 * draws:
         return None
+    # Rounding must not make a draw that is the data themselves a little nearer than they are.
     as_far = int(np.sum(np.abs(drawn) >= abs(estimate) * (1 - 1e-9)))
     spread = float(np.sqrt(np.mean(drawn**2)))
     if as_far >= 20 or spread == 0:

@@ -85,6 +85,8 @@ def share(flags: ArrayLike, groups: Labels, level: float = 0.95) -> Estimate:
     def exact(flags: Array, codes: Index) -> tuple[float, float, int]:
         n = int(np.unique(codes).size)
         tail = (1 - level) / 2
+        # A group is one item: where its flags differ, hits are a fraction, which the beta
+        # distribution takes as it is.
         hits = float(flags.mean()) * n
         low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
         high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
@@ -174,6 +176,7 @@ def order(
     if weights is not None and not checks.is_constant(np.asarray(weights)):
         w = checks.vector(weights, "weights")
     n_units = int(np.unique(codes[judged]).size)
+    # Bonett and Wright's variance divides by n - 3.
     if n_units < 4:
         return None
     try:

@@ -66,5 +66,6 @@ def frequent(labels: Array, n_categories: int) -> tuple[float, float]:
 def units(codes: Index, n: int) -> Index:
     """Number the units of all rows and of `n` lost ones, in units as large as the others."""
     n_units = int(codes.max()) + 1
+    # Each by itself, lost rows would be many more independent units than so many rows are.
     size = math.ceil(codes.size / n_units)
     return np.concatenate([codes, n_units + np.arange(n) // size]).astype(np.intp)
