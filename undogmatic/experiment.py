@@ -29,7 +29,7 @@ from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.local import MAX_FAILURES, NotingEngine, answering, parts_of
+from undogmatic.engine.local import NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
 from undogmatic.judges.base import ways
@@ -37,6 +37,7 @@ from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.readouts.decision import Rivals
 from undogmatic.records.kept import by_id, gathered
+from undogmatic.records.limits import Limits
 from undogmatic.records.marks import texts_of_marks
 from undogmatic.records.records import (
     RETRIED_ON_RESUME,
@@ -159,7 +160,7 @@ class Experiment:
         items = given if chosen.run.limit is None else given[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
-            self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
+            self.recipe, self.engine = _elsewhere(self.dataset, chosen, items, self.engine.limits)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
         self.engine.check(parts.model, optimizer.optimizes)
@@ -182,10 +183,7 @@ class Experiment:
             named.append("optimizer")
         self.name = chosen.run.name or "-".join(self.choices[group] for group in named)
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
-        self.plan, self.max_failures = (
-            chosen.plan,
-            float(chosen.engine.get("max_failures", MAX_FAILURES)),
-        )
+        self.plan, self.max_failures = chosen.plan, self.engine.limits.max_failures
         self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
         # Hold the items against the analysis and the plan; steps may yet give the items what the
         # analysis reads.
@@ -253,7 +251,7 @@ def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> 
 
 
 def _elsewhere(
-    dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
+    dataset: datasets.Judged, chosen: Settings, items: Sequence[Item], limits: Limits
 ) -> tuple[Recipe, NotingEngine]:
     """Recipe and engine of a run whose dataset brings its judgments with it."""
     if chosen.judges is not None or chosen.steps:
@@ -264,7 +262,7 @@ def _elsewhere(
         )
     rubric, kept = build(chosen.rubric, "rubric"), {item.id for item in items}
     judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
-    return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments)
+    return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments, limits)
 
 
 def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:

@@ -16,7 +16,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from tests.clusters import Machines, two_machines, workers
-from tests.engine.conftest import ITEMS, right
+from tests.engine.conftest import ITEMS, built, right
 from tests.stub_server import KEY, StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.tabular import TextsDataset
@@ -64,7 +64,7 @@ def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_ray(cluster: Machines, folder: Path, **options: Any) -> RayEngine:
-    return RayEngine(cluster.address, cache_dir=str(folder / "cache"), **options)
+    return built("ray", address=cluster.address, cache_dir=str(folder / "cache"), **options)
 
 
 @machines
