@@ -238,7 +238,7 @@ KINDS = {
     "analysis": ("", "check", "__call__"),
     "optimizer": ("", "compile"),
     "fit": ("", "__call__"),
-    "engine": ("", "arun"),
+    "engine": ("undogmatic.engine.local", "Engine"),
     "tracking": ("", "log"),
 }
 """What the class of each group must be: a class to come from, or what it must be able to do."""
