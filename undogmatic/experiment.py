@@ -32,10 +32,8 @@ from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
-from undogmatic.judges.base import ways
 from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
-from undogmatic.readouts.decision import Rivals
 from undogmatic.records.kept import by_id, gathered
 from undogmatic.records.limits import Limits
 from undogmatic.records.marks import texts_of_marks
@@ -203,14 +201,13 @@ class Experiment:
     def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> LongTable:
         """The long table over these items, with what people said of them."""
         inputs, people = by_id(items, "inputs"), by_id(items, "labels")
-        rivals = Rivals(self.parts.rubric.rivals)
         return LongTable(
             frame,
             self.parts.rubric,
             self.name,
             inputs=inputs,
             said=people,
-            known_surface=rivals,
+            known_surface=self.parts.rivals(),
             **known,
         )
 
@@ -471,9 +468,7 @@ def _finished(
         for judge in parts.judges
         for step in dict.fromkeys(itertools.chain([judge], map(judge.for_item, judged.items)))
     )
-    asked = [
-        way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")
-    ]
+    asked = [way for step in steps for way in step.ways(step.name if several else "")]
     known: dict[str, Any] = {
         name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")
     }
