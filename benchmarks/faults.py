@@ -35,6 +35,7 @@ from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import RunStopped
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
+from undogmatic.records.limits import PacedLimits
 from undogmatic.records.records import Failure, Item, Provenance
 
 SHARES = {
@@ -136,9 +137,8 @@ def _run(url: str, todo: list[Item], in_flight: int, folder: Path, timeout: floa
     hashes = dict.fromkeys(("prompt_hash", "program_hash", "config_hash"), "0" * 64)
     provenance = Provenance(model=model.name, readout=readout.name, prompt=prompt.id, **hashes)
     parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
-    engine = LocalEngine(
-        concurrency=in_flight, timeout=timeout, backoff=0.01, cache_dir=str(folder / "cache")
-    )
+    limits = PacedLimits(concurrency=in_flight, timeout=timeout, backoff=0.01)
+    engine = LocalEngine(limits, cache_dir=str(folder / "cache"))
     try:
         _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     except RunStopped as error:

@@ -44,6 +44,7 @@ from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep
 from undogmatic.judges.score import ScoreJudge
 from undogmatic.models.hosted import ChatModel
+from undogmatic.records.limits import PacedLimits
 from undogmatic.records.records import Item, Provenance, Verdict
 from undogmatic.safety.paths import conf_folder
 
@@ -115,7 +116,7 @@ def pipeline(url: str, todo: list[Item], in_flight: int | None, folder: Path) ->
         config_hash="0" * 64,
     )
     parts = Parts(rubric, prompt, model, readout, (JudgeStep(ScoreJudge(readout), provenance),))
-    engine = LocalEngine(concurrency=in_flight, cache_dir=str(folder / "cache"))
+    engine = LocalEngine(PacedLimits(concurrency=in_flight), cache_dir=str(folder / "cache"))
     clock, processor = time.perf_counter(), time.process_time()
     _, judgments = asyncio.run(engine.arun(Recipe({}, parts), todo, Journals(folder)))
     pace = Pace.since(clock, processor, len(todo))

@@ -390,7 +390,7 @@ def test_what_a_users_module_raises_is_one_message(
             "rubric",
             "it is no undogmatic.records.rubric.Rubric",
         ),
-        ("undogmatic.engine.journal.Journal", "engine", "it has no `arun`"),
+        ("undogmatic.engine.journal.Journal", "engine", "it is no undogmatic.engine.local.Engine"),
         ("undogmatic.constructs.shame.patterns.PatternsModel", "tracking", "it has no `log`"),
         (
             "undogmatic.constructs.shame.patterns.PatternsModel",

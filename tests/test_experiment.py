@@ -25,13 +25,13 @@ from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.experiment import run_experiment
-from undogmatic.readouts.chat import finished
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import Finding, Told
 from undogmatic.report import contents, kept
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.manifest import output_folder
 from undogmatic.safety.command import ERROR_FILE, SWEEP_FOLDER
+from undogmatic.safety.loops import finished
 from undogmatic.safety.secrets import redacted
 
 CHOICES = {

@@ -1,18 +1,23 @@
-"""A package from outside: its reader, its examination and its judge."""
+"""A package from outside: its reader, its examination, its judge, its engine and its command."""
 
+import argparse
 import json
 import os
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from tests.analyses.builders import evidence_of
+from undogmatic import cli
 from undogmatic.analyses import examination
+from undogmatic.config.build import build
 from undogmatic.datasets import readers
 from undogmatic.datasets.table import read_table
 from undogmatic.errors import ConfigError
@@ -22,7 +27,9 @@ from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Told
 
-PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
+ROOT = Path(__file__).parents[1]
+PLUGIN = ROOT / "examples" / "plugin"
+DOORS = sorted(ROOT.glob("undogmatic/constructs/*/door.py"))
 
 
 @pytest.fixture
@@ -65,12 +72,31 @@ def test_its_reader_and_its_examination_are_used_by_check(site: Path) -> None:
     assert favours["weight"] == "limits" and "thank whoever asked" in favours["sentence"]
 
 
-def test_its_judge_is_run(site: Path) -> None:
+def test_its_judge_is_run_by_its_engine(site: Path) -> None:
     words = [f"dataset.path={PLUGIN / 'answers.jsonl'}", "judge=twice", f"hydra.run.dir={site}/run"]
-    done = typed(site, "run", "dataset=texts", *words, "model=patterns", "tracking=none")
+    words += ["dataset=texts", "model=patterns", "tracking=none", "engine=one_by_one"]
+    done = typed(site, "run", *words, "engine.pause=0", "engine.max_calls=100")
     assert done.returncode == 0, done.stderr
     lines = (site / "run" / "judgments.jsonl").read_text().splitlines()
     assert len(lines) == 8 and all("shortened" in line for line in lines)
+    engine = yaml.safe_load((site / "run" / ".hydra" / "config.yaml").read_text())["engine"]
+    assert engine["_target_"] == "helpdesk.one_by_one.OneByOne" and engine["max_calls"] == 100
+
+
+def test_what_its_engine_cannot_take_is_refused_by_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(PLUGIN))
+    monkeypatch.setenv("UNDOGMATIC_ALLOW", "helpdesk")
+    engine = build({"_target_": "helpdesk.one_by_one.OneByOne", "max_usd": 2}, "engine")
+    assert (engine.pause, engine.limits.concurrency, engine.budget.max_usd) == (0.5, 1, 2.0)
+    for key, value, said in (
+        ("pause", -1, "greater than or equal to 0"),
+        ("max_usd", True, "must be a number"),
+        ("cache", False, "not a known key. Known: pause, timeout, "),
+    ):
+        with pytest.raises(ConfigError, match=rf"`engine\.{key}` is .*{said}"):
+            build({"_target_": "helpdesk.one_by_one.OneByOne", key: value}, "engine")
 
 
 def test_without_the_package_the_file_is_not_known(tmp_path: Path) -> None:
@@ -160,6 +186,79 @@ def test_a_broken_examination_is_named(
     _installed(monkeypatch, *values)
     with pytest.raises(ConfigError, match=said):
         examination.installed()
+
+
+def greet(commands: Any) -> None:
+    """Add a command."""
+    parser = commands.add_parser("greet", help="say hello to somebody")
+    parser.add_argument("who")
+    parser.set_defaults(run=lambda typed: print(f"Hello, {typed.who}"))
+
+
+def check_again(commands: Any) -> None:
+    """Add a command of a name that is taken."""
+    commands.add_parser("check", help="check something else")
+
+
+def _commands(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
+    points = [EntryPoint(f"p{n}", value, "any") for n, value in enumerate(values)]
+    monkeypatch.setattr(added, "entry_points", lambda group: points if group == cli.GROUP else [])
+
+
+def test_an_installed_command_is_there_as_ours_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _commands(monkeypatch, f"{HERE}greet")
+    cli.main(["greet", "Ana"])
+    assert capsys.readouterr().out == "Hello, Ana\n"
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    assert "greet         say hello to somebody" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("nowhere.at_all:add", "cannot be loaded"),
+        (f"{HERE}MINE", "is no `function`"),
+        (f"{HERE}check_again", "cannot be added"),
+    ],
+)
+def test_a_broken_command_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], value: str, said: str
+) -> None:
+    _commands(monkeypatch, value)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["check", "a.csv"])
+    printed = capsys.readouterr().err
+    assert ended.value.code == 2 and "Traceback" not in printed
+    assert f"The command 'p0' of an installed package ({value}) {said}" in printed
+
+
+def test_constructs_declare_their_commands_as_a_package_from_outside_does() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    points = [EntryPoint(name, value, cli.GROUP) for name, value in declared[cli.GROUP].items()]
+    doors = {f"undogmatic.constructs.{file.parent.name}.door" for file in DOORS}
+    assert {point.module for point in points} == doors and len(points) == len(doors)
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    for point in points:
+        point.load()(commands)
+        assert point.name in commands.choices  # the entry point is called as its command is
+
+
+def test_an_installation_that_is_older_than_the_program_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _commands(monkeypatch, f"{HERE}greet")  # of another package
+    with pytest.raises(SystemExit):
+        cli.main(["pairs"])
+    printed = capsys.readouterr().err
+    assert "invalid choice: 'pairs'" in printed and "Install it again" in printed
+    _commands(monkeypatch, "undogmatic.constructs.shame.door:add")
+    with pytest.raises(SystemExit):
+        cli.main(["pears"])
+    assert "Install it again" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -152,11 +152,12 @@ def score_composed(
 def _logged(item: Item, judgment: Judgment, redact: bool) -> dict[str, Any]:
     """What the log says of one text: what was asked and answered, call by call, and what came of
     it."""
-    from undogmatic.engine import journal
+
+    from undogmatic.records import redaction
 
     mark, where = digest(item.inputs)[:12], judgment.provenance
-    inputs = journal.redact(dict(item.inputs)) if redact else dict(item.inputs)
-    judgment = journal.redact_judgment(judgment) if redact else judgment
+    inputs = redaction.redact(dict(item.inputs)) if redact else dict(item.inputs)
+    judgment = redaction.redact_judgment(judgment) if redact else judgment
     outcome, calls = judgment.outcome, judgment.calls
     return {
         "text": mark,
@@ -323,7 +324,7 @@ def _without_await(
 ) -> Callable[Asked, Judgments]:
     @functools.wraps(ask)
     def asked(*args: Asked.args, **options: Asked.kwargs) -> Judgments:
-        from undogmatic.readouts.chat import finished
+        from undogmatic.safety.loops import finished
 
         return finished(ask(*args, **options))
 

@@ -31,14 +31,13 @@ from undogmatic.datasets import export
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
 from undogmatic.datasets.readers.own_run import EVIDENCE
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.local import MAX_FAILURES, NotingEngine, answering, parts_of
+from undogmatic.engine.local import NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
-from undogmatic.judges.base import ways
 from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
-from undogmatic.readouts.decision import Rivals
 from undogmatic.records.kept import by_id, gathered
+from undogmatic.records.limits import Limits
 from undogmatic.records.marks import texts_of_marks
 from undogmatic.records.records import (
     RETRIED_ON_RESUME,
@@ -161,7 +160,7 @@ class Experiment:
         items = given if chosen.run.limit is None else given[: chosen.run.limit]
         self.recipe, self.repeats = Recipe(config), chosen.run.repeats
         if isinstance(self.dataset, datasets.Judged):
-            self.recipe, self.engine = _elsewhere(self.dataset, chosen, items)
+            self.recipe, self.engine = _elsewhere(self.dataset, chosen, items, self.engine.limits)
             self.repeats = self.engine.repeats(self.repeats)
         parts = self.parts = self.recipe.build()
         self.engine.check(parts.model, optimizer.optimizes)
@@ -184,10 +183,7 @@ class Experiment:
             named.append("optimizer")
         self.name = chosen.run.name or "-".join(self.choices[group] for group in named)
         self.redact = _redacts(chosen, parts, self.analysis, self.search)
-        self.plan, self.max_failures = (
-            chosen.plan,
-            float(chosen.engine.get("max_failures", MAX_FAILURES)),
-        )
+        self.plan, self.max_failures = chosen.plan, self.engine.limits.max_failures
         self.locked = None if self.plan is None else digest(self.plan.model_dump(mode="json"))
         # Hold the items against the analysis and the plan; steps may yet give the items what the
         # analysis reads.
@@ -207,14 +203,13 @@ class Experiment:
     def table(self, items: Sequence[Item], frame: pd.DataFrame, **known: Any) -> LongTable:
         """The long table over these items, with what people said of them."""
         inputs, people = by_id(items, "inputs"), by_id(items, "labels")
-        rivals = Rivals(self.parts.rubric.rivals)
         return LongTable(
             frame,
             self.parts.rubric,
             self.name,
             inputs=inputs,
             said=people,
-            known_surface=rivals,
+            known_surface=self.parts.rivals(),
             **known,
         )
 
@@ -255,7 +250,7 @@ def _described(choices: Mapping[str, str], parts: Parts, judges_named: bool) -> 
 
 
 def _elsewhere(
-    dataset: datasets.Judged, chosen: Settings, items: Sequence[Item]
+    dataset: datasets.Judged, chosen: Settings, items: Sequence[Item], limits: Limits
 ) -> tuple[Recipe, NotingEngine]:
     """Recipe and engine of a run whose dataset brings its judgments with it."""
     if chosen.judges is not None or chosen.steps:
@@ -266,7 +261,7 @@ def _elsewhere(
         )
     rubric, kept = build(chosen.rubric, "rubric"), {item.id for item in items}
     judgments = [judgment for judgment in dataset.judgments(rubric) if judgment.item_id in kept]
-    return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments)
+    return Recipe({}, parts_of(judgments, rubric)), NotingEngine(judgments, limits)
 
 
 def _redacts(chosen: Settings, parts: Parts, analysis: Analysis, search: Search | None) -> bool:
@@ -477,9 +472,7 @@ def _finished(
         for judge in parts.judges
         for step in dict.fromkeys(itertools.chain([judge], map(judge.for_item, judged.items)))
     )
-    asked = [
-        way for step in steps for way in ways(step.judge.readouts(), step.name if several else "")
-    ]
+    asked = [way for step in steps for way in step.ways(step.name if several else "")]
     known: dict[str, Any] = {
         name: getattr(manifest, name) for name in ("name", "folder", "identity", "dataset_digest")
     }

@@ -1,5 +1,6 @@
 """The roles of columns, the options that name them at each door, and the doubts about them."""
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -11,8 +12,18 @@ from undogmatic.cli import main
 from undogmatic.config.door import compose_config
 from undogmatic.datasets import roles
 from undogmatic.datasets.columns import find_columns
-from undogmatic.datasets.doors import CHECK, IMPORT, OF_TEXTS, RUN, Door, Doubt, spelled
-from undogmatic.datasets.items import FIELDS, find_labels, find_texts
+from undogmatic.datasets.doors import (
+    CHECK,
+    IMPORT,
+    OF_TEXTS,
+    RUN,
+    Door,
+    Doubt,
+    Question,
+    Way,
+    spelled,
+)
+from undogmatic.datasets.items import FIELDS, find_labels, find_roles, find_texts
 from undogmatic.datasets.roles import (
     EVERY,
     ITEM,
@@ -84,18 +95,89 @@ def test_options_are_spelled_as_they_are_typed() -> None:
 
 
 def test_a_doubt_is_worded_by_the_door() -> None:
-    doubt = Doubt(LABEL, "whose they are", {"a b": "1", "c": "2"}, several=True, none=True)
+    doubt = Doubt(LABEL, "whose they are", {"a b": "1", "c": "2"}, none=True)
     asked = "it is not clear whose they are. It may be `a b` (e.g. 1); `c` (e.g. 2). Type "
     assert str(doubt.at(CHECK)) == (
         f"{asked}--human 'a b' or --human c. For several of them, repeat --human."
     )
     assert str(doubt.at(RUN)) == (
         f"{asked}dataset.columns.label=a_b or dataset.columns.label=c, or dataset.columns.label=[]."
-        " For several of them, repeat dataset.columns.label."
+        " For several of them, type 'dataset.columns.label=[a_b,c]'."
     )
+    assert str(doubt.at(IMPORT)).endswith("Type --label 'a b' or --label c.")  # it has one column
     lacking = Doubt(ITEM, "there is no id")
     assert str(lacking.at(IMPORT)) == "there is no id. Name it: --item-id COLUMN."
     assert str(lacking.at(RUN)) == "there is no id. Name it: dataset.columns.id=COLUMN."
+
+
+def test_a_question_is_worded_by_the_door() -> None:
+    scale, labels = (roles.SCALE, "0-5"), (roles.LABEL_SCALE, "1<2")
+    question = Question("Two scales.", [Way("Declare:", [scale, labels]), Way("or", [scale])])
+    assert str(question.at(CHECK)) == (
+        "Two scales. Declare: --scale 0-5 --human-scale '1<2', or --scale 0-5."
+    )
+    assert str(question.at(RUN)) == (
+        "Two scales. Declare: dataset.scale=0-5 dataset.label_scale='1<2', or dataset.scale=0-5."
+    )
+
+
+GRADES = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2]
+TEXTS = [f"this is the text number {n} of them" for n in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("names", "alike"),
+    [
+        (("human_ana", "human_ben"), True),
+        (("human_ana", "human_maria_jose"), True),  # a run asked about these, and a check did not
+        (("label_1", "label_2", "label_3"), True),
+        (("human_ana", "gold"), False),
+        (("human", "human_2"), False),
+        (("gold_human_first_round", "human_ben"), False),
+    ],
+)
+def test_labels_of_several_people_are_known_by_one_rule_at_every_door(
+    names: tuple[str, ...], alike: bool
+) -> None:
+    held = {name: GRADES for name in names}
+    table = pd.DataFrame({"id": range(12), "text": TEXTS, **held}, dtype=object)
+    judged = table.assign(judge_score=GRADES)
+    if alike:
+        assert find_columns(judged, TableOptions()).labels == names
+        found = find_roles(table, "t", ["text"], [], {}, False)
+        assert found.columns["label"] == names
+        return
+    asked = "which column holds the labels of people. It may be " + "; ".join(
+        f"`{name}` (e.g. 1, 2)" for name in names
+    )
+    with pytest.raises(ConfigError, match=re.escape(f"{asked}. Type --human {names[0]} or")):
+        find_columns(judged, TableOptions())
+    shown = f"{asked}. Type dataset.columns.label={names[0]} or"
+    with pytest.raises(ConfigError, match=re.escape(shown)) as raised:
+        find_roles(table, "t", ["text"], [], {}, False)
+    assert "or dataset.columns.label=[]." in str(raised.value)
+    assert f"'dataset.columns.label=[{','.join(names)}]'" in str(raised.value)
+
+
+def test_words_are_labels_of_an_item_only_where_a_person_is_named() -> None:
+    """Beside a judge a column of words may be what it is held against; alone it may be a fact."""
+    words = ["tall", "small", "round"] * 4
+    for name, is_label in (("human_class", True), ("class", False)):
+        cells = pd.DataFrame({"id": range(12), "text": TEXTS, name: words}, dtype=object)
+        found = find_roles(cells, "t", ["text"], [], {}, False)
+        assert found.columns["label"] == ((name,) if is_label else ())
+        assert ("items.no_label" in [each.key for each in found.notes]) is not is_label
+        judged = cells.assign(judge_class=words[::-1])
+        assert find_columns(judged, TableOptions()).labels == (name,)
+
+
+def test_columns_that_may_be_a_judges_are_peoples_only_where_nobody_judges() -> None:
+    cells = {"id": range(12), "text": TEXTS, "nota_ana": GRADES, "nota_bia": GRADES[::-1]}
+    table = pd.DataFrame(cells, dtype=object)
+    found = find_roles(table, "t", ["text"], [], {}, False)
+    assert found.columns["label"] == ("nota_ana", "nota_bia")
+    with pytest.raises(ConfigError, match="Type --human nota_ana or --human nota_bia"):
+        find_columns(table.assign(judge_score=GRADES), TableOptions())
 
 
 def test_a_file_of_labels_is_asked_about_in_its_own_options() -> None:

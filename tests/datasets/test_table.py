@@ -222,7 +222,9 @@ def test_a_column_of_models_asks_whether_they_judge_or_are_judged() -> None:
     text = rows(
         "model,id,score,label", lambda i: f"{'xy'[i % 2]},{i // 2},{GRADE(i)},{LABEL(i // 2)}"
     )
-    with pytest.raises(ConfigError, match="--judge model or --system model"):
+    with pytest.raises(
+        ConfigError, match="Of judges: type --judge model, of makers: --system model"
+    ):
         read(text)
     assert read(text, judge=("model",)).judges == ["x", "y"]
     assert read(text, system=("model",)).items["system"].tolist()[:2] == ["x", "y"]

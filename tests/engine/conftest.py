@@ -14,8 +14,8 @@ import pytest
 import undogmatic.run  # noqa: F401  registers the resolver that config.yaml uses
 from tests.engine.parts import Halve, TraitsJudge
 from tests.stub_server import score_of
+from undogmatic.config.build import build
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep
 from undogmatic.judges.base import Judge
@@ -45,6 +45,12 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Halve, "down", False)
     Halve.asked.clear()
     TraitsJudge.asked.clear()
+
+
+def built(engine: str, **options: Any) -> Any:
+    """The engine of this name, as a config makes it of its keys."""
+    target = f"undogmatic.engine.{engine}.{engine.capitalize()}Engine"
+    return build({"_target_": target, **options}, "engine")
 
 
 def right(judgments: list[Judgment]) -> None:
@@ -83,7 +89,7 @@ class Run:
         )
         journals = Journals(folder if folder is not None else self.folder)
         judged, judgments = asyncio.run(
-            LocalEngine(**options).arun(Recipe({}, parts), items, journals, repeats)
+            built("local", **options).arun(Recipe({}, parts), items, journals, repeats)
         )
         assert judged == items
         return judgments

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests import hostile
-from tests.engine.conftest import ITEMS, right
+from tests.engine.conftest import ITEMS, built, right
 from tests.stub_server import KEY, Fault, StubServer
 from undogmatic.config.build import build
-from undogmatic.engine.batch import BATCHES, BatchEngine
+from undogmatic.engine.batch import BATCHES
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.engine.step import JudgeStep
@@ -60,7 +60,9 @@ class Batched:
         step = JudgeStep(ScoreJudge(readout), self.provenance)
         parts = Parts(self.rubric, self.prompt, model, readout, (step,))
         options = {"poll": 0.02, "cache": False, "backoff": 0.01} | engine
-        found = await BatchEngine(**options).arun(Recipe({}, parts), items, Journals(self.folder))
+        found = await built("batch", **options).arun(
+            Recipe({}, parts), items, Journals(self.folder)
+        )
         return list(found[1])
 
     def openai(self) -> ChatModel:

@@ -16,7 +16,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from tests.clusters import Machines, two_machines, workers
-from tests.engine.conftest import ITEMS, right
+from tests.engine.conftest import ITEMS, built, right
 from tests.stub_server import KEY, StubServer
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.tabular import TextsDataset
@@ -27,6 +27,7 @@ from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.workers import Desk, Fault, News
 from undogmatic.errors import BudgetExceeded, ConfigError, StorageError
 from undogmatic.models.base import Nobody
+from undogmatic.records.limits import USUAL, PacedLimits
 from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.index import read_records
 
@@ -64,7 +65,7 @@ def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_ray(cluster: Machines, folder: Path, **options: Any) -> RayEngine:
-    return RayEngine(cluster.address, cache_dir=str(folder / "cache"), **options)
+    return built("ray", address=cluster.address, cache_dir=str(folder / "cache"), **options)
 
 
 @machines
@@ -204,7 +205,7 @@ def test_the_desk_lets_a_call_go_when_it_is_noted_and_forgets_those_of_a_worker_
     None
 ):
     async def told() -> None:
-        desk = Desk((3, None), (0, 0.0), (None, None, None))
+        desk = Desk(PacedLimits(max_calls=3), (0, 0.0))
         first = asyncio.ensure_future(desk.leave(1, "server"))
         news = await desk.news(0)
         assert (news.calls, news.window) == (1, 16) and not first.done()
@@ -225,7 +226,7 @@ def test_the_desk_lets_a_call_go_when_it_is_noted_and_forgets_those_of_a_worker_
 
 def test_an_answer_without_a_price_waits_for_no_further_call() -> None:
     async def told() -> None:
-        desk = Desk((None, None), (0, 0.0), (None, None, None))
+        desk = Desk(USUAL, (0, 0.0))
         call = asyncio.ensure_future(desk.leave(1, "server"))
         noted = (await desk.news(0)).number
         further = asyncio.ensure_future(desk.news(noted))

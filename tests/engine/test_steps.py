@@ -23,6 +23,7 @@ from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import BudgetExceeded, ConfigError, DataError, RunStopped
 from undogmatic.experiment import run_experiment
+from undogmatic.records.limits import PacedLimits
 from undogmatic.records.records import Item, Judgment
 from undogmatic.runs.folder import JOURNAL
 
@@ -138,7 +139,7 @@ def test_items_are_taken_as_there_is_room_for_them() -> None:
         recipe = Recipe(config(HALVE))
         journals, found = Journals(None, recipe.build().steps), []
         async with aclosing(
-            LocalEngine(concurrency=3, cache=False).stream(recipe, endless(), journals)
+            LocalEngine(PacedLimits(concurrency=3), cache=False).stream(recipe, endless(), journals)
         ) as records:
             async for record in records:
                 found.append(record)

@@ -15,6 +15,7 @@ from tests.fuzzing._values import folder, odd, spoiled, written
 from undogmatic.errors import UnparseableAnswer
 from undogmatic.models import calls
 from undogmatic.models.calls import Gateway, Reply, ReplyCache
+from undogmatic.records.limits import PacedLimits
 
 GOOD = {
     "data": {"choices": [{"message": {"content": "x"}}]},
@@ -56,7 +57,11 @@ def enter(case: Row) -> None:
     """The reply of the row where it is a good one, else that of a call, which then stands in the
     row."""
     database, cache = _open()
-    gateway, request, sent = Gateway(cache, retries=0), {"n": next(_numbers)}, []
+    gateway, request, sent = (
+        Gateway(cache, limits=PacedLimits(retries=0)),
+        {"n": next(_numbers)},
+        [],
+    )
 
     def check(data: Any) -> None:
         if not data["choices"] and data["choices"] != []:

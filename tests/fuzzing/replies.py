@@ -25,6 +25,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.engine import journal
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.models.calls import Gateway, ReplyCache
+from undogmatic.records.limits import PacedLimits
 from undogmatic.records.records import Failure, Item, Judgment
 
 COUNT = 80
@@ -83,7 +84,7 @@ def good(way: str) -> list[dict[str, Any]]:
         replies.append(json.loads(reply))
         return replies[-1]
 
-    judgments = judged(way, "a text", answer, gateway=Gateway(retries=0))
+    judgments = judged(way, "a text", answer, gateway=Gateway(limits=PacedLimits(retries=0)))
     assert all(j.score is not None for j in judgments), judgments[0].outcome
     return replies
 

@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from undogmatic.config.build import build
 from undogmatic.models.calls import Gateway
+from undogmatic.records.limits import PacedLimits
 from undogmatic.safety.paths import conf_folder
 
 KEYS = (
@@ -40,7 +41,11 @@ def shipped(choice: str, /, **changes: Any) -> Any:
 
 def run_once(model: Any, ask: Callable[[], Any], gateway: Gateway | None = None) -> Any:
     """Await `ask()` with the model connected, and close the model in the same event loop."""
-    model.connect(gateway if gateway is not None else Gateway(timeout=2, retries=2, backoff=0.001))
+    model.connect(
+        gateway
+        if gateway is not None
+        else Gateway(limits=PacedLimits(timeout=2, retries=2, backoff=0.001))
+    )
 
     async def whole() -> Any:
         try:

@@ -20,7 +20,6 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.models.calls import (
-    Budget,
     Gateway,
     Reply,
     ReplyCache,
@@ -29,6 +28,7 @@ from undogmatic.models.calls import (
     recording,
     rollout,
 )
+from undogmatic.records.limits import PacedLimits
 
 Send = Callable[[], Awaitable[Reply]]
 
@@ -88,7 +88,7 @@ def test_a_fault_is_retried_where_that_helps_and_noted_as_one_call(
         recording() as calls,
         pytest.raises(raised[0], match=raised[1]) if raised else contextlib.nullcontext(),
     ):
-        call(Gateway(backoff=0.0, retries=2), send)
+        call(Gateway(limits=PacedLimits(backoff=0.0, retries=2)), send)
     assert (len(times), len(calls)) == (len(outcomes), 1)
     assert (
         calls[0].attempts,
@@ -113,9 +113,9 @@ def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_other
         return Reply("late")
 
     with pytest.raises(AnswerTimeout, match=r"0\.01 s in 2 attempt\(s\); raise engine.timeout"):
-        call(Gateway(timeout=0.01, retries=1, backoff=0.0), send)
+        call(Gateway(limits=PacedLimits(timeout=0.01, retries=1, backoff=0.0)), send)
     assert len(tried) == 2
-    gateway = Gateway(backoff=0.0)
+    gateway = Gateway(limits=PacedLimits(backoff=0.0))
     busy, busy_times = sender(Retryable("429", after=0.2), Reply("a"))
     other, other_times = sender(Reply("b"))
 
@@ -131,7 +131,7 @@ def test_no_answer_in_time_is_a_timeout_and_a_retry_waits_as_told_with_the_other
     assert other_times[0] - busy_times[0] >= 0.2
     send, times = sender(Retryable("503"))
     with pytest.raises(TransportError):
-        call(Gateway(backoff=0.04, max_backoff=0.08, retries=3), send)
+        call(Gateway(limits=PacedLimits(backoff=0.04, retries=3), max_backoff=0.08), send)
     gaps = [b - a for a, b in itertools.pairwise(times)]
     assert gaps[0] >= 0.03 and gaps[1] >= 0.06 and gaps[2] >= 0.06  # a quarter less at most
 
@@ -189,9 +189,9 @@ def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden
 ):
     send, times = sender(Retryable("busy"))
     with pytest.raises(BudgetExceeded, match=r"`engine.max_calls` is 2"):
-        call(Gateway(budget=Budget(max_calls=2), backoff=0.0), send)
+        call(Gateway(limits=PacedLimits(max_calls=2, backoff=0.0)), send)
     assert len(times) == 2
-    gateway = Gateway(budget=Budget(max_usd=0.25))
+    gateway = Gateway(limits=PacedLimits(max_usd=0.25))
     send, times = sender(Reply("ok", usd=0.1))
     for n in range(3):
         call(gateway, send, {"q": n})
@@ -202,8 +202,8 @@ def test_the_budget_counts_retries_stops_before_the_next_call_and_takes_a_hidden
     assert len(times) == 3
     unpriced, _ = sender(Reply("ok"))
     with pytest.raises(ConfigError, match=r"model\.price\.input"):
-        call(Gateway(budget=Budget(max_usd=1.0)), unpriced)
-    gateway = Gateway(budget=Budget(max_usd=0.5))
+        call(Gateway(limits=PacedLimits(max_usd=1.0)), unpriced)
+    gateway = Gateway(limits=PacedLimits(max_usd=0.5))
     send, times = sender(Reply("ok", usd=0.1), Reply("ok", usd=0.2), Reply("ok"), Reply("ok"))
     for n in range(3):
         call(gateway, send, {"q": n})
@@ -253,7 +253,7 @@ def test_a_call_that_is_under_way_is_waited_for_and_paid_once_with_a_cache(
     cache: ReplyCache, cached: bool
 ) -> None:
     sent: list[int] = []
-    gateway = Gateway(cache if cached else None, Budget(max_calls=100))
+    gateway = Gateway(cache if cached else None, PacedLimits(max_calls=100))
 
     async def send() -> Reply:
         sent.append(1)

@@ -32,9 +32,10 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.models.base import Chats
-from undogmatic.models.calls import Budget, Gateway, recording
+from undogmatic.models.calls import Gateway, recording
 from undogmatic.models.hosted import ChatModel
 from undogmatic.readouts.chat import LanguageModel, ask
+from undogmatic.records.limits import PacedLimits
 
 SCHEMA = {
     "type": "object",
@@ -318,7 +319,7 @@ def test_prices_are_looked_up_given_or_unknown_and_the_servers_own_wins(
         complete(unknown)
     assert calls[0].usd is None
     with pytest.raises(ConfigError, match="no price is known"):
-        unknown.connect(Gateway(budget=Budget(max_usd=1)))
+        unknown.connect(Gateway(limits=PacedLimits(max_usd=1)))
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     body = {
         "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],
@@ -327,7 +328,7 @@ def test_prices_are_looked_up_given_or_unknown_and_the_servers_own_wins(
     stub.faults = {"hello": Fault("body", body=json.dumps(body))}
     model = shipped("openrouter", api_base=stub.url, price={"input": 1, "output": 1})
     with recording() as calls:
-        complete(model, gateway=Gateway(budget=Budget(max_usd=1)))
+        complete(model, gateway=Gateway(limits=PacedLimits(max_usd=1)))
     assert calls[0].usd == 0.125
 
 
@@ -416,7 +417,10 @@ def test_a_bad_answer_is_one_failure(
     stub.faults = {"hello": fault}
     timeout = 0.1 if expected is AnswerTimeout else 30.0
     with recording() as calls, pytest.raises(expected, match=message) as error:
-        complete(chat(stub), gateway=Gateway(timeout=timeout, retries=1, backoff=0.001))
+        complete(
+            chat(stub),
+            gateway=Gateway(limits=PacedLimits(timeout=timeout, retries=1, backoff=0.001)),
+        )
     assert len(calls) == 1
     assert message != "not JSON" or error.value.raw == "<html>hotel wifi</html>"
 
@@ -519,7 +523,7 @@ def test_whatever_comes_through_the_wire_is_a_typed_failure(
 
     model = ChatModel("m", serve(SAID[name]))
     request = Request(model="m", messages=(Message(role="user", parts=(TextPart("t"),)),))
-    gateway = Gateway(timeout=0.5, retries=0)
+    gateway = Gateway(limits=PacedLimits(timeout=0.5, retries=0))
     with watched(), pytest.raises(ModelError) as caught:
         run_once(model, lambda: model.complete(request), gateway)
     assert caught.value.kind in ("transport", "timeout", "unparseable")

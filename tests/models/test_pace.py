@@ -1,6 +1,7 @@
 """How fast a server is asked: limits that are set, and those that are found."""
 
 import asyncio
+import functools
 import itertools
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ import pytest
 from undogmatic.errors import TransportError
 from undogmatic.models.calls import Gateway, Reply, Retryable
 from undogmatic.models.pace import MOST, START, Pace
+from undogmatic.records.limits import PacedLimits
 
 
 class Server:
@@ -56,7 +58,8 @@ def asked(server: Server, count: int, **options: float) -> tuple[Pace, float]:
     loop = _Quick()
 
     async def all_of_them() -> Pace:
-        gateway = Gateway(pace=lambda: Pace(clock=loop.time, **options))  # type: ignore[arg-type]
+        limits = PacedLimits(**options)  # type: ignore[arg-type]
+        gateway = Gateway(limits=limits, pace=functools.partial(Pace, clock=loop.time))
         pace, left, spare, running = gateway.pace("s"), count, START, set[asyncio.Task[Reply]]()
         while left or running:
             while left and spare and len(running) < MOST and (not running or pace.room()):
@@ -184,7 +187,7 @@ def test_no_answer_in_time_halves_the_calls_in_flight_once_for_all_that_were_on_
 
 def test_a_call_that_is_refused_while_others_are_answered_has_not_failed() -> None:
     refused: Callable[[], Retryable] = lambda: Retryable("429", after=0.0)  # noqa: E731
-    gateway, tries = Gateway(retries=1, backoff=0.0), 0
+    gateway, tries = Gateway(limits=PacedLimits(retries=1, backoff=0.0)), 0
 
     async def busy() -> Reply:
         nonlocal tries

@@ -20,9 +20,9 @@ from tests.conftest import Patch, environment
 from tests.report.conftest import Build, asked
 from tests.report.conftest import finished as reported  # noqa: F401  the fixture
 from undogmatic.analyses.base import tabulate
-from undogmatic.engine.journal import redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import Call, Cost, Failure, Item, Judgment, Provenance, Verdict
+from undogmatic.records.redaction import redact_judgment
 from undogmatic.records.results import Told
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import SWEEP_FOLDER, SWEEP_RUN

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -45,8 +44,20 @@ from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.progress import doing
 from undogmatic.safety.spool import many
 
-if TYPE_CHECKING:
-    from undogmatic.readouts.decision import Rivals
+
+class KnownSurface(Protocol):
+    """Models that read the surface alone, built when they are first needed."""
+
+    def check(self) -> None:
+        """Raise ConfigError where one of them cannot be used."""
+        ...
+
+    def __call__(
+        self, texts: Sequence[str]
+    ) -> Callable[[Sequence[str]], NDArray[np.float64]] | None:
+        """Texts to what the models say of them; None where each saw some of `texts` before."""
+        ...
+
 
 COLUMNS = (
     *"item_id judge criterion place pair_id group text condition label repeat".split(),
@@ -152,7 +163,7 @@ class LongTable:
     """What people said of each item by its id, where known: criterion -> rater -> label, on the
     rubric's scale."""
 
-    known_surface: "Rivals | None" = None
+    known_surface: KnownSurface | None = None
     """The models that read the surface alone and were fitted to this construct elsewhere
     (`Rubric.rivals`)."""
 

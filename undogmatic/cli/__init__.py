@@ -1,17 +1,21 @@
 """The `undogmatic` command: small doors to the same rooms, one file each.
 
 A door has `add(commands)`, which adds its command to the parser and names the function that does
-it. What is measured may bring a command of its own, in the file door.py of its folder.
+it. An installed package adds commands by an entry point that names such a function, and so do our
+own constructs:
+
+    [project.entry-points."undogmatic.commands"]
+    tickets = "my_package.door:add"
 """
 
 import argparse
-import importlib
 import os
 import shlex
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NoReturn
 
 from undogmatic.cli import (
@@ -30,9 +34,12 @@ from undogmatic.cli import (
     score,
 )
 from undogmatic.errors import ConfigError
+from undogmatic.records.added import added, without_ours
 from undogmatic.safety.command import FAULT, ending, in_full, interrupted, say, tell
 from undogmatic.safety.outside import brief, has_halves
 from undogmatic.safety.secrets import know_words
+
+GROUP = "undogmatic.commands"
 
 # litellm (below DSPy and MLflow) otherwise fetches a price map at import and waits for the network.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -61,10 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.argv[1:] = words[1:]
         run_experiment()
     with ending():
-        parser = _parser()
         try:
+            parser = _parser()
             typed, rest = parser.parse_known_args(words)
-        except ConfigError as error:  # a number that is none
+        except ConfigError as error:  # a number that is none, a package that cannot be loaded
             _end(error, "undogmatic")
         typed.line, typed.parser = words, parser
         # argparse takes no positional words after an option, but `--json model=gpt` is natural.
@@ -138,29 +145,16 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "run", help="run an experiment (options: undogmatic run --help)", add_help=False
     )
-    measured = sorted(Path(__file__).parents[1].glob("constructs/*/door.py"))
-    own = [
-        importlib.import_module(f"undogmatic.constructs.{path.parent.name}.door")
-        for path in measured
-    ]
-    doors_of = (
-        check,
-        demo,
-        init,
-        gate,
-        label,
-        export,
-        report,
-        rejudge,
-        score,
-        describe,
-        distill,
-        *own,
-        doors,
-        completion,
-    )
-    for door in doors_of:
+    ours = (check, demo, init, gate, label, export, report, rejudge, score, describe, distill)
+    for door in (*ours, doors, completion):
         door.add(commands)
+    for named, add in added(GROUP, FunctionType, "command"):
+        try:
+            add(commands)
+        except argparse.ArgumentError as error:  # there is a command of this name
+            raise ConfigError(
+                f"{named} cannot be added ({error.message}). Mend or uninstall the package."
+            ) from None
     return parser
 
 
@@ -170,6 +164,12 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, *words: Any, **options: Any) -> None:
         super().__init__(*words, **{"formatter_class": _Lines} | options)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the words, and exit. Where a command is not known, it may be one
+        of ours that the installation does not declare."""
+        is_unknown = message.startswith("argument COMMAND:")
+        super().error(f"{message}{without_ours(GROUP) if is_unknown else ''}")
 
 
 class _Lines(argparse.HelpFormatter):

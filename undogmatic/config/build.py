@@ -29,6 +29,7 @@ from typing_extensions import get_protocol_members
 
 from undogmatic.config.project import allowed, permits, refused
 from undogmatic.errors import ConfigError, UndogmaticError
+from undogmatic.records.records import Flat
 from undogmatic.records.wordings import languages
 from undogmatic.safety.extras import lacking
 from undogmatic.safety.outside import brief, has_halves
@@ -210,7 +211,11 @@ def build(node: Mapping[str, Any], group: str, **parts: Any) -> Any:
         config = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
         checked = create_model("Arguments", __config__=config, **fields).model_validate(arguments)
         fields = {}
-        return target(**{name: getattr(checked, name) for name in arguments}, **parts)
+        supplied = {name: getattr(checked, name) for name in arguments}
+        for name, record in flat_records(target).items():
+            own = record.model_fields.keys() & supplied.keys()
+            parts[name] = record(**{field: supplied.pop(field) for field in own})
+        return target(**supplied, **parts)
     except ValidationError as error:
         raise ConfigError(explain(error, group, list(fields))) from None
     except UndogmaticError:
@@ -233,7 +238,7 @@ KINDS = {
     "analysis": ("", "check", "__call__"),
     "optimizer": ("", "compile"),
     "fit": ("", "__call__"),
-    "engine": ("", "arun"),
+    "engine": ("undogmatic.engine.local", "Engine"),
     "tracking": ("", "log"),
 }
 """What the class of each group must be: a class to come from, or what it must be able to do."""
@@ -429,15 +434,44 @@ def places(target: Any) -> dict[str, list[Any]]:
 
 
 def _parameters(target: Any) -> list[inspect.Parameter]:
-    """The parameters of a constructor that take a name, with their annotations resolved."""
+    """The parameters of a constructor that take a name, with their annotations resolved; in place
+    of one that takes a `Flat` record, the fields of the record."""
     if target.__init__ is object.__init__:  # which says that it takes anything, and takes nothing
         return []
     hints = typing.get_type_hints(target.__init__, include_extras=True)
-    parameters = list(inspect.signature(target.__init__).parameters.values())[1:]
-    named = [
-        parameter for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL
+    records = flat_records(target)
+    found = []
+    for parameter in list(inspect.signature(target.__init__).parameters.values())[1:]:
+        if parameter.name in records:
+            found.extend(_fields(records[parameter.name]))
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            found.append(parameter.replace(annotation=hints.get(parameter.name, Any)))
+    return found
+
+
+def flat_records(target: Any) -> dict[str, type[Flat]]:
+    """The parameters of a constructor that take a `Flat` record, each with its class."""
+    if target.__init__ is object.__init__:
+        return {}
+    hints = typing.get_type_hints(target.__init__)
+    return {
+        name: hint
+        for name, hint in hints.items()
+        if inspect.isclass(hint) and issubclass(hint, Flat) and name != "return"
+    }
+
+
+def _fields(record: type[Flat]) -> list[inspect.Parameter]:
+    hints = typing.get_type_hints(record, include_extras=True)
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.is_required() else field.default,
+            annotation=hints[name],
+        )
+        for name, field in record.model_fields.items()
     ]
-    return [parameter.replace(annotation=hints.get(parameter.name, Any)) for parameter in named]
 
 
 def _alternatives(hint: Any) -> list[Any]:

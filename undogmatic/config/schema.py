@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, TypeAdapter
 from pydantic.errors import PydanticUserError
 
 from undogmatic.config import listing
-from undogmatic.config.build import Settings, _parameters, resolve
+from undogmatic.config.build import Settings, _parameters, flat_records, resolve
 from undogmatic.config.messages import OF_A_JUDGE, SUPPLIED
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import YAML_BYTES, read_text
@@ -185,6 +185,9 @@ def _meanings(target: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in (target, *target.__mro__[1:]):
         found = _comments(each) | found
+    if not issubclass(target, BaseModel):
+        for record in flat_records(target).values():
+            found |= _meanings(record)
     documented = inspect.getdoc(target) or ""
     for names, text in _ARGUMENT.findall(documented):
         found |= dict.fromkeys(names.split(", "), " ".join(text.split()))

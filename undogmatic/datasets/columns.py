@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import unread
-from undogmatic.datasets.doors import CHECK, Door, Doubt, spelled
-from undogmatic.datasets.names import MODEL_NAME, PARTS, side_of
+from undogmatic.datasets.doors import CHECK, Door, Doubt, Question, Way, spelled
+from undogmatic.datasets.names import PARTS, side_of
 from undogmatic.datasets.roles import (
     CONFIDENCE,
     CONTEXT,
@@ -35,7 +35,7 @@ from undogmatic.datasets.roles import (
     anything,
 )
 from undogmatic.datasets.scales import TableOptions
-from undogmatic.datasets.search import Search
+from undogmatic.datasets.search import OF_PEOPLE, Search
 from undogmatic.datasets.vocabulary import CHOICES
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
@@ -47,8 +47,7 @@ SETTING_PREFIX = "settings."
 _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "second": 1}
 _SINGLE = (ITEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
 """The roles that one column has, in the order in which they are looked for."""
-MOST_ASKED = 8
-"""Columns that a question shows."""
+OF_JUDGE = "the verdicts of the judge"
 
 
 @dataclass
@@ -261,40 +260,34 @@ class _OfVerdicts(Search):
 
     def _verdicts_and_labels(self) -> None:
         found = self.found
-        sides: dict[int, list[str]] = {1: [], 0: [], -1: []}
-        for name in self.free():
-            side = side_of(name)
-            if side is not None and name not in self.facts and self.is_value(name):
-                sides[side].append(name)
-        judges, neutral, people = sides[1], sides[0], sides[-1]
+        judges, neutral = self.of_side(VERDICT, but=self.facts)
+        people, _ = self.of_side(LABEL, but=self.facts)
         typed_judges, typed_people = bool(found.verdicts), bool(found.labels)
         self._check_mute(
             typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
         )
         if not typed_people and people:
-            found.labels = self._several(people, LABEL, "the labels of people", judge=False)
+            found.labels = self.together(people, LABEL, OF_PEOPLE)
         if not typed_judges:
             if found.judges is not None:
                 candidates = judges + neutral
                 if len(candidates) != 1:
-                    raise self._doubt(candidates or self._values(), VERDICT, "what the judges said")
+                    raise self._which(VERDICT, "what the judges said", candidates or self._values())
                 found.verdicts = (candidates[0],)
                 neutral = [name for name in neutral if name != candidates[0]]
             elif judges:
-                found.verdicts = self._several(
-                    judges, JUDGE, "the verdicts of the judge", judge=True
-                )
+                found.verdicts = self.together(judges, JUDGE, f"which column holds {OF_JUDGE}")
             elif len(neutral) == 1:
                 found.verdicts, neutral = (neutral[0],), []
             elif neutral:
-                raise self._doubt(neutral, JUDGE, "the verdicts of the judge")
+                raise self._which(JUDGE, OF_JUDGE, neutral)
             else:
-                raise self._doubt(
-                    self._values() or list(found.labels), JUDGE, "the verdicts of the judge"
-                )
+                raise self._which(JUDGE, OF_JUDGE, self._values() or list(found.labels))
         if not found.labels and not typed_people and neutral and found.judges is None:
+            # Beside a judge's own column each may be another judge's, or a system's: alike or not,
+            # several are not people's by themselves.
             if len(neutral) > 1:
-                raise self._doubt(neutral, LABEL, "the labels of people")
+                raise self.doubt(LABEL, OF_PEOPLE, neutral)
             found.labels = (neutral[0],)
 
     def _check_mute(self, judged: bool, typed_judges: bool, typed_people: bool) -> None:
@@ -308,14 +301,16 @@ class _OfVerdicts(Search):
         neutral = -1 if judged else 1  # whose a column is whose name does not tell
         for role, own, typed in ((JUDGE, 1, typed_judges), (LABEL, -1, typed_people)):
             sides = [name for name in free if not typed and (side_of(name) or neutral) == own]
-            self.check_formulas(sides, f"name another column: {self.door.typed(role, 'COLUMN')}")
+            self.check_formulas(sides, role)
         values = [] if judged else self._values()
         if values and (empty := [name for name in free if side_of(name) == 1]):
-            others = " or ".join(self.door.typed(JUDGE, name) for name in values[:4])
-            raise ConfigError(
-                f"`{empty[0]}` is empty in every row. If the verdicts are in another column:"
-                f" {others}."
-            )
+            raise Question(
+                f"`{empty[0]}` is empty in every row.",
+                [
+                    Way("or" if n else "If the verdicts are in another column:", [(JUDGE, name)])
+                    for n, name in enumerate(values[:4])
+                ],
+            ).at(self.door)
 
     def _check_model(self) -> None:
         """Ask whether the models of a column are judges or makers, where neither its name nor what
@@ -336,11 +331,11 @@ class _OfVerdicts(Search):
             name for name in (*found.texts, *found.labels) if int(by_item[name].nunique().max()) > 1
         ]
         if not told:
-            ways = " or ".join(self.door.typed(role, column) for role in (JUDGE, SYSTEM))
-            raise ConfigError(
-                f"are the names in `{column}` (e.g. {', '.join(self.sample(column).examples())})"
-                f" those of judges, or of the makers of what was judged? Type {ways}."
-            )
+            raise Question(
+                f"are the names in `{column}` (e.g. {self.shown(column)}) those of judges, or of"
+                " the makers of what was judged?",
+                [Way("Of judges: type", [(JUDGE, column)]), Way("of makers:", [(SYSTEM, column)])],
+            ).at(self.door)
 
     def _leave_others(self) -> None:
         """Leave out the columns of judges and people beside those that were typed, which are
@@ -422,33 +417,12 @@ class _OfVerdicts(Search):
     def _values(self) -> list[str]:
         return [name for name in self.free() if self.is_value(name)]
 
-    def _several(self, names: list[str], role: Role, what: str, judge: bool) -> tuple[str, ...]:
-        """The columns if they are clearly those of several raters or judges: alike but for one part
-        of their names."""
-        if len(names) > 1:
-            parts = [self.names[name] for name in names]
-            shared = set(parts[0]).intersection(*map(set, parts[1:]))
-            ends = {len(each) for each in parts}
-            alike = (
-                bool(shared)
-                and max(ends) - min(ends) <= 1
-                and all(len(set(each) - shared) >= 1 for each in parts)
-            )
-            models = judge and all(any(MODEL_NAME.match(part) for part in each) for each in parts)
-            if not (alike or models):
-                raise self._doubt(names, role, what)
-        return tuple(names)
-
-    def _doubt(self, names: Sequence[str], role: Role, what: str) -> ConfigError:
+    def _which(self, role: Role, what: str, names: Sequence[str]) -> ConfigError:
         """That several columns may hold what a judge or people said, or none seems to."""
-        if not names:
-            listed = ", ".join(f"`{name}`" for name in self.names)
-            return Doubt(role, f"no column seems to hold {what}. Columns: {listed}").at(self.door)
-        several = role is not VERDICT
-        shown = {
-            name: ", ".join(self.sample(name).examples()) or "empty" for name in names[:MOST_ASKED]
-        }
-        return Doubt(role, f"which column holds {what}", shown, several=several).at(self.door)
+        if names:
+            return self.doubt(role, f"which column holds {what}", names)
+        listed = ", ".join(f"`{name}`" for name in self.names)
+        return Doubt(role, f"no column seems to hold {what}. Columns: {listed}").at(self.door)
 
     def _pairwise(self) -> bool:
         found = self.found

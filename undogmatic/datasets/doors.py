@@ -8,12 +8,12 @@ table is told through which door it came in, and asks the door for the spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from undogmatic.datasets.names import quoted, typed_as
-from undogmatic.datasets.roles import Option, Role
+from undogmatic.datasets.roles import JUDGE, LABEL, TEXT, Option, Role
 from undogmatic.errors import ConfigError
 
 
@@ -36,12 +36,17 @@ class Door(Protocol):
         """What is typed where no column has the role; None where that cannot be said."""
         ...
 
+    def several(self, role: Role, names: Sequence[str]) -> str | None:
+        """How several columns of a role are named; None where it has one at most."""
+        ...
+
 
 @dataclass(frozen=True)
 class Command:
-    """A command that reads a table: `--judge score`."""
+    """A command that reads a table: `--judge score`. Some options may be given again."""
 
     name: str
+    repeated: Sequence[Role] = ()
 
     def called(self, what: Option) -> str:
         return what.at.get(self.name, what.name)
@@ -55,6 +60,9 @@ class Command:
 
     def without(self, role: Role) -> str | None:
         return None
+
+    def several(self, role: Role, names: Sequence[str]) -> str | None:
+        return f"repeat {self.option(role)}" if role in self.repeated else None
 
 
 @dataclass(frozen=True)
@@ -76,12 +84,19 @@ class Settings:
         return f"{self.option(what)}={shown}"
 
     def without(self, role: Role) -> str | None:
-        return f"{self.option(role)}=[]"
+        return f"{self.option(role)}=[]" if role is LABEL else None
+
+    def several(self, role: Role, names: Sequence[str]) -> str | None:
+        if role not in SEVERAL:
+            return None
+        return f"type '{self.option(role)}=[{','.join(map(typed_as, names))}]'"
 
 
-CHECK = Command("check")
+SEVERAL = (JUDGE, LABEL)
+"""The roles that several columns of a table of verdicts may have, one for each voice."""
+CHECK = Command("check", SEVERAL)
 """`undogmatic check`, and every command that takes its options."""
-OF_TEXTS = Command("texts")
+OF_TEXTS = Command("texts", (TEXT,))
 """The commands for texts: `undogmatic label`, `undogmatic precedents`."""
 IMPORT = Command("import")
 """`undogmatic review import`."""
@@ -107,14 +122,12 @@ class Doubt:
         role: The role.
         why: What is not clear or, without candidates, what is lacking, as a part of a sentence.
         candidates: The columns that may have it, each with examples of what it holds.
-        several: Whether several of them may have it.
         none: Whether it may be that none of them has it.
     """
 
     role: Role
     why: str
     candidates: Mapping[str, str] = field(default_factory=dict)
-    several: bool = False
     none: bool = False
 
     def at(self, door: Door) -> ConfigError:
@@ -122,17 +135,43 @@ class Doubt:
         if not self.candidates:
             return ConfigError(f"{self.why}. Name it: {door.typed(self.role, 'COLUMN')}.")
         shown = "; ".join(f"`{name}` (e.g. {held})" for name, held in self.candidates.items())
-        ways = " or ".join(door.typed(self.role, name) for name in list(self.candidates)[:SHOWN])
+        names = list(self.candidates)[:SHOWN]
+        ways = " or ".join(door.typed(self.role, name) for name in names)
         without = door.without(self.role) if self.none else None
         more = "" if without is None else f", or {without}"
-        again = (
-            f" For several of them, repeat {door.option(self.role)}."
-            if self.several and len(self.candidates) > 1
-            else ""
-        )
+        again = door.several(self.role, names) if len(names) > 1 else None
+        also = "" if again is None else f" For several of them, {again}."
         return ConfigError(
-            f"it is not clear {self.why}. It may be {shown}. Type {ways}{more}.{again}"
+            f"it is not clear {self.why}. It may be {shown}. Type {ways}{more}.{also}"
         )
+
+
+class Way(NamedTuple):
+    """Options, each with its value, that settle a question, and the words before them."""
+
+    before: str
+    options: Sequence[tuple[Option, str]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """That it is not clear how something is to be read, though it is clear where it stands.
+
+    Attributes:
+        what: What was seen, in whole sentences.
+        ways: How it can be read, each with what a person types for it.
+    """
+
+    what: str
+    ways: Sequence[Way]
+
+    def at(self, door: Door) -> ConfigError:
+        """The question as an error that asks for options of the door."""
+        typed = (
+            f"{before} {' '.join(door.typed(option, value) for option, value in options)}"
+            for before, options in self.ways
+        )
+        return ConfigError(f"{self.what} {', '.join(typed)}.")
 
 
 SHOWN = 4

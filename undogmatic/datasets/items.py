@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from undogmatic.datasets.contents import Contents
 from undogmatic.datasets.doors import IMPORT, OF_TEXTS, RUN, Command, Door, Doubt
-from undogmatic.datasets.names import side_of
 from undogmatic.datasets.roles import (
     CONDITION,
     CONTEXT,
@@ -28,7 +28,7 @@ from undogmatic.datasets.roles import (
     Role,
     anything,
 )
-from undogmatic.datasets.search import Search
+from undogmatic.datasets.search import OF_PEOPLE, Search
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
@@ -38,8 +38,6 @@ FIELDS = (ITEM, LABEL, RATER, GROUP, CONDITION, PAIR, PARENT, MAKER)
 _SOUGHT = (RATER, ITEM, GROUP, CONDITION, PAIR)
 """Those that are recognised by known names, in this order: where there is a rater, an id may stand
 in several rows."""
-MOST_ASKED = 6
-"""Columns that a question shows."""
 Typed = Mapping[str, Sequence[str] | None]
 
 
@@ -196,7 +194,7 @@ class _OfItems(Search):
                 found = self.called(role, anything)
                 self._take(role, (found,) if found else ())
         if len(several := self.known[LABEL]) > 1:
-            raise self._doubt(LABEL, "which column holds the labels", several)
+            raise self.doubt(LABEL, "which column holds the labels", several)
         for role in (ITEM, LABEL):
             if not self.known[role] and len(self.cells):
                 listed = ", ".join(self.names) or "none"
@@ -265,45 +263,27 @@ class _OfItems(Search):
             return prose[0]
         candidates = prose or named if len(needed) == 1 or named else []
         if candidates:
-            raise self._doubt(role, f"which column is judged (`{role.name}`)", candidates)
+            raise self.doubt(role, f"which column is judged (`{role.name}`)", candidates)
         listed = ", ".join(f"`{name}`" for name in self.names) or "none"
         what = f"no column `{role.name}`, and none that seems to be it"
         raise Doubt(role, f"{what}. Columns: {listed}").at(self.door)
 
-    def _doubt(self, role: Role, why: str, names: Sequence[str], none: bool = False) -> ConfigError:
-        shown = {
-            name: brief((self.sample(name).examples(1) or ["empty"])[0], 40)
-            for name in names[:MOST_ASKED]
-        }
-        return Doubt(role, why, shown, none=none).at(self.door)
-
     def _labels(self) -> tuple[str, ...]:
-        """The columns of what people said: those that are called so, or else the only one with
-        grades."""
-        # these name a criterion
-        free = [name for name in self.free() if not name.startswith("label.")]
-        sides = {name: side for name in free if (side := side_of(name)) in (-1, 0)}
-        people = [name for name, side in sides.items() if side == -1 and self.is_value(name)]
-        grades = [
-            name for name, side in sides.items() if side == 0 and self.is_value(name, loose=False)
-        ]
-        names = people or grades
-        without = self.door.without(LABEL)
-        way = (
-            f"name another column: {self.door.typed(LABEL, 'COLUMN')}"
-            if without is None
-            else f"leave the column out: {without}"
-        )
-        self.check_formulas(() if names else sides, way)
-        if len(names) > 1:
-            parts = [set(self.names[name]) for name in names]
-            alike = len({len(self.names[name]) for name in names}) == 1
-            if not (set.intersection(*parts) and alike):
-                why = "which column holds the labels of people"
-                raise self._doubt(LABEL, why, names, none=True)
-        if not names and (words := [name for name in sides if self.is_value(name)]):
+        """The columns of what people said: those that are called so, or else those with grades."""
+        people, unsaid = self.of_side(LABEL, _may_be_label)
+        grades = [name for name in unsaid if LABEL.of_items(self, name)]
+        labels = [name for name in people if LABEL.of_items(self, name)] or grades
+        if not labels:
+            self.check_formulas((*people, *unsaid), LABEL, optional=True)
+        found = self.together(labels, LABEL, OF_PEOPLE, none=True)
+        if not found and (words := [name for name in unsaid if self.is_value(name)]):
             shown = [f"`{name}`" for name in words]
             option = self.door.typed(LABEL, words[0])
             facts = {"columns": shown, "n": len(shown), "option": option}
             self.left.append(Finding("items.no_label", facts))
-        return tuple(names)
+        return found
+
+
+def _may_be_label(table: Contents, name: str) -> bool:
+    """Whether a column is no label on a criterion, which its name would say."""
+    return not name.startswith("label.")

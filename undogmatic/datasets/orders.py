@@ -7,9 +7,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.doors import Door, spelled
+from undogmatic.datasets.doors import Door, Question, Way, spelled
 from undogmatic.datasets.roles import NUMBERING, ORDER
-from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import SWAPPED
 from undogmatic.records.results import Finding
 
@@ -34,12 +33,15 @@ def orient(
         turn(verdicts, "verdict", swapped)
     elif choices is None:
         if _against_labels(verdicts, labels, swapped):
-            raise ConfigError(
+            raise Question(
                 f"where `{column}` says swapped, the choices are against the labels, whichever"
                 " output is better, and else they are with them. So a choice seems to number the"
-                f" outputs as they were shown: type {door.typed(NUMBERING, 'shown')}. If it numbers"
-                f" them as they are given: {door.typed(NUMBERING, 'given')}."
-            )
+                " outputs as they were shown:",
+                [
+                    Way("type", [(NUMBERING, "shown")]),
+                    Way("or, if it numbers them as they are given,", [(NUMBERING, "given")]),
+                ],
+            ).at(door)
         told = {"order": column, "option": door.typed(NUMBERING, "shown")}
         notes.append(Finding("table.choices_given", told))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from undogmatic.datasets.cells import LEXICON, alternatives
 from undogmatic.datasets.contents import Contents
+from undogmatic.datasets.names import side_of
 from undogmatic.datasets.vocabulary import FAILS, PASSES
 
 Test = Callable[[Contents, str], bool]
@@ -40,11 +41,13 @@ class Role(Option):
     Attributes:
         holds: What it must hold in a table of verdicts, where an item may have several rows.
         of_items: What it must hold in a table of items, where a row is one, or one label of it.
+        side: Whose the column is, where parts of its name tell that (`names.side_of`).
     """
 
     names: Sequence[str] = ()
     holds: Test = anything
     of_items: Test = anything
+    side: int | None = None
 
 
 def _called(key: str) -> tuple[str, ...]:
@@ -66,6 +69,12 @@ def _says_failed(table: Contents, name: str) -> bool:
 
 def _is_judge(table: Contents, name: str) -> bool:
     return table.is_names(name) or "id" in table.names[name]
+
+
+def _is_label_of_item(table: Contents, name: str) -> bool:
+    # Nobody judges here, so a column such as `category` may be a fact about the item: words are
+    # labels only where the name says that a person gave them.
+    return table.is_value(name, loose=side_of(name) == LABEL.side)
 
 
 ITEM = Role(
@@ -97,9 +106,11 @@ PAIR = Role("pair", {}, _called("pair"), of_items=Contents.repeats)
 PARENT, MAKER = Role("parent"), Role("maker")
 JUDGE = Role("judge", {}, _called("judge"), _is_judge)
 """The column with the names of judges, or a judge's own column of verdicts."""
-VERDICT = Role("verdict")
-LABEL = Role("label", {"check": "human"})
-"""Columns of verdicts and labels are known by parts of their names (`names.side_of`)."""
+VERDICT = Role("verdict", holds=Contents.is_value, side=1)
+LABEL = Role(
+    "label", {"check": "human"}, holds=Contents.is_value, of_items=_is_label_of_item, side=-1
+)
+"""Columns of verdicts and labels are known by parts of their names."""
 MODEL = Role("model", {}, _called("model"))
 """Names of models, which may be judges or makers."""
 

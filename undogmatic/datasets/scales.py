@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from undogmatic.datasets.cells import Cells, fold, number_of
-from undogmatic.datasets.doors import Door, spelled
-from undogmatic.datasets.roles import JUDGE, KIND, LABEL, LABEL_SCALE, PASSING, SCALE
+from undogmatic.datasets.doors import Door, Question, Way, spelled
+from undogmatic.datasets.roles import JUDGE, KIND, LABEL, LABEL_SCALE, PASSING, SCALE, Option
 from undogmatic.datasets.vocabulary import CHOICES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import FIRST, SECOND, TIE, Kind
@@ -232,20 +232,22 @@ def _numeric(
                 told |= spelled(door, LABEL_SCALE, SCALE)
                 notes.append(Finding("table.mapped", told))
             elif _far(ends, other):
-                raise ConfigError(
+                raise Question(
                     f"labels and verdicts seem to be on different scales: labels from {given[0]:g}"
-                    f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}. Declare"
-                    f" both: {_both(door, ends, other)}, or the same for both:"
-                    f" {_both(door, together, together)}."
-                )
+                    f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}.",
+                    [
+                        Way("Declare both:", _both(ends, other)),
+                        Way("or the same for both:", _both(together, together)),
+                    ],
+                ).at(door)
             else:
                 ends = together
     elif theirs is None and len(given) and (given[0] < ends[0] or given[-1] > ends[1]):
-        raise ConfigError(
+        raise Question(
             f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale"
-            f" {door.typed(SCALE, _typed_as(ends))}. Declare theirs:"
-            f" {door.typed(LABEL_SCALE, _typed_as(_ends(given)))}."
-        )
+            f" {door.typed(SCALE, _typed_as(ends))}.",
+            [Way("Declare theirs:", [(LABEL_SCALE, _typed_as(_ends(given)))])],
+        ).at(door)
     mapped = (1.0, 0.0)
     if theirs is not None and theirs != ends:
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
@@ -336,12 +338,12 @@ def _categories(
             )
             if not len(words) == len(given) <= MOST_TYPED:
                 of_judge, of_people = "bad<ok<good", "1<2<3"
-            way = f"{door.typed(SCALE, of_judge)} {door.typed(LABEL_SCALE, of_people)}"
-            raise ConfigError(
+            before = "Declare the categories of both, the lowest first and in the same order, e.g."
+            raise Question(
                 f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts"
-                f" {_some(verdicts)}. Declare the categories of both, the lowest first and in the"
-                f" same order, e.g. {way}."
-            )
+                f" {_some(verdicts)}.",
+                [Way(before, [(SCALE, of_judge), (LABEL_SCALE, of_people)])],
+            ).at(door)
     if kind == "ordered":
         if order:
             if their_order and len(their_order) != len(order):
@@ -374,10 +376,10 @@ def _categories(
             mapping = {name: float(place) for place, name in enumerate(names)}
             return _named("ordered", names, mapping, spelled(door, SCALE))
         shown = "<".join(sorted(set(words) | set(given))[:8])
-        raise ConfigError(
-            "the order of the categories is not known. Declare it, the lowest first:"
-            f" {door.typed(SCALE, shown)}."
-        )
+        raise Question(
+            "the order of the categories is not known.",
+            [Way("Declare it, the lowest first:", [(SCALE, shown)])],
+        ).at(door)
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
     written = _as_written(names, verdicts, labels)
@@ -413,10 +415,10 @@ def _pass_fail(
         passing, failing = PASSES | {"1"}, FAILS | {"0"}
         if unknown := [word for word in everything if word not in passing | failing]:
             shown = ", ".join(unknown[:4])
-            raise ConfigError(
-                f"which category passes is not known ({shown}). Name it:"
-                f" {door.typed(PASSING, unknown[0])}."
-            )
+            raise Question(
+                f"which category passes is not known ({shown}).",
+                [Way("Name it:", [(PASSING, unknown[0])])],
+            ).at(door)
     mapping = dict.fromkeys(failing, 0.0) | dict.fromkeys(passing, 1.0)
     yes = next((w for w in everything if w in passing and w != "1"), "pass")
     no = next((w for w in everything if w in failing and w != "0"), "fail")
@@ -467,9 +469,9 @@ def typed_scale(scale: str | None, option: str) -> tuple[tuple[float, float] | N
     raise ConfigError(f"{option} is {brief(scale)}; give {example}.")
 
 
-def _both(door: Door, ends: tuple[float, float], theirs: tuple[float, float]) -> str:
+def _both(ends: tuple[float, float], theirs: tuple[float, float]) -> list[tuple[Option, str]]:
     """How the scales of verdicts and of labels are declared."""
-    return f"{door.typed(SCALE, _typed_as(ends))} {door.typed(LABEL_SCALE, _typed_as(theirs))}"
+    return [(SCALE, _typed_as(ends)), (LABEL_SCALE, _typed_as(theirs))]
 
 
 def _typed_as(ends: tuple[float, float]) -> str:

@@ -7,19 +7,22 @@ doubtful guess is never taken: it is shown with the option that settles it, as t
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
 from undogmatic.datasets.cells import EMPTY, FORMULA, NOT_APPLICABLE, fold, number_of
 from undogmatic.datasets.contents import LONGEST_ID, Contents
-from undogmatic.datasets.doors import Door
-from undogmatic.datasets.names import tokens, typed_as
-from undogmatic.datasets.roles import Role, Test
+from undogmatic.datasets.doors import Door, Doubt
+from undogmatic.datasets.names import MODEL_NAME, side_of, tokens, typed_as
+from undogmatic.datasets.roles import JUDGE, Role, Test
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
+OF_PEOPLE = "which column holds the labels of people"
+MOST_ASKED = 8
+"""Columns that a question shows."""
 LONGEST_NAME = 25
 """Words that the name of a column may have; what has more is a text."""
 
@@ -44,9 +47,15 @@ class Search(Contents):
             )
             raise ConfigError(f"{what}. Put a line such as text,label above it.")
 
-    def check_formulas(self, names: Iterable[str], way: str) -> None:
-        """Raise ConfigError where one of these columns holds formulas alone; `way` is another way
-        than to save it."""
+    def check_formulas(self, names: Iterable[str], role: Role, optional: bool = False) -> None:
+        """Raise ConfigError where one of these columns holds formulas alone; an `optional` role may
+        be left out."""
+        without = self.door.without(role) if optional else None
+        way = (
+            f"name another column: {self.door.typed(role, 'COLUMN')}"
+            if without is None
+            else f"leave the column out: {without}"
+        )
         for name in names:
             cells = self.sample(name)
             if not cells.said and FORMULA in cells.reasons:
@@ -105,3 +114,52 @@ class Search(Contents):
         free = {self.joined[name]: name for name in reversed(self.free())}
         known = (free[name] for name in role.names if name in free)
         return next((name for name in known if holds(self, name)), None)
+
+    def of_side(
+        self, role: Role, holds: Test | None = None, but: Collection[str] = ()
+    ) -> tuple[list[str], list[str]]:
+        """The free columns of what a judge or people said that hold what the role needs: those
+        whose names say that they are the role's, and those whose names do not say whose they are.
+        `but` are columns known to be neither."""
+        holds = role.holds if holds is None else holds
+        own, unsaid = list[str](), list[str]()
+        for name in self.free():
+            side = side_of(name)
+            if side in (role.side, 0) and name not in but and holds(self, name):
+                (unsaid if side == 0 else own).append(name)
+        return own, unsaid
+
+    def together(
+        self, names: Sequence[str], role: Role, doubt: str, none: bool = False
+    ) -> tuple[str, ...]:
+        """The columns if they are clearly those of several people or judges: alike but for one part
+        of their names. Raises ConfigError with the `doubt` where they are not; `none`: it may be
+        that none of them has the role."""
+        if len(names) > 1 and not self._are_alike(names, models=role is JUDGE):
+            raise self.doubt(role, doubt, names, none)
+        return tuple(names)
+
+    def _are_alike(self, names: Sequence[str], models: bool) -> bool:
+        """Whether names share a part and differ in another, or (`models`) are those of models."""
+        parts = [self.names[name] for name in names]
+        if models and all(any(MODEL_NAME.match(part) for part in each) for each in parts):
+            return True
+        shared = set(parts[0]).intersection(*map(set, parts[1:]))
+        lengths = {len(each) for each in parts}
+        return (
+            bool(shared)
+            and max(lengths) - min(lengths) <= 1
+            and all(set(each) - shared for each in parts)
+        )
+
+    def doubt(self, role: Role, why: str, names: Sequence[str], none: bool = False) -> ConfigError:
+        """That it is not clear which of the columns has the role, with what each holds."""
+        candidates = {name: self.shown(name) for name in names[:MOST_ASKED]}
+        return Doubt(role, why, candidates, none).at(self.door)
+
+    def shown(self, name: str) -> str:
+        """What a column holds, as a question shows it: two values, or the beginning of a text."""
+        examples = self.sample(name).examples()
+        if examples and self.is_prose(name):
+            return brief(examples[0], 40)
+        return ", ".join(examples) or "empty"

@@ -24,7 +24,7 @@ from undogmatic.datasets.columns import (
     Columns,
     find_columns,
 )
-from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, spelled
+from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, Doubt, spelled
 from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
@@ -217,11 +217,11 @@ class _Builder:
                 f"{', '.join(frame.name for frame in self.frames)}: {error}"
             ) from None
         if self.joined and self.columns.item is None:
-            raise ConfigError(
+            raise Doubt(
+                ITEM,
                 "the files have different columns, and no column with the ids of the items by"
-                f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}."
-                f" Name it: {door.typed(ITEM, 'COLUMN')}."
-            )
+                f" which they could be joined. Columns: {', '.join(map(str, self.cells.columns))}",
+            ).at(door)
         self._leave_out_cut(kept)
         self._leave_out_totals()
         self.turned = np.zeros(len(self.cells), dtype=bool)
@@ -458,11 +458,11 @@ class _Builder:
             ):
                 return np.array([f"row {n}" for n in range(1, len(self.cells) + 1)], dtype=object)
             if not self.texts:
-                raise ConfigError(
+                raise Doubt(
+                    ITEM,
                     "no column with the ids of the items was recognised, and a file with several"
-                    f" rows per item needs one. Columns: {', '.join(map(str, self.cells.columns))}."
-                    f" Name it: {self.door.typed(ITEM, 'COLUMN')}."
-                )
+                    f" rows per item needs one. Columns: {', '.join(map(str, self.cells.columns))}",
+                ).at(self.door)
             keys = pd.DataFrame(dict(enumerate([*self.texts, *self.systems]))).fillna("")
             told = {"columns": [f"`{name}`" for name in columns.texts]}
             self.notes.append(Finding("table.item_is_text", told | spelled(self.door, ITEM)))

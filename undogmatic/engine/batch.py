@@ -19,7 +19,7 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from undogmatic.engine.journal import Journals, cut_torn_line
-from undogmatic.engine.local import MAX_FAILURES, LocalEngine
+from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import (
     BudgetExceeded,
@@ -47,6 +47,7 @@ from undogmatic.models.calls import (
     reading,
 )
 from undogmatic.models.hosted import HostedModel
+from undogmatic.records.limits import USUAL, Limits, PacedLimits
 from undogmatic.records.records import Item, Judgment, Made
 from undogmatic.safety import files
 from undogmatic.safety.command import as_typed, say
@@ -58,6 +59,7 @@ T = TypeVar("T")
 
 BATCHES = "batches.jsonl"
 """In a run's folder: the batches that it sent."""
+NEVER = 1_000_000_000  # items in a row without an answer that would end the run
 QUIET = 0.25  # seconds without a new question after which a batch is sent
 KEY = 40  # characters of a call's key in a `custom_id`, which may have 64 at most
 UNREACHED = 20  # looks in a row that do not reach the provider end the run
@@ -70,8 +72,9 @@ class BatchEngine(LocalEngine):
         size: Questions in one batch at most, and items in flight.
         poll: Seconds between two looks at a batch.
         wait: Seconds after which the run ends without the answers.
-        timeout, retries, backoff: Of a request to the provider.
-        max_calls, max_usd, cache, cache_dir, max_failures: As of `LocalEngine`.
+        limits: What it may take at most; `timeout`, `retries` and `backoff` are those of a request
+            to the provider.
+        cache, cache_dir: As of `LocalEngine`.
     """
 
     def __init__(
@@ -79,30 +82,15 @@ class BatchEngine(LocalEngine):
         size: Annotated[int, Field(ge=1, le=50_000)] = 5000,
         poll: Annotated[float, Field(gt=0, le=3600)] = 30.0,
         wait: Annotated[float, Field(gt=0, le=2_592_000)] = 90_000.0,
-        timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
-        retries: Annotated[int, Field(ge=0, le=100)] = 4,
-        backoff: Annotated[float, Field(ge=0, le=3600)] = 0.5,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
-        max_usd: Annotated[float, Field(ge=0)] | None = None,
+        limits: Limits = USUAL,
         cache: bool = True,
         cache_dir: str | None = None,
-        max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
     ) -> None:
-        # A batch that was cancelled leaves many items without an answer in a row, and others with
-        # one.
-        never = 1_000_000_000
-        super().__init__(
-            size,
-            timeout,
-            retries,
-            backoff,
-            max_calls,
-            max_usd,
-            cache,
-            cache_dir,
-            never,
-            max_failures,
-        )
+        # All questions of a batch are in flight, and a batch that was cancelled leaves many items
+        # without an answer in a row, and others with one. Both are more than a user may set.
+        beyond = {"concurrency": size, "stop_after": NEVER}
+        paced = PacedLimits(**limits.model_dump()).model_copy(update=beyond)
+        super().__init__(paced, cache, cache_dir)
         self.size, self.poll, self.wait = size, poll, wait
         self.folder: Path | None = None
 
@@ -214,9 +202,7 @@ class _BatchGateway(Gateway):
         cache: ReplyCache | None,
         answered: Collection[str],
     ) -> None:
-        super().__init__(
-            cache, engine.budget, engine.timeout, engine.retries, engine.backoff, answered=answered
-        )
+        super().__init__(cache, engine.limits, engine.budget, answered=answered)
         folder = engine.folder
         self.notes = _Notes(None if folder is None else folder / BATCHES)
         self.desks = {model.name: _Desk(model, engine, self.notes) for model in hosted}
@@ -397,11 +383,11 @@ class _Desk:
         with self.notes:
             self.notes.note(model=noted.model, mark=mark, keys=list(requests), sent=noted.sent)
         named = {f"{key}-{mark}": request for key, request in requests.items()}
-        for tried in range(self.engine.retries + 1):
+        for tried in range(self.engine.limits.retries + 1):
             try:
                 if tried and await self._found(noted):
                     break
-                async with asyncio.timeout(self.engine.timeout):
+                async with asyncio.timeout(self.engine.limits.timeout):
                     with reading(None):
                         noted.id = await self.batches.submit(named, mark)
                 break
@@ -413,12 +399,12 @@ class _Desk:
                 await self._looked_for(noted)
                 break
             except (Retryable, TimeoutError) as error:
-                if tried == self.engine.retries:
-                    why = str(error) or f"no answer within {self.engine.timeout:g} s"
+                if tried == self.engine.limits.retries:
+                    why = str(error) or f"no answer within {self.engine.limits.timeout:g} s"
                     raise RunStopped(
                         f"A batch could not be sent: {why}. Rerun when the server answers."
                     ) from None
-                await asyncio.sleep(min(30.0, self.engine.backoff * 2**tried))
+                await asyncio.sleep(min(30.0, self.engine.limits.backoff * 2**tried))
             except ModelError as error:
                 # The provider refused the batch, which says nothing of any text in it.
                 raise RunStopped(
@@ -532,7 +518,7 @@ class _Desk:
         paid for."""
         for tried in range(UNREACHED):
             try:
-                async with asyncio.timeout(10 * self.engine.timeout):
+                async with asyncio.timeout(10 * self.engine.limits.timeout):
                     with reading(None):
                         return await ask()
             except BatchLost:

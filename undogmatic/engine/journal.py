@@ -12,7 +12,7 @@ import contextlib
 import math
 import mmap
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
@@ -20,14 +20,14 @@ from pydantic_core import PydanticSerializationError
 
 from undogmatic.errors import DataError
 from undogmatic.records.kept import gathered
-from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Key, Made, Verdict
+from undogmatic.records.records import OVERALL, Cost, Failure, Item, Judgment, Key, Made
+from undogmatic.records.redaction import redact_judgment
 from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL
 from undogmatic.runs.index import Records, without_exchange
 from undogmatic.safety import files
 from undogmatic.safety.files import Log
 from undogmatic.safety.outside import LINE_BYTES, Unreadable, json_value, read_lines, without_halves
-from undogmatic.safety.secrets import redacted
 
 if TYPE_CHECKING:
     from undogmatic.engine.step import JudgeStep, Processes, Step
@@ -35,17 +35,6 @@ if TYPE_CHECKING:
 R = TypeVar("R", Judgment, Made)
 LEDGER = "spent.jsonl"
 ONE_CALL = '{"calls": 1}'
-# What a request or reply says about itself, as opposed to what it says.
-_STRUCTURE = {"role", "type", "model", "finish_reason", "stop_reason", "object"}
-# Details whose words are the program's own: names of rules, judges, sides and sources.
-_OWN_WORDS = {
-    "rules_fired",
-    "rules_not_evaluated",
-    "members",
-    "compelling",
-    "stronger_team",
-    "sources",
-}
 LONGEST_LINE = LINE_BYTES // 4  # characters; each is four bytes at most
 
 
@@ -297,42 +286,3 @@ def cut_torn_line(path: Path) -> None:
                 file.write(b"\n")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from None
-
-
-def redact(value: Any, key: str = "") -> Any:
-    """Plain data with every text in it `redacted`, but for the words of the format itself (roles,
-    model names)."""
-    if isinstance(value, Mapping):
-        return {k: redact(v, str(k)) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [redact(v, key) for v in value]
-    return redacted(value) if isinstance(value, str) and key not in _STRUCTURE else value
-
-
-def redact_item(item: Item) -> Item:
-    """The item with its text `redacted`; what is known of it stays."""
-    return item.model_copy(update={"inputs": {"text": redacted(item.text)}})
-
-
-def redact_judgment(judgment: Judgment) -> Judgment:
-    """The judgment with every text from the item or the model `redacted`; scores, kinds and costs
-    stay."""
-    outcome = judgment.outcome
-    if isinstance(outcome, Verdict):
-        details = {k: v if k in _OWN_WORDS else redact(v) for k, v in outcome.details.items()}
-        hidden = {
-            "rationale": redact(outcome.rationale),
-            "issues": (*redact(outcome.issues),),
-            "details": details,
-        }
-    else:
-        hidden = {"message": redact(outcome.message), "raw": redact(outcome.raw)}
-    calls = []
-    for call in judgment.calls:
-        kind, _, text = (call.error or "").partition(": ")  # "transport: what the server said"
-        error = None if call.error is None else f"{kind}: {redacted(text)}"
-        sent = {"request": redact(call.request), "reply": redact(call.reply), "error": error}
-        calls.append(call.model_copy(update=sent))
-    return judgment.model_copy(
-        update={"outcome": outcome.model_copy(update=hidden), "calls": tuple(calls)}
-    )

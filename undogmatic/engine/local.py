@@ -6,7 +6,6 @@ of any run.
 """
 
 import asyncio
-import functools
 import gc
 from collections import deque
 from collections.abc import (
@@ -22,9 +21,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import Annotated, Any, cast
-
-from pydantic import Field
+from typing import Any, cast
 
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Parts, Recipe
@@ -36,6 +33,7 @@ from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.models.pace import MOST, START, Pace
 from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompt import Prompt
+from undogmatic.records.limits import USUAL, Limits, PacedLimits
 from undogmatic.records.records import Item, Items, Judgment, Made
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import Rubric
@@ -45,14 +43,13 @@ from undogmatic.safety.secrets import shown_address
 
 _Task = asyncio.Task[Sequence[Judgment | Made]]
 
-MAX_FAILURES = 0.2  # the share of judgments that may fail where nobody set one
-
 
 class Engine:
     """Base of the engines: its `stream` yields the records that are made now, each when it is in
     its journal."""
 
     stream: Any
+    limits: Limits = USUAL
     findings: tuple[Finding, ...] = ()  # what it has found out about the servers that were asked
 
     def check(self, model: Model, searching: bool = False) -> None:
@@ -115,55 +112,26 @@ class LocalEngine(Engine):
     """Runs the steps and judges of a recipe over items with a bounded number in flight.
 
     Args:
-        concurrency: Items in flight, or None to find how many the servers take; a model that can
-            use fewer (an embedded one) lowers it.
-        calls_per_minute, tokens_per_minute: What each server is asked at most, or None; a lower
-            limit is found.
-        timeout: Seconds for one attempt of one call.
-        retries: Further attempts after 408, 429, 5xx, a reset connection or a timeout.
-        backoff: Seconds before the first retry; it doubles. A longer `Retry-After` wins.
-        max_calls: Budget of calls, or None.
-        max_usd: Budget of money, or None; needs a known price.
+        limits: What it may take at most.
         cache: Whether finished calls are kept and reused across runs.
         cache_dir: Where, or None for the user's cache folder.
-        stop_after: So many items in a row that fail for want of a server end the run.
-        max_failures: The share of judgments that may fail; with more the run ends with status 3,
-            and its report says that the others are no verdict on the judge.
     """
 
+    limits: PacedLimits
+
     def __init__(
-        self,
-        concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None,
-        timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
-        retries: Annotated[int, Field(ge=0, le=100)] = 4,
-        backoff: Annotated[float, Field(ge=0, le=3600)] = 0.5,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
-        max_usd: Annotated[float, Field(ge=0)] | None = None,
-        cache: bool = True,
-        cache_dir: str | None = None,
-        stop_after: Annotated[int, Field(ge=1, le=1_000_000)] = 5,
-        max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
-        calls_per_minute: Annotated[float, Field(gt=0)] | None = None,
-        tokens_per_minute: Annotated[float, Field(gt=0)] | None = None,
+        self, limits: PacedLimits = USUAL, cache: bool = True, cache_dir: str | None = None
     ) -> None:
-        self.concurrency, self.timeout, self.retries, self.backoff = (
-            concurrency,
-            timeout,
-            retries,
-            backoff,
-        )
-        self.budget = Budget(max_calls, max_usd)
-        self.cache, self.stop_after, self.max_failures = cache, stop_after, max_failures
+        self.limits, self.budget = limits, Budget(limits)
+        self.cache = cache
         self.cache_dir = Path(cache_dir) if cache_dir is not None else cache_folder() / "replies"
-        self._pace = functools.partial(Pace, concurrency, calls_per_minute, tokens_per_minute)
 
     def gateway(
         self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
     ) -> Gateway:
         """The door for calls with the engine's limits; `budget` is the engine's own where none is
         given."""
-        limits = (self.timeout, self.retries, self.backoff)
-        return Gateway(cache, budget or self.budget, *limits, answered=answered, pace=self._pace)
+        return Gateway(cache, self.limits, budget or self.budget, answered=answered)
 
     def _door(self, model: Model, cache: ReplyCache | None, answered: Collection[str]) -> Gateway:
         """The door for the calls of this run."""
@@ -224,7 +192,7 @@ class LocalEngine(Engine):
                         stop = stop or error
                         continue
                     lost = lost + 1 if unanswered(records[0]) else 0
-                    if lost >= self.stop_after:
+                    if lost >= self.limits.stop_after:
                         stop = stop or _gone(records[0].outcome, lost, parts.model)
                     for record in records:
                         yield record
@@ -244,11 +212,9 @@ class LocalEngine(Engine):
         # The libraries' hundred thousand objects outlive the run; walking them at every full
         # collection costs a fast server judgments per second (benchmarks/hosted.py).
         gc.freeze()
+        in_flight = (self.limits.concurrency, model.max_concurrency)
         try:
-            yield Place(
-                gateway,
-                min((n for n in (self.concurrency, model.max_concurrency) if n), default=None),
-            )
+            yield Place(gateway, min((n for n in in_flight if n), default=None))
         finally:
             self.findings = tuple(
                 found(server, pace) for server, pace in gateway.paces.items() if pace.limit
@@ -411,10 +377,11 @@ def parts_of(judgments: Sequence[Judgment], rubric: Rubric) -> Parts:
 
 
 class NotingEngine(Engine):
-    """Notes judgments that were made elsewhere, of one or more judges; nobody is asked."""
+    """Notes judgments that were made elsewhere, of one or more judges; nobody is asked. Of the
+    limits only the share of judgments that may fail means anything here."""
 
-    def __init__(self, judgments: Sequence[Judgment]) -> None:
-        self.judgments = tuple(judgments)
+    def __init__(self, judgments: Sequence[Judgment], limits: Limits = USUAL) -> None:
+        self.judgments, self.limits = tuple(judgments), limits
 
     def repeats(self, asked: int) -> int:
         """How often items were judged at most. Raises ConfigError where `run.repeats` asks for

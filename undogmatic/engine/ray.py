@@ -19,7 +19,7 @@ from pydantic import Field
 
 from undogmatic.engine.cluster import checked, connected, last_line
 from undogmatic.engine.journal import Journals
-from undogmatic.engine.local import MAX_FAILURES, LocalEngine, Place, _Task, given_up
+from undogmatic.engine.local import LocalEngine, Place, _Task, given_up
 from undogmatic.engine.recipe import Recipe
 from undogmatic.engine.step import FREE, JudgeStep, Processes
 from undogmatic.engine.workers import Desk, Fault, Order, Worker
@@ -29,6 +29,7 @@ from undogmatic.models.calls import Budget, Gateway, ReplyCache
 from undogmatic.models.hosted import HostedModel
 from undogmatic.models.http import noting_settings
 from undogmatic.models.pace import START
+from undogmatic.records.limits import USUAL, PacedLimits
 from undogmatic.records.records import Failure, Item, Judgment, Made
 from undogmatic.safety.command import say
 from undogmatic.safety.extras import needs
@@ -46,10 +47,8 @@ class RayEngine(LocalEngine):
             and stops it again.
         workers: How many there are in all; None: one for each machine where servers are asked, else
             one for each processor, or as many of these as the embedded model has threads.
-        concurrency, calls_per_minute, tokens_per_minute: As of `LocalEngine`, of all workers
-            together.
-        max_calls, max_usd, timeout, retries, backoff, cache, stop_after, max_failures: As of
-        `LocalEngine`.
+        limits: What all workers together may take at most.
+        cache: As of `LocalEngine`.
         cache_dir: Where finished calls are kept, on each machine.
     """
 
@@ -57,35 +56,14 @@ class RayEngine(LocalEngine):
         self,
         address: str | None = None,
         workers: Annotated[int, Field(ge=1, le=10_000)] | None = None,
-        concurrency: Annotated[int, Field(ge=1, le=10_000)] | None = None,
-        timeout: Annotated[float, Field(gt=0, le=86_400)] = 60.0,
-        retries: Annotated[int, Field(ge=0, le=100)] = 4,
-        backoff: Annotated[float, Field(ge=0, le=3600)] = 0.5,
-        max_calls: Annotated[int, Field(ge=0)] | None = None,
-        max_usd: Annotated[float, Field(ge=0)] | None = None,
+        limits: PacedLimits = USUAL,
         cache: bool = True,
         cache_dir: str | None = None,
-        stop_after: Annotated[int, Field(ge=1, le=1_000_000)] = 5,
-        max_failures: Annotated[float, Field(ge=0, le=1)] = MAX_FAILURES,
-        calls_per_minute: Annotated[float, Field(gt=0)] | None = None,
-        tokens_per_minute: Annotated[float, Field(gt=0)] | None = None,
     ) -> None:
-        limits = (
-            timeout,
-            retries,
-            backoff,
-            max_calls,
-            max_usd,
-            cache,
-            cache_dir,
-            stop_after,
-            max_failures,
-        )
-        super().__init__(concurrency, *limits, calls_per_minute, tokens_per_minute)
+        super().__init__(limits, cache, cache_dir)
         needs("ray")
         self.address, self.workers = checked(address), workers
         self.folder_of_cache = cache_dir
-        self.rates = (concurrency, calls_per_minute, tokens_per_minute)
 
     def gateway(
         self, cache: ReplyCache | None, budget: Budget | None = None, answered: Collection[str] = ()
@@ -144,15 +122,13 @@ class _Workers(Place):
             "max_concurrency": _MOST_CALLS,
             "scheduling_strategy": here,
         }
-        limits, spent = (budget.max_calls, budget.max_usd), (budget.calls, budget.usd)
-        self._desk: Any = ray.remote(Desk).options(**options).remote(limits, spent, engine.rates)
+        spent = (budget.calls, budget.usd)
+        self._desk: Any = ray.remote(Desk).options(**options).remote(engine.limits, spent)
         with noting_settings() as settings:
             Recipe(recipe.config).build()
         self._order = Order(
             recipe.config,
-            (engine.timeout, engine.retries, engine.backoff),
-            budget.max_usd,
-            engine.rates[2] is not None,
+            engine.limits,
             engine.cache,
             engine.folder_of_cache,
             frozenset(journals.answered()),
@@ -186,7 +162,7 @@ class _Workers(Place):
         # One more waits at a worker that judges one at a time, so that it need not wait for the
         # next.
         own = [each * n + n for n in [len(self._alive)] if each]
-        self.fixed = min((n for n in (self._engine.concurrency, *own) if n), default=None)
+        self.fixed = min((n for n in (self._engine.limits.concurrency, *own) if n), default=None)
         self._keep(self._listen())
         on = "1 machine" if len(counts) == 1 else f"{len(counts)} machines"
         say(f"  engine=ray: {len(self._alive)} worker{'s' * (len(self._alive) > 1)} on {on}")

@@ -31,11 +31,13 @@ from undogmatic.judges.asker import Asker, Wordings, asker_for
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model, Nobody, SeveralModels
 from undogmatic.readouts.base import Readout
-from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.readouts.chat import LanguageModel
+from undogmatic.readouts.decision import Rivals
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.marks import was_seen
 from undogmatic.records.records import Item, Judgment, Provenance, digest
 from undogmatic.records.rubric import Rubric
+from undogmatic.safety.loops import finished
 from undogmatic.safety.outside import brief
 
 PARTS = ("prompt", "model", "readout")
@@ -99,6 +101,10 @@ class Parts(NamedTuple):
     def deterministic(self) -> bool:
         """Whether the same question gets the same answer, as far as the readouts go."""
         return all(source.deterministic for step in self.judges for source in step.judge.readouts())
+
+    def rivals(self) -> Rivals:
+        """The models that read the surface alone and were fitted to the rubric's construct."""
+        return Rivals(self.rubric.rivals)
 
     def fitted(self, items: Sequence[Item]) -> int:
         """How many of the items something in a judge was fitted on."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import dspy
 
 from undogmatic.errors import DataError, JudgeFault, ModelError, UndogmaticError
-from undogmatic.judges.base import Judge
+from undogmatic.judges.base import Judge, ways
 from undogmatic.models.base import Model
 from undogmatic.models.calls import recording, rollout
 from undogmatic.records.records import (
@@ -29,6 +29,7 @@ from undogmatic.records.records import (
     Provenance,
     Verdict,
 )
+from undogmatic.runs.outcome import Asked
 from undogmatic.safety.outside import without_halves
 
 T = TypeVar("T")
@@ -172,6 +173,10 @@ class JudgeStep:
 
         result, took = await attempt(outcomes(), repeat)
         return self.judgments(item, repeat, result, **took)
+
+    def ways(self, name: str = "") -> tuple[Asked, ...]:
+        """The ways in which the judge asks, each once, under the `name` that it has in the run."""
+        return ways(self.judge.readouts(), name)
 
     def for_item(self, item: Item) -> JudgeStep:
         """Itself, or the same judge asking in the language of the item, where the item has one."""

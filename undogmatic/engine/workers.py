@@ -27,6 +27,7 @@ from undogmatic.errors import RunStopped, UndogmaticError
 from undogmatic.models.calls import Budget, Check, Gateway, Reply, ReplyCache, Send
 from undogmatic.models.http import bring_settings
 from undogmatic.models.pace import Pace
+from undogmatic.records.limits import PacedLimits
 from undogmatic.records.records import Item, Judgment, Made
 from undogmatic.records.results import Finding
 from undogmatic.safety.command import WORKERS, guard_worker
@@ -67,21 +68,15 @@ class Desk:
     """Keeps the rate of every server and the budget, for all workers of a run.
 
     Args:
-        limits: `max_calls` and `max_usd`.
+        limits: What all workers together may take at most.
         spent: Calls and USD so far.
-        pace: What `Pace` takes: concurrency, calls and tokens a minute.
     """
 
-    def __init__(
-        self,
-        limits: tuple[int | None, float | None],
-        spent: tuple[int, float],
-        pace: tuple[Any, ...],
-    ) -> None:
-        self._budget = Budget(*limits)
+    def __init__(self, limits: PacedLimits, spent: tuple[int, float]) -> None:
+        self._budget = Budget(limits)
         self._budget.calls, self._budget.usd = spent
         self._budget.note = self._note
-        self._new_pace, self._paces = lambda: Pace(*pace), dict[str, Pace]()
+        self._new_pace, self._paces = lambda: Pace(limits), dict[str, Pace]()
         self._out = Counter[tuple[int, str]]()  # calls in flight by worker and server
         self._gone: set[int] = set()
         self._number, self._calls, self._usd = 0, 0, 0.0
@@ -199,9 +194,7 @@ class Order(NamedTuple):
     """What a worker is to do, and with what."""
 
     config: Mapping[str, Any]
-    limits: tuple[float, int, float]  # timeout, retries and backoff of a call
-    max_usd: float | None
-    by_tokens: bool  # whether the desk must see requests, to count their tokens
+    limits: PacedLimits
     cache: bool
     cache_dir: str | None
     answered: frozenset[str]  # names of models that have answered in an earlier part of the run
@@ -284,8 +277,11 @@ class _Door(Gateway):
     """The door for the calls of a worker: rate and budget are the desk's."""
 
     def __init__(self, number: int, order: Order, desk: Any, cache: ReplyCache | None) -> None:
-        super().__init__(cache, _Purse(order.max_usd, desk), *order.limits, answered=order.answered)
-        self.number, self.by_tokens, self.desk = number, order.by_tokens, desk
+        limits = order.limits
+        super().__init__(cache, limits, _Purse(limits, desk), answered=order.answered)
+        self.number, self.desk = number, desk
+        # only then must the desk see requests, to count their tokens
+        self.by_tokens = limits.tokens_per_minute is not None
         self._new_pace = lambda: _Turns(self, "")  # type: ignore[assignment,return-value]
 
     def pace(self, server: str) -> Pace:
@@ -341,8 +337,8 @@ class _Purse(Budget):
     """The budget as a worker sees it: a call was counted when it left, and the desk is told of its
     price."""
 
-    def __init__(self, max_usd: float | None, desk: Any) -> None:
-        super().__init__(max_usd=max_usd)
+    def __init__(self, limits: PacedLimits, desk: Any) -> None:
+        super().__init__(limits)
         self._desk, self._free = desk, False
 
     def take(self) -> None:

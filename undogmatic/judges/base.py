@@ -11,11 +11,12 @@ from undogmatic.errors import ConfigError, ModelError
 from undogmatic.judges.asker import Asker
 from undogmatic.models.base import Model
 from undogmatic.readouts.base import Readout, Unit, categorised
-from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.marks import text_marks
 from undogmatic.records.records import OVERALL, Item, Verdict, digest
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.safety.loops import finished
 from undogmatic.stats.uncertainty import Level
 
 if TYPE_CHECKING:

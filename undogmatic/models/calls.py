@@ -30,6 +30,7 @@ from undogmatic.errors import (
     UnparseableAnswer,
 )
 from undogmatic.models.pace import Pace
+from undogmatic.records.limits import USUAL, Limits, PacedLimits
 from undogmatic.records.records import Call
 from undogmatic.safety.command import say
 from undogmatic.safety.files import OWN
@@ -139,8 +140,8 @@ class Budget:
     with what it had left.
     """
 
-    def __init__(self, max_calls: int | None = None, max_usd: float | None = None) -> None:
-        self.max_calls, self.max_usd = max_calls, max_usd
+    def __init__(self, limits: Limits = USUAL) -> None:
+        self.max_calls, self.max_usd = limits.max_calls, limits.max_usd
         self.calls, self.usd = 0, 0.0
         self.note: Callable[[int, float], None] = lambda calls, usd: None
         self.dearest: float | None = None  # of the prices so far
@@ -298,25 +299,23 @@ class Gateway:
     def __init__(
         self,
         cache: ReplyCache | None = None,  # with None every call is made
-        budget: Budget | None = None,
-        timeout: float = 60.0,  # seconds for one attempt
-        retries: int = 4,  # further attempts after a retryable fault
-        # seconds before the first retry, less up to a quarter; they double. `Retry-After` wins
-        backoff: float = 0.5,
+        # a first retry comes after `backoff` seconds, less up to a quarter
+        limits: PacedLimits = USUAL,
+        budget: Budget | None = None,  # what was spent already; with None nothing was
         max_backoff: float = 30.0,
         # a server that asks to wait longer than so many seconds is given up at once
         max_wait: float = 300.0,
         answered: Collection[
             str
         ] = (),  # names of models that have answered in an earlier part of the run
-        pace: Callable[[], Pace] = Pace,  # how fast a server may be asked
+        pace: Callable[[PacedLimits], Pace] = Pace,  # how fast a server may be asked
     ) -> None:
         self.answered = answered
         self.paces: dict[str, Pace] = {}
-        self._new_pace = pace
-        self.cache, self.budget = cache, budget or Budget()
-        self.timeout, self.retries = timeout, retries
-        self.backoff, self.max_backoff, self.max_wait = backoff, max_backoff, max_wait
+        self._new_pace = functools.partial(pace, limits)
+        self.cache, self.limits = cache, limits
+        self.budget = Budget(limits) if budget is None else budget
+        self.max_backoff, self.max_wait = max_backoff, max_wait
         self._under_way = WeakKeyDictionary[
             asyncio.AbstractEventLoop, dict[str, asyncio.Future[Reply]]
         ]()
@@ -381,7 +380,8 @@ class Gateway:
     ) -> Reply:
         """The answer of the model, asked once or several times, under budget."""
         started, clock, tried, failed = time.time(), time.perf_counter(), 0, 0
-        refused = math.inf  # the moment from which on no other call was answered
+        # `refused` is the moment from which on no other call was answered
+        retries, refused = self.limits.retries, math.inf
         pace = self.pace(server) if timed else None
         others, now = 0 if pace is None else pace.answers, asyncio.get_running_loop().time
 
@@ -402,7 +402,7 @@ class Gateway:
             try:
                 self.budget.take()
                 tried += 1
-                async with asyncio.timeout(self.timeout if timed else None):
+                async with asyncio.timeout(self.limits.timeout if timed else None):
                     reply = await send()
                 used = reply.input_tokens + reply.output_tokens
                 checked(reply, check)
@@ -411,7 +411,7 @@ class Gateway:
                 if pace is not None:
                     pace.late(left)
                 error = AnswerTimeout(
-                    f"no answer within {self.timeout:g} s in {tried} attempt(s); raise"
+                    f"no answer within {self.limits.timeout:g} s in {tried} attempt(s); raise"
                     " engine.timeout or lower engine.concurrency"
                 )
             except Retryable as fault:
@@ -423,7 +423,7 @@ class Gateway:
                     answers = pace.answers > others
                     refused, others = math.inf if answers else min(refused, now()), pace.answers
                     failed -= answers or (
-                        fault.limited and self.retries > 0 and now() - refused < PATIENCE
+                        fault.limited and retries > 0 and now() - refused < PATIENCE
                     )
                 error, wait = TransportError(f"{fault} ({tried} attempt(s))"), fault.after or 0.0
                 if wait > self.max_wait:
@@ -440,13 +440,13 @@ class Gateway:
             finally:
                 if pace is not None:
                     pace.over(used)
-            if failed > self.retries or tried > 10 * self.retries or wait > self.max_wait:
+            if failed > retries or tried > 10 * retries or wait > self.max_wait:
                 # An error status is not billed; what an attempt without an answer cost, only the
                 # provider knows.
                 usd = 0.0 if isinstance(error, TransportError) else None
                 note(reply=error.raw, error=f"{error.kind}: {error}", usd=usd)
                 raise error
-            delay = min(self.backoff * 2 ** max(0, failed - 1), self.max_backoff) * (
+            delay = min(self.limits.backoff * 2 ** max(0, failed - 1), self.max_backoff) * (
                 1 - 0.25 * random.random()
             )
             await asyncio.sleep(delay)

@@ -270,12 +270,12 @@ class HostedModel(Model):
         """Use this gateway. Raises ConfigError where a budget of money cannot be kept because the
         price is unknown."""
         if (
-            gateway.budget.max_usd is not None
+            gateway.limits.max_usd is not None
             and self.price.usd(0, 0) is None
             and not self.reports_price
         ):
             raise ConfigError(
-                f"`engine.max_usd` is {gateway.budget.max_usd:g}, but no price is known for"
+                f"`engine.max_usd` is {gateway.limits.max_usd:g}, but no price is known for"
                 f" {self.name}. Set model.price.input and model.price.output (USD per million"
                 " tokens), or engine.max_usd=null."
             )

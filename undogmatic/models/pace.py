@@ -18,6 +18,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from undogmatic.records.limits import USUAL, PacedLimits
+
 START, MOST = 16, 256
 """Calls in flight at first, and at most."""
 FEW = 20  # calls over which a rate is measured at least
@@ -70,13 +72,12 @@ class Pace:
 
     def __init__(
         self,
-        concurrency: int | None = None,  # fixes the calls in flight
-        calls_per_minute: float | None = None,
-        tokens_per_minute: float | None = None,
+        limits: PacedLimits = USUAL,  # its concurrency fixes the calls in flight
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock, self._fixed = clock, concurrency is not None
-        self.window = float(concurrency or START)
+        calls_per_minute, tokens_per_minute = limits.calls_per_minute, limits.tokens_per_minute
+        self._clock, self._fixed = clock, limits.concurrency is not None
+        self.window = float(limits.concurrency or START)
         self.limit: float | None = None
         self.answers = self.refusals = self.in_flight = self.waiting = 0
         self._most = None if calls_per_minute is None else calls_per_minute / 60

@@ -190,7 +190,7 @@ class Search:
     def _compile(self, engine: LocalEngine, folder: Path) -> tuple[Judge, tuple[float, float], int]:
         """The best judge, what the one before it and it earned on validation examples, and how many
         were tried."""
-        data, threads = self.data, engine.concurrency or START
+        data, threads = self.data, engine.limits.concurrency or START
         known = Known(item for items in (*data.train, *data.validation) for item in items)
         task = Task(self.baseline.deepcopy(), known, self.criterion)
         validation = [example(items, data.metric, self.terms) for items in data.validation]
@@ -230,7 +230,7 @@ class Search:
         if self.writer is not None and self.writer is not model:
             model = SeveralModels([model, self.writer])
         cache = ReplyCache(engine.cache_dir if engine.cache else folder / "optimisation")
-        budget = Budget(engine.budget.max_calls, engine.budget.max_usd)
+        budget = Budget(engine.limits)
         with Ledger(folder / LEDGER, []) as ledger, contextlib.closing(cache):
             budget.calls, budget.usd, budget.note = ledger.calls, ledger.usd, ledger.note
             model.connect(engine.gateway(cache, budget))

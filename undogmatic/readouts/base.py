@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from undogmatic.errors import ConfigError, UnfitInput
 from undogmatic.models.base import Model
 from undogmatic.readouts import adapter
-from undogmatic.readouts.chat import LanguageModel, finished
+from undogmatic.readouts.chat import LanguageModel
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.records import Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.safety.loops import finished
 
 
 class Unit(dspy.Module):

@@ -45,3 +45,15 @@ def _loaded(point: EntryPoint, kind: type[Added], named: str) -> Added:
             " Mend or uninstall the package."
         )
     return found
+
+
+def without_ours(group: str) -> str:
+    """Say what to do where nothing of this very package is found in the group, as in an editable
+    installation that is older than the source; nothing where something is."""
+    if any(point.value.startswith("undogmatic.") for point in entry_points(group=group)):
+        return ""
+    return (
+        f" Part of the commands may be missing: the program finds them by the entry points {group},"
+        " and this installation of it names none, so it is older than the program's files."
+        " Install it again; in a checkout: pip install -e ."
+    )

@@ -52,6 +52,11 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class Flat(Record):
+    """A record whose fields are, in a config, keys of the object that is given the record, and no
+    mapping of their own: `engine.max_usd`, not `engine.limits.max_usd`."""
+
+
 def first_problem(error: ValidationError) -> str:
     """The first thing that is wrong with a record: field, value, and what is allowed, in words."""
     problem = error.errors()[0]

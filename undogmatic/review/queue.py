@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.calibration import Measure, choose, measured, uncertainties
-from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError
 from undogmatic.records.records import NO_VERDICT, Failure, Item, Judgment, Key, Verdict, digest
+from undogmatic.records.redaction import redact_item, redact_judgment
 from undogmatic.records.results import part_names
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety import files

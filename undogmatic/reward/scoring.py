@@ -262,7 +262,7 @@ class Composed:
     def __call__(self, rows: Sequence[Row]) -> list[Outcome]:
         """What the judge says of each; None where it was stopped before."""
         from undogmatic.engine.journal import Journals
-        from undogmatic.readouts.chat import finished
+        from undogmatic.safety.loops import finished
 
         items = [Item(id=f"completion {place}", inputs=dict(row)) for place, row in enumerate(rows)]
         journals = Journals(None)

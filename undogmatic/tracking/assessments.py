@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.labels import HUMAN, PROBABILITY, QUEUE, Filled, on_trace
 from undogmatic.records.records import Item, Judgment
+from undogmatic.records.redaction import redact_item, redact_judgment
 from undogmatic.records.results import Finding
 from undogmatic.runs.folder import RunFolder
 from undogmatic.safety.secrets import scrub_data

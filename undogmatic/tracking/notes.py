@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from undogmatic.engine.journal import redact_judgment
 from undogmatic.records.labels import HUMAN, Label
 from undogmatic.records.records import Failure, Item, Judgment
+from undogmatic.records.redaction import redact_judgment
 from undogmatic.safety.secrets import redacted
 from undogmatic.tracking.figures import cut
 

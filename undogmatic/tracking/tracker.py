@@ -16,9 +16,9 @@ import pandas as pd
 import yaml
 from pydantic import Field
 
-from undogmatic.engine.journal import redact_item, redact_judgment
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import Failure, Verdict
+from undogmatic.records.redaction import redact_item, redact_judgment
 from undogmatic.records.results import ANSWERS, STANDINGS, headline_of
 from undogmatic.records.stored import voices
 from undogmatic.runs.ahead import Step

@@ -1,1 +1,1 @@
-"""Adds to undogmatic what a help desk needs: a reader, an examination and a judge."""
+"""Adds to undogmatic what a help desk needs: a reader, an examination, a judge and an engine."""
