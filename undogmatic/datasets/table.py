@@ -43,13 +43,14 @@ from undogmatic.datasets.roles import (
     TEXT,
 )
 from undogmatic.datasets.rows import unread_rows
-from undogmatic.datasets.scales import Scales, TableOptions, find_scales
+from undogmatic.datasets.scales import Scales, TableOptions, find_scales, typed_scale
 from undogmatic.datasets.together import groups_of
 from undogmatic.datasets.totals import totals
 from undogmatic.datasets.vocabulary import order_words
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import (
     AS_GIVEN,
+    COUNTED,
     FIRST,
     LABEL_COLUMNS,
     SECOND,
@@ -130,11 +131,35 @@ def _reading(options: TableOptions) -> tuple[str, ...]:
     return tuple(word for pair in words for word in pair)
 
 
+def _as_stated(frames: Sequence[Frame], options: TableOptions) -> tuple[TableOptions, float | None]:
+    """The options with what files state of all their verdicts, where nobody has set it; and the
+    margin that they state."""
+    stated = {name: own for frame in frames for name, own in frame.stated.items()}
+    named = {name: {*own.values()} for name, own in stated.items()}
+    more: dict[str, Any] = {}
+    if options.kind is None and options.scale is None:
+        more |= {
+            name: str(next(iter(named[name])))
+            for name in ("kind", "scale", "passes")
+            if len(named.get(name, ())) == 1 and getattr(options, name) is None
+        }
+        if len(named.get("scale", ())) > 1 and not options.scales:
+            scales = stated["scale"].items()
+            more["scales"] = {
+                str(criterion): ends
+                for criterion, scale in scales
+                if (ends := typed_scale(str(scale), "stated.scale")[0]) is not None
+            }
+    margins = named.get("margin", set())
+    margin = float(next(iter(margins))) if len(margins) == 1 else None
+    return options.model_copy(update=more), margin
+
+
 class _Builder:
     """Puts a verdict table together, step by step."""
 
     def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
-        options = parted(frames, options)
+        options, self.margin = _as_stated(frames, parted(frames, options))
         self.selection, self.probability = _selection(options.labels, door)
         self.door = door
         self.reading = _reading(options)
@@ -368,6 +393,7 @@ class _Builder:
             criterion_scales={
                 name: own.ends for name, own in by_criterion.items() if own.ends is not None
             },
+            margin=self.margin,
             selection=self.selection,
             rows=sum(len(frame.cells) + frame.unread for frame in self.frames),
             unread=unread,
@@ -687,7 +713,8 @@ class _Builder:
         facts |= dict(zip(names, self.systems, strict=False)) if self.systems else {}
         for name in map(str, self.cells.columns):
             if name not in columns.used():
-                facts[SLICE + name] = as_slice(self.cells[name])
+                own = name if name.startswith(COUNTED) else SLICE + name
+                facts[own] = as_slice(self.cells[name])
         if self.probability is not None:
             if self.probability not in self.cells:
                 listed = ", ".join(map(str, self.cells.columns))
