@@ -2,6 +2,7 @@
 digit."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.datasets import export
 from undogmatic.datasets.readers.own_run import EVIDENCE
 from undogmatic.datasets.table import TableOptions, read_table
+from undogmatic.errors import UndogmaticError
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED
 from undogmatic.safety import files
@@ -114,4 +116,24 @@ def test_what_a_table_states_of_all_its_verdicts_is_read_and_may_be_set_otherwis
         if finding.key.startswith("kinds.grades")
     ]
     assert margins == [0.5, 3.0]
+    assert "table.stated_margin" in {note.key for note in table.read}
     assert read_table(path, TableOptions(scale="1-7")).scale == (1.0, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("stated.kind", "grades", "'grades'; it is one of numeric, ordered"),
+        ("stated.scale", "high", "`stated.scale` is 'high'; give two ends"),
+        ("stated.margin", "little", "'little'; it must be one number above 0"),
+        ("stated.margin", -1, "'-1'; it must be one number above 0"),
+    ],
+)
+def test_what_is_stated_and_cannot_be_meant_is_one_message(
+    column: str, value: object, said: str, tmp_path: Path
+) -> None:
+    row = {"item": "a", "judge": "j", "criterion": "overall", "repeat": 0, "verdict": 3, "label": 4}
+    path = tmp_path / "table.csv"
+    pd.DataFrame([row | {column: value}] * 3).to_csv(path, index=False)
+    with pytest.raises(UndogmaticError, match=re.escape(said)):
+        read_table(path)

@@ -17,7 +17,7 @@ import pandas as pd
 from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
 from undogmatic.datasets.by_row import with_labels
-from undogmatic.datasets.cells import Cells, as_slice, read_cells
+from undogmatic.datasets.cells import Cells, as_slice, number_of, read_cells
 from undogmatic.datasets.columns import (
     SETTING_PREFIX,
     SETTINGS,
@@ -34,6 +34,7 @@ from undogmatic.datasets.roles import (
     GROUP,
     ITEM,
     JUDGE,
+    KIND,
     LABEL,
     LABEL_SCALE,
     ORDER,
@@ -52,9 +53,11 @@ from undogmatic.records.evidence import (
     AS_GIVEN,
     COUNTED,
     FIRST,
+    KINDS,
     LABEL_COLUMNS,
     SECOND,
     SLICE,
+    STATED,
     SWAPPED,
     VERDICT_COLUMNS,
     Evidence,
@@ -131,27 +134,45 @@ def _reading(options: TableOptions) -> tuple[str, ...]:
     return tuple(word for pair in words for word in pair)
 
 
-def _as_stated(frames: Sequence[Frame], options: TableOptions) -> tuple[TableOptions, float | None]:
+def _as_stated(
+    frames: Sequence[Frame], options: TableOptions, notes: list[Finding], door: Door
+) -> tuple[TableOptions, float | None]:
     """The options with what files state of all their verdicts, where nobody has set it; and the
-    margin that they state."""
+    margin that they state, which is noted. Raises DataError for what cannot be meant."""
     stated = {name: own for frame in frames for name, own in frame.stated.items()}
-    named = {name: {*own.values()} for name, own in stated.items()}
+    named = {name: list(dict.fromkeys(own.values())) for name, own in stated.items()}
+    file = next((frame.name for frame in frames if frame.stated), "")
     more: dict[str, Any] = {}
     if options.kind is None and options.scale is None:
         more |= {
-            name: str(next(iter(named[name])))
-            for name in ("kind", "scale", "passes")
-            if len(named.get(name, ())) == 1 and getattr(options, name) is None
+            name: str(values[0])
+            for name, values in named.items()
+            if name in ("kind", "scale", "passes") and len(values) == 1
         }
+        if (kind := more.get("kind")) is not None and kind not in KINDS:
+            raise DataError(
+                f"{file}: `{STATED}kind` is {brief(kind)}; it is one of {', '.join(KINDS)}. Correct"
+                f" it, delete the column, or name the kind: {door.typed(KIND, 'numeric')}."
+            )
         if len(named.get("scale", ())) > 1 and not options.scales:
-            scales = stated["scale"].items()
-            more["scales"] = {
-                str(criterion): ends
-                for criterion, scale in scales
-                if (ends := typed_scale(str(scale), "stated.scale")[0]) is not None
+            ends = {
+                str(criterion): typed_scale(str(scale), f"{file}: `{STATED}scale`")[0]
+                for criterion, scale in stated["scale"].items()
             }
-    margins = named.get("margin", set())
-    margin = float(next(iter(margins))) if len(margins) == 1 else None
+            more["scales"] = {name: own for name, own in ends.items() if own is not None}
+        elif "scale" in more:
+            typed_scale(more["scale"], f"{file}: `{STATED}scale`")
+    margins = named.get("margin", [])
+    if not margins:
+        return options.model_copy(update=more), None
+    margin = number_of(str(margins[0]))
+    if len(margins) > 1 or margin is None or margin <= 0:
+        shown = " and ".join(map(str, margins[:2]))
+        raise DataError(
+            f"{file}: `{STATED}margin` is {brief(shown)}; it must be one number above 0 in all"
+            " rows. Correct it, or delete the column."
+        )
+    notes.append(Finding("table.stated_margin", {"margin": margin}))
     return options.model_copy(update=more), margin
 
 
@@ -159,7 +180,8 @@ class _Builder:
     """Puts a verdict table together, step by step."""
 
     def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
-        options, self.margin = _as_stated(frames, parted(frames, options))
+        stated: list[Finding] = []
+        options, self.margin = _as_stated(frames, parted(frames, options), stated, door)
         self.selection, self.probability = _selection(options.labels, door)
         self.door = door
         self.reading = _reading(options)
@@ -176,6 +198,7 @@ class _Builder:
             [place for frame in self.frames for place in frame.places], dtype=object
         )
         self.notes: list[Finding] = [note for frame in self.frames for note in frame.notes]
+        self.notes += stated
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
