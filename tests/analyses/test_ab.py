@@ -282,6 +282,7 @@ def lengths(naked: float, explained: float, spread: float = 0.5) -> dict[str, li
     return {c: [max(1, int(v)) for v in values] for c, values in drawn.items()}
 
 
+@functools.cache
 def neutral() -> dict[str, list[str]]:
     """Texts of the three sides in which nothing that can be counted tells them apart."""
     draw = np.random.default_rng(1)

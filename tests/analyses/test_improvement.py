@@ -101,18 +101,19 @@ def test_swapping_the_programs_mirrors_the_verdict() -> None:
 
 
 def test_however_many_look_no_program_without_merit_is_called_better_beyond_the_level() -> None:
-    """Twenty programs that are no better, on the same 40 test groups, in 100 trials: any of them is
-    called better in at most 5 % (more than 9 trials happen by chance in 3 % of such tests if it
-    were so often). benchmarks/improvement.py stores what 500 trials come to."""
+    """Twenty programs that are no better, on the same 40 test groups, in 50 trials: any of them is
+    called better in at most 5 % (more than 5 trials happen by chance in 4 % of such tests if it
+    were so often; if no look paid for the others it were 40 %, and 5 trials or fewer happen three
+    times in a million tests). benchmarks/improvement.py stores what 500 trials come to."""
     fooled = 0
-    for draw in map(np.random.default_rng, range(100)):
+    for draw in map(np.random.default_rng, range(50)):
         before = draw.normal(0, 10, 40)
         looked = (
             compared(before, before + draw.normal(0, 10, 40), draw=draw, looks=look)
             for look in range(1, 21)
         )
         fooled += any(told.ruled[0] == "better" for told in looked)
-    assert fooled <= 9
+    assert fooled <= 5
 
 
 def test_a_level_below_what_few_exchanges_reach_can_still_be_shown() -> None:

@@ -29,6 +29,7 @@ from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.models.hosted import ChatModel
 from undogmatic.models.http import setting
+from undogmatic.safety import secrets
 from undogmatic.safety.command import guarded
 from undogmatic.safety.secrets import (
     check_config,
@@ -149,6 +150,27 @@ class TestByValue:
     def test_depth_costs_no_more_than_length(self, hostile: str) -> None:
         keep(KEY, "MY_KEY")
         assert scrub_words(hostile + " " + KEY).endswith(" <MY_KEY>")
+
+    def test_many_secrets_side_by_side_take_no_longer_than_one_as_often(
+        self, monkeypatch: Patch
+    ) -> None:
+        """Counted in readings of the text without its escapes, of which each takes as long as the
+        text; when the ends of every secret were looked for to cut out the first, it was twelve times
+        as many."""
+        many = [of(number) for number in range(20)]
+        for key in many:
+            keep(key, "MY_KEY")
+        readings = []
+        bare = secrets._bare
+        monkeypatch.setattr(secrets, "_bare", lambda text: readings.append(1) or bare(text))
+
+        def taken(keys: list[str]) -> int:
+            readings.clear()
+            text = " and ".join(map(ENCODINGS["percent, every character"], keys))
+            assert scrub(text) == " and ".join(["<MY_KEY>"] * len(keys))
+            return len(readings)
+
+        assert taken(many) < 2 * taken(many[:1] * len(many))
 
     def test_lines_of_a_long_key_are_known_alone(self) -> None:
         pem = (

@@ -202,10 +202,14 @@ def _cut_out(text: str, size: int) -> str:
 
 
 def _spans(window: str) -> Iterator[tuple[int, int, str]]:
-    """Where the first of each kept secret begins and ends, escapes included, and what to show in
-    its place."""
+    """Where kept secrets begin and end, escapes included, and what to show in their place: of those
+    that may be the first in the window."""
     plain = _bare(window)
-    for form in filter(plain.__contains__, _forms):
+    places = {form: place for form in _forms if (place := plain.find(form)) >= 0}
+    # Only the first span in a window is cut out. What begins after another has ended is not the
+    # first, and to look for its ends takes longer than all else here.
+    first_end = min((place + len(form) for form, place in places.items()), default=0)
+    for form in (form for form, place in places.items() if place < first_end):
         end = bisect_left(range(len(window)), True, key=lambda n: form in _bare(window[:n]))
         start = bisect_left(range(end), True, key=lambda n: form not in _bare(window[n:end])) - 1
         start = len(window[: max(start, 0)].rstrip("\\"))
