@@ -21,6 +21,7 @@ from undogmatic.config import listing
 from undogmatic.config.build import Settings, _parameters, flat_records, resolve
 from undogmatic.config.messages import OF_A_JUDGE, SUPPLIED
 from undogmatic.errors import ConfigError
+from undogmatic.records.records import Flat
 from undogmatic.safety.outside import YAML_BYTES, read_text
 
 WHOLE = ("experiment", "arm")  # groups whose files set keys of the whole config
@@ -187,7 +188,8 @@ def _meanings(target: Any) -> dict[str, str]:
         found = _comments(each) | found
     if not issubclass(target, BaseModel):
         for record in flat_records(target).values():
-            found |= _meanings(record)
+            for each in reversed(record.__mro__):
+                found |= _meanings(each) if issubclass(each, Flat) else {}
     documented = inspect.getdoc(target) or ""
     for names, text in _ARGUMENT.findall(documented):
         found |= dict.fromkeys(names.split(", "), " ".join(text.split()))
