@@ -57,7 +57,7 @@ from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.index import unanswered
 from undogmatic.runs.manifest import Manifest
-from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
+from undogmatic.runs.outcome import FinishedRun, keep_scores, metric_units, metrics
 from undogmatic.runs.progress import Progress, doing, speaking
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
@@ -547,6 +547,7 @@ def _close(
     }
     facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
     facts |= {
+        "units": metric_units(finished.results),
         "choices": dict(finished.choices),
         "uses_prompt": finished.uses_prompt,
         "model": finished.model_name,

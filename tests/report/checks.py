@@ -54,7 +54,8 @@ def judge_check(
         settle=Finding("trial.settle", {"n": 40}),
         slice="<b>long</b>",
     )
-    told.tables["slices"] = pd.DataFrame({"slice": ["long", "short"], "share": [0.5, 0.75]})
+    slices = pd.DataFrame({"slice": ["long", "short"], "share": [0.5, 0.75]})
+    told.table("slices", slices, share="share")
     told.lacks("ceiling", "trial.lacks", n=1)
     answer = Finding(f"trial.answer_{standing}", {"judge": judge})
     return told.result(

@@ -15,7 +15,7 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.results import Finding
 from undogmatic.report import check
 from undogmatic.report.words import Words
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 
 ANSWER, RIVAL = (
     "You may believe judge on data like these.",
@@ -132,8 +132,9 @@ def test_agreement_is_named_by_what_it_is_measured_by(kind: Any) -> None:
 
 def test_numbers_stand_as_sentences_say_them() -> None:
     words, found = checks.words(), Estimate(0.6804, 0.6, 0.7504)
-    names = ("agreement.raw", "agreement.kappa", "systems.mean")
-    assert [check.numbers_of(name, found, words)[0] for name in names] == ["68%", "0.68", "0.680"]
+    units: dict[Unit, str] = {"share": "68%", "": "0.68", "points": "0.68", "score": "0.680"}
+    for unit, written in units.items():
+        assert check.numbers_of(found.replace(unit=unit), words)[0] == written
 
 
 def test_a_report_without_labels_draws_nothing(tmp_path: Path) -> None:

@@ -85,6 +85,8 @@ def tell(view: JudgeView, told: Told, options: CheckOptions) -> None:
         own = Told(examination.name)
         examination.examine(view, own, options)
         told.numbers |= own.numbers
+        told.units |= own.units
         told.findings += own.findings
-        told.tables |= {f"{examination.name}.{name}": table for name, table in own.tables.items()}
+        for name, table in own.tables.items():
+            told.table(f"{examination.name}.{name}", table, **own.columns.get(name, {}))
         told.not_examined |= own.not_examined

@@ -27,6 +27,7 @@ from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_
 from undogmatic.records.results import Finding, Told
 from undogmatic.records.wordings import texts_beside
 from undogmatic.stats import agreement, checks, limits, ranking, rated
+from undogmatic.stats.estimate import Unit
 
 FEWEST_GROUPS = 10
 """Fewest independent groups of labelled texts for a verdict and for intervals."""
@@ -92,7 +93,9 @@ class LabelledAnalysis(Limited):
             return [tell.result(sentence, standing)]
         accuracy = self._accuracy(rows, "score", rng)
         for name, value in accuracy.items():
-            tell.number(None if name == "n" else value, name)
+            of_scores = name.startswith(("mae", "rmse", "bias"))
+            unit: Unit = "points" if of_scores else ""
+            tell.number(None if name == "n" else value, name, unit=unit)
         order, size = (
             (accuracy[f"{name}_low"], accuracy[f"{name}_high"]) for name in ("spearman", "mae")
         )
@@ -102,7 +105,7 @@ class LabelledAnalysis(Limited):
         tell.say("size", {name: accuracy[name] for name in ("mae", "rmse")}, interval=size)
         label = rows["label"].to_numpy(dtype=np.float64)
         constant = float(np.mean(constant_errors(label, units(rows))))
-        tell.number(constant, "mae_of_constant")
+        tell.number(constant, "mae_of_constant", unit="points")
         tell.say("constant", mae=constant, median=float(np.median(label)))
         _tell_facts(tell, facts)
         # Per tenth of the scale that the label lies in.
@@ -187,8 +190,8 @@ class LabelledAnalysis(Limited):
             rows["label"].between(rows["low"], rows["high"]), units(rows), self.level
         )
         width = float((rows["high"] - rows["low"]).mean())
-        tell.number(covered, "coverage")
-        tell.number(width, "interval_width")
+        tell.number(covered, "coverage", unit="share")
+        tell.number(width, "interval_width", unit="points")
         values = covered.values("coverage") | (
             {} if self.nominal is None else {"nominal": self.nominal}
         )
@@ -211,8 +214,9 @@ class LabelledAnalysis(Limited):
         tell.tables["calibration"] = pd.DataFrame(
             [{"score": "raw"} | raw, {"score": "calibrated"} | calibrated]
         )
-        for name in ("mae", "bias", "rmse", "spearman"):
-            tell.number(raw[name], f"raw_{name}")
+        for name in ("mae", "bias", "rmse"):
+            tell.number(raw[name], f"raw_{name}", unit="points")
+        tell.number(raw["spearman"], "raw_spearman")
         order = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
         tell.say("calibrated", order, n=raw["n"], before=raw["mae"], after=calibrated["mae"])
         if len(both) >= FEWEST_DRAWN:
@@ -293,8 +297,8 @@ def _tell_facts(tell: Told, facts: LabelledFacts) -> None:
     follows, margin = facts.follows, facts.margin
     if facts.sizes is not None:
         gain, bias = facts.sizes.gain, facts.sizes.bias
-        tell.number(gain.judged.estimate, "gain")
-        tell.number(bias.judged.estimate, "bias")
+        tell.number(gain.judged.estimate, "gain", unit="points")
+        tell.number(bias.judged.estimate, "bias", unit="points")
         tell.say("gain", gain.judged.estimate.values("gain"))
         outcome = bias.judged.outcome
         said = (

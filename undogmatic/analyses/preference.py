@@ -70,6 +70,7 @@ class PreferenceAnalysis(Limited):
                 finding for n, finding in enumerate(lacking) if finding not in list(lacking)[:n]
             ]
             tell.tables |= each.tables
+            tell.columns |= each.columns
             head = "preference.agreement.pairwise_kappa"
             headline = head if head in tell.metrics else None
             part = each.judge if several else ""

@@ -89,7 +89,7 @@ class _Means:
         if known.sum() < 2:
             return
         judge = self._judge_mean(known)
-        told.number(judge, "systems.judge_mean")
+        told.number(judge, "systems.judge_mean", unit="score")
         unread = self.own.table.unaccounted
         if unread or not known.all():
             ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
@@ -187,7 +187,7 @@ class _Means:
         assert estimate is not None
         if self.bounds is not None:
             estimate = lost.mixed(estimate, labelled.size, self.own.table.unaccounted, self.bounds)
-        self.told.number(estimate, "systems.mean")
+        self.told.number(estimate, "systems.mean", unit="score")
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
         values |= {
@@ -262,7 +262,7 @@ class _Means:
                 self.told.say(f"systems.system_{reason}", system=name, n=n, **values)
         kept = [name for name in names if name not in refused]
         for name in kept:
-            self.told.number(found[name].estimate, f"systems.mean.{name}")
+            self.told.number(found[name].estimate, f"systems.mean.{name}", unit="score")
         pairs = list(combinations(range(len(kept)), 2))
         # The ranking looks at all pairs at once; its limits allow for that.
         strict = 1 - (1 - self.options.level) / max(1, len(pairs))
@@ -274,7 +274,9 @@ class _Means:
             apart[i, j] = one
             if len(kept) <= MOST_SYSTEMS:
                 plain = corrected.difference(found[kept[i]], found[kept[j]])
-                self.told.number(plain, f"systems.difference.{kept[i]}_{kept[j]}")
+                # The difference of two means, and told as exactly as they are.
+                names_of = f"{kept[i]}_{kept[j]}"
+                self.told.number(plain, f"systems.difference.{names_of}", unit="score")
         ranks = bradley_terry.ranks(apart, len(kept))
         rows = []
         for place, name in enumerate(kept):
@@ -290,9 +292,8 @@ class _Means:
                 row | estimate.row("mean") | dict(zip(("best", "worst"), ranks[place], strict=True))
             )
         if rows:
-            self.told.tables["systems.means"] = pd.DataFrame(rows).sort_values(
-                "mean", ascending=False, ignore_index=True
-            )
+            means = pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
+            self.told.table("systems.means", means, mean="score")
         if pairs:
             _ranked(self.told, kept, [row["mean"] for row in rows], apart, self.options)
             self._closest(
@@ -399,13 +400,12 @@ def _choices(own: JudgeView, told: Told, options: CheckOptions) -> None:
                 chance = strength.replace(
                     **{end: float(special.expit(getattr(strength, end))) for end in ENDS}
                 )
-                told.number(chance, f"systems.{part}.{name}")
+                told.number(chance, f"systems.{part}.{name}", unit="share")
                 row |= chance.row(part, prefix)
                 row |= dict(zip((f"{prefix}best", f"{prefix}worst"), fit.ranks[place], strict=True))
         table.append(row)
-    told.tables["systems.strengths"] = pd.DataFrame(table).sort_values(
-        "strength", ascending=False, ignore_index=True
-    )
+    strengths = pd.DataFrame(table).sort_values("strength", ascending=False, ignore_index=True)
+    told.table("systems.strengths", strengths, strength="share", people="share")
     counts: dict[str, Any] = {
         "pairs": len(found.differences),
         "separable": found.separable,

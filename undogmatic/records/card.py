@@ -28,7 +28,7 @@ from undogmatic.records.evidence import LABEL_COLUMNS, Evidence, Kind, Selection
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
 from undogmatic.records.results import Standing
 from undogmatic.safety.outside import brief, json_value, read_text
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import UNITS, Estimate
 
 LONGEST_SETTING = 100
 """Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest
@@ -45,9 +45,9 @@ _FIGURE = ("value", "interval", "bounds", "level", "n", "groups")
 
 
 def figure_row(estimate: Estimate) -> dict[str, Any]:
-    """A number with its interval, level, n and groups as JSON can hold it, None for an end that
-    nothing limits; `bounds`: with missing verdicts set against it and for it, where there are some.
-    """
+    """A number with its interval, level, n, groups and unit as JSON can hold it, None for an end
+    that nothing limits; `bounds`: with missing verdicts set against it and for it, where there are
+    some."""
 
     def ends(*values: float) -> list[float | None]:
         return [float(value) if math.isfinite(value) else None for value in values]
@@ -65,7 +65,9 @@ def figure_row(estimate: Estimate) -> dict[str, Any]:
         estimate.n,
         estimate.n_groups,
     )
-    return dict(zip(_FIGURE, row, strict=True))
+    # Cards were made before figures had a unit, and their seals are as good as ever.
+    unit = {"unit": estimate.unit} if estimate.unit else {}
+    return dict(zip(_FIGURE, row, strict=True)) | unit
 
 
 def _of_row(given: Any) -> Estimate:
@@ -79,7 +81,8 @@ def _of_row(given: Any) -> Estimate:
             name: _NONE[name] if number is None else float(number)
             for name, number in numbers.items()
         }
-        return Estimate(**ends, level=float(level), n=int(n), n_groups=int(groups))
+        ends |= {"level": float(level), "n": int(n), "n_groups": int(groups)}
+        return Estimate(**ends, unit=row.get("unit", ""))
     except (KeyError, TypeError):
         raise ValueError("it is no figure with its interval") from None
 
@@ -106,6 +109,10 @@ def _plain_row(given: Any) -> Any:
             raise ValueError(
                 f"its {name} is {brief(count)}; it must be a whole number of 0 or more"
             )
+    if (unit := given.get("unit", "")) not in UNITS:
+        raise ValueError(
+            f'its unit is {brief(unit)}; it must be one of {", ".join(UNITS[1:])}, or ""'
+        )
     if 0 < n < groups:
         raise ValueError(
             f"it has {groups} independent groups of {n} items, and a group has one item at least"

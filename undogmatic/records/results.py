@@ -14,7 +14,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,7 +142,10 @@ class Told:
         name: Of the examination.
         numbers: Name -> number, with its interval where it has one. Names are dotted:
             `ab.rank_biserial`. What a gate may hold against a threshold stands here.
+        units: Name of a number without an interval -> its unit, where it has one; an estimate holds
+            its own.
         tables, drawings: Name -> table, and figures, for the report.
+        columns: Name of a table -> column -> its unit, of those that have one.
         findings: Sentences, which the report of a check orders by weight.
         not_examined: Name of what could not be examined -> the sentence that says why. It never
             counts as passed.
@@ -162,7 +165,9 @@ class Told:
 
     name: str = ""
     numbers: dict[str, float | Estimate] = field(default_factory=dict)
+    units: dict[str, Unit] = field(default_factory=dict)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    columns: dict[str, Mapping[str, Unit]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     drawings: list[FigureData] = field(default_factory=list)
     verdict: Finding | None = None
@@ -200,17 +205,39 @@ class Told:
             flat |= value.metrics(name) if isinstance(value, Estimate) else {name: value}
         return flat
 
+    @property
+    def metric_units(self) -> dict[str, Unit]:
+        """The unit of each of the metrics that has one."""
+        units = dict(self.units)
+        for name, estimate in self.estimates.items():
+            if estimate.unit:
+                units |= dict.fromkeys(estimate.metrics(name), estimate.unit)
+        return units
+
     def full(self, name: str) -> str:
         """The name of a number or file of its own among those of the whole run."""
         return f"{self.part}.{name}" if self.part else name
 
-    def number(self, value: float | Estimate | None, *parts: str) -> None:
-        """Add the number `<name>.<parts>`; None adds nothing."""
+    def number(self, value: float | Estimate | None, *parts: str, unit: Unit = "") -> None:
+        """Add the number `<name>.<parts>` in its unit, unless it is an estimate that knows its own;
+        None adds nothing."""
         # The numbers of a check are keys that people write into gate files: names of judges and
         # systems stand there as they are in the data.
         name = metric_name(self.name, *parts) if self.name else ".".join(parts)
-        if value is not None:
+        if value is None:
+            return
+        if isinstance(value, Estimate):
+            self.numbers[name] = value.replace(unit=unit) if unit else value
+        else:
             self.numbers[name] = value
+            self.units |= {name: unit} if unit else {}
+
+    def table(self, name: str, table: pd.DataFrame, **units: Unit) -> None:
+        """Add a table, with the units of its columns: `told.table("by_rater", frame,
+        agreement="share", p="p")`. The ends of an interval are in the unit of the column before
+        them."""
+        self.tables[name] = table
+        self.columns[name] = units
 
     def say(
         self,
@@ -250,7 +277,9 @@ class Told:
         return replace(
             self,
             numbers=self.numbers | other.numbers,
+            units=self.units | other.units,
             tables=self.tables | other.tables,
+            columns=self.columns | other.columns,
             findings=[*self.findings, *new],
             not_examined=self.not_examined | other.not_examined,
         )

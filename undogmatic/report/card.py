@@ -219,7 +219,7 @@ def _opening(card: TrustCard, words: Words) -> Answered:
 def _figure(name: str, figure: Estimate, card: TrustCard, words: Words) -> tuple[str, ...]:
     counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.n_groups))
     called = figure_name(name, card.figures, card.data.kind, words)
-    return (called, *numbers_of(name, figure, words), words.number(figure.level, ".0%"), *counts)
+    return (called, *numbers_of(figure, words), words.number(figure.level, ".0%"), *counts)
 
 
 def svg(card: TrustCard) -> str:

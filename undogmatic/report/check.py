@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +42,7 @@ from undogmatic.report.document import (
 from undogmatic.report.figures import pictures
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_answer, put_paths
-from undogmatic.report.words import Words, spec_for
+from undogmatic.report.words import Words
 from undogmatic.report.workbench import bench_of_check
 from undogmatic.safety.command import as_typed
 from undogmatic.stats.estimate import Estimate
@@ -61,10 +60,6 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = (
 
 
 HOW = " (--report DIR)"
-SHARES = re.compile(
-    r"agreement\.(raw|sensitivity|specificity|[pn]pv(_stated)?|adjacent|ties|decided)|surface\.accuracy|"
-    r"people\.advantage|repeats\.same|alone\.(share|agreement)"
-)
 COUNTER = "surface.agreement"
 MEASURED = {f"surface.{name}" for name in ("agreement", "increment", "at_equal", "foretold")}
 MEASURED |= {f"people.{name}" for name in ("agreement", "judge", "difference")}
@@ -184,11 +179,7 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         found = headline(each.estimates)
         names.append("" if found is None else found[0].removeprefix("agreement."))
         counter = each.estimates.get(COUNTER)
-        rival = (
-            words.text("checked.no_rival")
-            if counter is None
-            else numbers_of(COUNTER, counter, words)[0]
-        )
+        rival = words.text("checked.no_rival") if counter is None else numbers_of(counter, words)[0]
         section, _, key = each.answer.key.partition(".verdict_")
         why = words.find(f"{section}.short.{key}") and words.text(
             f"{section}.short.{key}", **each.answer.values
@@ -196,7 +187,7 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
         believed = words.text(f"checked.brief_{each.standing}") + (f" ({why})" if why else "")
-        numbers = ("", "") if found is None else numbers_of(*found, words)
+        numbers = ("", "") if found is None else numbers_of(found[1], words)
         rows.append(
             [
                 name_of(result.table, each.judge, each.criterion),
@@ -267,14 +258,10 @@ def _alone(each: Told, words: Words) -> str:
     return words.number(share.value, ".0%") if allowed else words.text("checked.no_share")
 
 
-def numbers_of(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
-    """A figure and its interval in words, as exact as sentences say them: shares as such, means
-    with three digits."""
+def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
+    """A figure and its interval in words, as exact as sentences say them."""
     sizes = [v for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
-    if name.startswith("systems."):
-        spec = spec_for("", max(map(abs, sizes), default=0.0))
-    else:
-        spec = ".0%" if SHARES.fullmatch(name) else words.metric_spec(name, *sizes)
+    spec = words.spec(estimate.unit, *sizes)
     return words.number(estimate.value, spec), words.number(estimate.interval, spec)
 
 
@@ -293,7 +280,7 @@ def figure_table(told: Told, kind: Kind, words: Words) -> Table | None:
     for name, each in told.estimates.items():
         counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
         called = figure_name(name, told.estimates, kind, words)
-        rows.append((called, *numbers_of(name, each, words), *counts, name))
+        rows.append((called, *numbers_of(each, words), *counts, name))
     headers = [
         words.heading(column, "checked")
         for column in ("metric", "value", "interval", "n", "groups", "name")
@@ -530,7 +517,13 @@ def _told(
     for name, frame in told.tables.items():
         section, _, rest = name.partition(".")
         yield from frame_blocks(
-            frame, words, section if rest else "check", rest or name, folder, before
+            frame,
+            words,
+            section if rest else "check",
+            rest or name,
+            folder,
+            before,
+            told.columns.get(name),
         )
 
 

@@ -304,7 +304,8 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         below = [figure for figure in result.drawings if first is None or figure is not first[1]]
         yield from pictures(below, words, result.name, run.rubric, run.folder, result.full(""))
         for name, frame in result.tables.items():
-            yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
+            units, before = result.columns.get(name), result.full("")
+            yield from frame_blocks(frame, words, result.name, name, run.folder, before, units)
     if not any(result.drawings for result in run.results):
         yield Heading(words.text("common.scores_title"))
         scores: dict[str, list[np.ndarray]] = {}  # categories without an order have none

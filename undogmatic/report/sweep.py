@@ -133,7 +133,7 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
     ]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
     figures = [*jobs["headline"], *jobs["low"], *jobs["high"]]
-    spec = words.metric_spec(sweep.headline, *figures)  # as sentences say it
+    spec = words.spec(sweep.unit, *figures)  # as sentences say it
     numbers = [words.number(figure, spec) for figure in figures]
     values, lows, highs = (numbers[n * len(jobs) :][: len(jobs)] for n in range(3))
     ends = zip(jobs["low"], jobs["high"], lows, highs, strict=True)
@@ -170,7 +170,7 @@ def _of_unseen(
     known |= {
         c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)
     }
-    spec = words.metric_spec(sweep.headline, value, *ends)
+    spec = words.spec(sweep.unit, value, *ends)
     told, low, high = (words.number(figure, spec) for figure in (value, *ends))
     interval = f"[{low}{words.text('common.interval_separator')}{high}]"
     return [
@@ -200,7 +200,8 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     shown = {*sweep.choices, "status", "standing", "headline", "low", "high"}
     further = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
     if len(further.columns) > 2:
-        yield from frame_blocks(further, words, "sweep", "jobs", folder)
+        units = sweep.columns.get("jobs")
+        yield from frame_blocks(further, words, "sweep", "jobs", folder, units=units)
     if others := [words.say(finding) for finding in sweep.findings[sweep.verdicts :]]:
         yield Bullets(others)
     yield Paragraph(words.text("common.not_applicable"), "small")
@@ -219,7 +220,8 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     ]
     for name, frame, title in titled:
         yield Heading(words.text(title))
-        yield from frame_blocks(frame, words, "sweep", name, folder)
+        units = sweep.columns.get(name)
+        yield from frame_blocks(frame, words, "sweep", name, folder, units=units)
     if sweep.figures[1:]:
         yield Heading(words.text("common.figures_title"))
         yield from pictures(sweep.figures[1:], words, "sweep", sweep.rubric, folder)

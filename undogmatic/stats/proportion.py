@@ -53,7 +53,7 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
             float(special.stdtrit(means.degrees_of_freedom(part), (1 + level) / 2)) ** 2 / effective
         )
         low, high = _wilson(share, reach)
-    return Estimate(share, low, high, level, n_units, values.size)
+    return Estimate(share, low, high, level, n_units, values.size, unit="share")
 
 
 def _wilson(share: float, reach: float) -> tuple[float, float]:

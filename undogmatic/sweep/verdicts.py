@@ -16,7 +16,7 @@ from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdi
 from undogmatic.records.results import ANSWERS, Finding, Told
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 from undogmatic.sweep.family import (
     BETTER,
     FOLLOWING,
@@ -36,7 +36,8 @@ FEWEST_TEXTS = 5  # for the effect of choosing the best of several trials
 
 
 def _value(facts: LeadFacts) -> Values:
-    return {"metric": facts.metric, "value": facts.value, "interval": facts.interval}
+    told = {"metric": facts.metric, "value": facts.value, "unit": facts.unit}
+    return told | {"interval": facts.interval}
 
 
 def _leads(facts: LeadFacts) -> Values:
@@ -139,6 +140,7 @@ def _on_trials(facts: SearchFacts) -> Values:
         "best": facts.best,
         "n": facts.n,
         "metric": facts.metric,
+        "unit": trial.unit,
         "value": trial.value,
         "interval": trial.interval,
     }
@@ -149,6 +151,7 @@ def _on_new_texts(facts: SearchFacts) -> Values:
     return {
         "best": facts.best,
         "metric": facts.metric,
+        "unit": trial.unit,
         "test": test.value,
         "test_interval": test.interval,
         "texts": test.n,
@@ -253,6 +256,7 @@ class LeadFacts:
     same_scores: Sequence[str] = ()
     distinct: Sequence[str] = ()
     value: float = float("nan")
+    unit: Unit = ""
     interval: tuple[float, ...] = ()
     tied: Sequence[str] = ()
     measure: str = ""
@@ -360,6 +364,7 @@ def lead_of(table: pd.DataFrame, sweep: Sweep) -> LeadFacts:
         ],
         distinct=distinct,
         value=value,
+        unit=sweep.unit,
         interval=tuple(ranked[["low", "high"]].iloc[0]),
         tied=[name for name in distinct if np.isclose(headlines[name], value, rtol=0, atol=1e-12)],
         measure=measure,
@@ -397,7 +402,8 @@ def _headline(run: RunFolder) -> Estimate:
     """The headline of a finished run, over its judgments."""
     metric = run.facts.get("headline")
     value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
-    return Estimate(value, low, high, n=int(run.metrics.get("judged", 0)))
+    unit = (run.facts.get("units") or {}).get(metric, "")
+    return Estimate(value, low, high, n=int(run.metrics.get("judged", 0)), unit=unit)
 
 
 class Searched:
