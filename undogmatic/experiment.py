@@ -48,7 +48,7 @@ from undogmatic.records.records import (
     items_digest,
     turns,
 )
-from undogmatic.records.results import Finding, Told, headline_of
+from undogmatic.records.results import Finding, Subject, Told, Weight, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts
 from undogmatic.records.wordings import Licensed, texts_beside
@@ -456,7 +456,8 @@ def _finished(
         told = next(
             (dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told
         )
-        assumed.append(Finding("labels.reversed", told))
+        turned = Finding("labels.reversed", told, weight=Weight.REVERSES, subject=Subject.TURNED)
+        assumed.append(turned)
     texts = [
         TEXTS,
         *(

@@ -5,7 +5,6 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -118,16 +117,20 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
     assert len(list((tmp_path / "figures").iterdir())) == 2
 
 
-@pytest.mark.parametrize("kind", ["pass_fail", "numeric", "ordered", "pairwise"])
-def test_agreement_is_named_by_what_it_is_measured_by(kind: Any) -> None:
-    words, told = check.words_of("en"), checks.judge_check()
-    of_counter, of_people = (
-        check.figure_name(f"{name}.agreement", told.numbers, kind, words)
-        for name in ("surface", "people")
-    )
-    assert of_counter.endswith("(kappa)")  # that of the headline
-    known = {"numeric": "(concordance correlation)", "ordered": "(quadratic weighted kappa)"}
-    assert of_people.endswith(known.get(kind, "(Cohen's kappa)"))
+@pytest.mark.parametrize(
+    ("name", "measure", "ending"),
+    [
+        ("surface.agreement", "kappa", " (kappa)"),
+        ("surface.increment", "spearman", " (rank correlation (Spearman))"),
+        ("people.judge", "concordance", " (concordance correlation)"),
+        ("people.agreement", "weighted_kappa", " (quadratic weighted kappa)"),
+        ("people.difference", "kappa", " (Cohen's kappa)"),
+        ("agreement.kappa", "", "Agreement beyond chance (kappa)"),
+    ],
+)
+def test_agreement_is_named_by_what_it_is_measured_by(name: str, measure: str, ending: str) -> None:
+    figure = checks.KAPPA.replace(measure=measure)
+    assert check.figure_name(name, figure, check.words_of("en")).endswith(ending)
 
 
 def test_numbers_stand_as_sentences_say_them() -> None:

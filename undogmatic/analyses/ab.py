@@ -111,7 +111,8 @@ class AbAnalysis(Limited):
         evidence = examine(pairs, self._settings(judged), rng)
         facts = evidence.facts
         sides = {"treatment": treatment, "baseline": baseline}
-        tell.number(facts.margin.value, "margin", unit="points")
+        margin = facts.margin.value
+        tell.number(margin, "margin", unit="points", beside_headline=True)
         tell.number(facts.n_groups, "groups", unit="count")
         tell.say("expected", sides, expected=facts.expected)
         tell.say("pairs", sides, n=facts.n_pairs, groups=facts.n_groups)

@@ -100,7 +100,7 @@ class CalibrationAnalysis(AgainstTruth):
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
         rows["expected_error"] = review.error_by_score(size, rows["score"], middle, groups=groups)
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
-        tell.number(right["mae"], "mae", unit="points")
+        tell.number(right["mae"], "mae", unit="points", beside_headline=True)
         tell.number(right["share"], "share_right", unit="share")
         tell.say(f"truth_{truth.source}", truth.told)
         tell.say("right", right, tolerance=tolerance)

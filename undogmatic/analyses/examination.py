@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from undogmatic.errors import ConfigError
@@ -89,4 +90,8 @@ def tell(view: JudgeView, told: Told, options: CheckOptions) -> None:
         told.findings += own.findings
         for name, table in own.tables.items():
             told.table(f"{examination.name}.{name}", table, **own.columns.get(name, {}))
+        told.subjects = own.subjects | told.subjects
+        told.drawings += [
+            replace(figure, name=f"{examination.name}.{figure.name}") for figure in own.drawings
+        ]
         told.not_examined |= own.not_examined

@@ -142,7 +142,9 @@ def improvement(
         } | estimate.metrics("gain")
         for name, value in numbers.items():
             unit = _UNITS.get(name, "")
-            tell.number(None if value is None else float(value), name, unit=unit)
+            number = None if value is None else float(value)
+            beside = name in ("before", "after")
+            tell.number(number, name, unit=unit, beside_headline=beside)
         low, high = (-estimate if earned.falls else estimate).interval
         told = {
             "measure": earned.metric,

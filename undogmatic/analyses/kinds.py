@@ -282,7 +282,7 @@ def _tell_headline(
 ) -> None:
     """The headline, what missing verdicts could make of it, and how many labels would settle what
     it leaves open."""
-    told.number(estimate, f"agreement.{agreement.name}")
+    told.number(estimate, f"agreement.{agreement.name}", subject=Subject.HEADLINE)
     least = options.least_of(own.table.kind)
     counts = {"n": agreement.n, "groups": agreement.groups, "least": least, "level": options.level}
     held, settle = limits.hold(estimate, least), None

@@ -24,7 +24,7 @@ from undogmatic.analyses.base import (
 from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.ruling.labelled import LABELLED, SIZE, LabelledFacts, SizeFacts
 from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
-from undogmatic.records.results import Finding, Told
+from undogmatic.records.results import Finding, Needs, Told
 from undogmatic.records.wordings import texts_beside
 from undogmatic.stats import agreement, checks, limits, ranking, rated
 from undogmatic.stats.estimate import Unit
@@ -89,13 +89,15 @@ class LabelledAnalysis(Limited):
             tell.say("only", prefix=self.prefix, n=len(labelled) - len(first))
         facts = self._facts(judged, first, rng)
         sentence, standing = verdict(LABELLED, facts).decided
+        sentence = replace(sentence, needs=Needs.DIRECTION)
         if rows.empty:
             return [tell.result(sentence, standing)]
         accuracy = self._accuracy(rows, "score", rng)
         for name, value in accuracy.items():
             of_scores = name.startswith(("mae", "rmse", "bias"))
             unit: Unit = "points" if of_scores else ""
-            tell.number(None if name == "n" else value, name, unit=unit)
+            if name != "n":
+                tell.number(value, name, unit=unit, beside_headline=name == "mae")
         order, size = (
             (accuracy[f"{name}_low"], accuracy[f"{name}_high"]) for name in ("spearman", "mae")
         )
@@ -105,7 +107,7 @@ class LabelledAnalysis(Limited):
         tell.say("size", {name: accuracy[name] for name in ("mae", "rmse")}, interval=size)
         label = rows["label"].to_numpy(dtype=np.float64)
         constant = float(np.mean(constant_errors(label, units(rows))))
-        tell.number(constant, "mae_of_constant", unit="points")
+        tell.number(constant, "mae_of_constant", unit="points", beside_headline=True)
         tell.say("constant", mae=constant, median=float(np.median(label)))
         _tell_facts(tell, facts)
         # Per tenth of the scale that the label lies in.

@@ -147,7 +147,8 @@ def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptio
     thought = list(_with_lost(own, sides, pairs.pair, codes, n, options))
     for place, name in enumerate(("agreement", "judge", "difference")):
         cases = (None if case is None else case[place] for case in thought)
-        told.number(lost.widened(found[place], cases).replace(n=n), f"people.{name}")
+        widened = lost.widened(found[place], cases).replace(n=n)
+        told.number(widened, f"people.{name}", measure=MEASURES.get(kind, "kappa"))
     margin = options.margin
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))

@@ -105,7 +105,7 @@ def of_plan(plan: Plan, results: Sequence[Told], level: float, digest: str) -> T
             tell.say("plan.says", name=hypothesis.name, says=hypothesis.says)
     if untested := [row["hypothesis"] for row in rows if row["p"] is None]:
         tell.say("plan.untested", names="; ".join(untested), n=len(untested))
-    return tell.result(*verdict(PLAN, facts).decided, texts=(OWN_TEXTS,))
+    return tell.result(*verdict(PLAN, facts).decided, texts=(OWN_TEXTS,), planned=True)
 
 
 def _metrics(results: Sequence[Told]) -> dict[str, float]:

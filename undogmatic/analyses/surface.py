@@ -22,14 +22,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from undogmatic.analyses import kinds
 from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, says_something
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
-from undogmatic.stats.estimate import Estimate, Unit
+from undogmatic.stats.estimate import Estimate
 
 Outcome = Literal["beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"]
 FEWEST_GROUPS = 20
@@ -52,8 +53,6 @@ LEAST_WITHIN = 0.1
 CUTS, MOST_COLUMNS, QUOTED = 8, 30, 4
 """Into how many parts the numbers of a column are cut; most columns that are looked at; most words
 that are named."""
-RIVAL_UNITS: dict[str, Unit] = {"accuracy": "share"}
-"""Of the numbers of the rival, of those that have one."""
 QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
 QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
@@ -707,8 +706,12 @@ def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
 def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
     """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with
     length."""
-    for name in ("agreement", "accuracy", "increment", "at_equal", "foretold"):
-        told.number(getattr(found, name), f"surface.{name}", unit=RIVAL_UNITS.get(name, ""))
+    measure = kinds.HEADLINES[own.table.kind]
+    agreement = found.agreement
+    told.number(agreement, "surface.agreement", measure=measure, subject=Subject.RIVAL)
+    told.number(found.accuracy, "surface.accuracy", unit="share")
+    for name in ("increment", "at_equal", "foretold"):
+        told.number(getattr(found, name), f"surface.{name}", measure=measure)
     if found.outcome in ("no_texts", "few") or found.lacking or not own.table.has_texts:
         sentence = rival_sentence(
             replace(found, outcome="few" if found.outcome == "few" else "no_texts")

@@ -65,9 +65,10 @@ def figure_row(estimate: Estimate) -> dict[str, Any]:
         estimate.n,
         estimate.n_groups,
     )
-    # Cards were made before figures had a unit, and their seals are as good as ever.
-    unit = {"unit": estimate.unit} if estimate.unit else {}
-    return dict(zip(_FIGURE, row, strict=True)) | unit
+    # Cards were made before figures had these, and their seals are as good as ever.
+    more = {"unit": estimate.unit, "measure": estimate.measure}
+    known = {name: said for name, said in more.items() if said}
+    return dict(zip(_FIGURE, row, strict=True)) | known
 
 
 def _of_row(given: Any) -> Estimate:
@@ -82,7 +83,7 @@ def _of_row(given: Any) -> Estimate:
             for name, number in numbers.items()
         }
         ends |= {"level": float(level), "n": int(n), "n_groups": int(groups)}
-        return Estimate(**ends, unit=row.get("unit", ""))
+        return Estimate(**ends, unit=row.get("unit", ""), measure=row.get("measure", ""))
     except (KeyError, TypeError):
         raise ValueError("it is no figure with its interval") from None
 
@@ -113,6 +114,8 @@ def _plain_row(given: Any) -> Any:
         raise ValueError(
             f'its unit is {brief(unit)}; it must be one of {", ".join(UNITS[1:])}, or ""'
         )
+    if not isinstance(given.get("measure", ""), str):
+        raise ValueError(f"its measure is {brief(given['measure'])}, which is no name")
     if 0 < n < groups:
         raise ValueError(
             f"it has {groups} independent groups of {n} items, and a group has one item at least"
@@ -184,6 +187,7 @@ class CardBody(Record):
     answer: Text
     rival: Text
     figures: dict[str, Figure]
+    headline: Name | None = None  # the figure that sums the agreement with people up
     limits: tuple[Text, ...]
     not_examined: tuple[Text, ...]
     data: CardData
@@ -227,9 +231,11 @@ def sealed(**fields: Any) -> TrustCard:
 
 def _seal(card: CardBody) -> str:
     contents = card.model_dump(mode="json", exclude={"seal"})
-    # cards were made before they held it, and are as good as ever
+    # cards were made before they held these, and are as good as ever
     if contents["data"]["span"] is None:
         del contents["data"]["span"]
+    if contents["headline"] is None:
+        del contents["headline"]
     return digest(contents)
 
 

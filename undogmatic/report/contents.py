@@ -74,19 +74,17 @@ def write(run: FinishedRun, beside: str = "") -> None:
     save(document, run.folder)
 
 
-SIDES = "ab.question_sides"  # asks whether the judge tells these two conditions apart
-
-
 def title(run: FinishedRun, words: Words) -> str:
     """The run's question: that of its first analysis with one (`<analysis>.question`), else a
     general one. Where one analysis alone answers, and its question names what was compared
     (`question_sides`), it is that question.
     """
     ruled = [result for result in run.results if result.verdict is not None]
-    if len(ruled) == 1 and SIDES.startswith(f"{ruled[0].name}."):
+    if len(ruled) == 1:
         values = {} if ruled[0].verdict is None else ruled[0].verdict.values
         with suppress(MissingWording):
-            return words.text(SIDES, **{**values, "model": judged_by(run)})
+            sides = f"{ruled[0].name}.question_sides"
+            return words.text(sides, **{**values, "model": judged_by(run)})
     keys = (
         f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pandas import DataFrame
 
+from undogmatic.records.results import Subject
 from undogmatic.report.answers import command, folders_of
 from undogmatic.report.contents import shorten
 from undogmatic.report.document import (
@@ -29,7 +30,6 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 
 MULTIRUN = "multirun.yaml"  # Hydra leaves in it what was typed
-ENDLESS = ("sweep.verdict_open_margin", "sweep.verdict_same")  # what more texts will hardly settle
 SEARCHING = ("hydra/sweeper", "hydra.sweeper.", "hydra/launcher", "hydra.launcher.")
 MOST_JOBS = 12  # on the terminal; the report has all
 
@@ -60,7 +60,7 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
         # what is to be done may be the rule's own
         rule = sweep.findings[0].key.replace(".verdict", "")
-        endless = any(f.key in ENDLESS for f in sweep.findings[: sweep.verdicts])
+        endless = any(f.subject == Subject.VAIN for f in sweep.findings[: sweep.verdicts])
         step = "endless" if endless and first.answer == "undecided" else first.answer
         own = f"next.{rule}"
         commands = {"other": wider(overrides), "again": swept(overrides)}
@@ -154,7 +154,8 @@ def _of_unseen(
 ) -> list[tuple[str, ...]]:
     """The row of the winner of a search on the texts that no trial has seen, which comes first;
     none without one."""
-    found = next((f for f in sweep.findings[: sweep.verdicts] if "test_interval" in f.values), None)
+    verdicts = sweep.findings[: sweep.verdicts]
+    found = next((each for each in verdicts if each.subject == Subject.UNSEEN), None)
     if found is None or sweep.headline is None:
         return []
     value, ends = found.values["test"], found.values["test_interval"]

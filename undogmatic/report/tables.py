@@ -16,34 +16,25 @@ from undogmatic.stats.estimate import Unit
 MOST_ROWS = 25
 NAMING = ("item", "item_id", "pair", "pair_id")  # columns of names of items and pairs
 MOST_KEY_FIGURES = 6
-# Metrics without an interval that are shown beside the headline
-_TELLING = (
-    "margin",
-    "before",
-    "after",
-    "mae",
-    "mae_of_constant",
-)
 
 
 def key_figures(
     results: Sequence[Told], words: Words, most: int = MOST_KEY_FIGURES
 ) -> Table | None:
-    """The metrics that sum a run up, in a table: the headline, the margin it is held against, then
-    those with an interval. None where no analysis has a headline. An interval is a pair of metrics
-    `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label are left to
-    metrics.json; a headline never is. At most `most` of one analysis; several get fewer figures
-    each, named after them."""
+    """The metrics that sum a run up, in a table: the headline, what is told to stand beside it,
+    then those with an interval. None where no analysis has a headline. An interval is a pair of
+    metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label are
+    left to metrics.json; a headline never is. At most `most` of one analysis; several get fewer
+    figures each, named after them."""
     with_headline = [r for r in results if r.headline is not None]
     several = len(with_headline) > 1
     rows = []
     for result in with_headline:
         metrics, units = result.metrics, result.metric_units
-        telling = [
-            f"{result.name}.{last}" for last in _TELLING if f"{result.name}.{last}" in metrics
-        ]
         with_interval = [m for m in metrics if f"{m}_low" in metrics and m.count(".") == 1]
-        ordered = dict.fromkeys(str(m) for m in (result.headline, *telling, *with_interval))
+        ordered = dict.fromkeys(
+            str(m) for m in (result.headline, *result.beside_headline, *with_interval)
+        )
         kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
         before = ""
         if several and (title := words.find(f"{result.name}.title")) is not None:

@@ -46,7 +46,8 @@ class Estimate:
     units, "bounded" from the bounds of the scale alone, as nearly all units agree, "unlimited"
     where nearly all agree and no bounds are known; "delong" and "newcombe" for areas. `se` and `df`
     are the standard error over units and its degrees of freedom, 0 where all units agree, NaN where
-    the limits do not come from them. `unit` is that of the value and its limits.
+    the limits do not come from them. `unit` is that of the value and its limits; `measure` is the
+    coefficient that was computed, where the number is not called after it ("agreement" by "kappa").
     """
 
     value: float
@@ -61,6 +62,7 @@ class Estimate:
     se: float = float("nan")
     df: float = float("nan")
     unit: Unit = ""
+    measure: str = ""
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
-from undogmatic.records.results import ANSWERS, Finding, Told
+from undogmatic.records.results import ANSWERS, Finding, Subject, Told
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
 from undogmatic.stats.estimate import Estimate, Unit
@@ -32,6 +32,8 @@ QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first
 that was tested decides; where the headline itself was tested, it does."""
 MOST_NAMED = 5
+ENDLESS = ("open_margin", "same")
+"""Rules of what more texts will hardly settle."""
 FEWEST_TEXTS = 5  # for the effect of choosing the best of several trials
 
 
@@ -207,7 +209,8 @@ def _of_the_first(lead: LeadFacts, sweep: Sweep, of_several: bool) -> list[Findi
     """What the first job's own verdict says where that does not support it, what is shown of its
     lead, its twins."""
     ruling = verdict(LEAD, lead)
-    findings = [ruling.finding]
+    vain = Subject.VAIN if ruling.key in ENDLESS else None
+    findings = [replace(ruling.finding, subject=vain)]
     if lead.ranked.empty:
         return findings
     job = sweep.jobs[lead.names[0]]
@@ -439,7 +442,8 @@ class Searched:
             standing=standing,
             analyses=analyses,
         )
-        self.verdicts = [verdict(SEARCH, facts).finding]
+        unseen = None if test is None else Subject.UNSEEN
+        self.verdicts = [replace(verdict(SEARCH, facts).finding, subject=unseen)]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
         ends = [(one.value, *one.interval) for one in (trial, test) if one is not None]

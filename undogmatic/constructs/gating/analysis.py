@@ -244,7 +244,7 @@ class GatingAnalysis(Limited):
                     [grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1
                 )
                 table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
-                tell.tables[f"by_{name}"] = table
+                tell.table(f"by_{name}", table, hallucination_rate="share")
 
     def _followed(
         self, tell: Told, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator
