@@ -39,10 +39,11 @@ from undogmatic.report.document import (
     save,
 )
 from undogmatic.report.figures import pictures
+from undogmatic.report.listed import of_check
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_answer, put_paths
 from undogmatic.report.words import Words
-from undogmatic.report.workbench import bench_of_check
+from undogmatic.report.workbench import bench
 from undogmatic.safety.command import as_typed
 from undogmatic.stats.estimate import Estimate
 
@@ -446,7 +447,7 @@ def _blocks(
     yield from (
         [overview(result, words)] if several else itertools.islice(drawn[0], 1) if drawn else []
     )
-    table = bench_of_check(result, words)
+    table = bench(of_check(result, words), words)
     yield from [Paragraph(table.begins)] if table.begins else []
     yield Contents(words.text("bench.contents"))
     for number, each in enumerate(result.judges):

@@ -35,9 +35,10 @@ from undogmatic.report.document import (
     save,
 )
 from undogmatic.report.figures import pictures
+from undogmatic.report.listed import LEVELS, of_run
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import MissingWording, Words, missing
-from undogmatic.report.workbench import LEVELS, bench_of
+from undogmatic.report.workbench import bench
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
@@ -243,7 +244,7 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield from pictures(
             [first[1]], words, first[0].name, run.rubric, run.folder, first[0].full("")
         )
-    table = bench_of(run, words)
+    table = bench(of_run(run, words), words)
     yield from [Paragraph(table.begins)] if table.begins else []
     yield Contents(words.text("bench.contents"))
     if keys := key_figures(run.results, words):

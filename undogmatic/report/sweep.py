@@ -23,9 +23,10 @@ from undogmatic.report.document import (
     save,
 )
 from undogmatic.report.figures import pictures
+from undogmatic.report.listed import of_sweep
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
-from undogmatic.report.workbench import bench_of_sweep
+from undogmatic.report.workbench import bench
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 
@@ -193,7 +194,7 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         )
     if sweep.figures:
         yield from pictures(sweep.figures[:1], words, "sweep", sweep.rubric, folder)
-    table = None if sweep.scores.empty else bench_of_sweep(sweep, words)
+    table = None if sweep.scores.empty else bench(of_sweep(sweep, words), words)
     yield from [Paragraph(table.begins)] if table is not None and table.begins else []
     yield Contents(words.text("bench.contents"))
     yield Heading(words.text("common.leaderboard_title"))
