@@ -45,6 +45,8 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
     together, changes = Told(), Told()
     answers = []
     table, against = table.in_order(), None if against is None else against.in_order()
+    if options.margin is None and table.margin is not None:
+        options = options.model_copy(update={"margin": table.margin})
     with threadpool_limits(1, "blas"):
         if against is not None:
             drift.tell(table, against, changes, options)

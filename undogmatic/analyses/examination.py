@@ -91,7 +91,5 @@ def tell(view: JudgeView, told: Told, options: CheckOptions) -> None:
         for name, table in own.tables.items():
             told.table(f"{examination.name}.{name}", table, **own.columns.get(name, {}))
         told.subjects = own.subjects | told.subjects
-        told.drawings += [
-            replace(figure, name=f"{examination.name}.{figure.name}") for figure in own.drawings
-        ]
+        told.drawings += [replace(figure, section=examination.name) for figure in own.drawings]
         told.not_examined |= own.not_examined

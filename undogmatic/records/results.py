@@ -124,11 +124,12 @@ class Finding:
 @dataclass(frozen=True)
 class FigureData:
     """What a figure shows: `kind` names a drawing function of `report/figures.py`, `data` its
-    arguments."""
+    arguments, `section` whose words it is captioned in ("" for those of whoever tells it)."""
 
     name: str
     kind: str
     data: Mapping[str, Any]
+    section: str = ""
 
 
 NOTHING = Finding("")
@@ -161,6 +162,8 @@ class Told:
             sweeps and gates. settle: What would settle it.
         headline: Name of the number that sums it up; sweeps rank and search by it.
         items: Numbers per item (`item_id` first), kept as `items_<name>.csv`, for sweeps.
+        evidence: What it was concluded from (`records.evidence.Evidence`), kept as
+            `evidence.jsonl`: a check of that file, or of the run's folder, gives the same answer.
         texts: The files with its words; `analyse` fills them in.
         part: Judge, or judge and criterion, that it is about, where a run has several.
         relative: Whether it compares the judge with what it was made from: that says nothing of the
@@ -185,6 +188,7 @@ class Told:
     standing: Standing | None = None
     headline: str | None = None
     items: pd.DataFrame | None = None
+    evidence: Any = None
     texts: Sequence[Path] = ()
     part: str = ""
     relative: bool = False

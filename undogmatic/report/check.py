@@ -12,7 +12,6 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -507,27 +506,15 @@ def _told(
         yield Heading(words.text("checked.title_figures"), level)
         yield numbers
     for name, frame in told.tables.items():
-        section, _, rest = name.partition(".")
-        yield from frame_blocks(
-            frame,
-            words,
-            section if rest else "check",
-            rest or name,
-            folder,
-            before,
-            told.columns.get(name),
-        )
+        units = told.columns.get(name)
+        yield from frame_blocks(frame, words, "check", name, folder, before, units)
 
 
 def _pictures(
     result: CheckResult, each: Told, words: Words, folder: Path, before: str
 ) -> Iterator[Block]:
     drawn = figures_of(result.table.of(each.judge, each.criterion))
-    yield from pictures(drawn, words, "checked", None, folder, before)
-    for figure in each.drawings:
-        section, _, name = figure.name.partition(".")
-        own = [replace(figure, name=name)]
-        yield from pictures(own, words, section, None, folder, before)
+    yield from pictures([*drawn, *each.drawings], words, "checked", None, folder, before)
 
 
 def as_json(result: CheckResult, words: Words) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
 
 def _of_result(result: Told) -> dict[str, Any]:
     whole = {name: _plain(getattr(result, name)) for name in KEPT}
-    drawings = [(each.name, each.kind, _plain(each.data)) for each in result.drawings]
+    drawings = [(each.name, each.kind, _plain(each.data), each.section) for each in result.drawings]
     return whole | {"figures": drawings}
 
 
