@@ -22,7 +22,7 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.analyses.truth import check_scale, margin_of, units
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Needs, Told
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, limits
 
 
@@ -100,7 +100,7 @@ class LabelledAnalysis(Limited):
         """The answer with what a run alone can say: failures, errors by class, the judge's own
         intervals, calibration, pictures."""
         labelled = part.first().dropna(subset="label")
-        tell = replace(tell, verdict=replace(tell.answer, needs=Needs.DIRECTION))
+        tell = replace(tell, directed=True)
         tell.findings = [*count(tell, labelled), *tell.findings]
         if left_out:
             tell.say("only", prefix=self.prefix, n=left_out)

@@ -79,7 +79,6 @@ class Needs(StrEnum):
 
     BELIEF = "belief"  # nobody lets a judge decide that is not shown to be believed
     NO_NUMBER = "no_number"  # no number in the text that may be the label
-    DIRECTION = "direction"  # labels that run as is assumed: its high end is the good one, or bad
 
 
 class Face(NamedTuple):
@@ -170,6 +169,7 @@ class Told:
             judge by itself, so sweeps rank by another headline where there is one, and do not count
             the verdict as the judge's own.
         planned: Whether it was locked before the run.
+        directed: Whether its answer turns round where labels run the other way than is assumed.
         judge, criterion: Whom the answer of a check is about. rival: What else could explain that
             the judge agrees with people. n: Items with a verdict and a label, in `groups`
             independent units.
@@ -193,6 +193,7 @@ class Told:
     part: str = ""
     relative: bool = False
     planned: bool = False
+    directed: bool = False
     not_examined: dict[str, Finding] = field(default_factory=dict)
     judge: str = ""
     criterion: str = ""

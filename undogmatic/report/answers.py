@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.records.results import GRAVITY, Finding, Needs, Subject, Told
+from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
@@ -36,7 +36,7 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
         assert finding is not None
         sentence = words.say(finding)
         worse = assumed_about(run, Subject.WORSE)
-        if finding.inner.needs == Needs.DIRECTION and worse is not None:
+        if result.directed and worse is not None:
             sentence += f" {words.text('common.direction', **worse.values)}"
         if exploratory(result, run):
             sentence += f" {words.text('common.exploratory')}"

@@ -235,7 +235,7 @@ def _stands_in(each: Told, words: Words) -> str:
     if tested is None:
         return ""
     section, _, key = tested.key.partition(".")
-    return words.text(f"{section}.brief.{key}")
+    return words.find(f"{section}.brief.{key}") or words.say(tested)
 
 
 def _alone(each: Told, words: Words) -> str:
