@@ -49,7 +49,7 @@ from undogmatic.records.records import (
     items_digest,
     turns,
 )
-from undogmatic.records.results import Finding, Told, headline_of
+from undogmatic.records.results import Finding, Subject, Told, Weight, headline_of
 from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts
 from undogmatic.records.wordings import Licensed, texts_beside
@@ -58,7 +58,7 @@ from undogmatic.runs.claim import held
 from undogmatic.runs.folder import JOURNAL, METRICS
 from undogmatic.runs.index import unanswered
 from undogmatic.runs.manifest import Manifest
-from undogmatic.runs.outcome import FinishedRun, keep_scores, metrics
+from undogmatic.runs.outcome import FinishedRun, keep_scores, metric_units, metrics
 from undogmatic.runs.progress import Progress, doing, speaking
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
@@ -455,7 +455,8 @@ def _finished(
         told = next(
             (dict(finding.values) for finding in assumed if finding.key == "labels.assumed"), told
         )
-        assumed.append(Finding("labels.reversed", told))
+        turned = Finding("labels.reversed", told, weight=Weight.REVERSES, subject=Subject.TURNED)
+        assumed.append(turned)
     texts = [
         TEXTS,
         *(
@@ -558,6 +559,7 @@ def _close(
     }
     facts: dict[str, Any] = {"headline": headline, "standing": standing, "seen": finished.fitted}
     facts |= {
+        "units": metric_units(finished.results),
         "choices": dict(finished.choices),
         "uses_prompt": finished.uses_prompt,
         "model": finished.model_name,

@@ -12,7 +12,7 @@ from undogmatic.analyses import gate, ruling
 from undogmatic.records.wordings import REPORT_TEXTS, read
 
 FOLDER = Path(undogmatic.analyses.__path__[0])
-NOT_FINDINGS = ("question", "question_sides", "title", "names", "metrics", "said", "short")
+NOT_FINDINGS = ("question", "question_sides", "title", "names", "metrics", "said", "short", "brief")
 SAYING = ("Finding", "tell.say", "self.tell.say")
 TELLS_FOR = {"independence": "units"}
 """Of a module that tells for an analysis of another name: whose."""

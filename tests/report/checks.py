@@ -10,7 +10,7 @@ import pandas as pd
 from tests.analyses.builders import evidence_of
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Standing, Told, Weight
+from undogmatic.records.results import Finding, Standing, Subject, Told, Weight
 from undogmatic.report.words import Words
 from undogmatic.stats.estimate import Estimate
 
@@ -44,7 +44,7 @@ def judge_check(
 ) -> Told:
     """The answer about one judge, with a finding of each weight."""
     told = Told()
-    told.number(kappa, "agreement.kappa")
+    told.number(kappa, "agreement.kappa", subject=Subject.HEADLINE)
     told.number(Estimate(float("nan"), float("-inf"), 0.2, n=60, n_groups=58), "bias.mean")
     told.say("trial.detail", weight=Weight.DETAIL, value=1)
     told.say("trial.qualifies", weight=Weight.QUALIFIES, value=0.25)
@@ -54,7 +54,8 @@ def judge_check(
         settle=Finding("trial.settle", {"n": 40}),
         slice="<b>long</b>",
     )
-    told.tables["slices"] = pd.DataFrame({"slice": ["long", "short"], "share": [0.5, 0.75]})
+    slices = pd.DataFrame({"slice": ["long", "short"], "share": [0.5, 0.75]})
+    told.table("slices", slices, share="share")
     told.lacks("ceiling", "trial.lacks", n=1)
     answer = Finding(f"trial.answer_{standing}", {"judge": judge})
     return told.result(

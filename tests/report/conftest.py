@@ -27,6 +27,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.records.wordings import texts_beside
 from undogmatic.runs.outcome import Asked, FinishedRun, Repeatability, SweepResult
 from undogmatic.safety.paths import conf_folder
+from undogmatic.stats.estimate import Estimate
 from undogmatic.sweep.compare import OWN_TEXTS
 
 TRIAL = Path(__file__).with_name("trial.texts.yaml")
@@ -86,9 +87,7 @@ def trial_result() -> Told:
     return Told(
         name="trial",
         numbers={
-            "trial.share": 0.9375,
-            "trial.share_low": 0.8,
-            "trial.share_high": 0.99,
+            "trial.share": Estimate(0.9375, 0.8, 0.99, unit="share"),
             "trial.rank_biserial": 0.875,
         },
         tables={"groups": groups},
@@ -236,6 +235,7 @@ def swept(tmp_path: Path) -> SweepResult:
         jobs=pd.DataFrame(rows, columns=columns),
         choices=("model",),
         headline="trial.share",
+        unit="share",
         comparisons=pd.DataFrame(pair | difference),
         agreement=pd.DataFrame(pair | {"spearman": [0.91]}),
         findings=[

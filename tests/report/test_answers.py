@@ -7,7 +7,7 @@ import shlex
 from tests.report.conftest import Build, trial_result
 from undogmatic.config.door import compose_config
 from undogmatic.records.records import LabelScale
-from undogmatic.records.results import GRAVITY, Answer, Finding
+from undogmatic.records.results import GRAVITY, Answer, Finding, Subject
 from undogmatic.report.answers import answers, commands, following
 from undogmatic.report.contents import write
 from undogmatic.report.document import MARKS, Answered
@@ -60,7 +60,8 @@ def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(
     values = {"spearman": -0.9, "interval": (-1.0, -0.8), "level": 0.95, "n": 30}
     reversed_ = Finding("labelled.verdict_reversed", values, "no")
     kept = Finding("labelled.verdict_promise", values | {"verdict": reversed_}, "no")
-    told = Finding("labels.reversed", {"high": "10", "back": "dataset.label_scale=[10,1]"})
+    values_of_scale = {"high": "10", "back": "dataset.label_scale=[10,1]"}
+    told = Finding("labels.reversed", values_of_scale, subject=Subject.TURNED)
     for verdict in (reversed_, kept):
         run = finished(
             results=[dataclasses.replace(trial_result(), name="labelled", verdict=verdict)],

@@ -5,7 +5,6 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from undogmatic.analyses.check_figures import figures_of
 from undogmatic.records.results import Finding
 from undogmatic.report import check
 from undogmatic.report.words import Words
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 
 ANSWER, RIVAL = (
     "You may believe judge on data like these.",
@@ -118,22 +117,27 @@ def test_the_report_of_several_judges_tells_of_each(tmp_path: Path) -> None:
     assert len(list((tmp_path / "figures").iterdir())) == 2
 
 
-@pytest.mark.parametrize("kind", ["pass_fail", "numeric", "ordered", "pairwise"])
-def test_agreement_is_named_by_what_it_is_measured_by(kind: Any) -> None:
-    words, told = check.words_of("en"), checks.judge_check()
-    of_counter, of_people = (
-        check.figure_name(f"{name}.agreement", told.numbers, kind, words)
-        for name in ("surface", "people")
-    )
-    assert of_counter.endswith("(kappa)")  # that of the headline
-    known = {"numeric": "(concordance correlation)", "ordered": "(quadratic weighted kappa)"}
-    assert of_people.endswith(known.get(kind, "(Cohen's kappa)"))
+@pytest.mark.parametrize(
+    ("name", "measure", "ending"),
+    [
+        ("surface.agreement", "kappa", " (kappa)"),
+        ("surface.increment", "spearman", " (rank correlation (Spearman))"),
+        ("people.judge", "concordance", " (concordance correlation)"),
+        ("people.agreement", "weighted_kappa", " (quadratic weighted kappa)"),
+        ("people.difference", "kappa", " (Cohen's kappa)"),
+        ("agreement.kappa", "", "Agreement beyond chance (kappa)"),
+    ],
+)
+def test_agreement_is_named_by_what_it_is_measured_by(name: str, measure: str, ending: str) -> None:
+    figure = checks.KAPPA.replace(measure=measure)
+    assert check.figure_name(name, figure, check.words_of("en")).endswith(ending)
 
 
 def test_numbers_stand_as_sentences_say_them() -> None:
     words, found = checks.words(), Estimate(0.6804, 0.6, 0.7504)
-    names = ("agreement.raw", "agreement.kappa", "systems.mean")
-    assert [check.numbers_of(name, found, words)[0] for name in names] == ["68%", "0.68", "0.680"]
+    units: dict[Unit, str] = {"share": "68%", "": "0.68", "points": "0.68", "score": "0.680"}
+    for unit, written in units.items():
+        assert check.numbers_of(found.replace(unit=unit), words)[0] == written
 
 
 def test_a_report_without_labels_draws_nothing(tmp_path: Path) -> None:

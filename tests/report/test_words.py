@@ -12,7 +12,6 @@ import pytest
 
 from tests.analyses.conftest import SHIPPED
 from tests.report.conftest import TRIAL
-from undogmatic.analyses.ab import AbAnalysis
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
@@ -21,6 +20,7 @@ from undogmatic.report import check
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import NOTHING, MissingWording, Words, _Formatter
 from undogmatic.safety.outside import visible
+from undogmatic.stats.estimate import Unit
 
 
 def entries(
@@ -141,18 +141,37 @@ def test_groups_are_told_of_where_not_each_item_stands_alone(
 
 
 @pytest.mark.parametrize(
-    ("column", "values", "written"),
+    ("unit", "values", "written"),
     [
-        ("mean", [0.8125, 0.5, 1.0], "0.812 0.500 1.000"),
-        ("mean", [3.25, 4.0], "3.25 4.00"),
-        ("mean", [61.25, 4.0], "61.2 4.0"),
+        ("score", [0.8125, 0.5, 1.0], "0.812 0.500 1.000"),
+        ("score", [3.25, 4.0], "3.25 4.00"),
+        ("score", [61.25, 4.0], "61.2 4.0"),
         ("score", [4.0, 3.0], "4.0 3.0"),
+        ("", [4.0, 3.0], "4 3"),
+        ("share", [0.8125, 0.5, 1.0], "81% 50% 100%"),
+        ("p", [0.0004, 0.032], "< 0.001 0.032"),
+        ("usd", [0.01234, 2.0], "0.0123 2.0000"),
+        ("count", [4.0, 12345.0], "4 12,345"),
+        ("seconds", [0.034, 0.5], "0.034 0.500"),
+        ("seconds", [4.0, 3.0], "4.0 3.0"),
     ],
 )
-def test_a_mean_has_digits_that_fit_its_scale(
-    column: str, values: list[float], written: str
+def test_a_column_is_written_as_its_unit_says_whatever_it_is_called(
+    unit: Unit, values: list[float], written: str
 ) -> None:
-    assert " ".join(column_cells(column, values, Words("en"), "systems")) == written
+    assert " ".join(column_cells("share_of_usd", values, Words("en"), "mine", unit)) == written
+
+
+def test_points_of_a_known_scale_are_written_as_that_scale_asks_for() -> None:
+    known, unknown = Words("en", decimals=1), Words("en")
+    assert [known.number(3.456, known.spec(unit, 3.456)) for unit in ("points", "score")] == [
+        "3.5",
+        "3.5",
+    ]
+    assert [unknown.number(0.4567, unknown.spec(unit, 0.4567)) for unit in ("points", "score")] == [
+        "0.46",
+        "0.457",
+    ]
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), np.nan, (None, float("nan"))])
@@ -206,18 +225,12 @@ def test_one_and_many(n: int, said: str) -> None:
     assert Words("pt").text("terminal.sweep_jobs", jobs=n, failed=0).startswith(said)
 
 
-def test_a_value_is_written_as_its_metric_is_and_as_the_name_of_its_column_says() -> None:
-    say = Words("pt", [TRIAL, *texts_beside(AbAnalysis)], strict=True).say
-    for metric, shown in (
-        ("ab.share_expected", "97% [90%; 100%]"),
-        ("ab.auc", "0,97 [0,90; 1,00]"),
-    ):
-        assert (
-            say(Finding("trial.best", {"metric": metric, "value": 0.97, "interval": (0.9, 1.0)}))
-            == shown
-        )
-    cells = [("ab.share_expected", 0.5), ("p_holm", 0.00001), ("n", 12345.0), ("score", 7.0)]
-    assert [Words("en").cell(*cell) for cell in cells] == ["50%", "< 0.001", "12,345", "7.0"]
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("share", "97% [90%; 100%]"), ("", "0,97 [0,90; 1,00]")]
+)
+def test_a_value_is_written_in_a_sentence_as_its_unit_says(unit: Unit, shown: str) -> None:
+    values = {"unit": unit, "value": 0.97, "interval": (0.9, 1.0)}
+    assert Words("pt", [TRIAL], strict=True).say(Finding("trial.best", values)) == shown
 
 
 def test_what_disguises_itself_becomes_visible() -> None:

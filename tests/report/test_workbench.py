@@ -23,7 +23,7 @@ from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
 from undogmatic.analyses.base import tabulate
 from undogmatic.records.records import Call, Failure, Item, LabelScale
-from undogmatic.report import contents, sweep, workbench
+from undogmatic.report import contents, listed, sweep, workbench
 from undogmatic.report.document import Document, Table, rendered
 from undogmatic.report.words import Words
 from undogmatic.runs.outcome import FinishedRun, SweepResult
@@ -31,7 +31,7 @@ from undogmatic.runs.outcome import FinishedRun, SweepResult
 
 def unpacked(run: FinishedRun) -> dict[str, Any]:
     """What the script of a run's page reads."""
-    packed = workbench.bench_of(run, Words.of(run)).packed
+    packed = workbench.bench(listed.of_run(run, Words.of(run)), Words.of(run)).packed
     told: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
     return told
 
@@ -71,7 +71,7 @@ def test_what_is_furthest_from_its_label_comes_first(finished: Build) -> None:
     }
     errors = [abs(row["Score minus label"]) for row in rows]
     assert errors == sorted(errors, reverse=True) and len(errors) == 6
-    plain = workbench.bench_of(run, Words.of(run)).plain
+    plain = workbench.bench(listed.of_run(run, Words.of(run)), Words.of(run)).plain
     assert list(plain.rows[0][:2]) == ["i2", "Text 2."] and plain.rows[0][5] == "+40"
 
 
@@ -115,7 +115,7 @@ def test_a_check_begins_with_the_item_on_which_judge_and_people_differ_most(kind
         else evidence_of("numeric", [1.0, 5, 3], [2.0, 1, 3])
     )
     made = checks.result(*map(checks.judge_check, table.judges), verdicts=table)
-    block = workbench.bench_of_check(made, checks.words())
+    block = workbench.bench(listed.of_check(made, checks.words()), checks.words())
     told = json.loads(gzip.decompress(base64.b64decode(block.packed)))
     titles = [column["title"] for column in told["columns"]]
     if kind == "numeric":
@@ -221,8 +221,9 @@ def test_a_large_run_is_sampled_and_cut_and_says_so(
     outcomes = [(Item(id=k, text=text), verdict(0.0)) for k, text in noise.items()]
     for name, value in {"MOST": 20, "PACKED": (1000, 900), "PLAIN": (0, 100)}.items():
         monkeypatch.setattr(workbench, name, value)
+    monkeypatch.setattr(listed, "MOST", 20)
     run = finished(outcomes, [])
-    bench = workbench.bench_of(run, Words.of(run))
+    bench = workbench.bench(listed.of_run(run, Words.of(run)), Words.of(run))
     assert bench.notes[0].startswith("20 of 60 rows are here: the first 10 in the order")
     assert "are cut in this table; judgments.jsonl has them whole" in bench.notes[1]
     assert len(bench.packed) <= 1000 + 900 * 20
@@ -238,7 +239,8 @@ def test_a_large_run_is_sampled_and_cut_and_says_so(
 def test_of_a_large_sweep_the_rows_furthest_apart_are_shown(
     swept: SweepResult, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(workbench, "MOST", 4)
+    for module in (listed, workbench):
+        monkeypatch.setattr(module, "MOST", 4)
     items = [Item(id=f"i{k}", text=f"Text {k}.") for k in range(40)]
     matrix = pd.DataFrame(
         {"a": 0.0, "b": [float(k) for k in range(40)]}, index=[item.id for item in items]
@@ -246,7 +248,7 @@ def test_of_a_large_sweep_the_rows_furthest_apart_are_shown(
     sweep = dataclasses.replace(
         swept, scores=matrix, items=items, numbers={"a": 0, "b": 1}, margin=None, language="en"
     )
-    bench = workbench.bench_of_sweep(sweep, Words.of(sweep))
+    bench = workbench.bench(listed.of_sweep(sweep, Words.of(sweep)), Words.of(sweep))
     assert bench.notes[0].startswith("4 of 40 rows are here: the first 2 in the order")
     assert [row[0] for row in bench.plain.rows] == ["i39", "i38", "i37", "i18"]
 
@@ -264,7 +266,7 @@ def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
         "language": "en",
     }
     whole = dataclasses.replace(swept, **own)
-    bench = workbench.bench_of_sweep(whole, Words.of(whole))
+    bench = workbench.bench(listed.of_sweep(whole, Words.of(whole)), Words.of(whole))
     told = json.loads(gzip.decompress(base64.b64decode(bench.packed)))
     assert [column["title"] for column in told["columns"]][2:] == [
         "Human label",
@@ -283,7 +285,12 @@ def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
     )
     assert ["local-a", "1/report.html#item-i1", "link"] in told["rows"][0]["parts"]
     hidden = dataclasses.replace(whole, redacted=True)
-    assert "Text 1." not in workbench.bench_of_sweep(hidden, Words.of(hidden)).plain.rows[0][1]
+    assert (
+        "Text 1."
+        not in workbench.bench(
+            listed.of_sweep(hidden, Words.of(hidden)), Words.of(hidden)
+        ).plain.rows[0][1]
+    )
     sweep.write(dataclasses.replace(whole, items=(), unread="the file is gone"), swept.folder)
     assert "could not be read again: the file is gone" in (swept.folder / "report.html").read_text(
         encoding="utf-8"

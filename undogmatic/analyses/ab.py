@@ -91,8 +91,8 @@ class AbAnalysis(Limited):
         treatment, baseline, *_ = conditions = list(pairs.sides)
         first, second = pairs.between(treatment, baseline)
         left_out = len(pairs.sides[treatment]) - len(first)
-        tell.number(len(first), "pairs")
-        tell.number(left_out, "pairs_left_out")
+        tell.number(len(first), "pairs", unit="count")
+        tell.number(left_out, "pairs_left_out", unit="count")
         failed = count(tell, judged.first(*conditions), conditions)
         scores = {
             c: numbers(side.dropna(subset="score"), "score") for c, side in pairs.sides.items()
@@ -104,16 +104,16 @@ class AbAnalysis(Limited):
                 rows.append(
                     {"condition": condition, **summary._asdict(), "failed": pairs.failed(condition)}
                 )
-                tell.number(summary.mean, "mean", condition)
-                tell.number(summary.median, "median", condition)
-        tell.tables["groups"] = pd.DataFrame(
-            rows, columns=["condition", *paired.Summary._fields, "failed"]
-        )
+                tell.number(summary.mean, "mean", condition, unit="score")
+                tell.number(summary.median, "median", condition, unit="score")
+        described = pd.DataFrame(rows, columns=["condition", *paired.Summary._fields, "failed"])
+        tell.table("groups", described, mean="score", median="score")
         evidence = examine(pairs, self._settings(judged), rng)
         facts = evidence.facts
         sides = {"treatment": treatment, "baseline": baseline}
-        tell.number(facts.margin.value, "margin")
-        tell.number(facts.n_groups, "groups")
+        margin = facts.margin.value
+        tell.number(margin, "margin", unit="points", beside_headline=True)
+        tell.number(facts.n_groups, "groups", unit="count")
         tell.say("expected", sides, expected=facts.expected)
         tell.say("pairs", sides, n=facts.n_pairs, groups=facts.n_groups)
         tell.say("margin", margin=facts.margin.value, source=facts.source)
@@ -194,18 +194,17 @@ class AbAnalysis(Limited):
             usual = paired.hodges_lehmann_interval(
                 d, settings.level, groups=main.groups, bounds=bounds
             )
-            tell.number(usual, "hodges_lehmann")
+            tell.number(usual, "hodges_lehmann", unit="points")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
         if d.size >= facts.fewest and (spread := float(np.std(d, ddof=1))) > 0:
             excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
-            tell.number(margin + excess, "minimum_detectable")
+            tell.number(margin + excess, "minimum_detectable", unit="points")
             tell.say(
                 "power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power
             )
-        tell.tables["comparisons"] = pd.DataFrame(
-            [one.row() for one in (main, facts.over, facts.under) if one is not None]
-        )
+        compared = [one.row() for one in (main, facts.over, facts.under) if one is not None]
+        tell.table("comparisons", pd.DataFrame(compared), share_expected="share", p="p")
 
 
 @dataclass(frozen=True)
@@ -337,12 +336,12 @@ def _say_failures(tell: Told, judged: LongTable, evidence: PairEvidence, rng: Rn
     if worst is not None and best is not None:
         mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
         outer = settings.turned(worst.replace(high=best.high)).interval
-        tell.number(mean[0], "worst_case_low")
-        tell.number(mean[1], "worst_case_high")
+        tell.number(mean[0], "worst_case_low", unit="points")
+        tell.number(mean[1], "worst_case_high", unit="points")
         tell.say("bounds", total=len(a), bounds=mean, interval=outer, level=1 - settings.alpha)
     test = paired.failure_test(a, b, groups)
     values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
-    tell.number(test.p_value, "failures_p")
+    tell.number(test.p_value, "failures_p", unit="p")
     if (p := test.p_value) is None:
         tell.say("failures_even", values)
     else:
@@ -350,7 +349,7 @@ def _say_failures(tell: Told, judged: LongTable, evidence: PairEvidence, rng: Rn
     # Of a text whose judgment failed, its length is known.
     known = [side[list(rivals.UNITS)].to_numpy(dtype=np.float64) for side in (first, second)]
     robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
-    tell.number(robust, "robust_difference")
+    tell.number(robust, "robust_difference", unit="points")
     if robust is None:
         few = {
             "failed": paired.FEWEST_FAILED,
@@ -368,15 +367,15 @@ def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
     if main.claim is not None:
         mean = settings.turned(main.claim.estimate)
         middle = paired.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
-        tell.number(mean, "mean_difference")
+        tell.number(mean, "mean_difference", unit="points")
         values = mean.values("mean", "mean_") | middle.values("median", "median_")
         tell.say("difference", values, mean_level=1 - settings.alpha, level=level)
         if mean.method == "bounded":
             tell.say("bounded", same=2 * means.SAME_SHARE * settings.margin.span)
-    tell.number(share, "share_expected")
+    tell.number(share, "share_expected", unit="share")
     tell.say("share", share.values("share"), hits=share.hits, n=share.n, ties=ties, level=level)
-    tell.number(test.p_value, "p")
-    tell.number(ties, "zero_differences")
+    tell.number(test.p_value, "p", unit="p")
+    tell.number(ties, "zero_differences", unit="count")
     tell.say(
         f"test_{test.method}",
         statistic=test.statistic,
@@ -400,8 +399,8 @@ def _say_hybrid(tell: Told, facts: AbFacts, settings: PairSettings) -> None:
     else:
         first = settings.turned(over.claim.estimate)
         second = settings.turned(under.claim.estimate)
-        tell.number(first, "treatment_vs_hybrid")
-        tell.number(second, "hybrid_vs_baseline")
+        tell.number(first, "treatment_vs_hybrid", unit="points")
+        tell.number(second, "hybrid_vs_baseline", unit="points")
         values = first.values("over", "over_") | second.values("under", "under_") | conditions
         groups = {"over_groups": first.n_groups, "under_groups": second.n_groups}
         tell.say("hybrid", values, groups, baseline=facts.baseline, level=facts.level)

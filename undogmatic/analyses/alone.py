@@ -129,7 +129,7 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     share = _with_lost(
         own, proportion(decided.astype(float), options.level, groups=codes), len(rows)
     )
-    told.number(share, "alone.share")
+    told.number(share, "alone.share", unit="share", subject=Subject.ALONE)
     steps = pd.DataFrame(found.steps)
     told.tables["alone.steps"] = steps.assign(
         threshold=doubt_shown(doubt.source, steps["threshold"])
@@ -181,6 +181,7 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
             n_decided,
         ),
         "alone.agreement",
+        unit="share",
     )
     values = asked | {
         "n": n,

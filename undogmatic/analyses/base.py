@@ -543,8 +543,8 @@ def tell_failed(
     tell: Told, total: int, failed: Mapping[tuple[str, str], int], conditions: Iterable[str]
 ) -> list[Finding]:
     """What `count` tells, of so many rows and of how many of a condition failed for a reason."""
-    tell.number(total - (n_failed := sum(failed.values())), "judged")
-    tell.number(n_failed, "failed")
+    tell.number(total - (n_failed := sum(failed.values())), "judged", unit="count")
+    tell.number(n_failed, "failed", unit="count")
     reasons: dict[str, list[str]] = {}
     for (condition, reason), n in sorted(failed.items()):
         reasons.setdefault(condition, []).append(f"{reason} {n}")

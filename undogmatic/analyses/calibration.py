@@ -23,7 +23,7 @@ from undogmatic.records.results import Told
 from undogmatic.records.rubric import Rubric
 from undogmatic.stats import calibration, checks, jackknife, means, ranking, review
 from undogmatic.stats.checks import Array
-from undogmatic.stats.estimate import Bounds, Estimate
+from undogmatic.stats.estimate import Bounds, Estimate, Unit
 from undogmatic.stats.proportion import Kept, interval_scores, kept
 from undogmatic.stats.review import Beyond
 
@@ -100,8 +100,8 @@ class CalibrationAnalysis(AgainstTruth):
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
         rows["expected_error"] = review.error_by_score(size, rows["score"], middle, groups=groups)
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
-        tell.number(right["mae"], "mae")
-        tell.number(right["share"], "share_right")
+        tell.number(right["mae"], "mae", unit="points", beside_headline=True)
+        tell.number(right["share"], "share_right", unit="share")
         tell.say(f"truth_{truth.source}", truth.told)
         tell.say("right", right, tolerance=tolerance)
         self._intervals(tell, rows, rubric.maximum - rubric.minimum)
@@ -171,12 +171,9 @@ class CalibrationAnalysis(AgainstTruth):
         covered = kept(
             truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups
         )
-        for name, estimate in (
-            ("coverage", covered.share),
-            ("width", width),
-            ("interval_score", score),
-        ):
-            tell.number(estimate, name)
+        tell.number(covered.share, "coverage", unit="share")
+        tell.number(width, "width", unit="points")
+        tell.number(score, "interval_score", unit="points")
         tell.say(
             f"coverage_{_COVERAGE[covered.outcome]}",
             _promise(covered),
@@ -199,8 +196,8 @@ class CalibrationAnalysis(AgainstTruth):
         tell.tables["reliability"] = table
         tell.number(error.estimate, "ece")
         tell.number(brier, "brier")
-        tell.number(float(right.mean()), "share_right")
-        tell.number(float(stated.mean()), "mean_confidence")
+        tell.number(float(right.mean()), "share_right", unit="share")
+        tell.number(float(stated.mean()), "mean_confidence", unit="share")
         tell.number(error.if_perfect, "ece_if_perfect")
         values = {
             "perfect": error.if_perfect,
@@ -229,7 +226,7 @@ class CalibrationAnalysis(AgainstTruth):
         right = kept(
             rows["right"], estimate, self.coverage_margin, self.level, groups=groups_or_none(rows)
         )
-        tell.number(estimate, "estimated_accuracy")
+        tell.number(estimate, "estimated_accuracy", unit="share")
         tell.number(estimate - right.share.value, "estimated_accuracy_gap")
         tell.say(f"estimate_{_ESTIMATE[right.outcome]}", _promise(right))
 
@@ -380,7 +377,7 @@ class Doubt:
             row |= {"aurc": review.aurc.of(both), "excess_aurc": review.excess_aurc.of(both)}
             row |= dict.fromkeys(("spearman", "spearman_low", "spearman_high"))
             table.append(row | ({} if order is None else order.metrics("spearman")))
-        tell.tables["measures"] = pd.DataFrame(table)
+        tell.table("measures", pd.DataFrame(table), share_of_score="share")
         doubt = self.measures[self.used].to_numpy()
         if self.measures[self.used].round(9).nunique() == 1:
             tell.say("constant", measure=self.used)
@@ -407,8 +404,8 @@ class Doubt:
         curve = review.curve(
             "risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups
         )
-        self.tell.number(area, "aurc")
-        self.tell.number(excess, "excess_aurc")
+        self.tell.number(area, "aurc", unit="points")
+        self.tell.number(excess, "excess_aurc", unit="points")
         best, mean = review.aurc.of(np.column_stack([error, error])), float(error.mean())
         self.tell.say("risk", area.values("aurc"), best=best, random=mean, excess=excess.value)
         random = {"x": [float(curve.share[0]), 1.0], "y": [mean, mean]}
@@ -445,9 +442,9 @@ class Doubt:
         at = np.searchsorted(
             curve.n, np.unique(np.round(np.array(BUDGETS) * error.size).astype(int))
         )
-        self.tell.tables["review"] = pd.DataFrame(
-            {name: values[at] for name, values in columns.items()}
-        )
+        budgets = pd.DataFrame({name: values[at] for name, values in columns.items()})
+        shares: dict[str, Unit] = {name: "share" for name in columns if name != "n"}
+        self.tell.table("review", budgets, **shares)
         # the budget that the report puts into words
         k = int(np.searchsorted(curve.n, round(0.2 * error.size)))
         budget, guided, low, high = (
@@ -465,7 +462,7 @@ class Doubt:
             return self.tell.say(
                 "beyond_few", values, n=len(set(units(self.rows))), needed=review.FEWEST
             )
-        self.tell.number(beyond.share_of_score, "share_of_score")
+        self.tell.number(beyond.share_of_score, "share_of_score", unit="share")
         values |= {"share": beyond.share_of_score, "n": beyond.estimate.n_groups}
         if np.isnan(beyond.estimate.value):
             return self.tell.say("beyond_function", values)

@@ -117,7 +117,7 @@ class ConformalAnalysis(AgainstTruth):
             needed=needed,
         )
         count(tell, truth.rows)
-        tell.number(needed, "needed")
+        tell.number(needed, "needed", unit="count")
         table = self._apply(tell, "split", "score", judged.rubric, rows, fitting)
         if len(rows) and rows["low"].notna().all() and (rows["low"] <= rows["high"]).all():
             table += self._apply(tell, "ranges", ["low", "high"], judged.rubric, rows, fitting)
@@ -153,10 +153,10 @@ class ConformalAnalysis(AgainstTruth):
             )
         ruling = verdict(CONFORMAL, facts)
         for name, row in overall.items():
-            tell.number(row["inside"], "coverage", name)
-            tell.number(row["mean_width"], "width", name)
+            tell.number(row["inside"], "coverage", name, unit="share")
+            tell.number(row["mean_width"], "width", name, unit="points")
         if table:
-            tell.tables["coverage"] = pd.DataFrame(table)[COLUMNS]
+            tell.table("coverage", pd.DataFrame(table)[COLUMNS], coverage="share")
         shown = [row for row in table if row["method"] == "mondrian"] or table
         if len(shown) >= FEWEST_DRAWN:
             data = {end: [row[end] for row in shown] for end in ("low", "high")}
@@ -288,7 +288,7 @@ class EscalationAnalysis(AgainstTruth):
             Told(self.name),
         )
         failed = count(tell, truth.rows)
-        tell.number(needed, "needed")
+        tell.number(needed, "needed", unit="count")
         measures = uncertainties(rows)
         used = choose(measures, self.uncertainty) if len(rows) else None
         facts = EscalationFacts(
@@ -311,8 +311,8 @@ class EscalationAnalysis(AgainstTruth):
         tell.say(f"escalation.truth_{truth.source}", truth.told)
         tell.say("escalation.agreement", tolerance=tolerance, right=agreement, measure=used)
         tell.findings += failed
-        tell.number(share, "share")
-        tell.number(agreement, "agreement")
+        tell.number(share, "share", unit="share")
+        tell.number(agreement, "agreement", unit="share")
         of_constant, always = constant or (None, None)
         facts = replace(
             facts,
@@ -336,7 +336,7 @@ class EscalationAnalysis(AgainstTruth):
             least = [step for step in steps if step.passed][-1].least
             facts = replace(facts, least=least, decided=int(decided.sum()))
             tell.numbers[THRESHOLD] = threshold
-            tell.number(least, "least_agreement")
+            tell.number(least, "least_agreement", unit="share")
             calls = float(rows["calls"].sum() + rows["cached"].sum()) / len(rows)
             tell.say("escalation.saved", calls=calls, handed=100 * (1 - share))
         if len(steps) >= 3:

@@ -146,13 +146,15 @@ class ControlsAnalysis(Limited):
             row |= share.row("share_in_band", "share_")
             row |= {name: getattr(summary, name) for name in ("mean", "median", "iqr")}
             rows.append(row | {"failed": int(of_class.failed.sum())})
-            tell.number(share, "in_band", condition)
-            tell.number(summary.mean, "mean", condition)
+            tell.number(share, "in_band", condition, unit="share")
+            tell.number(summary.mean, "mean", condition, unit="score")
             values = {"condition": condition, "low": low, "high": high, "hits": share.hits, "n": n}
             tell.say("controls.band", values, share.values("share"))
-        bands = tell.tables["bands"] = pd.DataFrame(rows)
+        bands = pd.DataFrame(rows)
+        tell.table("bands", bands, share_in_band="share", mean="score", median="score")
         if rows:
-            tell.number(float(bands["n_in_band"].sum() / bands["n"].sum()), "in_band")
+            of_all = float(bands["n_in_band"].sum() / bands["n"].sum())
+            tell.number(of_all, "in_band", unit="share")
         worst = classes.pop(self.worst, None)
         areas = (
             {}
@@ -284,13 +286,13 @@ class AdversarialAnalysis(Limited):
         for row in rows:
             attack = row["attack"].removeprefix(PREFIX)
             tell.number(Estimate(row["auc"], row["auc_low"], row["auc_high"]), "auc", attack)
-            tell.number(row["success_rate"], "success", attack)
+            tell.number(row["success_rate"], "success", attack, unit="share")
             if not np.isnan(row["mean_shift"]):
-                tell.number(row["mean_shift"], "shift", attack)
+                tell.number(row["mean_shift"], "shift", attack, unit="points")
         worst = rows[0]
         tell.number(worst["auc"], "auc_worst")
         tell.number(float(table["auc"].mean()), "auc_mean")
-        tell.number(float(table["success_rate"].mean()), "success_mean")
+        tell.number(float(table["success_rate"].mean()), "success_mean", unit="share")
         tell.say("adversarial.against", attacks=len(rows), n=baseline.size, baseline=honest)
         each = family_level(self.level, len(rows))
         tell.say("adversarial.family", attacks=len(rows), level=self.level, each=each)
@@ -307,7 +309,8 @@ class AdversarialAnalysis(Limited):
             tell.say("adversarial.shift", n=treatment.size, treatment=undressed)
         else:
             tell.say("adversarial.no_treatment", treatment=list(self.treatment))
-        tell.tables["attacks"] = table.drop(columns="threshold")
+        attacks = table.drop(columns="threshold")
+        tell.table("attacks", attacks, mean="score", success_rate="share")
         tell_movement(tell, judged)
         data = columns(table, labels="attack", estimate="auc", low="auc_low", high="auc_high")
         tell.draw("attacks", "forest", **data, reference=HALF, x_label="auc")
@@ -377,8 +380,8 @@ def tell_movement(tell: Told, judged: LongTable) -> None:
             family=row["family"],
             mean=mean,
         )
-        tell.number(mean, "movement_mean")
-        tell.number(worst.value, "movement_worst")
+        tell.number(mean, "movement_mean", unit="points")
+        tell.number(worst.value, "movement_worst", unit="points")
 
 
 class Class:

@@ -16,9 +16,11 @@ from undogmatic.records.records import Cost, Judgment
 from undogmatic.records.results import Told
 from undogmatic.runs.folder import JOURNAL, RunFolder
 from undogmatic.safety.spool import HELD
+from undogmatic.stats.estimate import Unit
 from undogmatic.stats.proportion import proportion
 
 QUANTITIES = ("calls", "input_tokens", "output_tokens", "seconds", "usd")
+_UNITS: dict[str, Unit] = {"seconds": "seconds", "usd": "usd"}
 TRIGGERED, FIRED, UNKNOWN = (
     "details.escalated",
     "details.rules_fired",
@@ -65,7 +67,8 @@ class CostsAnalysis(Limited):
         )
         tell.tables["per_item"] = table = table.reset_index()
         for quantity, value in costs.items():
-            tell.number(None if np.isnan(value) else value, quantity)
+            unit = _UNITS.get(quantity, "")
+            tell.number(None if np.isnan(value) else value, quantity, unit=unit)
         ratios = table[table["ratio"].notna()]
         for row in ratios.itertuples():
             tell.number(float(row.ratio), "ratio", row.quantity)
@@ -116,7 +119,8 @@ class CostsAnalysis(Limited):
         rules = pd.DataFrame(table).sort_values(
             "n_fired", ascending=False, kind="stable", ignore_index=True
         )
-        tell.tables["rules"], shown = rules, rules[rules["n_fired"] > 0]
+        tell.table("rules", rules, share="share")
+        shown = rules[rules["n_fired"] > 0]
         if len(shown) > 1:
             data = columns(shown, labels="rule", values="share", low="share_low", high="share_high")
             tell.draw("rules", "bars", **data, y_label="share")

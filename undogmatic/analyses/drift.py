@@ -23,7 +23,7 @@ from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 from undogmatic.stats.panel import Paired
 from undogmatic.stats.variance import FEWEST_GROUPS, ITEM, Study
 
@@ -58,10 +58,10 @@ class _Drift:
         """Say that something could not be examined."""
         self.told.lacks(f"drift.{what}{self.name}", key, judge=self.judge, **values)
 
-    def figure(self, what: str, pair: Paired) -> Estimate:
+    def figure(self, what: str, pair: Paired, unit: Unit = "points") -> Estimate:
         """Tell the difference of a pair, and return it."""
         found = pair.interval(self.options.level)
-        self.told.number(found, f"drift.{what}{self.name}")
+        self.told.number(found, f"drift.{what}{self.name}", unit=unit)
         return found
 
     def within(self, pair: Paired) -> bool:
@@ -229,8 +229,9 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         pair = Paired(_scaled(new, now), _scaled(new, before), codes, reach)
         shift, p, within = drift.figure("shift", pair), pair.p, drift.within(pair)
         told_shift = drift.told_of(pair)
-    drift.told.number(change, f"drift.change{drift.name}")
     measure = "distance" if numbers else "share"
+    unit: Unit = "points" if numbers else "share"
+    drift.told.number(change, f"drift.change{drift.name}", unit=unit)
     alpha, n = 1 - options.level, int(rows["item"].nunique())
     changed = DriftFacts(
         judge=drift.judge,
@@ -265,7 +266,8 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
     if pair.n_units < jackknife.FEWEST:
         drift.lacks("agreement", "drift.no_labels")
         return shown
-    gained, measure = drift.figure("agreement", pair), f"of_{MEASURES.get(new.kind, 'share')}"
+    gained = drift.figure("agreement", pair, unit="")
+    measure = f"of_{MEASURES.get(new.kind, 'share')}"
     sign = -1 if numbers else 1  # of grades, the distance from the labels is told
     interval = drift.told_of(pair)
     agreed = DriftAgreementFacts(
@@ -395,10 +397,11 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
     shares = {name: part.value / total if total > 0 else np.nan for name, part in parts.items()}
     for name, part in parts.items():
         told.number(part, f"variance.{name}")
-    told.tables["drift.variance"] = pd.DataFrame(
+    divided = pd.DataFrame(
         {"source": name, "share": shares[name]} | part.row("variance")
         for name, part in parts.items()
     )
+    told.table("drift.variance", divided, share="share")
     values: dict[str, Any] = {"n": len(complete), "judges": len(judges), "item": shares[ITEM]}
     values |= {"judge": shares.get("judge", 0.0), "both": shares.get(f"{ITEM}_judge", 0.0)}
     if repeats > 1:

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from undogmatic.errors import ConfigError
@@ -85,6 +86,10 @@ def tell(view: JudgeView, told: Told, options: CheckOptions) -> None:
         own = Told(examination.name)
         examination.examine(view, own, options)
         told.numbers |= own.numbers
+        told.units |= own.units
         told.findings += own.findings
-        told.tables |= {f"{examination.name}.{name}": table for name, table in own.tables.items()}
+        for name, table in own.tables.items():
+            told.table(f"{examination.name}.{name}", table, **own.columns.get(name, {}))
+        told.subjects = own.subjects | told.subjects
+        told.drawings += [replace(figure, section=examination.name) for figure in own.drawings]
         told.not_examined |= own.not_examined

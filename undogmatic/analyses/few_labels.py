@@ -87,8 +87,8 @@ class FewLabelsAnalysis(Limited):
         self.check(judged)
         rows, tell = judged.scored().reset_index(drop=True), Told(self.name)
         n_labels = int(rows["label"].notna().sum())
-        tell.number(len(rows), "judged")
-        tell.number(n_labels, "labels")
+        tell.number(len(rows), "judged", unit="count")
+        tell.number(n_labels, "labels", unit="count")
         effective, of_all = self._estimates(rows, judged.scale)
         facts = FewLabelsFacts(
             n=len(rows),
@@ -103,8 +103,8 @@ class FewLabelsAnalysis(Limited):
         if self.calibration not in of_all:
             return [tell.result(verdict(FEW_LABELS, facts).finding)]
         mean = of_all[self.calibration]
-        tell.number(mean.estimate, "mean")
-        tell.number(mean.judge_mean, "judge_mean")
+        tell.number(mean.estimate, "mean", unit="score")
+        tell.number(mean.judge_mean, "judge_mean", unit="score")
         table = [_row("all", one) for one in of_all.values()]
         tell.say("weighted" if INCLUSION in rows else "even")
         # What the other maps would say: the choice is the reader's, and is made before the figures
@@ -131,7 +131,7 @@ class FewLabelsAnalysis(Limited):
         _, differences = self._estimates(apart, (bottom - top, top - bottom))
         if self.calibration in differences:
             one = differences[self.calibration]
-            tell.number(one.estimate, "difference")
+            tell.number(one.estimate, "difference", unit="points")
             table += [_row("difference", effect) for effect in differences.values()]
             sides = {
                 "treatment": treatment,
@@ -205,7 +205,7 @@ class FewLabelsAnalysis(Limited):
         elif budget.with_judge is None:
             tell.say("budget_beyond", width=width, n=budget.n_items, all=budget.width_if_all)
         else:
-            tell.number(budget.with_judge, "needed")
+            tell.number(budget.with_judge, "needed", unit="count")
             counts = {
                 "with_judge": budget.with_judge,
                 "only": budget.labels_only,

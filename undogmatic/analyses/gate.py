@@ -37,7 +37,7 @@ from undogmatic.records.wordings import texts_noted
 from undogmatic.runs.folder import COMPOSED, MANIFEST, METRICS, RunFolder
 from undogmatic.safety.outside import brief, read_yaml
 from undogmatic.stats import limits
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 
 CONFIG = "undogmatic-gate.yaml"
 EXAMPLE = "figures: {agreement.kappa: {at_least: 0.6}}"
@@ -337,11 +337,13 @@ def of_run(path: str) -> Gated:
     folder = RunFolder.open(path, "RUN", (MANIFEST, METRICS))
     facts, metrics = folder.facts, folder.metrics
     figures: dict[str, Estimate | None] = {}
+    told: Mapping[str, Unit] = facts.get("units") or {}
     for name, value in metrics.items():
         low, high = metrics.get(f"{name}_low", -math.inf), metrics.get(f"{name}_high", math.inf)
         limited = not math.isnan(value) and not {f"{name}_low", f"{name}_high"}.isdisjoint(metrics)
         n, groups = (_of_analysis(metrics, name, what) for what in ("judged", "groups"))
-        figures[name] = Estimate(value, low, high, n_groups=groups, n=n) if limited else None
+        estimate = Estimate(value, low, high, n_groups=groups, n=n, unit=told.get(name, ""))
+        figures[name] = estimate if limited else None
     settings = {**facts.get("choices", {}), "model_name": facts.get("model", "")}
     made = _day_of(facts.get("ended") or facts.get("started") or 0, path)
     digest, status = str(facts.get("dataset_digest", "")), str(facts.get("status", ""))

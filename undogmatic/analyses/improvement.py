@@ -19,9 +19,11 @@ from undogmatic.analyses.truth import Margin
 from undogmatic.records.results import Finding, Told
 from undogmatic.stats import checks, claims, jackknife, quality
 from undogmatic.stats.compare import Differences
+from undogmatic.stats.estimate import Unit
 
 NAME = "improvement"
 BEFORE, AFTER = "baseline", "optimised"
+_UNITS: dict[str, Unit] = {"p": "p", "n": "count", "n_groups": "count"}
 EXCHANGES = 2000
 """At least; more where the level is so low that so many could not reach it."""
 Array = NDArray[np.float64]
@@ -139,7 +141,10 @@ def improvement(
             "detectable": gain.detectable,
         } | estimate.metrics("gain")
         for name, value in numbers.items():
-            tell.number(None if value is None else float(value), name)
+            unit = _UNITS.get(name, "")
+            number = None if value is None else float(value)
+            beside = name in ("before", "after")
+            tell.number(number, name, unit=unit, beside_headline=beside)
         low, high = (-estimate if earned.falls else estimate).interval
         told = {
             "measure": earned.metric,
@@ -150,10 +155,11 @@ def improvement(
             "p": gain.p,
         }
         rows.insert(0, told)
-    tell.number(float(looks), "looks")
+    tell.number(float(looks), "looks", unit="count")
     if rows:
-        tell.tables["before_after"] = table = pd.DataFrame(rows)
+        table = pd.DataFrame(rows)
         table.insert(3, "change", table[AFTER] - table[BEFORE])
+        tell.table("before_after", table, p="p")
     if not unchanged:
         tell.say("looks_again" if looks > 1 else "looks_first", values)
     if gain is not None and gain.detectable is not None and not unchanged:

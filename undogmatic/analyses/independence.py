@@ -251,7 +251,7 @@ def units(items: Sequence[Item]) -> Told:
     copied = [group for group in all_groups if group.copied]
     tell, n_copied = Told(NAME), sum(len(group.copied) for group in copied)
     for name, value in (("texts", len(items)), ("groups", n_groups), ("copies", n_copied)):
-        tell.number(value, name)
+        tell.number(value, name, unit="count")
     values = {"texts": len(items), "groups": n_groups}
     tell.say("apart" if n_groups == len(items) else "groups", values)
     if copied:

@@ -173,7 +173,7 @@ def _compare(
         listed["letters"] = listed["judge"].map(letters)
     told.tables["judges.judges"] = listed
     said = family.table.assign(shown=[ruling.key for ruling in rulings])[kept]
-    told.tables["judges.pairs"] = said.drop(columns=["measure", "needed"])
+    told.table("judges.pairs", said.drop(columns=["measure", "needed"]), p="p", p_holm="p")
     if len(order) > 2:
         than: dict[str, list[str]] = {
             "worse": [other for one, other in different if one == best],

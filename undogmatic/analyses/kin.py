@@ -71,7 +71,7 @@ def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     if not np.isfinite([found.low, found.high]).all():
         told.lacks(CHECK, "kin.too_few", family=family)
         return
-    told.number(found, "kin.preference")
+    told.number(found, "kin.preference", unit="points")
     said: dict[str, Any] = {
         "family": family,
         "level": found.level,

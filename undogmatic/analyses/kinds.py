@@ -258,7 +258,7 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement
     if 0 < 2 * judged < labelled:
         told.say("kinds.part_judged", weight=Weight.LIMITS, n=judged, of=labelled)
     if len(pairs):
-        told.number(agreement.raw, "agreement.raw")
+        told.number(agreement.raw, "agreement.raw", unit="share")
         if agreement.raw is not None:
             told.say(
                 "kinds.raw",
@@ -282,7 +282,7 @@ def _tell_headline(
 ) -> None:
     """The headline, what missing verdicts could make of it, and how many labels would settle what
     it leaves open."""
-    told.number(estimate, f"agreement.{agreement.name}")
+    told.number(estimate, f"agreement.{agreement.name}", subject=Subject.HEADLINE)
     least = options.least_of(own.table.kind)
     counts = {"n": agreement.n, "groups": agreement.groups, "least": least, "level": options.level}
     held, settle = limits.hold(estimate, least), None
@@ -400,7 +400,7 @@ def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd
     found = {name: _share(own, use, right, among) for name, (right, among) in rates.items()}
     found |= {"ppv": _share(own, use, true, said), "npv": _share(own, use, ~true, ~said)}
     for name, estimate in found.items():
-        told.number(estimate, f"agreement.{name}")
+        told.number(estimate, f"agreement.{name}", unit="share")
     if None not in found.values() and prevalence is not None:
         values: dict[str, Any] = {"prevalence": prevalence.value}
         for name, estimate in found.items():
@@ -417,8 +417,8 @@ def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd
     )
     there = Rated(use.verdicts, use.labels, use.weights * scale, use.codes, use.level)
     ppv, npv = _share(own, there, true, said), _share(own, there, ~true, ~said)
-    told.number(ppv, "agreement.ppv_stated")
-    told.number(npv, "agreement.npv_stated")
+    told.number(ppv, "agreement.ppv_stated", unit="share")
+    told.number(npv, "agreement.npv_stated", unit="share")
     if ppv is not None and npv is not None:
         stated = ppv.values("ppv", "ppv_") | npv.values("npv", "npv_")
         told.say(
@@ -444,8 +444,8 @@ def _tell_choices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
         use, tie = beside_labels(pairs, options.level), own.table.categories.index(TIE)
         ties, right = _share(own, use, use.verdicts == tie), use.verdicts == use.labels
         decided = _share(own, use, right, (use.verdicts != tie) & (use.labels != tie))
-        told.number(ties, "agreement.ties")
-        told.number(decided, "agreement.decided")
+        told.number(ties, "agreement.ties", unit="share")
+        told.number(decided, "agreement.decided", unit="share")
         if ties is not None and decided is not None:
             told.say(
                 "kinds.ties", weight=Weight.DETAIL, **ties.values("share"), decided=decided.value
@@ -463,7 +463,7 @@ def _tell_ordered(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
     alpha = rated.ordinal_alpha(float(use.weights.sum()))
     told.number(_bounded_coefficient(own, pairs, alpha, options), "agreement.alpha")
     adjacent = _share(own, use, np.abs(use.verdicts - use.labels) <= 1)
-    told.number(adjacent, "agreement.adjacent")
+    told.number(adjacent, "agreement.adjacent", unit="share")
     if adjacent is not None:
         told.say("kinds.adjacent", weight=Weight.DETAIL, **adjacent.values("share"))
 
@@ -493,7 +493,7 @@ def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
                 if moved is not None and found is not None:
                     ends = min(found.worst_low, moved.low), max(found.best_high, moved.high)
                     found = found.replace(worst=ends[0], best=ends[1])
-        told.number(found, f"agreement.{name}")
+        told.number(found, f"agreement.{name}", unit="points" if name == "error" else "")
     fifths = (
         pd.qcut(use.verdicts, 5, labels=False, duplicates="drop")
         if pairs["verdict"].nunique() > 1
@@ -532,10 +532,9 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: A
         for level in (options.level, 2 * options.level - 1)
     )
     n_items = float(use.weights.sum())
-    told.number(
-        bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span)), "agreement.bias"
-    )
-    told.number(rated.drift(use, span), "agreement.drift")
+    with_lost = bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span))
+    told.number(with_lost, "agreement.bias", unit="points")
+    told.number(rated.drift(use, span), "agreement.drift", unit="points")
     if bias is None or not span or agreement.groups < FEWEST_GROUPS:
         return
     order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
@@ -739,7 +738,7 @@ def _tell_slices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.Da
     table = pd.DataFrame(rows)
     table["p_holm"] = holm(table["p"])
     table = table.sort_values("value", ascending=not numeric, kind="stable").reset_index(drop=True)
-    told.tables["kinds.slices"] = table
+    told.table("kinds.slices", table, p="p", p_holm="p")
     # A difference of less than a hundredth (of the scale) changes nothing, however surely it is
     # there.
     least = 0.01 * (_span(own, pairs) if numeric else 1.0)
@@ -771,7 +770,7 @@ def _tell_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
     counts: dict[str, Any] = {"n": int(again["item"].nunique()), "level": options.level}
     if own.table.kind != "numeric":
         same = use.mean((one == other).astype(float), _UNIT)
-        told.number(same, "repeats.same")
+        told.number(same, "repeats.same", unit="share")
         if same is not None:
             told.say("kinds.repeats", weight=Weight.QUALIFIES, **same.values("share"), **counts)
         return
@@ -780,7 +779,7 @@ def _tell_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
         _span(own, again.assign(label=again["verdict_first"])),
     )
     change = use.mean(np.abs(one - other), (0.0, span))
-    told.number(change, "repeats.change")
+    told.number(change, "repeats.change", unit="points")
     wide = rows.pivot_table(index="item", columns="repeat", values="verdict").dropna()
     icc = None
     if (

@@ -100,6 +100,7 @@ class LabelledAnalysis(Limited):
         """The answer with what a run alone can say: failures, errors by class, the judge's own
         intervals, calibration, pictures."""
         labelled = part.first().dropna(subset="label")
+        tell = replace(tell, directed=True)
         tell.findings = [*count(tell, labelled), *tell.findings]
         if left_out:
             tell.say("only", prefix=self.prefix, n=left_out)
@@ -130,8 +131,8 @@ class LabelledAnalysis(Limited):
         inside = rows["label"].between(rows["low"], rows["high"])
         covered = limits.share(inside, units(rows), self.level)
         width = float((rows["high"] - rows["low"]).mean())
-        tell.number(covered, "coverage")
-        tell.number(width, "interval_width")
+        tell.number(covered, "coverage", unit="share")
+        tell.number(width, "interval_width", unit="points")
         values = covered.values("coverage") | {"n": len(rows), "width": width}
         if self.nominal is None:
             tell.say("coverage", values)
@@ -190,8 +191,9 @@ def _tell_calibration(tell: Told, part: LongTable, rows: pd.DataFrame) -> None:
         )
     tell.tables["calibration"] = pd.DataFrame(compared)
     raw, calibrated = compared
-    for name in ("mae", "bias", "rmse", "spearman"):
-        tell.number(raw[name], f"raw_{name}")
+    for name in ("mae", "bias", "rmse"):
+        tell.number(raw[name], f"raw_{name}", unit="points")
+    tell.number(raw["spearman"], "raw_spearman")
     orders = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
     tell.say("calibrated", orders, n=len(both), before=raw["mae"], after=calibrated["mae"])
     if len(both) >= FEWEST_DRAWN:

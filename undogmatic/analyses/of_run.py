@@ -94,9 +94,10 @@ def answers(name: str, evidence: Evidence, options: CheckOptions) -> list[Told]:
 def _renamed(name: str, told: Told) -> Told:
     """The same with the analysis' name in front of its numbers, the findings that change most
     first, and after them why something was not examined."""
-    own = Told(name, tables=dict(told.tables))
+    own = Told(name, tables=dict(told.tables), columns=dict(told.columns))
+    own.drawings += told.drawings
     for key, value in told.numbers.items():
-        own.number(value, key)
+        own.number(value, key, unit=told.units.get(key, ""))
     for finding in (*told.ordered(), *told.not_examined.values()):
         if finding not in own.findings:
             own.findings.append(finding)

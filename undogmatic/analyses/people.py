@@ -147,7 +147,8 @@ def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptio
     thought = list(_with_lost(own, sides, pairs.pair, codes, n, options))
     for place, name in enumerate(("agreement", "judge", "difference")):
         cases = (None if case is None else case[place] for case in thought)
-        told.number(lost.widened(found[place], cases).replace(n=n), f"people.{name}")
+        widened = lost.widened(found[place], cases).replace(n=n)
+        told.number(widened, f"people.{name}", measure=MEASURES.get(kind, "kappa"))
     margin = options.margin
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
@@ -267,13 +268,15 @@ def _annotator(
     told.number(
         lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted),
         "people.advantage",
+        unit="share",
     )
-    told.tables["people.annotators"] = pd.DataFrame(
+    beside_each = pd.DataFrame(
         {"rater": raters[one.rater], "n": one.n, "advantage_share": one.advantage, "won": one.won}
         | one.behind.row("behind")
         | {"p": one.p_adjusted}
         for one in found.raters
     )
+    told.table("people.annotators", beside_each, advantage_share="share", p="p")
 
 
 def _copies(own: JudgeView, rows: pd.DataFrame, raters: list[str], told: Told) -> None:
@@ -420,7 +423,7 @@ def _strictness(once: pd.DataFrame, raters: list[str], told: Told, options: Chec
     table = _apart(once, options)
     if table.empty:
         return
-    told.tables["people.raters"] = table
+    told.table("people.raters", table, p_holm="p")
     named = once
     # Who is far from the others makes the others look far from him: he is left out before they are
     # compared.

@@ -86,7 +86,7 @@ def of_plan(plan: Plan, results: Sequence[Told], level: float, digest: str) -> T
     names: dict[str, list[str]] = {}
     for key in ("supported", "refuted", "undecided"):
         names[key] = [row["hypothesis"] for row in rows if row["shown"] == key]
-        tell.number(float(len(names[key])), key)
+        tell.number(float(len(names[key])), key, unit="count")
     facts = PlanFacts(
         n=len(rows),
         alpha=plan.alpha,
@@ -98,14 +98,14 @@ def of_plan(plan: Plan, results: Sequence[Told], level: float, digest: str) -> T
         undecided=len(names["undecided"]),
         undecided_names="; ".join(names["undecided"]) or "—",
     )
-    tell.tables["hypotheses"] = pd.DataFrame(rows)
+    tell.table("hypotheses", pd.DataFrame(rows), p="p", p_holm="p")
     tell.say("plan.locked", digest=digest[:12], n=len(rows))
     for hypothesis in plan.hypotheses:
         if hypothesis.says:
             tell.say("plan.says", name=hypothesis.name, says=hypothesis.says)
     if untested := [row["hypothesis"] for row in rows if row["p"] is None]:
         tell.say("plan.untested", names="; ".join(untested), n=len(untested))
-    return tell.result(*verdict(PLAN, facts).decided, texts=(OWN_TEXTS,))
+    return tell.result(*verdict(PLAN, facts).decided, texts=(OWN_TEXTS,), planned=True)
 
 
 def _metrics(results: Sequence[Told]) -> dict[str, float]:

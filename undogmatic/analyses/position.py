@@ -86,10 +86,10 @@ def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
     agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
     shown = _choices(own)
     shown_first = _of_first(shown, options.level)
-    told.number(agree, "position.agreement")
+    told.number(agree, "position.agreement", unit="share")
     told.number(between.coefficient(k, rated.kappa(rated.costs(k, "none"))), "position.kappa")
-    told.number(both.mean(both.verdicts, _UNIT), "position.correct_both")
-    told.number(shown_first, "position.first")
+    told.number(both.mean(both.verdicts, _UNIT), "position.correct_both", unit="share")
+    told.number(shown_first, "position.first", unit="share")
     if shown_first is None or agree is None:
         return
     counts: dict[str, Any] = {

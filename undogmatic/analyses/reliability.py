@@ -31,6 +31,7 @@ from undogmatic.records.results import Finding, Told
 from undogmatic.stats import agreement, checks, limits, rated
 from undogmatic.stats.agreement import back_to_back
 from undogmatic.stats.claims import claim
+from undogmatic.stats.estimate import Unit
 
 FEWEST_ITEMS = 3
 FEWEST_GROUPS = 10
@@ -41,6 +42,9 @@ RELIABLE, TENTATIVE = 0.8, 0.667
 _REPEATED = ("pearson", "spearman")
 _CORRELATIONS: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
 _COEFFICIENTS = (*_CORRELATIONS, "kappa")
+_UNITS: dict[str, Unit] = dict.fromkeys(("exact_match", "cached_share"), "share")
+_UNITS |= dict.fromkeys(("max_difference", "mean_abs_difference", "sd_within"), "points")
+"""Of the numbers of repeats, of those that have one."""
 
 
 @dataclass(frozen=True)
@@ -146,11 +150,11 @@ class ReliabilityAnalysis(Limited):
                 "cached_share": max(row["n_cached"] / row["n"] for row in rows)
             } | correlations
             for name, value in numbers.items():
-                tell.number(value, "repeat", name)
+                tell.number(value, "repeat", name, unit=_UNITS.get(name, ""))
             counts = {"n": worst.n, "matches": exact.hits, "largest": worst.max_abs_difference}
             tell.say("repeat", counts, exact.values("rate"), correlations, tolerance=self.tolerance)
             tell.findings.insert(0, tell.findings.pop())  # it leads
-            tell.tables["repeats"] = pd.DataFrame(rows)
+            tell.table("repeats", pd.DataFrame(rows), exact_match_rate="share")
         # Each at a level that makes their intervals hold together.
         moved = [
             repeated(judged, repeat, margin, family_level(self.level, last))
@@ -219,8 +223,10 @@ class ReliabilityAnalysis(Limited):
                 limits=(row["lower"], row["upper"]),
             )
             if a == judged.name:
-                for key in (*_COEFFICIENTS, "bias", "lower", "upper", "change"):
+                for key in _COEFFICIENTS:
                     tell.number(row[key], key, b)
+                for key in ("bias", "lower", "upper", "change"):
+                    tell.number(row[key], key, b, unit="points")
                 name = f"bland_altman_{len(tell.drawings) + 1}" if tell.drawings else "bland_altman"
                 data = {
                     "a": a,

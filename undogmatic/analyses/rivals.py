@@ -318,8 +318,8 @@ def say_lengths(
             same = (sides[0][unit] == sides[1][unit]).all()
             tell.say("ab.same_length" if same else "ab.not_controlled", unit=unit)
             continue
-        tell.number(at_equal.difference.estimate, "controlled_difference", unit)
-        tell.number(at_equal.moved.estimate, "length_shift", unit)
+        tell.number(at_equal.difference.estimate, "controlled_difference", unit, unit="points")
+        tell.number(at_equal.moved.estimate, "length_shift", unit, unit="points")
         place, values = _remaining(at_equal, settings)
         tell.say(f"ab.controlled_{place}", values, unit=unit)
         moved = at_equal.moved
@@ -335,8 +335,9 @@ def say_lengths(
 def say_matched(tell: Told, matched: Matched, settings: PairSettings) -> None:
     """Tell the difference of the pairs of equal length alone."""
     n, held = matched.n, matched.difference
-    tell.number(n, "matched_pairs")
-    tell.number(matched.mean if held is None else held.estimate, "matched_difference")
+    tell.number(n, "matched_pairs", unit="count")
+    difference = matched.mean if held is None else held.estimate
+    tell.number(difference, "matched_difference", unit="points")
     if held is None:
         tell.say("ab.matched_alone", n=n, difference=matched.mean)
     elif not matched.telling:
@@ -354,8 +355,8 @@ def say_rival(tell: Told, rival: Rival, settings: PairSettings) -> None:
         if rival.outcome == "no_texts":
             return tell.say("ab.surface_no_texts")
         return tell.say("ab.surface_too_few", n=rival.n_drawn, needed=FEWEST_GROUPS)
-    tell.number(rival.share, "surface_share")
-    tell.number(rival.increment, "surface_increment")
+    tell.number(rival.share, "surface_share", unit="share")
+    tell.number(rival.increment, "surface_increment", unit="share")
     tell.say(
         "ab.surface", rival.share.values("share"), n=rival.n_drawn, telling=list(rival.most_telling)
     )
@@ -364,7 +365,7 @@ def say_rival(tell: Told, rival: Rival, settings: PairSettings) -> None:
     tell.say("ab.surface_increment", rival.increment.values("gain"))
     if rival.at_equal is None:
         return tell.say("ab.surface_not_controlled")
-    tell.number(rival.at_equal.difference.estimate, "surface_controlled")
+    tell.number(rival.at_equal.difference.estimate, "surface_controlled", unit="points")
     place, values = _remaining(rival.at_equal, settings, unforeseen(rival.at_equal, settings.sign))
     tell.say(f"ab.surface_{place}", values)
 

@@ -59,10 +59,10 @@ class NoAnalysis:
             return [tell.result()]
         lines = [_row(name, rows) for name, rows in shown.items() if rows["judged"].any()]
         if lines:
-            tell.tables["scores"] = pd.DataFrame(lines)
+            tell.table("scores", pd.DataFrame(lines), mean="score", median="score")
             values = {name: lines[0][name] for name in ("mean", "median", "q1", "q3")}
             for name, value in values.items():
-                tell.number(value, name)
+                tell.number(value, name, unit="score")
             quartiles = (values.pop("q1"), values.pop("q3"))
             tell.say("none.summary", values, n=lines[0]["n"], quartiles=quartiles)
         tell.findings += failed
@@ -118,9 +118,9 @@ def _describe_categories(tell: Told, rubric: Rubric, groups: Mapping[str, pd.Dat
     ]
     if not rows:
         return
-    tell.tables["categories"] = pd.DataFrame(rows)
+    tell.table("categories", pd.DataFrame(rows), share="share")
     for row in rows[: len(categories)]:
-        tell.number(row["share"], "share", str(row["category"]))
+        tell.number(row["share"], "share", str(row["category"]), unit="share")
     most = max(rows[: len(categories)], key=lambda row: row["n"])
     tell.say(
         "none.most",

@@ -22,10 +22,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from undogmatic.analyses import kinds
 from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED, SLICE, JudgeView
-from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
 from undogmatic.stats.checks import Array, Index
@@ -731,8 +732,12 @@ def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
 def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
     """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with
     length."""
-    for name in ("agreement", "accuracy", "increment", "at_equal", "foretold"):
-        told.number(getattr(found, name), f"surface.{name}")
+    measure = kinds.HEADLINES[own.table.kind]
+    agreement = found.agreement
+    told.number(agreement, "surface.agreement", measure=measure, subject=Subject.RIVAL)
+    told.number(found.accuracy, "surface.accuracy", unit="share")
+    for name in ("increment", "at_equal", "foretold"):
+        told.number(getattr(found, name), f"surface.{name}", measure=measure)
     if found.outcome in ("no_texts", "few") or found.lacking or not own.table.has_texts:
         sentence = rival_sentence(
             replace(found, outcome="few" if found.outcome == "few" else "no_texts")

@@ -22,7 +22,7 @@ from undogmatic.stats import bradley_terry, checks, corrected, few_labels, lost,
 from undogmatic.stats.bradley_terry import BradleyTerry
 from undogmatic.stats.checks import Array
 from undogmatic.stats.corrected import Corrected, Design, Judged
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 
 MEAN = "corrected_mean"
 ENDS = ("value", "low", "high")
@@ -77,6 +77,7 @@ class _Means:
             else "mean_label"
         )
         self.spec = ".0%" if kind == "pass_fail" else ""  # how a mean is written
+        self.unit: Unit = "share" if kind == "pass_fail" else "score"
         self.bounds = (
             self.own.table.scale
             if kind == "numeric"
@@ -89,7 +90,7 @@ class _Means:
         if known.sum() < 2:
             return
         judge = self._judge_mean(known)
-        told.number(judge, "systems.judge_mean")
+        told.number(judge, "systems.judge_mean", unit=self.unit)
         unread = self.own.table.unaccounted
         if unread or not known.all():
             ends: dict[str, Any] = {"lowest": judge.worst_low, "highest": judge.best_high}
@@ -187,7 +188,7 @@ class _Means:
         assert estimate is not None
         if self.bounds is not None:
             estimate = lost.mixed(estimate, labelled.size, self.own.table.unaccounted, self.bounds)
-        self.told.number(estimate, "systems.mean")
+        self.told.number(estimate, "systems.mean", unit=self.unit)
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
         values |= {
@@ -262,7 +263,7 @@ class _Means:
                 self.told.say(f"systems.system_{reason}", system=name, n=n, **values)
         kept = [name for name in names if name not in refused]
         for name in kept:
-            self.told.number(found[name].estimate, f"systems.mean.{name}")
+            self.told.number(found[name].estimate, f"systems.mean.{name}", unit=self.unit)
         pairs = list(combinations(range(len(kept)), 2))
         # The ranking looks at all pairs at once; its limits allow for that.
         strict = 1 - (1 - self.options.level) / max(1, len(pairs))
@@ -274,7 +275,9 @@ class _Means:
             apart[i, j] = one
             if len(kept) <= MOST_SYSTEMS:
                 plain = corrected.difference(found[kept[i]], found[kept[j]])
-                self.told.number(plain, f"systems.difference.{kept[i]}_{kept[j]}")
+                # As exact as the sentence about it, of shares too.
+                names_of = f"{kept[i]}_{kept[j]}"
+                self.told.number(plain, f"systems.difference.{names_of}", unit="score")
         ranks = bradley_terry.ranks(apart, len(kept))
         rows = []
         for place, name in enumerate(kept):
@@ -290,9 +293,8 @@ class _Means:
                 row | estimate.row("mean") | dict(zip(("best", "worst"), ranks[place], strict=True))
             )
         if rows:
-            self.told.tables["systems.means"] = pd.DataFrame(rows).sort_values(
-                "mean", ascending=False, ignore_index=True
-            )
+            means = pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
+            self.told.table("systems.means", means, mean=self.unit, judge_mean=self.unit)
         if pairs:
             _ranked(self.told, kept, [row["mean"] for row in rows], apart, self.options)
             self._closest(
@@ -399,13 +401,12 @@ def _choices(own: JudgeView, told: Told, options: CheckOptions) -> None:
                 chance = strength.replace(
                     **{end: float(special.expit(getattr(strength, end))) for end in ENDS}
                 )
-                told.number(chance, f"systems.{part}.{name}")
+                told.number(chance, f"systems.{part}.{name}", unit="share")
                 row |= chance.row(part, prefix)
                 row |= dict(zip((f"{prefix}best", f"{prefix}worst"), fit.ranks[place], strict=True))
         table.append(row)
-    told.tables["systems.strengths"] = pd.DataFrame(table).sort_values(
-        "strength", ascending=False, ignore_index=True
-    )
+    strengths = pd.DataFrame(table).sort_values("strength", ascending=False, ignore_index=True)
+    told.table("systems.strengths", strengths, strength="share", people="share")
     counts: dict[str, Any] = {
         "pairs": len(found.differences),
         "separable": found.separable,

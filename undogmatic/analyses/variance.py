@@ -24,8 +24,12 @@ from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.ruling.variance import VARIANCE, VARIANCE_OF_PEOPLE, VarianceFacts
 from undogmatic.analyses.truth import check_order, differing, read_runs
 from undogmatic.records.results import Finding, Told, metric_name
+from undogmatic.stats.estimate import Unit
 from undogmatic.stats.variance import FEWEST_GROUPS, ITEM, MOST_FACETS, Study
 
+COMPONENT_UNITS: dict[str, Unit] = {"share": "share"}
+"""Of the columns of a table of components."""
+_UNITS: dict[str, Unit] = {"share": "share", "needed": "count"}
 TARGET = 0.8
 AVERAGED = (1, 2, 3, 5, 10)
 FEW_LEVELS = 5
@@ -123,7 +127,8 @@ class VarianceAnalysis(Limited):
                 if study is None:
                     continue
                 kind = f"{whose}_" if whose else ""
-                tell.tables[metric_name(f"{kind}components", *before)] = table
+                components = metric_name(f"{kind}components", *before)
+                tell.table(components, table, **COMPONENT_UNITS)
                 # Reliability by how many values of one facet are averaged, the others counting
                 # once.
                 averaged = [
@@ -149,7 +154,8 @@ class VarianceAnalysis(Limited):
                     for f, n in needed.items()
                 }
                 for name, value in numbers.items():
-                    tell.number(value, *before, *name, *after)
+                    unit = _UNITS.get(name[0], "")
+                    tell.number(value, *before, *name, *after, unit=unit)
                 if sentence is None:
                     design = study.cheapest(self.target)
                     few = {

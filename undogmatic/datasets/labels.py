@@ -19,7 +19,7 @@ from undogmatic.errors import DataError
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.kept import gathered
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Subject
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.safety.outside import brief
 
@@ -178,7 +178,7 @@ def _assumed(items: Sequence[Item], rubric: Rubric) -> tuple[LabelScale | None, 
     told = {"low": low, "high": high, "same": _option(found), "back": _option(back), **ends}
     notes = [Finding("labels.assumed", told | {"rubric": rubric.name, "n": unsaid.values})]
     if rubric.direction == "higher_is_worse":
-        notes.append(Finding("labels.worse", told))
+        notes.append(Finding("labels.worse", told, subject=Subject.WORSE))
     return found, notes
 
 

@@ -35,7 +35,7 @@ from undogmatic.readouts.base import Readout
 from undogmatic.readouts.prompt import Prompt
 from undogmatic.records.limits import USUAL, Limits, PacedLimits
 from undogmatic.records.records import Item, Items, Judgment, Made
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Weight
 from undogmatic.records.rubric import Rubric
 from undogmatic.runs.index import unanswered
 from undogmatic.safety.paths import cache_folder
@@ -255,9 +255,8 @@ def answering(served: Mapping[str, Sequence[str]]) -> list[Finding]:
     told = []
     for asked, names in served.items():
         if len(names) > 1:
-            told.append(
-                Finding("local.versions", {"model": asked, "names": names, "first": names[0]})
-            )
+            values = {"model": asked, "names": names, "first": names[0]}
+            told.append(Finding("local.versions", values, weight=Weight.LIMITS))
         elif not _last(names[0]).startswith(_last(asked)):
             told.append(Finding("local.other_name", {"model": asked, "name": names[0]}))
     return told

@@ -416,14 +416,14 @@ def report(fit: Fit, rng: np.random.Generator) -> Told:
             rows[-1] |= _ends(error, "mae")
             if name == "student":
                 tell.number(order, f"{truth}_spearman")
-                tell.number(error, f"{truth}_error")
+                tell.number(error, f"{truth}_error", unit="points")
         first |= _against(truth, [row for row in rows if row["against"] == truth])
     values = lesson.labels if about.intervals_of == "people" else lesson.scores
     known = np.isfinite(values)
     covered = proportion(
         ((fit.limits[0] <= values) & (values <= fit.limits[1]))[known], groups=codes[known]
     )
-    tell.number(covered, "coverage")
+    tell.number(covered, "coverage", unit="share")
     width = float(np.diff(fit.limits, axis=0).mean())
     tell.say(
         f"covered_{about.intervals_of}",

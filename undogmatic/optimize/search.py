@@ -461,7 +461,8 @@ def _change(search: Search, searched: Found) -> Told:
     if searched.spent is not None:
         spent = searched.spent.model_dump(exclude={"programs"})
         tell.say("priced" if spent["usd"] else "asked", spent)
-        tell.numbers |= {f"program.search_{name}": value for name, value in spent.items()}
+        for name, value in spent.items():
+            tell.number(value, f"search_{name}", unit="usd" if name == "usd" else "count")
     table = changes(searched.before.predictors, searched.after.predictors)
     if len(table):
         table["text"] = table["text"].str[:LONGEST]

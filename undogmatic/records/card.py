@@ -28,7 +28,7 @@ from undogmatic.records.evidence import LABEL_COLUMNS, Evidence, Kind, Selection
 from undogmatic.records.records import Name, Record, Text, as_number, digest, first_problem
 from undogmatic.records.results import Standing
 from undogmatic.safety.outside import brief, json_value, read_text
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import UNITS, Estimate
 
 LONGEST_SETTING = 100
 """Characters of a setting that a card shows; of a longer one, such as a prompt, it holds the digest
@@ -45,9 +45,9 @@ _FIGURE = ("value", "interval", "bounds", "level", "n", "groups")
 
 
 def figure_row(estimate: Estimate) -> dict[str, Any]:
-    """A number with its interval, level, n and groups as JSON can hold it, None for an end that
-    nothing limits; `bounds`: with missing verdicts set against it and for it, where there are some.
-    """
+    """A number with its interval, level, n, groups and unit as JSON can hold it, None for an end
+    that nothing limits; `bounds`: with missing verdicts set against it and for it, where there are
+    some."""
 
     def ends(*values: float) -> list[float | None]:
         return [float(value) if math.isfinite(value) else None for value in values]
@@ -65,7 +65,10 @@ def figure_row(estimate: Estimate) -> dict[str, Any]:
         estimate.n,
         estimate.n_groups,
     )
-    return dict(zip(_FIGURE, row, strict=True))
+    # Cards were made before figures had these, and their seals are as good as ever.
+    more = {"unit": estimate.unit, "measure": estimate.measure}
+    known = {name: said for name, said in more.items() if said}
+    return dict(zip(_FIGURE, row, strict=True)) | known
 
 
 def _of_row(given: Any) -> Estimate:
@@ -79,7 +82,8 @@ def _of_row(given: Any) -> Estimate:
             name: _NONE[name] if number is None else float(number)
             for name, number in numbers.items()
         }
-        return Estimate(**ends, level=float(level), n=int(n), n_groups=int(groups))
+        ends |= {"level": float(level), "n": int(n), "n_groups": int(groups)}
+        return Estimate(**ends, unit=row.get("unit", ""), measure=row.get("measure", ""))
     except (KeyError, TypeError):
         raise ValueError("it is no figure with its interval") from None
 
@@ -106,6 +110,12 @@ def _plain_row(given: Any) -> Any:
             raise ValueError(
                 f"its {name} is {brief(count)}; it must be a whole number of 0 or more"
             )
+    if (unit := given.get("unit", "")) not in UNITS:
+        raise ValueError(
+            f'its unit is {brief(unit)}; it must be one of {", ".join(UNITS[1:])}, or ""'
+        )
+    if not isinstance(given.get("measure", ""), str):
+        raise ValueError(f"its measure is {brief(given['measure'])}, which is no name")
     if 0 < n < groups:
         raise ValueError(
             f"it has {groups} independent groups of {n} items, and a group has one item at least"
@@ -177,6 +187,7 @@ class CardBody(Record):
     answer: Text
     rival: Text
     figures: dict[str, Figure]
+    headline: Name | None = None  # the figure that sums the agreement with people up
     limits: tuple[Text, ...]
     not_examined: tuple[Text, ...]
     data: CardData
@@ -220,9 +231,11 @@ def sealed(**fields: Any) -> TrustCard:
 
 def _seal(card: CardBody) -> str:
     contents = card.model_dump(mode="json", exclude={"seal"})
-    # cards were made before they held it, and are as good as ever
+    # cards were made before they held these, and are as good as ever
     if contents["data"]["span"] is None:
         del contents["data"]["span"]
+    if contents["headline"] is None:
+        del contents["headline"]
     return digest(contents)
 
 

@@ -14,7 +14,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,9 +64,13 @@ class Subject(StrEnum):
     ANNOTATOR = "annotator"  # whether it may stand in for one of them
     ALONE = "alone"  # what it may decide alone
     REACH = "reach"  # how far its verdicts may lie from what people say
+    RIVAL = "rival"  # how far something that does not read agrees with people
     SAME_LABELS = "same_labels"  # labels that are all the same as its verdicts
     CHANGE = "change"  # of its verdicts since an earlier file
-    VAIN = "vain"  # that more labels would not help
+    VAIN = "vain"  # that more labels or texts would not help
+    UNSEEN = "unseen"  # what came of texts that a search has not seen
+    WORSE = "worse"  # that the high end of people's labels is taken to be the bad one
+    TURNED = "turned"  # that their labels may be turned round
     NOT_READ = "not_read"  # columns of which nobody knows what they are
 
 
@@ -119,11 +123,12 @@ class Finding:
 @dataclass(frozen=True)
 class FigureData:
     """What a figure shows: `kind` names a drawing function of `report/figures.py`, `data` its
-    arguments."""
+    arguments, `section` whose words it is captioned in ("" for those of whoever tells it)."""
 
     name: str
     kind: str
     data: Mapping[str, Any]
+    section: str = ""
 
 
 NOTHING = Finding("")
@@ -142,7 +147,13 @@ class Told:
         name: Of the examination.
         numbers: Name -> number, with its interval where it has one. Names are dotted:
             `ab.rank_biserial`. What a gate may hold against a threshold stands here.
+        units: Name of a number without an interval -> its unit, where it has one; an estimate holds
+            its own.
+        subjects: What a number is about, where others hang on it -> its name.
+        beside_headline: Names of numbers that a report shows beside the headline, with those that
+            have an interval.
         tables, drawings: Name -> table, and figures, for the report.
+        columns: Name of a table -> column -> its unit, of those that have one.
         findings: Sentences, which the report of a check orders by weight.
         not_examined: Name of what could not be examined -> the sentence that says why. It never
             counts as passed.
@@ -157,6 +168,8 @@ class Told:
         relative: Whether it compares the judge with what it was made from: that says nothing of the
             judge by itself, so sweeps rank by another headline where there is one, and do not count
             the verdict as the judge's own.
+        planned: Whether it was locked before the run.
+        directed: Whether its answer turns round where labels run the other way than is assumed.
         judge, criterion: Whom the answer of a check is about. rival: What else could explain that
             the judge agrees with people. n: Items with a verdict and a label, in `groups`
             independent units.
@@ -164,7 +177,11 @@ class Told:
 
     name: str = ""
     numbers: dict[str, float | Estimate] = field(default_factory=dict)
+    units: dict[str, Unit] = field(default_factory=dict)
+    subjects: dict[Subject, str] = field(default_factory=dict)
+    beside_headline: list[str] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    columns: dict[str, Mapping[str, Unit]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     drawings: list[FigureData] = field(default_factory=list)
     verdict: Finding | None = None
@@ -175,6 +192,8 @@ class Told:
     texts: Sequence[Path] = ()
     part: str = ""
     relative: bool = False
+    planned: bool = False
+    directed: bool = False
     not_examined: dict[str, Finding] = field(default_factory=dict)
     judge: str = ""
     criterion: str = ""
@@ -203,17 +222,56 @@ class Told:
             flat |= value.metrics(name) if isinstance(value, Estimate) else {name: value}
         return flat
 
+    @property
+    def metric_units(self) -> dict[str, Unit]:
+        """The unit of each of the metrics that has one."""
+        units = dict(self.units)
+        for name, estimate in self.estimates.items():
+            if estimate.unit:
+                units |= dict.fromkeys(estimate.metrics(name), estimate.unit)
+        return units
+
     def full(self, name: str) -> str:
         """The name of a number or file of its own among those of the whole run."""
         return f"{self.part}.{name}" if self.part else name
 
-    def number(self, value: float | Estimate | None, *parts: str) -> None:
-        """Add the number `<name>.<parts>`; None adds nothing."""
+    def number(
+        self,
+        value: float | Estimate | None,
+        *parts: str,
+        unit: Unit = "",
+        measure: str = "",
+        subject: Subject | None = None,
+        beside_headline: bool = False,
+    ) -> None:
+        """Add the number `<name>.<parts>`; None adds nothing.
+
+        Args:
+            unit: In what it is; "" for an estimate that knows its unit itself.
+            measure: By which coefficient an estimate is measured, where its name does not say so.
+            subject: What it is about, where a report or a card looks for that.
+            beside_headline: Whether a report shows it beside the headline.
+        """
         # The numbers of a check are keys that people write into gate files: names of judges and
         # systems stand there as they are in the data.
         name = metric_name(self.name, *parts) if self.name else ".".join(parts)
-        if value is not None:
+        if value is None:
+            return
+        if isinstance(value, Estimate):
+            unit, measure = unit or value.unit, measure or value.measure
+            self.numbers[name] = value.replace(unit=unit, measure=measure)
+        else:
             self.numbers[name] = value
+            self.units |= {name: unit} if unit else {}
+        self.subjects |= {subject: name} if subject is not None else {}
+        self.beside_headline += [name] if beside_headline else []
+
+    def table(self, name: str, table: pd.DataFrame, **units: Unit) -> None:
+        """Add a table, with the units of its columns: `told.table("by_rater", frame,
+        agreement="share", p="p")`. The ends of an interval are in the unit of the column before
+        them."""
+        self.tables[name] = table
+        self.columns[name] = units
 
     def say(
         self,
@@ -253,7 +311,10 @@ class Told:
         return replace(
             self,
             numbers=self.numbers | other.numbers,
+            units=self.units | other.units,
+            subjects=other.subjects | self.subjects,
             tables=self.tables | other.tables,
+            columns=self.columns | other.columns,
             findings=[*self.findings, *new],
             not_examined=self.not_examined | other.not_examined,
         )
@@ -261,6 +322,12 @@ class Told:
     def about(self, subject: Subject) -> Finding | None:
         """The first finding about a subject."""
         return next((found for found in self.findings if found.subject == subject), None)
+
+    def number_about(self, subject: Subject) -> tuple[str, Estimate] | None:
+        """The name of the number about a subject, and the number with its interval."""
+        name = self.subjects.get(subject, "")
+        value = self.numbers.get(name)
+        return (name, value) if isinstance(value, Estimate) else None
 
     def ordered(self) -> list[Finding]:
         """The findings, those that change the conclusion most first."""

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.analyses.plan import NAME as PLAN
-from undogmatic.records.results import GRAVITY, Finding, Told
+from undogmatic.records.results import GRAVITY, Finding, Subject, Told
 from undogmatic.report.document import Answered
 from undogmatic.report.words import MissingWording, Words
 from undogmatic.runs.folder import HYDRA, OVERRIDES, RunFolder
@@ -24,7 +23,6 @@ from undogmatic.safety.command import as_typed
 OTHERS = {"local": "qwen"}
 """Which model to try after which; after any other, the embedded one, which needs no key."""
 
-LABELLED = "labelled"  # the analysis whose answer turns round with the direction of the labels
 LEFT_OUT = ("hydra.run.dir", "run.limit")  # of the command that comes next
 
 
@@ -37,10 +35,9 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
         finding = result.verdict
         assert finding is not None
         sentence = words.say(finding)
-        if result.name == LABELLED and (
-            told := next((f for f in run.assumed if f.key == "labels.worse"), None)
-        ):
-            sentence += f" {words.text('common.direction', **told.values)}"
+        worse = assumed_about(run, Subject.WORSE)
+        if result.directed and worse is not None:
+            sentence += f" {words.text('common.direction', **worse.values)}"
         if exploratory(result, run):
             sentence += f" {words.text('common.exploratory')}"
         about = (
@@ -65,6 +62,11 @@ def answers(run: FinishedRun, words: Words) -> list[Answered | str]:
     ]
 
 
+def assumed_about(run: FinishedRun, subject: Subject) -> Finding | None:
+    """What was assumed of a run's dataset about a subject."""
+    return next((each for each in run.assumed if each.subject == subject), None)
+
+
 def _together(said: Sequence[Answered], words: Words) -> Answered:
     """The answer of several analyses of one judge together: the gravest, with what follows it."""
     worst = min(said, key=lambda each: GRAVITY.index(each.answer))
@@ -80,13 +82,11 @@ def verdicts(run: FinishedRun, words: Words) -> list[str]:
 
 def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     """What would change a verdict and what to do next, in words: one line each."""
-    finding, turned = (
-        finding.inner,
-        next((each for each in run.assumed if each.key == "labels.reversed"), None),
-    )
+    finding, turned = finding.inner, assumed_about(run, Subject.TURNED)
     section, _, key = finding.key.partition(".verdict_")
-    key = "turned" if key == "reversed" and turned is not None else key
     wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
+    if turned is not None:  # labels that run the other way are the first thing to look at
+        wanted = [f"{section}.next_{key}_turned", f"next.{key}_turned", *wanted]
     if run.settings.limit is not None and finding.answer in ("undecided", "not_yet"):
         wanted = ["next.limited"]  # all of the texts come before more of them
     found = next((each for each in wanted if words.find(each) is not None), None)
@@ -195,4 +195,4 @@ def command(overrides: Sequence[str]) -> str:
 
 def exploratory(result: Told, run: FinishedRun) -> bool:
     """Whether a plan was locked before the run and this is no part of it."""
-    return run.settings.planned and result.name != PLAN
+    return run.settings.planned and not result.planned

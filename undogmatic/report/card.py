@@ -15,8 +15,8 @@ from undogmatic.records.card import CardData, TrustCard, sealed, setting, table_
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.records import OVERALL
-from undogmatic.records.results import Answer, Standing, Told, Weight
-from undogmatic.report.check import figure_name, headline, numbers_of, sentences, slug, words_of
+from undogmatic.records.results import Answer, Standing, Subject, Told, Weight
+from undogmatic.report.check import figure_name, numbers_of, sentences, slug, words_of
 from undogmatic.report.document import (
     MARKS,
     Answered,
@@ -88,6 +88,7 @@ def _card(
     derived = words.text(f"card.{fit}", files=", ".join(names[:4]) or "—")
     stated = use if use is None or fit == "fit" else words.text("card.unfit_for", use=use)
     labels = own.labels.dropna(subset=["label"])
+    headline = each.number_about(Subject.HEADLINE)
     data = CardData(
         files={name: table.sources[path] for name, path in zip(names, table.sources, strict=True)},
         options=dict(options),
@@ -107,6 +108,7 @@ def _card(
         answer=words.answered(each.answer),
         rival=words.say(each.rival),
         figures=each.estimates,
+        headline=None if headline is None else headline[0],
         limits=tuple(dict.fromkeys(words.say(n) for n in notes if n.weight <= Weight.LIMITS)),
         not_examined=tuple(sentences(each, words, each).not_examined),
         data=data,
@@ -183,7 +185,7 @@ def _blocks(card: TrustCard, words: Words) -> Iterator[Block]:
     yield Table((), [(text(f"card.field.{key}"), value) for key, value in facts.items()])
     if card.figures:
         yield Heading(text("card.figures"))
-        rows = [_figure(name, figure, card, words) for name, figure in card.figures.items()]
+        rows = [_figure(name, figure, words) for name, figure in card.figures.items()]
         headers = [
             words.heading(name, "checked")
             for name in ("metric", "value", "interval", "level", "n", "groups")
@@ -216,18 +218,20 @@ def _opening(card: TrustCard, words: Words) -> Answered:
     return Answered(answer, known[answer], sentence, [card.rival])
 
 
-def _figure(name: str, figure: Estimate, card: TrustCard, words: Words) -> tuple[str, ...]:
+def _figure(name: str, figure: Estimate, words: Words) -> tuple[str, ...]:
     counts = (words.number(n, "d") if n else "" for n in (figure.n, figure.n_groups))
-    called = figure_name(name, card.figures, card.data.kind, words)
-    return (called, *numbers_of(name, figure, words), words.number(figure.level, ".0%"), *counts)
+    called = figure_name(name, figure, words)
+    return (called, *numbers_of(figure, words), words.number(figure.level, ".0%"), *counts)
 
 
 def svg(card: TrustCard) -> str:
     """A small picture of the card: judge, standing, agreement, until when and the seal."""
     words = words_of(card.language)
-    found = headline(card.figures)
+    found = None if card.headline is None else card.figures.get(card.headline)
     limited = len(card.limits) if card.standing == "supported" else 0
-    told = "" if found is None else "{}: {} {}".format(*_figure(*found, card, words)[:3])
+    told = ""
+    if found is not None:
+        told = "{}: {} {}".format(*_figure(str(card.headline), found, words)[:3])
     lines = (
         ("title", words.text("card.badge")),
         ("judge", card.judge),

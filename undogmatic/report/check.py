@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +18,9 @@ from typing import Any, NamedTuple
 from undogmatic.analyses import examination
 from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
-from undogmatic.analyses.people import MEASURES
 from undogmatic.analyses.ruling import AT_ONCE
 from undogmatic.records.card import figure_row
 from undogmatic.records.checked import CheckResult
-from undogmatic.records.evidence import Kind
 from undogmatic.records.results import STANDINGS, Finding, Subject, Told, Weight, metric_name
 from undogmatic.report.document import (
     Answered,
@@ -41,10 +38,11 @@ from undogmatic.report.document import (
     save,
 )
 from undogmatic.report.figures import pictures
+from undogmatic.report.listed import of_check
 from undogmatic.report.tables import frame_blocks
 from undogmatic.report.terminal import put, put_answer, put_paths
-from undogmatic.report.words import Words, spec_for
-from undogmatic.report.workbench import bench_of_check
+from undogmatic.report.words import Words
+from undogmatic.report.workbench import bench
 from undogmatic.safety.command import as_typed
 from undogmatic.stats.estimate import Estimate
 
@@ -61,16 +59,6 @@ MOST_READ, MOST_PROBLEMS, MOST_FINDINGS, MOST_JUDGES, MOST_NAMED = (
 
 
 HOW = " (--report DIR)"
-SHARES = re.compile(
-    r"agreement\.(raw|sensitivity|specificity|[pn]pv(_stated)?|adjacent|ties|decided)|surface\.accuracy|"
-    r"people\.advantage|repeats\.same|alone\.(share|agreement)"
-)
-COUNTER = "surface.agreement"
-MEASURED = {f"surface.{name}" for name in ("agreement", "increment", "at_equal", "foretold")}
-MEASURED |= {f"people.{name}" for name in ("agreement", "judge", "difference")}
-HEADLINES = tuple(
-    f"agreement.{name}" for name in ("kappa", "weighted_kappa", "pairwise_kappa", "spearman")
-)
 
 
 class Sentences(NamedTuple):
@@ -147,7 +135,7 @@ def first_line(result: CheckResult, words: Words) -> str:
         )
     # answers that hold together (`analyses.check`)
     among = sum(each.n > 0 for each in result.judges)
-    if among < 2 or not any(headline(each.estimates) for each in result.judges):
+    if among < 2 or not any(each.number_about(Subject.HEADLINE) for each in result.judges):
         return said
     needed = "checked.needed_many" if among > AT_ONCE else "checked.needed"
     return f"{said} {words.text(needed, least=result.options.least_of(result.table.kind), n=among)}"
@@ -165,13 +153,8 @@ def _answered(each: Told, words: Words) -> Answered | None:
     )
 
 
-def headline(figures: Mapping[str, Estimate]) -> tuple[str, Estimate] | None:
-    """The figure that sums the agreement with people up."""
-    return next(((name, figures[name]) for name in HEADLINES if name in figures), None)
-
-
 def _place(each: Told) -> tuple[int, float]:
-    found = headline(each.estimates)
+    found = each.number_about(Subject.HEADLINE)
     low = math.nan if found is None else found[1].low
     return -STANDINGS.index(each.standing or "undecided"), math.inf if math.isnan(low) else -low
 
@@ -181,14 +164,10 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
     believed first."""
     rows, names, uses = [], [], []
     for each in sorted(result.judges, key=_place)[:most]:
-        found = headline(each.estimates)
-        names.append("" if found is None else found[0].removeprefix("agreement."))
-        counter = each.estimates.get(COUNTER)
-        rival = (
-            words.text("checked.no_rival")
-            if counter is None
-            else numbers_of(COUNTER, counter, words)[0]
-        )
+        found, counter = each.number_about(Subject.HEADLINE), each.number_about(Subject.RIVAL)
+        names.append("" if found is None else found[0])
+        none = words.text("checked.no_rival")
+        rival = none if counter is None else numbers_of(counter[1], words)[0]
         section, _, key = each.answer.key.partition(".verdict_")
         why = words.find(f"{section}.short.{key}") and words.text(
             f"{section}.short.{key}", **each.answer.values
@@ -196,7 +175,7 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         if each.standing == "supported" and (limits := _limits(each, words)):
             why = limits
         believed = words.text(f"checked.brief_{each.standing}") + (f" ({why})" if why else "")
-        numbers = ("", "") if found is None else numbers_of(*found, words)
+        numbers = ("", "") if found is None else numbers_of(found[1], words)
         rows.append(
             [
                 name_of(result.table, each.judge, each.criterion),
@@ -212,9 +191,9 @@ def overview(result: CheckResult, words: Words, most: int | None = None) -> Tabl
         for name in ("judge", "believed", "agreement", "interval", "count", "rival")
     ]
     known = list(dict.fromkeys(filter(None, names)))
-    worded = [words.value(name, "check") for name in known]
+    worded = [words.value(name.rpartition(".")[2], "check") for name in known]
     if len(known) == 1:
-        headers[2] = words.metric(f"agreement.{known[0]}") or f"{headers[2]} ({worded[0]})"
+        headers[2] = words.metric(known[0]) or f"{headers[2]} ({worded[0]})"
     else:
         called = {"": ""} | dict(zip(known, worded, strict=True))
         rows = [
@@ -255,45 +234,45 @@ def _stands_in(each: Told, words: Words) -> str:
     tested = each.about(Subject.ANNOTATOR)
     if tested is None:
         return ""
-    return words.text(f"checked.stands_{tested.key.partition('.annotator_')[2]}")
+    section, _, key = tested.key.partition(".")
+    return words.find(f"{section}.brief.{key}") or words.say(tested)
 
 
 def _alone(each: Told, words: Words) -> str:
     """What share of the items a judge may decide alone; "" where that was not examined."""
-    share = each.estimates.get("alone.share")
-    if share is None:
+    found = each.number_about(Subject.ALONE)
+    if found is None:
         return ""
+    _, share = found
     allowed = share.value and each.standing == "supported"
-    return words.number(share.value, ".0%") if allowed else words.text("checked.no_share")
+    return numbers_of(share, words)[0] if allowed else words.text("checked.no_share")
 
 
-def numbers_of(name: str, estimate: Estimate, words: Words) -> tuple[str, str]:
-    """A figure and its interval in words, as exact as sentences say them: shares as such, means
-    with three digits."""
+def numbers_of(estimate: Estimate, words: Words) -> tuple[str, str]:
+    """A figure and its interval in words, as exact as sentences say them."""
     sizes = [v for v in (estimate.value, *estimate.interval) if math.isfinite(v)]
-    if name.startswith("systems."):
-        spec = spec_for("", max(map(abs, sizes), default=0.0))
-    else:
-        spec = ".0%" if SHARES.fullmatch(name) else words.metric_spec(name, *sizes)
+    spec = words.spec(estimate.unit, *sizes)
     return words.number(estimate.value, spec), words.number(estimate.interval, spec)
 
 
-def figure_name(name: str, figures: Mapping[str, Estimate], kind: Kind, words: Words) -> str:
-    """A figure in words; of what is called agreement, with the coefficient that it is measured
-    by."""
-    label, measure, named = words.metric(name) or name, MEASURES.get(kind, "kappa"), "people"
-    if name.startswith("surface.") and (found := headline(figures)):
-        measure, named = found[0].partition(".")[2], "check"
-    return f"{label} ({words.value(measure, named)})" if name in MEASURED else label
+def figure_name(name: str, figure: Estimate, words: Words) -> str:
+    """A figure in words; with the coefficient that it is measured by, where its name does not say
+    that."""
+    label, section = words.metric(name) or name, name.partition(".")[0]
+    return f"{label} ({words.value(figure.measure, section)})" if figure.measure else label
 
 
-def figure_table(told: Told, kind: Kind, words: Words) -> Table | None:
-    """Every number that was told, with its interval, n and groups; None without any."""
+def figure_table(told: Told, words: Words) -> Table | None:
+    """Every number that was told, with its interval, n and groups where it has them; None without
+    any."""
     rows = []
-    for name, each in told.estimates.items():
-        counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
-        called = figure_name(name, told.estimates, kind, words)
-        rows.append((called, *numbers_of(name, each, words), *counts, name))
+    for name, each in told.numbers.items():
+        if isinstance(each, Estimate):
+            counts = (words.number(n, "d") if n else "" for n in (each.n, each.n_groups))
+            rows.append((figure_name(name, each, words), *numbers_of(each, words), *counts, name))
+        else:
+            written = words.number(each, words.spec(told.units.get(name, ""), each))
+            rows.append((words.metric(name) or name, written, "", "", "", name))
     headers = [
         words.heading(column, "checked")
         for column in ("metric", "value", "interval", "n", "groups", "name")
@@ -467,7 +446,7 @@ def _blocks(
     yield from (
         [overview(result, words)] if several else itertools.islice(drawn[0], 1) if drawn else []
     )
-    table = bench_of_check(result, words)
+    table = bench(of_check(result, words), words)
     yield from [Paragraph(table.begins)] if table.begins else []
     yield Contents(words.text("bench.contents"))
     for number, each in enumerate(result.judges):
@@ -477,13 +456,13 @@ def _blocks(
             yield Paragraph(words.say(each.rival))
         told = each if several else each.beside(result.together)
         begin, level = f"{number}_" * several, 3 if several else 2
-        yield from _told(told, result.table.kind, words, folder, begin, level=level, of=each)
+        yield from _told(told, words, folder, begin, level=level, of=each)
         yield from drawn[number]
     yield Heading(words.text("bench.title"))
     yield table
     if several or not result.judges:
         heading = words.text("checked.together") if several else ""
-        yield from _told(result.together, result.table.kind, words, folder, "all_", heading=heading)
+        yield from _told(result.together, words, folder, "all_", heading=heading)
     yield Paragraph(words.text("common.not_applicable"), "small")
     yield Fold(words.text("common.made_title"))
     yield Heading(words.text("checked.read"))
@@ -508,7 +487,6 @@ def _blocks(
 
 def _told(
     told: Told,
-    kind: Kind,
     words: Words,
     folder: Path,
     before: str,
@@ -518,24 +496,25 @@ def _told(
     of: Told | None = None,
 ) -> Iterator[Block]:
     said = sentences(told, words, of)
-    if heading and (any(said) or told.estimates or told.tables):
+    if heading and (any(said) or told.numbers or told.tables):
         yield Heading(heading)
     for name, listed in zip(("findings", "details", "not_examined", "settle"), said, strict=True):
         if listed:
             yield Heading(words.text(f"checked.title_{name}"), level)
             yield Bullets(listed)
-    if numbers := figure_table(told, kind, words):
+    if numbers := figure_table(told, words):
         yield Heading(words.text("checked.title_figures"), level)
         yield numbers
     for name, frame in told.tables.items():
-        yield from frame_blocks(frame, words, "check", name, folder, before)
+        units = told.columns.get(name)
+        yield from frame_blocks(frame, words, "check", name, folder, before, units)
 
 
 def _pictures(
     result: CheckResult, each: Told, words: Words, folder: Path, before: str
 ) -> Iterator[Block]:
     drawn = figures_of(result.table.of(each.judge, each.criterion))
-    yield from pictures(drawn, words, "checked", None, folder, before)
+    yield from pictures([*drawn, *each.drawings], words, "checked", None, folder, before)
 
 
 def as_json(result: CheckResult, words: Words) -> dict[str, Any]:

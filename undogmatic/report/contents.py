@@ -35,9 +35,10 @@ from undogmatic.report.document import (
     save,
 )
 from undogmatic.report.figures import pictures
+from undogmatic.report.listed import LEVELS, of_run
 from undogmatic.report.tables import frame_blocks, key_figures
 from undogmatic.report.words import MissingWording, Words, missing
-from undogmatic.report.workbench import LEVELS, bench_of
+from undogmatic.report.workbench import bench
 from undogmatic.runs.outcome import FinishedRun
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.secrets import redacted
@@ -74,19 +75,17 @@ def write(run: FinishedRun, beside: str = "") -> None:
     save(document, run.folder)
 
 
-SIDES = "ab.question_sides"  # asks whether the judge tells these two conditions apart
-
-
 def title(run: FinishedRun, words: Words) -> str:
     """The run's question: that of its first analysis with one (`<analysis>.question`), else a
     general one. Where one analysis alone answers, and its question names what was compared
     (`question_sides`), it is that question.
     """
     ruled = [result for result in run.results if result.verdict is not None]
-    if len(ruled) == 1 and SIDES.startswith(f"{ruled[0].name}."):
+    if len(ruled) == 1:
         values = {} if ruled[0].verdict is None else ruled[0].verdict.values
         with suppress(MissingWording):
-            return words.text(SIDES, **{**values, "model": judged_by(run)})
+            sides = f"{ruled[0].name}.question_sides"
+            return words.text(sides, **{**values, "model": judged_by(run)})
     keys = (
         f"{r.name}.question" for r in run.results if words.find(f"{r.name}.question") is not None
     )
@@ -245,7 +244,7 @@ def _verdict(run: FinishedRun, words: Words) -> Iterator[Block]:
         yield from pictures(
             [first[1]], words, first[0].name, run.rubric, run.folder, first[0].full("")
         )
-    table = bench_of(run, words)
+    table = bench(of_run(run, words), words)
     yield from [Paragraph(table.begins)] if table.begins else []
     yield Contents(words.text("bench.contents"))
     if keys := key_figures(run.results, words):
@@ -304,7 +303,8 @@ def _results(run: FinishedRun, words: Words) -> Iterator[Block]:
         below = [figure for figure in result.drawings if first is None or figure is not first[1]]
         yield from pictures(below, words, result.name, run.rubric, run.folder, result.full(""))
         for name, frame in result.tables.items():
-            yield from frame_blocks(frame, words, result.name, name, run.folder, result.full(""))
+            units, before = result.columns.get(name), result.full("")
+            yield from frame_blocks(frame, words, result.name, name, run.folder, before, units)
     if not any(result.drawings for result in run.results):
         yield Heading(words.text("common.scores_title"))
         scores: dict[str, list[np.ndarray]] = {}  # categories without an order have none

@@ -99,12 +99,13 @@ def pictures(
         )
         return
     for figure in drawn:
-        link = f"figures{words.beside}/{before}{section}_{figure.name}.png"
+        own = figure.section or section
+        link = f"figures{words.beside}/{before}{own}_{figure.name}.png"
         if size(figure) == 0:
             yield Paragraph(words.text("figures.empty", name=figure.name), "small")
         else:
-            shown = draw(figure, words, section, rubric, folder / link)
-            yield Picture(folder / link, link, caption(figure, words, section), *shown)
+            shown = draw(figure, words, own, rubric, folder / link)
+            yield Picture(folder / link, link, caption(figure, words, own), *shown)
 
 
 def caption(figure: FigureData, words: Words, section: str) -> str:

@@ -21,16 +21,20 @@ from undogmatic.runs.folder import RESULTS, RunFolder
 from undogmatic.runs.outcome import SETTINGS, Asked, FinishedRun, Repeatability
 from undogmatic.safety import files
 from undogmatic.safety.spool import many
+from undogmatic.stats.estimate import Estimate
 
 _ELSEWHERE = (
     "folder rubric judgments frame metrics items results config asked repeatability texts"
     " label_scale".split()
 )
 _AS_THEY_ARE = [field.name for field in fields(FinishedRun) if field.name not in _ELSEWHERE]
-KEPT = "name tables findings verdict standing headline texts part relative".split()
-"""What is kept of a result beside its numbers and drawings; its items have a file of their own."""
-_OF_FINDING = ("key", "values", "answer", "weight", "settle")
-_FINDING, _FRAME = "$finding", "$frame"
+KEPT = (
+    "name numbers units beside_headline tables columns findings verdict standing headline texts"
+    " part relative planned directed".split()
+)
+"""What is kept of a result beside its drawings; its items have a file of their own."""
+_OF_FINDING = ("key", "values", "answer", "weight", "settle", "subject", "needs")
+_FINDING, _FRAME, _ESTIMATE = "$finding", "$frame", "$estimate"
 
 
 def keep(run: FinishedRun) -> None:
@@ -107,13 +111,12 @@ def _run(folder: RunFolder, told: Mapping[str, Any]) -> FinishedRun:
 
 def _of_result(result: Told) -> dict[str, Any]:
     whole = {name: _plain(getattr(result, name)) for name in KEPT}
-    drawings = [(each.name, each.kind, _plain(each.data)) for each in result.drawings]
-    return whole | {"metrics": _plain(result.metrics), "figures": drawings}
+    drawings = [(each.name, each.kind, _plain(each.data), each.section) for each in result.drawings]
+    return whole | {"figures": drawings}
 
 
 def _result(told: Mapping[str, Any]) -> Told:
     whole = {name: _whole(value) for name, value in told.items()}
-    whole["numbers"] = whole.pop("metrics")
     whole["drawings"] = [FigureData(*each) for each in whole.pop("figures")]
     whole["texts"] = [*map(texts_noted, whole["texts"])]
     return Told(**whole)
@@ -125,6 +128,8 @@ def _plain(value: Any) -> Any:
         told = {name: getattr(value, name) for name in _OF_FINDING}
         told["weight"] = value.weight.name
         return {_FINDING: {name: _plain(own) for name, own in told.items() if own is not None}}
+    if isinstance(value, Estimate):
+        value = {_ESTIMATE: asdict(value)}
     if isinstance(value, pd.DataFrame):
         frame = value if isinstance(value.index, pd.RangeIndex) else value.reset_index()
         rows = [_plain(row) for row in frame.itertuples(index=False, name=None)]
@@ -148,6 +153,8 @@ def _whole(value: Any) -> Any:
     if _FINDING in value:
         told = {name: _whole(inner) for name, inner in value[_FINDING].items()}
         return Finding(**told | {"weight": Weight[told["weight"]]})
+    if _ESTIMATE in value:
+        return Estimate(**value[_ESTIMATE])
     if _FRAME in value:
         rows = [
             [tuple(cell) if isinstance(cell, list) else cell for cell in row]

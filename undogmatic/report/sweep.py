@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pandas import DataFrame
 
+from undogmatic.records.results import Subject
 from undogmatic.report.answers import command, folders_of
 from undogmatic.report.contents import shorten
 from undogmatic.report.document import (
@@ -22,14 +23,14 @@ from undogmatic.report.document import (
     save,
 )
 from undogmatic.report.figures import pictures
+from undogmatic.report.listed import of_sweep
 from undogmatic.report.tables import column_cells, frame_blocks
 from undogmatic.report.words import Words, missing
-from undogmatic.report.workbench import bench_of_sweep
+from undogmatic.report.workbench import bench
 from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 
 MULTIRUN = "multirun.yaml"  # Hydra leaves in it what was typed
-ENDLESS = ("sweep.verdict_open_margin", "sweep.verdict_same")  # what more texts will hardly settle
 SEARCHING = ("hydra/sweeper", "hydra.sweeper.", "hydra/launcher", "hydra.launcher.")
 MOST_JOBS = 12  # on the terminal; the report has all
 
@@ -60,7 +61,7 @@ def answers(sweep: SweepResult, words: Words) -> list[Answered | str]:
     if said and isinstance(first := said[0], Answered) and (overrides := _whole(typed(sweep))):
         # what is to be done may be the rule's own
         rule = sweep.findings[0].key.replace(".verdict", "")
-        endless = any(f.key in ENDLESS for f in sweep.findings[: sweep.verdicts])
+        endless = any(f.subject == Subject.VAIN for f in sweep.findings[: sweep.verdicts])
         step = "endless" if endless and first.answer == "undecided" else first.answer
         own = f"next.{rule}"
         commands = {"other": wider(overrides), "again": swept(overrides)}
@@ -133,7 +134,7 @@ def leaderboard(sweep: SweepResult, words: Words, most: int | None = None) -> Ta
     ]
     cells = [column_cells(c, jobs[c].tolist(), words, "sweep") for c in names]
     figures = [*jobs["headline"], *jobs["low"], *jobs["high"]]
-    spec = words.metric_spec(sweep.headline, *figures)  # as sentences say it
+    spec = words.spec(sweep.unit, *figures)  # as sentences say it
     numbers = [words.number(figure, spec) for figure in figures]
     values, lows, highs = (numbers[n * len(jobs) :][: len(jobs)] for n in range(3))
     ends = zip(jobs["low"], jobs["high"], lows, highs, strict=True)
@@ -154,7 +155,8 @@ def _of_unseen(
 ) -> list[tuple[str, ...]]:
     """The row of the winner of a search on the texts that no trial has seen, which comes first;
     none without one."""
-    found = next((f for f in sweep.findings[: sweep.verdicts] if "test_interval" in f.values), None)
+    verdicts = sweep.findings[: sweep.verdicts]
+    found = next((each for each in verdicts if each.subject == Subject.UNSEEN), None)
     if found is None or sweep.headline is None:
         return []
     value, ends = found.values["test"], found.values["test_interval"]
@@ -170,7 +172,7 @@ def _of_unseen(
     known |= {
         c: column_cells(c, best[c].tolist(), words, "sweep")[0] for c in sweep.choices if len(best)
     }
-    spec = words.metric_spec(sweep.headline, value, *ends)
+    spec = words.spec(sweep.unit, value, *ends)
     told, low, high = (words.number(figure, spec) for figure in (value, *ends))
     interval = f"[{low}{words.text('common.interval_separator')}{high}]"
     return [
@@ -192,7 +194,7 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
         )
     if sweep.figures:
         yield from pictures(sweep.figures[:1], words, "sweep", sweep.rubric, folder)
-    table = None if sweep.scores.empty else bench_of_sweep(sweep, words)
+    table = None if sweep.scores.empty else bench(of_sweep(sweep, words), words)
     yield from [Paragraph(table.begins)] if table is not None and table.begins else []
     yield Contents(words.text("bench.contents"))
     yield Heading(words.text("common.leaderboard_title"))
@@ -200,7 +202,8 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     shown = {*sweep.choices, "status", "standing", "headline", "low", "high"}
     further = sweep.jobs[[c for c in sweep.jobs.columns if c not in shown]]
     if len(further.columns) > 2:
-        yield from frame_blocks(further, words, "sweep", "jobs", folder)
+        units = sweep.columns.get("jobs")
+        yield from frame_blocks(further, words, "sweep", "jobs", folder, units=units)
     if others := [words.say(finding) for finding in sweep.findings[sweep.verdicts :]]:
         yield Bullets(others)
     yield Paragraph(words.text("common.not_applicable"), "small")
@@ -219,7 +222,8 @@ def _blocks(sweep: SweepResult, words: Words, folder: Path) -> Iterator[Block]:
     ]
     for name, frame, title in titled:
         yield Heading(words.text(title))
-        yield from frame_blocks(frame, words, "sweep", name, folder)
+        units = sweep.columns.get(name)
+        yield from frame_blocks(frame, words, "sweep", name, folder, units=units)
     if sweep.figures[1:]:
         yield Heading(words.text("common.figures_title"))
         yield from pictures(sweep.figures[1:], words, "sweep", sweep.rubric, folder)

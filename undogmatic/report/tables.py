@@ -9,47 +9,39 @@ import pandas as pd
 
 from undogmatic.records.results import Told
 from undogmatic.report.document import Block, Paragraph, Table
-from undogmatic.report.words import Words, missing, named_spec, spec_for
+from undogmatic.report.words import Words, missing
 from undogmatic.safety import files
+from undogmatic.stats.estimate import Unit
 
 MOST_ROWS = 25
 NAMING = ("item", "item_id", "pair", "pair_id")  # columns of names of items and pairs
 MOST_KEY_FIGURES = 6
-# Metrics without an interval that are shown beside the headline
-_TELLING = (
-    "margin",
-    "before",
-    "after",
-    "mae",
-    "mae_of_constant",
-)
 
 
 def key_figures(
     results: Sequence[Told], words: Words, most: int = MOST_KEY_FIGURES
 ) -> Table | None:
-    """The metrics that sum a run up, in a table: the headline, the margin it is held against, then
-    those with an interval. None where no analysis has a headline. An interval is a pair of metrics
-    `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label are left to
-    metrics.json; a headline never is. At most `most` of one analysis; several get fewer figures
-    each, named after them."""
+    """The metrics that sum a run up, in a table: the headline, what is told to stand beside it,
+    then those with an interval. None where no analysis has a headline. An interval is a pair of
+    metrics `<name>_low`, `<name>_high`. Breakdowns by condition and metrics without a label are
+    left to metrics.json; a headline never is. At most `most` of one analysis; several get fewer
+    figures each, named after them."""
     with_headline = [r for r in results if r.headline is not None]
     several = len(with_headline) > 1
     rows = []
     for result in with_headline:
-        metrics = result.metrics
-        telling = [
-            f"{result.name}.{last}" for last in _TELLING if f"{result.name}.{last}" in metrics
-        ]
+        metrics, units = result.metrics, result.metric_units
         with_interval = [m for m in metrics if f"{m}_low" in metrics and m.count(".") == 1]
-        ordered = dict.fromkeys(str(m) for m in (result.headline, *telling, *with_interval))
+        ordered = dict.fromkeys(
+            str(m) for m in (result.headline, *result.beside_headline, *with_interval)
+        )
         kept = [m for m in ordered if m == result.headline or words.metric(m) is not None]
         before = ""
         if several and (title := words.find(f"{result.name}.title")) is not None:
             before = f"{title} ({result.part}): " if result.part else f"{title}: "
         for metric in kept[: min(3, most) if several else most]:
             ends = (metrics.get(f"{metric}_low"), metrics.get(f"{metric}_high"))
-            spec = words.metric_spec(metric, metrics[metric], *ends)
+            spec = words.spec(units.get(metric, ""), metrics[metric], *ends)
             interval = "" if ends == (None, None) else words.number(ends, spec)
             rows.append(
                 (
@@ -63,12 +55,18 @@ def key_figures(
 
 
 def frame_blocks(
-    frame: pd.DataFrame, words: Words, section: str, name: str, folder: Path, before: str = ""
+    frame: pd.DataFrame,
+    words: Words,
+    section: str,
+    name: str,
+    folder: Path,
+    before: str = "",
+    units: Mapping[str, Unit] | None = None,
 ) -> list[Block]:
-    """A data frame as a table with its caption (`<section>.table_<name>`, else the name). Beyond
-    MOST_ROWS rows the beginning is shown and the whole is written to
-    `tables/<before><section>_<name>.csv`. The name of a table of a check has its section in
-    front."""
+    """A data frame, with the units of its columns, as a table with its caption
+    (`<section>.table_<name>`, else the name). Beyond MOST_ROWS rows the beginning is shown and the
+    whole is written to `tables/<before><section>_<name>.csv`. The name of a table of a check has
+    its section in front."""
     of_check, _, own = name.rpartition(".")
     section, name = of_check or section, own
     key = f"{section}.table_{name}"
@@ -85,7 +83,9 @@ def frame_blocks(
     for group, measure in itertools.product(_with_intervals(columns), dict.fromkeys(measures)):
         places = [(c, n) for c in group for n, other in enumerate(measures) if other == measure]
         # Numbers of one measure have the same decimals.
-        together = column_cells(group[0], [columns[c][n] for c, n in places], words, section)
+        values_of_measure = [columns[c][n] for c, n in places]
+        unit = (units or {}).get(group[0], "")
+        together = column_cells(group[0], values_of_measure, words, section, unit)
         for (column, n), written in zip(places, together, strict=True):
             cells[column][n] = written
     headers = [words.heading(column, section) for column in columns]
@@ -117,14 +117,11 @@ def _with_intervals(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:
     return groups
 
 
-def column_cells(column: str, values: Sequence[object], words: Words, section: str) -> list[str]:
+def column_cells(
+    column: str, values: Sequence[object], words: Words, section: str, unit: Unit = ""
+) -> list[str]:
     """The cells of one column, numbers with the same decimals throughout."""
-    present = [v for v in values if isinstance(v, numbers.Real) and not missing(v)]
-    largest = max((abs(float(v)) for v in present), default=0.0)
-    whole = all(float(v).is_integer() for v in present)
-    spec = named_spec(column, largest, whole) or (
-        "d" if whole else ".1f" if largest >= 10 else spec_for("", largest)
-    )
+    spec = words.column_spec(unit, *(float(v) for v in values if isinstance(v, numbers.Real)))
     return [words.number(v, spec) if _real(v) else words.cell(column, v, section) for v in values]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from undogmatic.records.results import Answer, Finding
+from undogmatic.records.results import Answer, Finding, Weight
 from undogmatic.report.document import Answered, Table
 from undogmatic.report.words import Words
 from undogmatic.runs.folder import METRICS, SCORES, RunFolder
@@ -25,10 +25,6 @@ PLAIN_MARKS: Mapping[Answer, str] = {
     "no": "x",
     "undecided": "?",
 }
-
-GRAVE = ("labels.reversed", "local.versions")
-"""What was found or assumed that the screen tells, too, because all scores depend on it."""
-
 
 STYLES: Mapping[Answer, str] = {
     "yes": "bold green",
@@ -74,7 +70,8 @@ def show(run: FinishedRun, where: str | None, brief: bool = False) -> None:
     counts = counted(run, words)
     judged = words.text("terminal.judged" if counts["failed"] else "terminal.judged_all", **counts)
     notes = [" ".join([judged, *asking_notes(run, words)])]
-    notes += [words.say(finding) for finding in run.assumed if finding.key in GRAVE]
+    # On what limits or reverses the answer all scores depend.
+    notes += [words.say(finding) for finding in run.assumed if finding.weight <= Weight.LIMITS]
     notes += [
         *scale_notes(run, words),
         *order_notes(run, words),

@@ -18,6 +18,7 @@ from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_besi
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
+from undogmatic.stats.estimate import Unit
 
 NOTHING = "—"
 MOST_KNOWN = 4096  # wordings whose places are kept
@@ -147,17 +148,20 @@ class Words:
         texts: Iterable[Path] = (),  # of what the report speaks of: analyses, dataset, sweep
         units: str | None = None,  # None: the general word
         strict: bool = False,
-        decimals: int = 1,  # of a score
+        # of a score; None where the scale is not known: as many as the size of the number asks for
+        decimals: int | None = None,
         own: OwnScale | None = None,
     ) -> None:
-        self.language, self.strict, self.decimals, self.reader = language, strict, decimals, own
+        self.language, self.strict, self.reader = language, strict, own
+        self.knows_scale = decimals is not None
+        self.decimals = 1 if decimals is None else decimals
         self.options = OF_CHECK
         self.beside = (  # marks the files of a report that lies beside the same in another language
             ""
         )
         self.own = own if own is not None and own.speaks else None
         ends = None if own is None or own.names else own.bottom - own.top
-        self._quoting = f".{decimals if ends is None else decimals_of(abs(ends))}f"
+        self._quoting = f".{self.decimals if ends is None else decimals_of(abs(ends))}f"
         self._known: dict[
             str, str | None
         ] = {}  # what was looked up: reports ask for the same thousands of times
@@ -293,30 +297,38 @@ class Words:
                 label = self.metric(rest)
         return label
 
-    def metric_spec(self, word: str, *values: float | None) -> str:
-        """How a metric and the ends of its interval are written, all alike: as scores are where its
-        label names their unit, else as its name says, else with two decimals, or as many as its
-        size asks for."""
-        analysis, _, rest = word.partition(".")
-        label = self._found(f"metrics.{word}") or self._found(f"{analysis}.metrics.{rest}")
-        present = [float(value) for value in values if value is not None and not missing(value)]
-        largest, whole = (
-            max(map(abs, present), default=0.0),
-            all(value.is_integer() for value in present),
-        )
-        if label is not None and "{units}" in label:
-            kind = "s" if rest in _POSITIONS else "u"
+    def spec(self, unit: Unit, *values: float | None) -> str:
+        """How a number in this unit and the ends of its interval are written, all alike: scores as
+        the scale asks for, shares as per cent; what has no unit with two decimals, or with as many
+        as its size asks for."""
+        if unit in SPECS:
+            return SPECS[unit]
+        largest, whole = _size(values)
+        if unit in ("score", "points") and self.knows_scale:
+            kind = "s" if unit == "score" else "u"
             return f"{kind}g" if whole else kind
-        return named_spec(word, largest, whole) or (
-            ".2f" if 0.05 <= largest < 10 and not whole else spec_for("", largest)
-        )
+        # Of a mean the third digit counts; of an error or a correlation it says nothing.
+        if unit != "score" and 0.05 <= largest < 10 and not whole:
+            return ".2f"
+        return spec_for(largest)
 
-    def figure(self, metric: str, value: float, interval: Sequence[float]) -> str:
+    def column_spec(self, unit: Unit, *values: float | None) -> str:
+        """How the numbers of a column in this unit are written, all alike."""
+        if unit in SPECS:
+            return SPECS[unit]
+        largest, whole = _size(values)
+        if largest >= 10 and not whole:
+            return ".1f"
+        if whole:
+            return ".1f" if unit in ("score", "seconds") else "d"
+        return _significant(largest)
+
+    def figure(self, metric: str, value: float, interval: Sequence[float], unit: Unit) -> str:
         """A metric's value and interval as part of a sentence: "right on 84% of the pairs (interval
         [75%, 90%])"; the words are `<analysis>.said.<rest>`, else the metric's label stands before
         its value."""
         analysis, _, rest = metric.partition(".")
-        spec = self.metric_spec(metric, value, *interval)
+        spec = self.spec(unit, value, *interval)
         said = self.find(f"{analysis}.said.{rest}") or f"{self.name(metric)} {{value}}"
         said = said.replace("{value}", self.number(value, spec))
         return (
@@ -393,12 +405,10 @@ class Words:
         return visible(written)
 
     def cell(self, column: str, value: Any, section: str | None = None) -> str:
-        """A table's cell or a metric's value, written as its column's name suggests (p-values,
-        shares, counts)."""
+        """A table's cell that is no number, or one by itself."""
         if isinstance(value, str):
             return self.name(value, section) if column == "metric" else self.value(value, section)
-        known = not missing(value) and isinstance(value, numbers.Real)
-        return self.number(value, spec_for(column, float(value)) if known else "")
+        return self.number(value)
 
     def placed(self, score: float) -> float:
         """A score on the scale on which people gave the labels, where that is not the rubric's and
@@ -478,50 +488,19 @@ def _lookup(node: Any, key: str) -> str | None:
     return _lookup(node.get(head), rest)
 
 
-def spec_for(column: str, value: float) -> str:
-    """How a column or metric is written, judged by its name: p-values, shares, counts, scores; else
-    by its size. "controls.in_band.humble" is written as its last known part says."""
-    whole = float(value).is_integer()
-    return named_spec(column, value, whole) or (
-        "" if whole and abs(value) >= 10 else _significant(value)
-    )
+SPECS: Mapping[Unit, str] = {"share": ".0%", "p": "bare_p", "usd": ".4f", "count": "d"}
+"""How numbers are written whose unit alone says it."""
 
 
-def named_spec(column: str, largest: float, whole: bool) -> str | None:
-    """How a column or metric is written if its name says so. One decimal of a score is enough only
-    on a wide scale: where the `largest` is small, and not all are `whole`, its name says nothing.
-    """
-    spec = next(
-        (
-            spec
-            for part in column.split(".")[::-1]
-            for known, spec in _SPECS
-            if known.fullmatch(part)
-        ),
-        None,
-    )
-    return None if spec == _OF_SCORES and not whole and abs(largest) < 10 else spec
+def _size(values: Iterable[float | None]) -> tuple[float, bool]:
+    """The largest of these numbers without its sign, and whether all of them are whole."""
+    present = [float(value) for value in values if value is not None and not missing(value)]
+    return max(map(abs, present), default=0.0), all(value.is_integer() for value in present)
 
 
-# metrics that are scores, not amounts of them
-_POSITIONS = (
-    "mean",
-    "median",
-    "judge_mean",
-    "labels_only",
-)
-_OF_SCORES = ".1f"
-_SPECS = tuple(
-    (re.compile(pattern), spec)
-    for pattern, spec in {
-        r"p|p_.*|.*_p|.*_p_holm|p_?value": "bare_p",
-        r".*share.*|surface_increment.*|.*_rate|coverage(_interval)?": ".0%",
-        r"success.*|exact_match.*|in_band": ".0%",
-        r"usd": ".4f",
-        r"n|n_.*|judged|failed|calls|calls_cached|number|pairs": "d",
-        r"score|raw_score|label|gold|mean|median|confidence|seconds": _OF_SCORES,
-    }.items()
-)
+def spec_for(value: float) -> str:
+    """How a number is written of which only its size is known."""
+    return "" if float(value).is_integer() and abs(value) >= 10 else _significant(value)
 
 
 def _significant(value: float) -> str:
@@ -583,15 +562,13 @@ class _Formatter(string.Formatter):
             )
         if format_spec.startswith("within "):
             format_spec = _inside(list(value), self.values[format_spec.removeprefix("within ")])
-        if format_spec.startswith("as "):
+        if format_spec == "amount" or format_spec.startswith("as "):
+            unit: Unit = "" if format_spec == "amount" else self.values[format_spec[3:]]
             ends = list(value) if isinstance(value, Iterable) else [value]
-            return self.words.number(
-                value, self.words.metric_spec(str(self.values[format_spec[3:]]), *ends)
-            )
+            return self.words.number(value, self.words.spec(unit, *ends))
         if format_spec.startswith("said "):
-            return self.words.figure(
-                str(self.values["metric"]), value, self.values[format_spec[5:]]
-            )
+            interval, unit = self.values[format_spec[5:]], self.values["unit"]
+            return self.words.figure(str(self.values["metric"]), value, interval, unit)
         one, both, many = format_spec.partition("|")
         # a part of a sentence that says nothing where two counts are the same
         if one.startswith("unless "):

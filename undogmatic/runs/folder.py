@@ -57,7 +57,7 @@ _KINDS: dict[str, Any] = {
     **dict.fromkeys(("mlflow_run", "uri", "run_id", "experiment"), str),
     **dict.fromkeys(("started", "ended"), (int, float)),
     **dict.fromkeys(("steps", "texts", "overrides"), list),
-    **dict.fromkeys(("choices", "standing"), dict),
+    **dict.fromkeys(("choices", "standing", "units"), dict),
 }
 """What run.json, sweep.json and mlflow.json hold under these keys, if anything; within lists and
 mappings are texts."""

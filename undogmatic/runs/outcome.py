@@ -18,6 +18,7 @@ from undogmatic.records.rubric import Rubric
 from undogmatic.records.stored import in_parts, voices
 from undogmatic.records.wordings import Licence
 from undogmatic.safety import files
+from undogmatic.stats.estimate import Unit
 
 _SCORES = (
     "pair_id group condition score confidence uncertainty is_uncertain revised_score calls seconds"
@@ -173,6 +174,8 @@ class SweepResult:
             (see `stats.compare`).
         agreement: Agreement between jobs, one row per pair: `left`, `right`, then one column per
             coefficient.
+        unit: Of the headline. columns: Name of a table ("jobs", "comparisons", "agreement", or of
+            `tables`) -> column -> its unit, of those that have one.
     """
 
     name: str
@@ -188,6 +191,8 @@ class SweepResult:
     failed: Sequence[tuple[str, str]] = ()  # job and message, of those without a result
     # e.g. the worth of the jobs' uncertainty
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    unit: Unit = ""
+    columns: Mapping[str, Mapping[str, Unit]] = field(default_factory=dict)
     rubric: Rubric | None = None  # of the first job with a result
     texts: Sequence[Path] = ()  # files with the words of the sweep and of the jobs' analyses
     verdicts: int = 1
@@ -232,6 +237,20 @@ def keep_scores(folder: Path, frame: Any) -> None:
     files.write(folder / "scores.csv", kept(columns, lambda rows: rows.round(digits)))
     if any(rows["label"].notna().any() for rows in in_parts(frame, ["label"])):
         files.write(folder / "labels.csv", kept([*keys, "label", "text"], marked))
+
+
+UNITS: Mapping[str, Unit] = dict.fromkeys(
+    ("judged", "failed", "calls", "calls_cached", "input_tokens", "output_tokens"), "count"
+)
+"""Of the numbers that every run has."""
+
+
+def metric_units(results: Sequence[Told]) -> dict[str, Unit]:
+    """The unit of each of the numbers of a run that has one."""
+    told = {
+        result.full(name): unit for result in results for name, unit in result.metric_units.items()
+    }
+    return {**UNITS, "judging_seconds": "seconds", "usd": "usd"} | told
 
 
 def metrics(

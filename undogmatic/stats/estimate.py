@@ -12,13 +12,19 @@ What has more to say than this holds an `Estimate` in a field (`Claim.estimate`)
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Outcome = Literal["beyond", "against", "within", "open", "missing"]
 Method = Literal["", "studentised", "bounded", "unlimited", "delong", "newcombe"]
+Unit = Literal["", "share", "score", "points", "count", "seconds", "usd", "p"]
+"""In what a number is: "share" from 0 to 1, "score" a place on the scale (a mean), "points" an
+amount on it (an error, a difference), "count", "seconds", "usd", "p" a p-value. "" is a number
+without a unit, such as a correlation. Whoever computes a number says it, and reports write it so.
+"""
+UNITS: tuple[Unit, ...] = get_args(Unit)
 
 
 class Bounds(NamedTuple):
@@ -40,7 +46,8 @@ class Estimate:
     units, "bounded" from the bounds of the scale alone, as nearly all units agree, "unlimited"
     where nearly all agree and no bounds are known; "delong" and "newcombe" for areas. `se` and `df`
     are the standard error over units and its degrees of freedom, 0 where all units agree, NaN where
-    the limits do not come from them.
+    the limits do not come from them. `unit` is that of the value and its limits; `measure` is the
+    coefficient that was computed, where the number is not called after it ("agreement" by "kappa").
     """
 
     value: float
@@ -54,6 +61,8 @@ class Estimate:
     method: Method = ""
     se: float = float("nan")
     df: float = float("nan")
+    unit: Unit = ""
+    measure: str = ""
 
     @property
     def interval(self) -> tuple[float, float]:

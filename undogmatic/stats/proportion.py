@@ -57,7 +57,7 @@ def proportion(flags: ArrayLike, level: float = 0.95, *, groups: Groups = None) 
             effective = min(effective, float(1 / np.sum(part**2)))
         quantile = means.t_quantile(means.degrees_of_freedom(part), level)
         low, high = _wilson(share, quantile**2 / effective)
-    return Estimate(share, low, high, level, n_units, n)
+    return Estimate(share, low, high, level, n_units, n, unit="share")
 
 
 def _wilson(share: float, reach: float) -> tuple[float, float]:

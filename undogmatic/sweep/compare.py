@@ -13,7 +13,12 @@ import pandas as pd
 from undogmatic.analyses.compared import DESCRIBED
 from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
 from undogmatic.analyses.ruling import AT_ONCE
-from undogmatic.analyses.variance import Divided, VarianceAnalysis, of_scores
+from undogmatic.analyses.variance import (
+    COMPONENT_UNITS,
+    Divided,
+    VarianceAnalysis,
+    of_scores,
+)
 from undogmatic.errors import UndogmaticError
 from undogmatic.records.kept import joined
 from undogmatic.records.records import Item
@@ -23,6 +28,7 @@ from undogmatic.runs.folder import RunFolder
 from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import agreement, means, review
 from undogmatic.stats.compare import NOISE, front, letter_display, twins
+from undogmatic.stats.estimate import Unit
 from undogmatic.sweep.family import (
     ALPHA,
     BETTER,
@@ -140,6 +146,8 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         jobs=table,
         choices=(*choices, *(part for part in PARTS if part in table and part not in choices)),
         headline=sweep.headline,
+        unit=sweep.unit,
+        columns=units_of_columns(sweep),
         comparisons=tests.iloc[order].reset_index(drop=True),
         agreement=agreed,
         verdicts=len(first),
@@ -153,6 +161,20 @@ def compare(folder: Path, name: str, language: str) -> SweepResult:
         rubric=rubrics[0] if len({rubric.name for rubric in rubrics}) == 1 else None,
         texts=[OWN_TEXTS, *texts_beside(VarianceAnalysis), *map(texts_noted, of_jobs)],
     )
+
+
+def units_of_columns(sweep: Sweep) -> dict[str, dict[str, Unit]]:
+    """The units of the columns of each table of a sweep."""
+    columns: dict[str, dict[str, Unit]] = {
+        "jobs": {**sweep.units, "seconds": "seconds"},
+        "trials": {"usd": "usd", "seconds": "seconds"},
+        "comparisons": {"p": "p", "p_holm": "p"},
+        "costs": {"trigger_rate": "share"},
+        "variance": COMPONENT_UNITS,
+    }
+    for title, metrics in WORTH.items():
+        columns[title] = {name: sweep.units.get(metric, "") for name, metric in metrics.items()}
+    return columns
 
 
 def _matrix(

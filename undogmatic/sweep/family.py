@@ -17,6 +17,7 @@ from undogmatic.runs.progress import doing
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.compare import NOISE, Apart, Comparison, Differences, Family, twins
+from undogmatic.stats.estimate import Unit
 from undogmatic.sweep.jobs import Job
 
 ALPHA = 0.05  # probability that anything at all is shown in a sweep in which nothing differs
@@ -62,6 +63,16 @@ class Sweep:
 
     def __init__(self, jobs: Mapping[str, Job], headline: str | None = None) -> None:
         self.jobs, self.headline = jobs, headline
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """The units of the metrics of all jobs, of those that have one."""
+        return {name: unit for job in self.jobs.values() for name, unit in job.units.items()}
+
+    @property
+    def unit(self) -> Unit:
+        """That of the headline."""
+        return self.units.get(str(self.headline), "")
 
     @cached_property
     def pairs(self) -> list[Pair]:

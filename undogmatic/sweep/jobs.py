@@ -31,6 +31,7 @@ from undogmatic.safety import files
 from undogmatic.safety.command import ERROR_FILE
 from undogmatic.safety.outside import read_text
 from undogmatic.stats.compare import front
+from undogmatic.stats.estimate import Unit
 
 SCORED = ("score", "pair_id", "group", "condition", "label", "seconds")
 """The score is NaN where it failed; `group` is the independent unit; `seconds` that the judgment
@@ -89,6 +90,13 @@ class Job:
             if name.startswith(front)
         }
         return of_part or {name: standing for name, standing in noted.items() if "." not in name}
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """The units of its metrics, of those that have one."""
+        front, noted = f"{self.part}.", self.facts.get("units") or {}
+        own = {name: unit for name, unit in noted.items() if name.startswith(front)}
+        return noted | {name.removeprefix(front): unit for name, unit in own.items()}
 
     @property
     def standing(self) -> str | None:

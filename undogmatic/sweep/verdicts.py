@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
-from undogmatic.records.results import ANSWERS, Finding, Told
+from undogmatic.records.results import ANSWERS, Finding, Subject, Told
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery
-from undogmatic.stats.estimate import Estimate
+from undogmatic.stats.estimate import Estimate, Unit
 from undogmatic.sweep.family import (
     BETTER,
     FOLLOWING,
@@ -32,11 +32,14 @@ QUALITY = {"absolute_error": -1.0, "pair_difference": 1.0}
 """Measures that say which of two jobs is the better judge, and whether more is better; the first
 that was tested decides; where the headline itself was tested, it does."""
 MOST_NAMED = 5
+ENDLESS = ("open_margin", "same")
+"""Rules of what more texts will hardly settle."""
 FEWEST_TEXTS = 5  # for the effect of choosing the best of several trials
 
 
 def _value(facts: LeadFacts) -> Values:
-    return {"metric": facts.metric, "value": facts.value, "interval": facts.interval}
+    told = {"metric": facts.metric, "value": facts.value, "unit": facts.unit}
+    return told | {"interval": facts.interval}
 
 
 def _leads(facts: LeadFacts) -> Values:
@@ -139,6 +142,7 @@ def _on_trials(facts: SearchFacts) -> Values:
         "best": facts.best,
         "n": facts.n,
         "metric": facts.metric,
+        "unit": trial.unit,
         "value": trial.value,
         "interval": trial.interval,
     }
@@ -149,6 +153,7 @@ def _on_new_texts(facts: SearchFacts) -> Values:
     return {
         "best": facts.best,
         "metric": facts.metric,
+        "unit": trial.unit,
         "test": test.value,
         "test_interval": test.interval,
         "texts": test.n,
@@ -204,7 +209,8 @@ def _of_the_first(lead: LeadFacts, sweep: Sweep, of_several: bool) -> list[Findi
     """What the first job's own verdict says where that does not support it, what is shown of its
     lead, its twins."""
     ruling = verdict(LEAD, lead)
-    findings = [ruling.finding]
+    vain = Subject.VAIN if ruling.key in ENDLESS else None
+    findings = [replace(ruling.finding, subject=vain)]
     if lead.ranked.empty:
         return findings
     job = sweep.jobs[lead.names[0]]
@@ -253,6 +259,7 @@ class LeadFacts:
     same_scores: Sequence[str] = ()
     distinct: Sequence[str] = ()
     value: float = float("nan")
+    unit: Unit = ""
     interval: tuple[float, ...] = ()
     tied: Sequence[str] = ()
     measure: str = ""
@@ -360,6 +367,7 @@ def lead_of(table: pd.DataFrame, sweep: Sweep) -> LeadFacts:
         ],
         distinct=distinct,
         value=value,
+        unit=sweep.unit,
         interval=tuple(ranked[["low", "high"]].iloc[0]),
         tied=[name for name in distinct if np.isclose(headlines[name], value, rtol=0, atol=1e-12)],
         measure=measure,
@@ -397,7 +405,8 @@ def _headline(run: RunFolder) -> Estimate:
     """The headline of a finished run, over its judgments."""
     metric = run.facts.get("headline")
     value, low, high = (run.metrics.get(f"{metric}{end}", np.nan) for end in ("", "_low", "_high"))
-    return Estimate(value, low, high, n=int(run.metrics.get("judged", 0)))
+    unit = (run.facts.get("units") or {}).get(metric, "")
+    return Estimate(value, low, high, n=int(run.metrics.get("judged", 0)), unit=unit)
 
 
 class Searched:
@@ -433,7 +442,8 @@ class Searched:
             standing=standing,
             analyses=analyses,
         )
-        self.verdicts = [verdict(SEARCH, facts).finding]
+        unseen = None if test is None else Subject.UNSEEN
+        self.verdicts = [replace(verdict(SEARCH, facts).finding, subject=unseen)]
         if (search.looks or 0) > 1:
             self.verdicts.append(Finding("search.looks_again", {"looks": search.looks}))
         ends = [(one.value, *one.interval) for one in (trial, test) if one is not None]

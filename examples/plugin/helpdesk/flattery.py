@@ -26,7 +26,7 @@ def examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
     found = means.interval(
         kinder, options.level, groups=pairs["code"].to_numpy()[thanks], bounds=(-1, 1)
     )
-    told.number(found, "kinder")
+    told.number(found, "kinder", unit="share")
     favours = found.low > 0
     told.say(
         "favours" if favours else "fair",

@@ -467,7 +467,7 @@ class CompositeAnalysis(Limited):
             "renormalised": scores.patched,
         }
         for name, count in counts.items():
-            tell.number(count, name)
+            tell.number(count, name, unit="count")
         tell.say("weights", weights=dict(self.weights))
         for pillar, own in scores.voices.items():
             if own.shape[1] > 1:
@@ -529,8 +529,8 @@ class CompositeAnalysis(Limited):
             if len(rows) == 1:
                 tell.number(mean, "best")
             tell.number(mean, "mean", system)
-            tell.number(place, "place", system)
-            tell.number(first, "first_share", system)
+            tell.number(place, "place", system, unit="count")
+            tell.number(first, "first_share", system, unit="share")
             for pillar in self.weights:
                 tell.number(row[f"of_{pillar}"], "pillar", pillar, system)
             shown = {
@@ -540,7 +540,8 @@ class CompositeAnalysis(Limited):
                 "first": first,
             }
             tell.say("system", mean.values("composite"), shown)
-        tell.tables["ranking"] = ranking = pd.DataFrame(rows)
+        ranking = pd.DataFrame(rows)
+        tell.table("ranking", ranking, first_share="share")
         # `apart` holds with the level of all together, whatever share of it the table leaves to
         # each
         pairs = [
@@ -556,7 +557,7 @@ class CompositeAnalysis(Limited):
             for p in systems.pairs
         ]
         tests = compare.corrected(pairs, {"": 1}, by_interval=("",), alpha=systems.alpha).table
-        tell.tables["tests"] = tests.drop(columns="measure")
+        tell.table("tests", tests.drop(columns="measure"), p="p", p_holm="p")
         tell.say("places_note", n=systems.n)
         open_ = sum(pair.apart.outcome == "open" for pair in systems.pairs)
         levels = [pair.claim.estimate.level for pair in systems.pairs if pair.claim is not None]

@@ -333,7 +333,7 @@ class AgreementAnalysis(OfComposite):
                 tell.number(estimate, name, f"{left}-{right}")
             shown = {c: kappa.value for c, kappa in kappas.items() if not math.isnan(kappa.value)}
             tell.say("pair", counts, tau.values("tau"), p=p, kappas=shown)
-        tell.tables["pairs"] = pd.DataFrame(rows)
+        tell.table("pairs", pd.DataFrame(rows), p="p")
         rated, alpha = voices.notna().sum(axis=1) >= 2, None
         if rated.any():
             ratings = voices.to_numpy(dtype=np.float64).T
@@ -479,14 +479,17 @@ class ConsistencyAnalysis(OfComposite):
             row |= {"low": ends[0], "high": ends[1], "mean_shift": float(change.mean())}
             row |= {"largest": float(size.max()), **exact.metrics("exact_rate")}
             row["close_rate"] = float((size <= self.close + 1e-9).mean())
-            for key in ("mean_change", "mean_shift", "largest", "exact_rate", "close_rate"):
+            for key in ("mean_change", "mean_shift", "largest"):
                 tell.number(row[key], key, voice)
+            for key in ("exact_rate", "close_rate"):
+                tell.number(row[key], key, voice, unit="share")
             named = ("voice", "n", "mean_change", "largest", "exact_rate", "close_rate")
             tell.say("one", {key: row[key] for key in named}, close=self.close)
             rows.append(row)
         if rows:
             tell.number(max(row["mean_change"] for row in rows), "mean_change")
-            tell.tables["judges"] = pd.DataFrame(rows)
+            table = pd.DataFrame(rows)
+            tell.table("judges", table, exact_rate="share", close_rate="share")
         all_shown, shown = bool(rows) and len(claims) == len(rows), claims.values()
         moved = [voice for (_, voice), held in claims.items() if held.outcome == "beyond"]
         few = not all_shown or any(held.few for held in shown)
@@ -546,10 +549,9 @@ class CorrelationsAnalysis(OfComposite):
             rows.append(about | rho.row("rho") | {"p": p, "flagged": flagged})
             tell.number(rho.value, "rest", pillar)
             tell.say("flagged" if flagged else "with_rest", about, rho.values("rho"))
-        tell.tables["rest"] = pd.DataFrame(
-            rows, columns="pillar n rho low high p flagged weight".split()
-        )
-        tell.tables["pairs"] = pairs
+        with_rest = pd.DataFrame(rows, columns="pillar n rho low high p flagged weight".split())
+        tell.table("rest", with_rest, p="p")
+        tell.table("pairs", pairs, p="p")
         tell.number(
             min((rho.value for rho in rest.values() if not math.isnan(rho.value)), default=None),
             "lowest",
@@ -642,9 +644,10 @@ class BaselinesAnalysis(OfComposite):
             tell.say("one", tau.values("tau"), p, baseline=name, rho=rho.value, n=tau.n)
             for key, estimate in (("tau", tau), ("rho", rho)):
                 tell.number(estimate, key, name)
-                tell.number(p[f"p_{key}"], f"p_{key}", name)
+                tell.number(p[f"p_{key}"], f"p_{key}", name, unit="p")
         order = "baseline n tau tau_low tau_high p_tau p_holm rho rho_low rho_high p_rho".split()
-        tell.tables["baselines"] = table = pd.DataFrame(rows, columns=order)
+        table = pd.DataFrame(rows, columns=order)
+        tell.table("baselines", table, p_tau="p", p_holm="p", p_rho="p")
         if table["tau"].notna().any():
             tell.number(float(table["tau"].max()), "best")
             forest = columns(
@@ -742,7 +745,7 @@ class LengthBiasAnalysis(OfComposite):
             tell.say(
                 "flagged" if flagged else "one", values, {"bound": self.bound} if flagged else {}
             )
-        tell.tables["judges"] = pd.DataFrame(rows)
+        tell.table("judges", pd.DataFrame(rows), p="p")
         there = (r for r in plain.values() if not math.isnan(r.value))
         tell.number(max(there, key=lambda r: abs(r.value), default=None), "largest")
         if len(shown := voices.stack().dropna()):
@@ -794,5 +797,5 @@ class MetaAnalysis:
         tell.say("run", analyses=[analysis.name for analysis in runnable])
         for name, why in left_out.items():
             tell.say("left_out", analysis=name, reason=why)
-        tell.number(len(left_out), "left_out")
+        tell.number(len(left_out), "left_out", unit="count")
         return [*run_each([self.composite, *runnable], judged, rng), tell.result()]

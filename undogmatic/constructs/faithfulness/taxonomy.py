@@ -278,7 +278,7 @@ class TaxonomyAnalysis(Limited):
         tell = Told(self.name)
         table = self._quotes(judged)
         tell.say("found", n=len(table), errors=int((table["kind"] == "errors").sum()))
-        tell.number(float(len(table)), "quotes")
+        tell.number(float(len(table)), "quotes", unit="count")
         for kind in KINDS:
             tell.number(float((table["kind"] == kind).sum()), kind)
         if len(modes := _modes(judged, table)):
@@ -372,7 +372,7 @@ class TaxonomyAnalysis(Limited):
             )
         share = limits.share((x == y).astype(np.float64), groups, self.level)
         tell.say("agreement", share.values("share"), n=len(classed), level=self.level)
-        tell.number(share.value, "agreement")
+        tell.number(share.value, "agreement", unit="share")
         tell.number(kappa, "kappa")
         tell.tables["crossed"] = (
             classed.assign(given=theirs)[["given", "class"]].value_counts().reset_index(name="n")

@@ -208,8 +208,8 @@ class GatingAnalysis(Limited):
         """What was predicted, before anybody judges it."""
         measured = items[items[F1].notna()]
         malformed = len(items) - len(measured)
-        tell.number(len(items), "predictions")
-        tell.number(malformed, "malformed")
+        tell.number(len(items), "predictions", unit="count")
+        tell.number(malformed, "malformed", unit="count")
         tell.say(
             "predictions", n=len(measured), total=len(items), cases=int(measured["group"].nunique())
         )
@@ -218,7 +218,7 @@ class GatingAnalysis(Limited):
             counts = items[DEFECT].value_counts()
             tell.tables["defects"] = counts.rename_axis("defect").reset_index(name="n")
             for kind, n in counts.items():
-                tell.number(int(n), "defect", str(kind))
+                tell.number(int(n), "defect", str(kind), unit="count")
         columns = {
             f"metadata.{name}": label
             for name, label in MEASURED.items()
@@ -244,7 +244,7 @@ class GatingAnalysis(Limited):
                     [grouped.size().rename("n"), grouped[list(columns.values())].mean()], axis=1
                 )
                 table = table.sort_values("f1", kind="stable").rename_axis(name).reset_index()
-                tell.tables[f"by_{name}"] = table
+                tell.table(f"by_{name}", table, hallucination_rate="share")
 
     def _followed(
         self, tell: Told, known: pd.DataFrame, judge: str, level: float, rng: np.random.Generator

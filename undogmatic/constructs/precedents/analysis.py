@@ -93,7 +93,7 @@ def told(
         [one for cited in citing.values() for one in cited]
     )
     for name, n in total.items():
-        tell.number(float(n), name)
+        tell.number(float(n), name, unit="count")
     statuses = [
         one.told.values["status"]
         for cited in citing.values()
@@ -107,7 +107,7 @@ def told(
     if known is None:
         tell.say("not_examined")
     else:
-        tell.number(known.right, "share_right")
+        tell.number(known.right, "share_right", unit="share")
         if known.useful:
             tell.say("described", {name: total.get(name, 0) for name in SAYINGS})
         tell.say(known.told.key, known.told.values)

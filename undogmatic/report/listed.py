@@ -1,0 +1,345 @@
+"""Collects what the table of all items lists: of a run, of a check or of a sweep, in one form.
+
+Subtracts labels from scores; computes nothing else. `workbench` makes the table of it.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.analyses.check import name_of
+from undogmatic.records.checked import CheckResult
+from undogmatic.records.evidence import SLICE, Evidence
+from undogmatic.records.records import OVERALL, Item, Verdict
+from undogmatic.records.stored import whole
+from undogmatic.report.document import place
+from undogmatic.report.parts import Part, Shown, inputs_of, people_of, said_of
+from undogmatic.report.words import Words, missing
+from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.safety.secrets import redacted
+from undogmatic.safety.spool import many
+
+# rows; of more, half are those that come first in the order, half are taken at even steps of the
+# rest
+MOST = 10_000
+EXCERPT = 300  # characters of a text in its row
+LEVELS = ("low", "medium", "high")
+"""Levels of doubt, from least to most."""
+
+
+class Opened(NamedTuple):
+    """The item of a row, what the row opens to, and the pair that the item belongs to."""
+
+    id: str
+    parts: Sequence[Part]
+    pair: str | None = None
+
+
+class Heat(NamedTuple):
+    """The ends of the scale by whose place on it cells are coloured, and the margin from which jobs
+    differ."""
+
+    low: float
+    high: float
+    margin: float | None
+
+
+class Listed(NamedTuple):
+    """Items, or judgments of them, a row each.
+
+    Attributes:
+        cells: Name of a column -> its cells, None where there is nothing to say.
+        opened: What each row opens to.
+        source: The file in which stands whole what is cut here.
+        total: How many rows there are, where these are only some of them: those that come first in
+            the `order`, and others.
+        caption: Of the table; "" for the usual one.
+        scores: Name of a job -> its scores of the items, coloured by `heat`.
+        notes: Sentences below the table.
+    """
+
+    cells: Mapping[str, Sequence[Any]]
+    opened: Sequence[Opened]
+    source: str
+    total: int
+    order: str = "data"
+    caption: str = ""
+    scores: Mapping[str, Sequence[float | None]] = {}
+    heat: Heat | None = None
+    notes: Sequence[str] = ()
+
+
+def of_run(run: FinishedRun, words: Words) -> Listed:
+    """The judgments of a run, without repeats. Of a large run those that are furthest from their
+    label, or else are doubted most, and others."""
+    first_repeat = run.frame[run.frame["repeat"] == 0]
+    chosen, order = _told_first(first_repeat, run)
+    frame, shown = chosen.to_dict("records"), set(chosen["item_id"])
+    judged = {j.key: Shown.of(j, words) for j in run.judgments if j.item_id in shown}
+    repeats = range(run.repeats[-1] + 1)
+    known = [
+        [judged.get((r["item_id"], r["judge"], r["criterion"], n)) for n in repeats] for r in frame
+    ]
+    items, opened = {item.id: item for item in run.items if item.id in shown}, list[Opened]()
+    for row, told_of in zip(frame, known, strict=True):
+        item = items[row["item_id"]]
+        inputs = inputs_of(item, run.rubric, words, run.settings.redacted)
+        said = said_of(item, row["criterion"], [each for each in told_of if each], words)
+        opened.append(Opened(item.id, [*inputs, *said], item.pair))
+    cells = _columns(frame, [each[0] for each in known], items, run, words)
+    return Listed(cells, opened, "judgments.jsonl", len(first_repeat), order)
+
+
+def _told_first(frame: pd.DataFrame, run: FinishedRun) -> tuple[pd.DataFrame, str]:
+    """The rows that a table of a run with many items has: half of MOST are those that come first in
+    its order, half are taken at even steps of the rest; and the name of that order. All of a run
+    whose items are held.
+    """
+    if not many(run.items) or len(frame) <= MOST:
+        return whole(frame), "data"
+
+    # one after the other: of a million rows each is 8 MB
+    def orders() -> Iterator[tuple[str, pd.Series]]:
+        yield "furthest", (frame["score"] - frame["label"]).abs()
+        yield "doubtful", frame["doubt"]
+        yield "unsure", -frame["confidence"]
+        yield "highest", frame["score"]
+
+    nothing = ("data", pd.Series(np.nan, range(len(frame))))
+    name, worst = next((each for each in orders() if each[1].notna().any()), nothing)
+    order = np.argsort(
+        np.nan_to_num(-worst.to_numpy(dtype=float), copy=False, nan=np.inf), kind="stable"
+    )
+    return frame.iloc[some(order)], name
+
+
+def some(order: np.ndarray) -> np.ndarray:
+    """MOST of these places, sorted: half of them are the first, half are taken at even steps of the
+    rest."""
+    first, rest = order[: MOST // 2], order[MOST // 2 :]
+    return np.sort(np.concatenate([first, rest[np.arange(MOST // 2) * len(rest) // (MOST // 2)]]))
+
+
+def of_sweep(sweep: SweepResult, words: Words) -> Listed:
+    """The items of a sweep, with what each job gave them. Of many those where the jobs are furthest
+    apart, and others."""
+    matrix, order = sweep.scores, "data"
+    if len(matrix) > MOST:
+        apart = (matrix.max(axis="columns") - matrix.min(axis="columns")).where(
+            matrix.count(axis="columns") > 1
+        )
+        order = "apart" if apart.notna().any() else order
+        matrix = matrix.iloc[some(np.argsort(-apart.to_numpy(), kind="stable"))]
+    shown = set(matrix.index)
+    items = {item.id: item for item in sweep.items if item.id in shown}
+    cells: dict[str, list[Any]] = {
+        "item": list(matrix.index),
+        "text": [],
+        "label": [],
+        "spread": [],
+    }
+    opened = list[Opened]()
+    for name in matrix.index:
+        item, scores = items.get(name), matrix.loc[name].dropna()
+        parts = [] if item is None else inputs_of(item, sweep.rubric, words, sweep.redacted)
+        cells["text"].append(cut(" ".join(parts[0].text.split()) if parts else "", EXCERPT))
+        cells["label"].append(None if item is None else item.label)
+        cells["spread"].append(float(scores.max() - scores.min()) if len(scores) > 1 else None)
+        parts += [] if item is None else people_of(item, OVERALL, words)
+        parts += [
+            Part(job, f"{sweep.numbers[job]}/report.html#{place(name)}", "link")
+            for job in scores.index
+        ]
+        opened.append(Opened(name, parts, None if item is None else item.pair))
+    jobs = {job: [None if missing(v) else float(v) for v in matrix[job]] for job in matrix.columns}
+    known = [score for own in jobs.values() for score in own if score is not None]
+    ends = (min(known), max(known))
+    if sweep.rubric is not None:
+        ends = (sweep.rubric.minimum, sweep.rubric.maximum)
+    notes = []
+    if sweep.margin is not None and len(jobs) > 1:
+        notes.append(words.text("bench.colour", margin=sweep.margin))
+    if sweep.unread:
+        notes.append(words.text("bench.unread", why=sweep.unread))
+    return Listed(
+        cells,
+        opened,
+        "judgments.jsonl",
+        len(sweep.scores),
+        order,
+        words.text("bench.caption_sweep", n=len(sweep.scores)),
+        jobs,
+        Heat(*ends, sweep.margin),
+        notes,
+    )
+
+
+def of_check(result: CheckResult, words: Words) -> Listed:
+    """The items of a check, with what each judge and people said of them."""
+    table, told = result.table, defaultdict[str, list[Any]](list)
+    opened = list[Opened]()
+    sizes = table.items.groupby("group")["group"].transform("size")
+    for each in result.judges:
+        own = table.of(each.judge, each.criterion)
+        people = dict(iter(own.labels.dropna(subset=["label"]).groupby("item")))
+        for row in own.first().to_dict("records"):
+            item = str(row["item"])
+            about = {
+                str(key): value
+                for key, value in table.items.loc[row["item"]].items()
+                if not missing(value)
+            }
+            texts = {key: str(about[key]) for key in ("text", "text_1", "text_2") if about.get(key)}
+            labels = people.get(row["item"], own.labels.iloc[:0])
+            cells = _checked(table, row["verdict"], labels["label"].tolist(), words)
+            cells |= {
+                "item": item,
+                "text": cut(" / ".join(" ".join(text.split()) for text in texts.values()), EXCERPT),
+                "judge": (
+                    name_of(table, each.judge, each.criterion) if len(result.judges) > 1 else None
+                ),
+                "shown": None if missing(row["order"]) else words.text(f"bench.{row['order']}"),
+                "confidence": None if missing(row["confidence"]) else float(row["confidence"]),
+                "failed": row["reason"],
+            }
+            for key in CHECKED:
+                told[key].append(cells.get(key))
+            given = [
+                f"{r}: {_shown(table, v, words)}"
+                for r, v in zip(labels["rater"], labels["label"], strict=True)
+            ]
+            known = [
+                f"{k.removeprefix(SLICE)}: {words.number(v)}"
+                for k, v in about.items()
+                if k not in _INNER
+            ]
+            said = {"labels": given, "known": known, "place": [str(row["place"])]}
+            parts = [Part(words.text(f"bench.{key}"), text, "input") for key, text in texts.items()]
+            parts += [
+                Part(words.text(f"bench.{key}"), "\n".join(lines))
+                for key, lines in said.items()
+                if lines
+            ]
+            pair = about["group"] if sizes[row["item"]] == 2 else None
+            opened.append(Opened(item, parts, pair))
+    source = ", ".join(Path(name).name for name in table.sources)
+    return Listed(told, opened, source, len(opened))
+
+
+CHECKED = (
+    "item",
+    "text",
+    "judge",
+    "shown",
+    "score",
+    "verdict",
+    "label",
+    "error",
+    "agrees",
+    "confidence",
+    "failed",
+)
+# what is known of an item, and shown otherwise
+_INNER = (
+    "group",
+    "probability",
+    "text",
+    "text_1",
+    "text_2",
+)
+
+
+def _checked(
+    table: Evidence, verdict: float, labels: Sequence[float], words: Words
+) -> dict[str, Any]:
+    """What a judge and people said of an item, and how far they are apart: numbers by their
+    difference, categories by whether they are the same."""
+    gaps, shown = (
+        [verdict - label for label in labels if not missing(verdict)],
+        partial(_shown, table, words=words),
+    )
+    if table.kind == "numeric":
+        cells: dict[str, Any] = {
+            "score": verdict,
+            "label": math.fsum(labels) / len(labels) if labels else None,
+        }
+        cells |= {"error": math.fsum(gaps) / len(gaps) if gaps else None}
+        return {key: None if missing(value) else value for key, value in cells.items()}
+    cells = {"label": " / ".join(map(shown, sorted(set(labels)))) or None}
+    cells |= {"verdict": None if missing(verdict) else shown(verdict)}
+    differ = sum(gap != 0 for gap in gaps)
+    key = "same" if not differ else "differs" if differ == len(gaps) else "partly"
+    return cells | {"agrees": words.text(f"bench.{key}") if gaps else None}
+
+
+def _shown(table: Evidence, value: float, words: Words) -> str:
+    """A verdict or label as it is read."""
+    return (
+        words.number(value, "g")
+        if table.kind == "numeric"
+        else words.value(table.categories[int(value)], "check")
+    )
+
+
+def _columns(
+    rows: Sequence[Mapping[Any, Any]],
+    judgments: Sequence[Shown | None],
+    items: Mapping[str, Item],
+    run: FinishedRun,
+    words: Words,
+) -> dict[str, list[Any]]:
+    """The cells of the columns by name; None where there is nothing to say."""
+
+    def number(key: str) -> list[float | None]:
+        return [None if missing(row[key]) else float(row[key]) for row in rows]
+
+    def scores(key: str) -> list[float | None]:
+        return [None if value is None else words.placed(value) for value in number(key)]
+
+    def marks(key: str, section: str) -> list[str | None]:
+        values = (row[key] for row in rows)
+        return [
+            None if missing(v) else words.find(f"common.{section}{v}") or str(v) for v in values
+        ]
+
+    hidden, texts = run.settings.redacted, {name: item.text for name, item in items.items()}
+    shown = {
+        name: redacted(text) if hidden else " ".join(text.split()) for name, text in texts.items()
+    }
+    score, label = scores("score"), scores("label")
+    ends = zip(scores("low"), scores("high"), strict=True)
+    outcomes = [judgment and judgment.outcome for judgment in judgments]
+    return {
+        "item": [row["item_id"] for row in rows],
+        "text": [cut(shown[row["item_id"]], EXCERPT) for row in rows],
+        "judge": [run.parts[row["judge"], row["criterion"]] or None for row in rows],
+        "condition": [
+            None if missing(row["condition"]) else words.value(row["condition"]) for row in rows
+        ],
+        "score": score,
+        "category": marks("category", "names."),
+        "interval": [None if a is None or b is None else (min(a, b), max(a, b)) for a, b in ends],
+        "label": [None if value is None else words.label(value) for value in number("label")],
+        "error": [
+            None if a is None or b is None else a - b for a, b in zip(score, label, strict=True)
+        ],
+        "doubt": marks("uncertainty", "level_"),
+        "confidence": number("confidence"),
+        "issues": [
+            "; ".join(each.issues) or None if isinstance(each, Verdict) else None
+            for each in outcomes
+        ],
+        "review": [words.text("common.yes") if row["review"] else None for row in rows],
+        "failed": marks("error", "failure."),
+    }
+
+
+def cut(text: str, most: int) -> str:
+    """A text, cut to at most so many characters."""
+    return text if len(text) <= most else text[:most].rstrip() + "…"
