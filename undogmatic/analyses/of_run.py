@@ -55,6 +55,14 @@ OF_TABLES = Path(faults.__file__).with_name("table.texts.yaml")
 CHOICES = {"first": 0.0, "second": 1.0, "tie": 2.0}
 """What `judge=compare` says of two outputs, as a place among the categories of a choice."""
 METADATA = "metadata."
+BESIDE_HEADLINE = (
+    "agreement.raw",
+    "agreement.error",
+    "agreement.bias",
+    "surface.agreement",
+    "alone.share",
+)
+"""What a report of a run shows beside how far the judge agrees with people."""
 
 
 def answers(name: str, evidence: Evidence, options: CheckOptions) -> list[Told]:
@@ -97,7 +105,8 @@ def _renamed(name: str, told: Told) -> Told:
     own = Told(name, tables=dict(told.tables), columns=dict(told.columns))
     own.drawings += told.drawings
     for key, value in told.numbers.items():
-        own.number(value, key, unit=told.units.get(key, ""))
+        shown = key in BESIDE_HEADLINE
+        own.number(value, key, unit=told.units.get(key, ""), beside_headline=shown)
     for finding in (*told.ordered(), *told.not_examined.values()):
         if finding not in own.findings:
             own.findings.append(finding)
