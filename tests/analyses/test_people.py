@@ -11,7 +11,7 @@ import pytest
 
 from tests.analyses.builders import evidence_of
 from tests.conftest import reference
-from undogmatic.analyses import people
+from undogmatic.analyses import examination, people
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import OVERALL
@@ -23,6 +23,7 @@ LANGUAGES = [
     for code in ("en", "pt")
 ]
 N = 200
+ASKED = (people.LABELS, people.CEILING, people.ANNOTATOR, people.STRICTNESS)
 
 
 def tell(
@@ -37,7 +38,7 @@ def tell(
     """What is told, every sentence of which has words in both languages."""
     told = Told()
     table = evidence_of(kind, judge, labels, items, selection=selection)
-    people.tell(table.of("judge", "quality"), told, CheckOptions(**options))
+    examination.ask(ASKED, table.of("judge", "quality"), CheckOptions(**options), told)
     findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
@@ -215,11 +216,8 @@ def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None
     for judge, by_epsilon in expected["alternative_annotator"].items():
         for epsilon, right in by_epsilon.items():
             told = Told()
-            people.tell(
-                table.of(judge, OVERALL),
-                told,
-                CheckOptions(epsilon=float(epsilon.partition("_")[2])),
-            )
+            options = CheckOptions(epsilon=float(epsilon.partition("_")[2]))
+            examination.ask([people.ANNOTATOR], table.of(judge, OVERALL), options, told)
             found = told.tables["people.annotators"]
             assert len(found) == right["raters"]
             assert found["won"].mean() == pytest.approx(right["winning_rate"], abs=1e-6), (
@@ -240,7 +238,7 @@ def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right
         [reference(f"../cases/v_alt_ties/{name}.csv")], TableOptions(judge=("judge",), human=humans)
     )
     told = Told()
-    people.tell(table.of("judge", OVERALL), told, CheckOptions())
+    examination.ask([people.ANNOTATOR], table.of("judge", OVERALL), CheckOptions(), told)
     assert told.numbers["people.advantage"].value == pytest.approx(right, abs=5e-4)
 
 

@@ -7,21 +7,20 @@ first line of the answer.
 """
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from undogmatic.analyses import drift, examination, judges, kinds, people, surface, systems
-from undogmatic.analyses.alone import CHECK as ALONE
+from undogmatic.analyses import examination, kinds, surface
+from undogmatic.analyses.alone import DECIDES_ALONE
 from undogmatic.analyses.kinds import label_of
 from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.ruling.check import CHECK, CheckFacts
 from undogmatic.records.card import items_digest, judge_digest, labels_digest
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
-
-WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_texts")
-"""What is examined without labels, if it can be."""
 
 SETTLED = tuple(
     (
@@ -42,22 +41,33 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
     """
     from threadpoolctl import threadpool_limits
 
+    table = replace(table.in_order(), earlier=None if against is None else against.in_order())
+    asked = [*examination.OURS, *examination.installed()]
+    by_scope = {
+        scope: [each for each in asked if each.scope == scope]
+        for scope in ("judge", "criterion", "table")
+    }
     together, changes = Told(), Told()
     answers = []
-    table, against = table.in_order(), None if against is None else against.in_order()
     with threadpool_limits(1, "blas"):
-        if against is not None:
-            drift.tell(table, against, changes, options)
+        for criterion in table.criteria[:1]:
+            examination.ask(by_scope["table"], _of_all(table, criterion), options, changes)
         among = _at_once(table)
         for criterion in table.criteria:
             own = table.verdicts[table.verdicts["criterion"] == criterion]
-            names = [str(judge) for judge in own["judge"].unique()]
-            answers += [
-                _of_one(table.of(judge, criterion), options, changes, among) for judge in names
-            ]
-            if len(names) > 1:
-                judges.tell(table, criterion, together, options)
+            for judge in own["judge"].unique():
+                view = table.of(str(judge), criterion)
+                answers.append(_of_one(view, by_scope["judge"], options, changes, among))
+            examination.ask(by_scope["criterion"], _of_all(table, criterion), options, together)
     return CheckResult(table, answers, together.beside(changes), options, digests(table))
+
+
+def _of_all(table: Evidence, criterion: str) -> JudgeView:
+    """A view for what is asked of all judges together: the first judge's, with the whole table."""
+    verdicts = table.verdicts
+    first = str(verdicts.loc[verdicts["criterion"] == criterion, "judge"].iloc[0])
+    # The view of a judge has the scale of its criterion in place of the table's.
+    return replace(table.of(first, criterion), table=table)
 
 
 def _at_once(table: Evidence) -> int:
@@ -71,37 +81,33 @@ def _at_once(table: Evidence) -> int:
     return max(1, len(both[["judge", "criterion"]].drop_duplicates()))
 
 
-def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) -> Told:
+def _of_one(
+    own: JudgeView,
+    asked: Sequence[Examination],
+    options: CheckOptions,
+    changes: Told,
+    among: int,
+) -> Told:
     """The answer about one judge on one criterion, where so many answers are asked for at once."""
     told = Told()
     # What may be decided alone holds for all of them.
     options = options.model_copy(update={"delta": options.delta / among})
-    agreement = kinds.agreement(own, options)
-    rival = surface.surface_rival(own, options)
-    kinds.tell(own, told, options, agreement)
+    faulty = examination.ask(asked, own, options, told)
     told.findings += [
         problem
         for problem in own.table.problems
         if problem.weight == Weight.REVERSES and problem.values["judge"] == own.judge
     ]
-    copied = agreement.copied
-    found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
-    if copied:  # labels that are the judge's own show nothing of what it may be used for
-        told.lacks("surface", found.key)
-    else:
-        surface.tell(own, told, options, rival)
-        people.tell(own, told, options)
-        systems.tell(own, told, options)
-        examination.tell(own, told, options)
-        _join_faces(own, told, options, changes)
+    _join_faces(own, faulty, told, options, changes)
     # That a judge is not as it was limits what it may be believed for, as what its own verdicts
     # show does.
     told.findings += [
         n for n in changes.findings if n.weight == Weight.LIMITS and n.values["judge"] == own.judge
     ]
-    if own.labels.empty:  # one line instead of one for each part
-        told.not_examined = {k: v for k, v in told.not_examined.items() if k in WITHOUT_LABELS}
-        told.lacks("labels", "check.needs_labels")
+    agreement = own.once(kinds.agreement, options)
+    rival = own.once(surface.surface_rival, options)
+    copied = agreement.copied
+    found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
     limits = sum(found.weight == Weight.LIMITS for found in told.findings)
     reasons = [found for found in told.findings if found.weight == Weight.REVERSES]
     default, least = options.least is None, options.least_of(own.table.kind)
@@ -145,18 +151,23 @@ def _unless(finding: Finding, lacking: Needs) -> Finding:
     return replace(finding, key="check.while_number", values=values)
 
 
-def _join_faces(own: JudgeView, told: Told, options: CheckOptions, changes: Told) -> None:
-    """Say together what grades that are too high or too low account for: faults that are gone once
-    the grades are converted count as no limits of their own. Where the judge has changed by as
-    much, say that, too."""
+def _join_faces(
+    own: JudgeView,
+    faulty: Sequence[Examination],
+    told: Told,
+    options: CheckOptions,
+    changes: Told,
+) -> None:
+    """Say together what grades that are too high or too low account for: faults, told by the
+    examinations `faulty`, that are gone once the grades are converted count as no limits of their
+    own. Where the judge has changed by as much, say that, too."""
     grades = told.about(Subject.GRADES)
     if grades is None:
         return
     converted = Told()
     if (conversion := grades.values["conversion"]) is not None:
         other = kinds.converted(own, conversion)
-        people.tell(other, converted, options)
-        systems.tell(other, converted, options)
+        examination.ask(faulty, other, options, converted)
     faces = []
     for n, fault in enumerate(told.findings):
         then = None if fault.subject is None else converted.about(fault.subject)
@@ -224,7 +235,9 @@ def _settle(key: str, facts: CheckFacts, told: Told) -> Finding | None:
         key = "number"
     table, more = facts.own.table, max(facts.few - facts.agreement.groups, 1)
     values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}
-    if (alone := told.not_examined.get(ALONE)) is not None and alone.values["needed"] > facts.few:
+    if (alone := told.not_examined.get(DECIDES_ALONE.name)) is not None and alone.values[
+        "needed"
+    ] > facts.few:
         values["alone"] = [
             Finding("check.settle_few_alone", {"more": alone.values["needed"] - facts.few})
         ]

@@ -10,16 +10,15 @@ import pandas as pd
 
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
 from undogmatic.analyses.ruling import Facts, Rules, verdict
+from undogmatic.analyses.ruling import drift as rules
 from undogmatic.analyses.ruling.drift import (
-    DRIFT,
-    DRIFT_AGREEMENT,
-    DRIFT_OTHER_TEXTS,
     DriftAgreementFacts,
     DriftFacts,
     DriftOtherTextsFacts,
 )
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence
+from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
@@ -75,10 +74,10 @@ class _Drift:
         level = self.options.level
         return pair.interval(2 * level - 1 if self.within(pair) else level)
 
-    def conclude(self, rules: Rules[Facts], facts: Facts, settle: str = "") -> str:
-        """Rule on facts, and tell the ruling and what would settle it. Returns the key of the
-        ruling."""
-        ruling = verdict(rules, facts)
+    def conclude(self, table: Rules[Facts], facts: Facts, settle: str = "") -> str:
+        """Rule on facts by a table of rules, and tell the ruling and what would settle it. Returns
+        the key of the ruling."""
+        ruling = verdict(table, facts)
         weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
         wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(
             ruling.key, settle
@@ -246,7 +245,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         told_shift=told_shift,
         tests=one_sided(options.level),
     )
-    key = drift.conclude(DRIFT, changed)
+    key = drift.conclude(rules.DRIFT, changed)
     shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
     if shown.still:
         drift.lacks("asked", "drift.all_the_same", n=n)
@@ -282,7 +281,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         tests=one_sided(options.level),
         moved=Finding("drift.moved") if shown.changed else [],
     )
-    drift.conclude(DRIFT_AGREEMENT, agreed)
+    drift.conclude(rules.DRIFT_AGREEMENT, agreed)
     return shown
 
 
@@ -341,7 +340,7 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
             "drift.same_still" if same.still else "drift.same_unknown", {"n": same.still}
         ),
     )
-    drift.conclude(DRIFT_OTHER_TEXTS, facts, settle)
+    drift.conclude(rules.DRIFT_OTHER_TEXTS, facts, settle)
 
 
 def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> Study | None:
@@ -406,3 +405,19 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
     else:
         told.say("drift.variance_once", **values)
     return study
+
+
+def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell whether all judges judge as they did in the earlier evidence."""
+    if view.table.earlier is not None:
+        tell(view.table, view.table.earlier, told, options)
+
+
+DRIFT = Examination(
+    "drift",
+    _examine,
+    needs=("earlier",),
+    fewest_groups=0,
+    scope="table",
+    lacks={"earlier": ""},
+)
