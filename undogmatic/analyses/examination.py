@@ -1,6 +1,7 @@
 """Asks examinations of evidence, ours and those that installed packages add, and says in one place
 which of them could not be asked, and why (`records/examination.py`)."""
 
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,8 @@ from undogmatic.records.added import added
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED, JudgeView
 from undogmatic.records.examination import Examination, Need
-from undogmatic.records.results import Finding, Told
+from undogmatic.records.results import Finding, Told, Weight
+from undogmatic.safety.outside import brief
 
 GROUP = "undogmatic.examinations"
 OURS: tuple[Examination, ...] = (
@@ -217,6 +219,9 @@ def ask(
 ) -> list[Examination]:
     """Ask examinations one after the other, and add what each tells, or why it could not be asked.
 
+    Who asked for an examination by its name (`options.only`) is told in any case why it could not
+    be asked.
+
     Returns:
         Those that told of a fault which other grades than these may not have (`Finding.face`).
     """
@@ -226,29 +231,94 @@ def ask(
         lacks = lacking(examination, view)
         if lacks is None:
             own = _asked(examination, view, options)
-            told.numbers |= own.numbers
-            told.findings += own.findings
-            told.tables |= own.tables
-            told.not_examined |= own.not_examined
+            add(own, told)
             if any(found.face is not None for found in own.findings):
                 faulty.append(examination)
-        elif lacks.of_all is not None:
+        elif lacks.of_all is not None and not options.only:
             once_for_all[lacks.of_all[0]] = Finding(lacks.of_all[1])
-        elif not lacks.unsaid:
+        elif options.only or not lacks.unsaid:
             told.not_examined[examination.name] = lacks.sentence
     told.not_examined |= once_for_all
     return faulty
 
 
+def add(part: Told, told: Told) -> None:
+    """Add what a part tells; sentences that are told twice stay twice."""
+    told.numbers |= part.numbers
+    told.findings += part.findings
+    told.tables |= part.tables
+    told.not_examined |= part.not_examined
+
+
+def chosen(only: Sequence[str]) -> list[Examination]:
+    """The examinations of these names, in the order in which they tell; all of them for no name.
+
+    Raises:
+        ConfigError: A name is none of an examination.
+    """
+    every = [*OURS, *installed()]
+    known = [examination.name for examination in every]
+    for name in only:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            meant = f" Did you mean `{close[0]}`?" if close else ""
+            raise ConfigError(
+                f"--only is {brief(name)}, which is no examination.{meant} There are:"
+                f" {', '.join(known)}."
+            )
+    return [examination for examination in every if not only or examination.name in only]
+
+
+def others(asked: Sequence[Examination]) -> list[Examination]:
+    """The examinations that are not among these."""
+    return [examination for examination in (*OURS, *installed()) if examination not in asked]
+
+
+def leave_out(examinations: Sequence[Examination], view: JudgeView, told: Told) -> list[str]:
+    """Say which examinations were not asked.
+
+    Returns:
+        The names of those that could have spoken against the judge: what needs something that the
+        evidence does not hold could not.
+    """
+    could = []
+    unasked = []
+    for examination in examinations:
+        lacks = lacking(examination, view)
+        if lacks is None and examination.decides:
+            could.append(examination.name)
+        if lacks is None or not lacks.unsaid:
+            unasked.append(examination)
+    asks = [
+        Finding(f"examination.asks_{examination.name}")
+        if examination in OURS
+        else Finding("examination.asks_of_another", {"examination": examination.name})
+        for examination in unasked
+    ]
+    sentence = Finding("examination.not_asked", {"asks": asks})
+    told.not_examined |= {examination.name: sentence for examination in unasked}
+    return could
+
+
 def _asked(examination: Examination, view: JudgeView, options: CheckOptions) -> Told:
     """What one examination tells. The numbers of ours have the names that gate files know; those of
     others, and their tables, have the examination's name in front."""
-    if examination in OURS:
-        own = Told()
-        examination.examine(view, own, options)
-        return own
-    own = Told(examination.name)
+    own = Told("" if examination in OURS else examination.name)
     examination.examine(view, own, options)
-    tables = {f"{examination.name}.{name}": table for name, table in own.tables.items()}
-    own.tables = tables
+    if own.name:
+        own.tables = {f"{own.name}.{name}": table for name, table in own.tables.items()}
+    if not examination.decides:
+        _hold_to_its_promise(examination, own)
     return own
+
+
+def _hold_to_its_promise(examination: Examination, told: Told) -> None:
+    """Raise ConfigError where an examination tells what it promised not to: that its findings limit
+    nothing. An answer may have been given without it."""
+    for found in told.findings:
+        if found.weight <= Weight.LIMITS:
+            raise ConfigError(
+                f"The examination {examination.name!r} declares `decides=False`, and `{found.key}`"
+                f" has the weight {found.weight.name}. Mend it: leave `decides` out, or give the"
+                " sentence another weight."
+            )

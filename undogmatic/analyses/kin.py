@@ -157,5 +157,6 @@ OWN_FAMILY = Examination(
     _examine,
     needs=("labels", "systems"),
     kinds=("numeric", "ordered", "pass_fail", "pairwise"),
+    fewest_groups=0,
     lacks={"kinds": "", "systems": ""},
 )

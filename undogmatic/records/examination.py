@@ -58,7 +58,8 @@ class Examination:
         decides: Whether what it tells may limit or forbid belief. Where one of these is not asked,
             no answer is given. One that promises that it does not may tell no such sentence.
         scope: How often it is asked. Where that is not of each judge, the view is of the first
-            judge, and `view.table` has all of them.
+            judge, and `view.table` has all of them; a sentence limits or forbids belief in the
+            judge that its value `judge` names.
         lacks: What is said where it cannot be asked: a need that is not met, a kind of verdicts
             that it does not read, or "kinds" for any such kind -> the key of a sentence of its own.
             With "" it goes without saying, unless somebody asked for this examination by its name.

@@ -55,6 +55,10 @@ def nothing(facts: object) -> Values:
     return {}
 
 
+def unsettled(facts: object) -> None:
+    """Name nothing that would settle it."""
+
+
 @dataclass(frozen=True)
 class Rule(Generic[Read_contra]):
     """One check of a verdict.
@@ -68,6 +72,7 @@ class Rule(Generic[Read_contra]):
         against: Whether it is one of several reasons against a claim that may hold together. The
             sentence of the first then names the others behind it: values `alone` (1 where there are
             none) and `also`.
+        settle: What would settle what it leaves open, as a sentence.
     """
 
     key: str
@@ -75,6 +80,7 @@ class Rule(Generic[Read_contra]):
     when: Callable[[Read_contra], object]
     says: Callable[[Read_contra], Values] = nothing
     against: bool = False
+    settle: Callable[[Read_contra], Finding | None] = unsettled
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,8 @@ class Ruling(Generic[Facts]):
                 "alone": 0 if self.others else 1,
                 "also": [f"also_{other}" for other in self.others],
             }
-        return Finding(f"{self.rules.prefix}{self.key}", values, ANSWERS[self.rule.leaves])
+        key, answer = f"{self.rules.prefix}{self.key}", ANSWERS[self.rule.leaves]
+        return Finding(key, values, answer, settle=self.rule.settle(self.facts))
 
 
 def verdict(rules: Rules[Facts], facts: Facts) -> Ruling[Facts]:
