@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
-from undogmatic.analyses.ruling import Facts, Rules, verdict
+from undogmatic.analyses.ruling import Facts, Rules, Ruling, verdict
 from undogmatic.analyses.ruling import drift as rules
 from undogmatic.analyses.ruling.drift import (
     DriftAgreementFacts,
@@ -19,7 +19,7 @@ from undogmatic.analyses.ruling.drift import (
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, JudgeView
 from undogmatic.records.examination import Examination
-from undogmatic.records.results import Finding, Subject, Told, Weight
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate
@@ -30,9 +30,6 @@ NEW, OLD = "new", "old"
 WITH_MEAN = ("numeric", "ordered", "pass_fail")
 """Kinds of verdict that have a mean, so that they can move up or down."""
 MOST_NAMED = 5
-GRAVE = ("higher", "lower", "changed", "worse", "judge", "apart")
-CHANGED = ("higher", "lower", "changed")
-"""Rulings that show of the same texts that the judge itself has changed."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +71,11 @@ class _Drift:
         level = self.options.level
         return pair.interval(2 * level - 1 if self.within(pair) else level)
 
-    def conclude(self, table: Rules[Facts], facts: Facts, settle: str = "") -> str:
-        """Rule on facts by a table of rules, and tell the ruling and what would settle it. Returns
-        the key of the ruling."""
+    def conclude(self, table: Rules[Facts], facts: Facts) -> Ruling[Facts]:
+        """Rule on facts by a table of rules, and tell the ruling."""
         ruling = verdict(table, facts)
-        weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
-        wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(
-            ruling.key, settle
-        )
-        answer = Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
-        subject = Subject.CHANGE if ruling.key in ("higher", "lower") else None
-        self.told.findings.append(
-            replace(ruling.finding, weight=weight, settle=answer, subject=subject)
-        )
-        return ruling.key
+        self.told.findings.append(ruling.finding)
+        return ruling
 
 
 def one_sided(level: float) -> Finding:
@@ -245,8 +233,8 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         told_shift=told_shift,
         tests=one_sided(options.level),
     )
-    key = drift.conclude(rules.DRIFT, changed)
-    shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
+    kept = drift.conclude(rules.DRIFT, changed)
+    shown = _Unchanged(kept.standing == "refuted", 0 if apart.any() else n)
     if shown.still:
         drift.lacks("asked", "drift.all_the_same", n=n)
     labels = next(
@@ -325,7 +313,6 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
             drift.within(apart),
         )
     moved = verdicts.interval(options.level)
-    settle = "" if enough else "drift.settle_labels"
     facts = DriftOtherTextsFacts(
         judge=drift.judge,
         margin=options.margin,
@@ -339,8 +326,9 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
         unchanged=Finding(
             "drift.same_still" if same.still else "drift.same_unknown", {"n": same.still}
         ),
+        grades=new.kind == "numeric",
     )
-    drift.conclude(rules.DRIFT_OTHER_TEXTS, facts, settle)
+    drift.conclude(rules.DRIFT_OTHER_TEXTS, facts)
 
 
 def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> Study | None:

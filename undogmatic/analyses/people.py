@@ -4,7 +4,7 @@ were chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,27 +12,20 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.analyses.ruling import Facts, Ruling, verdict
 from undogmatic.analyses.ruling import people as rules
+from undogmatic.analyses.ruling import verdict
 from undogmatic.analyses.ruling.people import AnnotatorFacts, CeilingFacts, CopyFacts
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView, Kind
 from undogmatic.records.examination import Examination
 from undogmatic.records.labels import PROBABILITY, chosen
-from undogmatic.records.results import Face, Finding, Subject, Told, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import agreement, annotators, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
 
 MEASURES = {"numeric": "concordance", "ordered": "weighted_kappa"}
 """What agreement is measured by, where it is not Cohen's kappa."""
-WEIGHTS = {
-    "worse": Weight.LIMITS,
-    "copies_judge": Weight.REVERSES,
-    "same_as_judge": Weight.LIMITS,
-    "copies_rater": Weight.LIMITS,
-}
-"""How much a ruling changes the conclusion, where it is more than that a reader should know it."""
 TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
 FEWEST_SAME = 10
@@ -123,27 +116,6 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
             told.say("people.unequal", weight=Weight.LIMITS)
 
 
-SUBJECTS: Mapping[str, Subject] = {
-    rules.CEILING.prefix: Subject.CEILING,
-    rules.ANNOTATOR.prefix: Subject.ANNOTATOR,
-}
-FACES: Mapping[str, Face] = {
-    "worse": Face("people.face_ceiling", "judge"),
-    "fails": Face("people.face_annotator", "won"),
-}
-"""The verdicts that grades which are too high or too low may account for."""
-
-
-def _conclude(told: Told, ruling: Ruling[Facts], settle: Finding | None = None) -> None:
-    """Tell a ruling with its weight, and what would settle it."""
-    subject = SUBJECTS.get(ruling.rules.prefix)
-    if ruling.key == "same_as_judge":
-        subject = Subject.SAME_LABELS
-    more: dict[str, Any] = {"subject": subject, "face": FACES.get(ruling.key)}
-    weight = WEIGHTS.get(ruling.key, Weight.QUALIFIES)
-    told.findings.append(replace(ruling.finding, weight=weight, settle=settle, **more))
-
-
 def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:
     pairs = annotators.rater_pairs(_codes(rows["unit"]), _codes(rows["rater_code"]), options.rng())
     labels, verdicts = rows["label"].to_numpy(), rows["verdict"].to_numpy()
@@ -169,14 +141,8 @@ def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptio
         margin = margin / (high - low)
     raters = int(rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique())
     measure = MEASURES.get(kind, "kappa")
-    facts = CeilingFacts(found, measure, margin, raters, n, len(names))
-    ruling = verdict(rules.CEILING, facts)
-    settle = None
-    if ruling.key == "no_margin":
-        settle = Finding("people.settle_margin", {"grades": int(kind == "numeric")})
-    elif ruling.key == "open" and facts.needed is not None:
-        settle = Finding("people.settle_ceiling", {"needed": facts.needed})
-    _conclude(told, ruling, settle)
+    facts = CeilingFacts(found, measure, margin, raters, n, len(names), kind == "numeric")
+    told.findings.append(verdict(rules.CEILING, facts).finding)
     if not found.people.low > 0:
         told.say(
             "people.no_common_truth",
@@ -278,7 +244,7 @@ def _annotator(
         raters=len(found.raters),
         ties=Finding("people.annotator_ties", counts) if found.won_without != won else [],
     )
-    _conclude(told, verdict(rules.ANNOTATOR, facts))
+    told.findings.append(verdict(rules.ANNOTATOR, facts).finding)
     told.number(
         lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted),
         "people.advantage",
@@ -299,10 +265,10 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
         together = replace(
             equal[0], n=min(each.n for each in equal), raters=[each.one for each in equal]
         )
-        _conclude(told, verdict(rules.COPY, together), Finding("people.settle_equal", {}))
+        told.findings.append(verdict(rules.COPY, together).finding)
     for each in found:
         if each not in equal:
-            _conclude(told, verdict(rules.COPY, each))
+            told.findings.append(verdict(rules.COPY, each).finding)
     labels = rows.drop_duplicates(["item", "rater"])
     most = labels["rater"].value_counts().head(50).index
     wide = labels[labels["rater"].isin(most)].pivot(index="item", columns="rater", values="label")
@@ -315,7 +281,7 @@ def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
             units = labels.drop_duplicates("item").set_index("item")["code"].reindex(both.index)
             facts = _same_of_all(own.table.kind, str(one), str(other), both[one], units, rest)
             if facts is not None:
-                _conclude(told, verdict(rules.COPY, facts))
+                told.findings.append(verdict(rules.COPY, facts).finding)
 
 
 def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyFacts]:
