@@ -128,10 +128,8 @@ def judge(rubric: Rubric, items: Sequence[Item], name: str, scores: Scores) -> R
     failed = int(np.isnan(values).sum())
     order = "one score for all" if found is None else shown(found.value, found.low, found.high, 2)
     assert result.verdict is not None
-    said = (
-        f"{result.standing}"
-        f" ({result.verdict.key.removeprefix('labelled.verdict_').replace('_', ' ')})"
-    )
+    ruled = result.verdict.inner.key.rpartition(".verdict_")[2].replace("_", " ")
+    said = f"{result.standing} ({ruled})"
     return Row(rubric.name, name, order + (f", {failed} failed" if failed else ""), said)
 
 

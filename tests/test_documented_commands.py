@@ -117,6 +117,10 @@ WHY_NOT = {
         "undogmatic review import RUN queue.csv",
     ],
     "short for hydra.sweeper.n_jobs=1": ["n_jobs=1"],
+    "tests/test_one_answer.py": [
+        "undogmatic check RUN_FOLDER",
+        "undogmatic export RUN_FOLDER --to csv",
+    ],
     "tests/tracking/test_exchange.py": [
         "undogmatic check mlflow:RUN_ID",
         "undogmatic export verdicts.csv --to mlflow",

@@ -195,8 +195,8 @@ def test_a_judge_of_two_criteria_is_held_against_the_labels_of_each(here: Path) 
     write_files(here)
     assert "sides.accuracy: " in done.stdout and "sides.completeness: " in done.stdout
     found = json.loads((here / "out/sides/metrics.json").read_text(encoding="utf-8"))
-    assert found["sides.accuracy.labelled.spearman"] > 0.9
-    assert found["sides.completeness.labelled.spearman"] < -0.9
+    assert found["sides.accuracy.labelled.agreement.spearman"] > 0.9
+    assert found["sides.completeness.labelled.agreement.spearman"] < -0.9
     words = ["experiment=support", "judges=[sides,score]"]
     table = judge(
         pd.DataFrame({"question": ["Q"], "answer": ["word " * 30]}), overrides=words, progress=False

@@ -27,7 +27,9 @@ from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
 from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
+from undogmatic.datasets import export
 from undogmatic.datasets.labels import OPTION, TEXTS, Loaded, load
+from undogmatic.datasets.readers.own_run import EVIDENCE
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import MAX_FAILURES, NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
@@ -312,6 +314,8 @@ def _judge(experiment: Experiment, recipe: Recipe, manifest: Manifest) -> _Judgm
     manifest.data |= {"steps": [step.name for step in parts.steps]} if parts.steps else {}
     journals = Journals(folder, parts.steps, experiment.redact)
     _check_scale(journals, parts.rubric, folder)
+    # What an earlier end of this run concluded from is no longer all that was judged.
+    (folder / EVIDENCE).unlink(missing_ok=True)
 
     def reached() -> tuple[Sequence[Item], Sequence[Judgment], pd.DataFrame]:
         made, judgments = journals.results(items, parts.judges, repeats)
@@ -508,6 +512,19 @@ def _finished(
     )
 
 
+def _keep_evidence(finished: FinishedRun) -> None:
+    """Write what the answers rest on into the run's folder, so that a check of the folder gives the
+    same."""
+    known = (result.evidence for result in finished.results if result.evidence is not None)
+    if (evidence := next(known, None)) is None:
+        return
+    if finished.settings.redacted:
+        evidence = evidence.without_texts()
+    rows = export.rows(evidence).to_dict("records")
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    files.write(finished.folder / EVIDENCE, "".join(lines))
+
+
 def _report(finished: FinishedRun, tracker: Any) -> None:
     from undogmatic.report import contents, kept, terminal
 
@@ -520,6 +537,7 @@ def _report(finished: FinishedRun, tracker: Any) -> None:
             files.write(
                 finished.folder / f"items_{result.full(result.name)}.csv", files.csv(result.items)
             )
+    _keep_evidence(finished)
     kept.keep(finished)
     with doing("writing the report"):
         contents.write(finished)

@@ -1,16 +1,31 @@
-"""Against human labels: hand-worked errors, groups, intervals, calibration, and judges of known
-behaviour."""
+"""Against human labels: a run is answered as a check of its verdicts is, with the judge's own
+intervals and its calibration besides."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import spearmanr
 
-from tests.analyses.builders import Reading, Score, analysed, labelled_run, made_up, refuses, rubric
-from undogmatic.analyses.base import LongTable, Unsuited
+from tests.analyses.builders import (
+    Reading,
+    Score,
+    analysed,
+    configured,
+    labelled_run,
+    made_up,
+    refuses,
+    verdict,
+)
+from undogmatic.analyses import of_run
+from undogmatic.analyses.base import LongTable, Unsuited, analyse, tabulate
+from undogmatic.analyses.check import check
 from undogmatic.errors import DataError
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import COUNTED
+from undogmatic.records.records import Item, Verdict
+from undogmatic.records.rubric import OrderedScale, UnorderedScale
 
 
 def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence[Any]) -> LongTable:
@@ -20,56 +35,12 @@ def labelled(gold: Sequence[float], scores: Sequence[Score], **columns: Sequence
     return labelled_run(zip(gold, scores, fields, strict=True), margin=10.0)
 
 
-def analyse(judged: LongTable, **settings: Any) -> Reading:
+def read(judged: LongTable, **settings: Any) -> Reading:
     return analysed("labelled", judged, **settings)
 
 
 def told(gold: Sequence[float], scores: Any, **columns: Sequence[Any]) -> Reading:
-    return analyse(labelled(gold, list(scores), **columns))
-
-
-def test_numbers_by_hand() -> None:
-    result = told([0, 50, 100, 95], [10.0, 30, 90, 100])
-    errors = [(10 + 20 + 10 + 5) / 4, (10 - 20 - 10 + 5) / 4, np.sqrt((100 + 400 + 100 + 25) / 4)]
-    assert result.of("mae bias rmse") == pytest.approx(errors)
-    # Ranks 1 2 4 3 against 1 2 3 4: 1 - 6 * 2 / (4 * 15). The medians of the other three labels:
-    # 95, 95, 50 and 50.
-    assert result.of("spearman mae_of_constant") == pytest.approx([0.8, (95 + 45 + 50 + 45) / 4])
-    assert "mae_low" not in result.numbers
-    assert result.says["verdict_too_few"] == {"n": 4, "groups": 4, "needed": 10}
-    table = result.tables["by_label"]
-    assert table[["label_from", "label_to", "n"]].to_numpy().tolist() == [
-        [0, 10, 1],
-        [50, 60, 1],
-        [90, 100, 2],
-    ]
-    assert table[["mean_label", "bias"]].to_numpy().tolist() == [[0, 10], [50, -20], [97.5, -2.5]]
-
-
-def test_groups_come_with_the_largest_error_first() -> None:
-    classes = ["gold:explained", "gold:explained", "gold:naked", "gold:naked"]
-    registers = [{"register": register} for register in ("email", "vote") * 2]
-    tables = told(
-        [0, 10, 90, 100], [10.0, 10, 50, 100], condition=classes, metadata=registers
-    ).tables
-    assert tables["by_class"][["class", "mae"]].to_numpy().tolist() == [
-        ["gold:naked", 20],
-        ["gold:explained", 5],
-    ]
-    assert tables["by_register"][["register", "n", "bias"]].to_numpy().tolist() == [
-        ["email", 2, -15],
-        ["vote", 2, 0],
-    ]
-
-
-def test_in_a_mixed_dataset_only_gold_texts_are_compared() -> None:
-    judged = labelled(
-        [0, 100, 100], [10.0, 90, 0], condition=["gold:explained", "gold:naked", "attack:hedges"]
-    )
-    result = analyse(judged)
-    assert (result["mae"], result.says["only"]) == (10, {"prefix": "gold:", "n": 1})
-    own = labelled([0, 100, 100], [10.0, 90, 0], condition=["a", "b", "c"])
-    assert analyse(judged, prefix=None)["mae"] == analyse(own)["mae"] == 40
+    return read(labelled(gold, list(scores), **columns))
 
 
 DRAW = np.random.default_rng(3)
@@ -78,92 +49,119 @@ CLOSE = np.clip(GOLD + DRAW.normal(0, 5, 60), 0, 100)
 NOISE = DRAW.uniform(0, 100, 60)
 
 
-def worded(scores: Sequence[Score], texts: Sequence[str]) -> LongTable:
-    """As `labelled`, with these texts."""
-    judged = labelled(GOLD, scores)
-    judged.frame["text"] = texts
-    return judged
-
-
 @pytest.mark.parametrize(
     ("scores", "key", "standing"),
     [
-        (CLOSE, "order_and_size", "supported"),
-        (90 + CLOSE / 20, "order", "supported"),  # squeezed into the top of the scale
-        (NOISE, "too_weak", "refuted"),
+        (CLOSE, "believed", "supported"),
+        (90 + CLOSE / 20, "limited", "supported"),  # squeezed into the top: its grades are wrong
+        (NOISE, "coin", "refuted"),
         (100 - CLOSE, "reversed", "refuted"),
-        (100 - GOLD, "reversed", "refuted"),  # to the last text
-        (GOLD * 0 + 50, "scores_equal", "refuted"),
-        (np.where(GOLD.max() == GOLD, 60, 50), "open_endless", "undecided"),
+        (GOLD, "in_step", "undecided"),  # the labels themselves, to the last decimal
+        (GOLD * 0 + 50, "constant", "refuted"),
+        (GOLD / 2 + NOISE / 2, "open", "undecided"),
     ],
 )
 def test_verdicts_of_judges_of_known_behaviour(scores: Any, key: str, standing: str) -> None:
-    assert told(GOLD, scores).ruled == (key, standing)
+    found = told(GOLD, scores)
+    assert (found.ruled[0].replace("identical", "in_step"), found.standing) == (key, standing)
+    assert found.sentences()
 
 
-@pytest.mark.parametrize(
-    ("size", "scores", "settings"),
-    [
-        ("size_larger", 90 + CLOSE / 20, {}),
-        ("size_not_smaller", 63 + CLOSE / 20, {}),
-        ("size_bias", np.clip(CLOSE + 15, 0, 100), {}),
-        ("size_bias_open", np.clip(CLOSE + 10, 0, 100), {"margin": 9.0}),
-    ],
-)
-def test_why_the_size_is_not_shown(size: str, scores: Any, settings: dict[str, Any]) -> None:
-    assert analyse(labelled(GOLD, list(scores)), **settings).says["verdict_order"]["size"] == size
-    says = analyse(LongTable(labelled(GOLD, list(CLOSE)).frame, rubric())).says  # without a margin
-    assert (says["verdict_order"]["size"], says["bias"]["said"]) == (
-        "size_no_margin",
-        "bias_no_margin",
-    )
+@pytest.mark.parametrize("raters", [1, 3])
+def test_a_run_is_answered_as_a_check_of_the_same_verdicts_is(raters: int) -> None:
+    """To the last digit, every number and every sentence, whoever labelled."""
+    judged = labelled(GOLD, list(CLOSE), metadata=[{"kind": "ab"[n % 2]} for n in range(60)])
+    people = {
+        f"i{n}": {
+            "overall": {f"p{k}": float(np.clip(gold + 4 * (k - 1), 0, 100)) for k in range(3)}
+        }
+        for n, gold in enumerate(GOLD)
+    }
+    judged = LongTable(judged.frame, judged.rubric, said=people if raters > 1 else {})
+    # The rubric's margin of 10 travels with the evidence.
+    evidence = of_run.evidence_of(judged)
+    assert evidence.labels["rater"].nunique() == raters and "slice.kind" in evidence.items
+    (checked,) = check(evidence, CheckOptions()).judges
+    found = read(judged).result
+    assert found.verdict == checked.verdict and found.standing == checked.standing
+    assert {f"labelled.{name}" for name in checked.numbers} <= found.numbers.keys()
+    for name, number in checked.numbers.items():
+        assert found.numbers[f"labelled.{name}"] == number
+    assert {*map(repr, checked.findings)} <= {*map(repr, found.findings)}
+    assert found.headline == "labelled.agreement.spearman"
 
 
-def test_a_word_counter_is_not_believed_where_length_goes_with_the_label() -> None:
+def test_in_a_mixed_dataset_only_gold_texts_are_compared() -> None:
+    condition = ["gold:explained", "gold:naked"] * 20 + ["attack:hedges"] * 20
+    scores = [*CLOSE[:40], *NOISE[40:]]
+    judged = labelled(GOLD, scores, condition=condition)
+    result = read(judged)
+    assert result.says["only"] == {"prefix": "gold:", "n": 20}
+    alone = read(labelled(GOLD[:40], list(CLOSE[:40]), condition=condition[:40]))
+    assert result["agreement.spearman"] == alone["agreement.spearman"]
+    every = read(judged, prefix=None)
+    assert every["agreement.spearman"] < result["agreement.spearman"] and "only" not in every.says
+    named = read(labelled(GOLD, list(CLOSE), condition=["a", "b"] * 30))  # none begins so
+    assert named["judged"] == 60
+
+
+def test_errors_by_class_come_with_the_largest_first() -> None:
+    classes = ["gold:explained", "gold:explained", "gold:naked", "gold:naked"]
+    table = told([0, 10, 90, 100], [10.0, 10, 50, 100], condition=classes).tables["by_class"]
+    assert table[["class", "mae", "bias"]].to_numpy().tolist() == [
+        ["gold:naked", 20, -20],
+        ["gold:explained", 5, 5],
+    ]
+
+
+def test_what_counts_words_is_not_believed_and_the_rubric_may_add_what_it_counts() -> None:
+    """A judge of the length, and one of something that no word counter sees but the rubric's own
+    function."""
     letters = np.round(GOLD).astype(int)
-    texts = [made_up(1 + n, str(k)) for k, n in enumerate(letters.tolist())]
-    result = analyse(worded(list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)), texts))
-    assert result.standing != "supported" and result.ruled[0] not in ("order", "order_and_size")
-    # one text throughout for the surface
-    alike = worded(list(CLOSE), [made_up(1, str(k)) for k in range(60)])
-    assert analyse(alike).standing == "supported"
-    assert analyse(worded(list(CLOSE), ["a"] * 60)).ruled[0] == "no_texts"
+    judged = labelled(GOLD, list(np.clip(letters + DRAW.normal(0, 3, 60), 0, 100)))
+    judged.frame["text"] = [made_up(1 + n, str(k)) for k, n in enumerate(letters.tolist())]
+    assert read(judged).standing != "supported"
+    fresh = labelled(GOLD, list(CLOSE))
+    assert read(fresh).standing == "supported"
+
+    def seen(texts: Sequence[str]) -> Any:
+        return lambda again: np.array([[float(CLOSE[int(n)])] for n in range(len(again))])
+
+    class Rivals:
+        def check(self) -> None: ...
+
+        __call__ = staticmethod(seen)
+
+    rival: Any = Rivals()
+    with_rival = LongTable(fresh.frame, fresh.rubric, known_surface=rival)
+    assert f"{COUNTED}fitted_model" in of_run.evidence_of(with_rival).items
+    found = read(with_rival)
+    assert found.standing != "supported" and found.ruled[0] in ("surface", "follows")
 
 
 def test_failed_judgments_are_thought_against_the_verdict() -> None:
     result = told(GOLD, ["refusal", *CLOSE[1:]])
-    assert (result.standing, result.says["bounds"]["failed"]) == ("supported", 1)
+    assert (result.standing, result["failed"]) == ("supported", 1)
+    assert result.says["analyses.failed"]["n"] == 1
     # It refuses what it would get wrong: what is left follows the labels.
-    hard = np.argsort(np.abs(GOLD - NOISE))[-40:]
+    hard = np.argsort(np.abs(GOLD - NOISE))[-30:]
     chosen: list[Score] = ["refusal" if n in hard else float(NOISE[n]) for n in range(60)]
-    for scores, alone in ((chosen, "alone_follows"), (["refusal", *[50.0] * 59], "alone_same")):
-        result = told(GOLD, scores)
-        assert (result.says["verdict_missing"]["otherwise"], result.standing) == (
-            alone,
-            "undecided",
-        )
+    assert told(GOLD, chosen).standing == "undecided"
 
 
-def test_too_few_or_too_alike_to_say_anything() -> None:
-    assert told(GOLD[:9], CLOSE[:9]).ruled[0] == "too_few"
-    few = told(GOLD[:20], [50.0] * 20).says["verdict_scores_equal_few"]
-    # 1 - (1 - .25) ** (1/3) = .0914 of other scores are ruled out by 39 texts: .9086 ** 39 < .025.
-    assert (few["n"], few["needed"]) == (20, 39)
-    assert told([50.0] * 20, NOISE[:20]).ruled[0] == "labels_equal"
-    gold = np.linspace(0, 100, 16)
-    # Texts of one pair are one unit.
-    assert told(gold, gold, pair=[f"p{n // 2}" for n in range(16)]).ruled[0] == "too_few"
-    assert told(gold, gold).ruled[0] != "too_few"
-
-
-def test_how_many_texts_would_decide() -> None:
-    half = 0.5 * GOLD + 0.5 * NOISE
-    there = float(spearmanr(GOLD, half).statistic)
-    assert analyse(labelled(list(GOLD), list(half)), order=there).ruled[0] == "open_endless"
-    for scores, error in ((half, "error_smaller"), (90 + half / 20, "error_larger")):
-        result = analyse(labelled(list(GOLD), list(scores)), order=there - 0.1)
-        assert result.standing == "undecided" and result.says["verdict_open"]["needed"] > 60
-        assert result.says["verdict_open"]["error"] == error
+def test_too_few_texts_and_labels_that_are_missing_or_off_the_scale() -> None:
+    assert told(GOLD[:19], CLOSE[:19]).ruled == ("few", "undecided")
+    assert told([50.0] * 30, NOISE[:30]).ruled[0] == "one_class"
+    pairs = [f"p{n // 2}" for n in range(38)]  # texts of one pair are one unit
+    assert told(GOLD[:38], CLOSE[:38], pair=pairs).ruled[0] == "few"
+    refuses(
+        DataError, r"'i1': `label` is 7000.*0 to 100", "labelled", labelled([0, 7000], [1.0, 2])
+    )
+    refuses(Unsuited, "label", "labelled", labelled_run([(None, 1.0, {})]))
+    two = told([0, 100], [10.0, 90])
+    assert two.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3}
+    assert not two.drawings
+    assert told([0, 50], ["refusal", "timeout"])["failed"] == 2
 
 
 def test_coverage_of_the_judges_own_intervals() -> None:
@@ -187,58 +185,73 @@ def test_a_promise_that_is_broken_is_in_the_verdict() -> None:
 def test_calibration_is_shown_before_and_after() -> None:
     gold = [0.0, 50, 100]
     result = told(gold, gold, raw_score=[40.0, 50, 60])
-    assert (result["raw_mae"], result["mae"]) == (pytest.approx(80 / 3), 0)
+    assert (result["raw_mae"], result.says["calibrated"]["after"]) == (pytest.approx(80 / 3), 0)
     assert result.tables["calibration"]["score"].tolist() == ["raw", "calibrated"]
-    assert result.says["calibrated"]["before"] == pytest.approx(80 / 3)
     drawn = {f.name: f for f in result.drawings}["calibration"]
     assert (drawn.data["raw"], drawn.data["label"]) == ([40, 50, 60], gold)
     assert "calibration" not in told(gold, gold, raw_score=gold).tables
 
 
-def test_failures_are_left_out_and_counted_and_two_texts_are_too_few_for_a_figure() -> None:
-    result = told([0, 50, 100, 20], [10.0, 50, "refusal", 30])
-    assert result.of("judged failed mae") == pytest.approx([3, 1, 20 / 3])
-    assert result.says["analyses.failed"]["n"] == 1
-    assert told([0, 50], ["refusal", "timeout"]).says["verdict_too_few"]["n"] == 0
-    two = told([0, 100], [10.0, 90])
-    assert (
-        two.says["analyses.too_few"] == {"figure": "scatter", "present": 2, "needed": 3}
-        and not two.drawings
-    )
+def of_categories(scale: Any, said: Sequence[str], people: Sequence[str], **more: Any) -> LongTable:
+    """A run of categories."""
+    rubric = labelled_run([]).rubric.model_copy(update={"scale": scale, "guide": None, **more})
+    place = {name: float(n) for n, name in enumerate(scale.categories)}
+    items = [
+        Item(id=f"i{n}", text=made_up(9, str(n)), label=place[name])
+        for n, name in enumerate(people)
+    ]
+    judgments = [
+        verdict(f"i{n}", place[name]).model_copy(
+            update={"outcome": Verdict(score=place[name], category=name)}
+        )
+        for n, name in enumerate(said)
+    ]
+    return LongTable(tabulate(items, judgments, 1), rubric)
 
 
-def test_labels_that_are_missing_or_off_the_scale() -> None:
-    refuses(
-        DataError, r"'i1': `label` is 7000.*0 to 100", "labelled", labelled([0, 7000], [1.0, 2])
-    )
-    refuses(Unsuited, "label", "labelled", labelled_run([(None, 1.0, {})]))
+@pytest.mark.parametrize(
+    ("scale", "kind", "names"),
+    [
+        (OrderedScale(categories=("bad", "fair", "good")), "ordered", ("bad", "fair", "good")),
+        (UnorderedScale(categories=("cat", "dog", "cow")), "unordered", ("cat", "dog", "cow")),
+        (OrderedScale(categories=("sound", "faulty")), "pass_fail", ("faulty", "sound")),
+    ],
+)
+def test_categories_are_held_against_labels_as_a_check_does(
+    scale: Any, kind: str, names: tuple[str, ...]
+) -> None:
+    rng = np.random.default_rng(5)
+    people = [scale.categories[k] for k in rng.integers(len(scale.categories), size=80)]
+    said = [
+        name if n % 8 else scale.categories[(scale.categories.index(name) + 1) % len(names)]
+        for n, name in enumerate(people)
+    ]
+    judged = of_categories(scale, said, people)
+    evidence = of_run.evidence_of(judged)
+    assert (evidence.kind, evidence.categories) == (kind, names)
+    result = Reading(configured("labelled")(judged, np.random.default_rng(0))[0])
+    assert result.standing == "supported" and result.headline in result.result.metrics
+    assert [figure.name for figure in result.drawings] == ["confusion"]
 
 
-def test_a_mean_bias_that_averages_out_over_the_scale_is_told() -> None:
-    labels = np.repeat([5.0, 50, 95], 12)
-    toward = labels + np.repeat([25.0, 0, -25], 12) + np.tile([-3.0, 0, 3], 12)
-    noise = np.tile([-3.0, 0, 3], 12)
-    bent, steady = (
-        analyse(labelled(labels, list(scores))).says for scores in (toward, labels + noise)
-    )
-    assert bent["bias"]["said"] in ("bias_none", "bias_no_margin") and "bias_averages" not in steady
-    assert (
-        bent["bias_averages"]["low"],
-        bent["bias_averages"]["high"],
-        bent["bias_averages"]["above"],
-    ) == (25, 25, 1)
+def test_scores_at_the_two_ends_alone_are_pass_and_fail() -> None:
+    """As a check reads 0 and 1; of a rubric whose high scores are bad, the lowest passes."""
+    rng = np.random.default_rng(2)
+    gold = 100.0 * rng.integers(2, size=60)
+    scores = np.where(np.arange(60) % 9 == 0, 100 - gold, gold)
+    evidence = of_run.evidence_of(labelled(gold, list(scores)))
+    assert (evidence.kind, evidence.categories) == ("pass_fail", ("fail", "pass"))
+    assert (evidence.labels["label"].to_numpy() == (gold == 0)).all()
+    assert told(gold, scores).headline == "labelled.agreement.kappa"
 
 
-def test_a_score_that_is_the_average_of_noisy_labels_is_not_called_too_high_where_labels_are_low() -> (
-    None
-):
-    """Where labels are lowest, some are so by chance; the score lies above those, and is right on
-    average."""
-    scores = np.tile([35.0, 45, 55, 65], 40)
-    labels = np.clip(scores + np.random.default_rng(4).normal(0, 20, 160), 0, 100)
-    honest = analyse(labelled(labels, list(scores)))
-    assert "bias_averages" not in honest.says
-    lowest = honest.tables["by_label"].iloc[0]
-    assert lowest["bias"] > 20  # what was said before
-    wide = analyse(labelled(labels, list(50 + 3 * (scores - 50)))).says["bias_averages"]
-    assert wide["above"] == 0 and 20 < wide["low"] < 40
+def test_several_judges_are_answered_each_and_held_against_each_other() -> None:
+    judged = labelled(GOLD, list(CLOSE))
+    other = judged.frame.assign(judge="other", score=NOISE)
+    both = LongTable(pd.concat([judged.frame, other], ignore_index=True), judged.rubric, said={})
+    results = analyse(configured("labelled"), both, np.random.default_rng(0))
+    answered: Mapping[str, str | None] = {
+        each.part: each.standing for each in results if each.verdict is not None
+    }
+    assert answered == {"score": "supported", "other": "refuted"}
+    assert [each.verdict for each in results if not each.part] == [None]

@@ -19,11 +19,11 @@ from undogmatic.records.results import Told, Weight
 from undogmatic.report.words import Words
 
 LANGUAGES = [
-    Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True)
+    Words(code, sorted(Path(people.__file__).parent.glob("*.texts.yaml")), strict=True)
     for code in ("en", "pt")
 ]
 N = 200
-ASKED = (people.LABELS, people.CEILING, people.ANNOTATOR, people.STRICTNESS)
+OTHERS = (people.CEILING, people.ANNOTATOR, people.STRICTNESS)
 
 
 def tell(
@@ -38,7 +38,10 @@ def tell(
     """What is told, every sentence of which has words in both languages."""
     told = Told()
     table = evidence_of(kind, judge, labels, items, selection=selection)
-    examination.ask(ASKED, table.of("judge", "quality"), CheckOptions(**options), told)
+    view, chosen = table.of("judge", "quality"), CheckOptions(**options)
+    if len(table.labels):  # also where all are copies, of which the answer of a check tells
+        people.LABELS.examine(view, told, chosen)
+    examination.ask(OTHERS, view, chosen, told)
     findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
@@ -108,7 +111,7 @@ def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator
     assert (
         two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.numbers
     )
-    assert tell("pass_fail", judge, ()).not_examined.keys() == {"ceiling"}
+    assert tell("pass_fail", judge, ()).not_examined.keys() == {"labels"}
 
 
 def test_labels_that_do_not_overlap_or_do_not_vary_show_no_ceiling(rng) -> None:

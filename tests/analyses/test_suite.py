@@ -116,7 +116,7 @@ def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_t
     made: list[dict[str, Any]] = [
         {"category": category} for category in ("claim", "reason", "claim")
     ]
-    rows = [*((0.0, None, fields) for fields in made), (0.0, "refusal", {})]
+    rows = [*((None, None, fields) for fields in made), (None, "refusal", {})]
     judged = replace(labelled_run(rows, condition="humble"), rubric=kinds)  # type: ignore[arg-type]
     own, told, _ = suite(judged)
     assert own["run"] == 0
@@ -138,7 +138,6 @@ def test_categories_without_an_order_are_counted_and_nothing_else_is_done_with_t
         "conformal",
         "controls",
         "few_labels",
-        "labelled",
         "reliability",
     ):
         refuses(Unsuited, named, name, judged)
@@ -312,7 +311,7 @@ def test_many_conditions_are_described_and_drawn_as_one() -> None:
     ("analysis", "settings", "key"),
     [
         (LabelledAnalysis, {"level": 95}, "level"),
-        (LabelledAnalysis, {"order": 1.0}, "order"),
+        (LabelledAnalysis, {"least": 1.0}, "least"),
         (LabelledAnalysis, {"margin": -1}, "margin"),
         (CalibrationAnalysis, {"resamples": 5}, "resamples"),
         (VarianceAnalysis, {"target": 0}, "target"),

@@ -19,7 +19,7 @@ TELLS_FOR = {"independence": "units"}
 CODE = re.compile(
     r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+"
 )
-HOLE = re.compile(r"\{\w+:[^{}|]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
+HOLE = re.compile(r"\{\w+:[^{}]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
 BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cache chance chatbot cite classes cohen
 commit compare continue crps ctrl data decide declare drift euros for gate gates git grave gwet hash hodges holm idf
 ids install item judge kappa kendall krippendorff lehmann lin mail manual material matplotlib min mlflow mondrian nli

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.conftest import put, rows_in
@@ -218,9 +219,10 @@ def test_a_panel_is_weighted_by_the_judges_of_one_run(tmp_path: Path) -> None:
     panel = {"judge": "panel", "aggregate": "weighted", "members": [TFIDF, "score"]}
     labelled(tmp_path / "panel", [panel | {"history": ["both", "both"]}])
     members = rows_in(tmp_path / "panel" / "judgments.jsonl")[0]["outcome"]["details"]
-    errors = [
-        metrics(tmp_path / "both")[f"{name}.labelled.rmse"] ** 2 for name in ("score-2", "score")
-    ]
+    scores = pd.read_csv(tmp_path / "both" / "scores.csv")
+    labels = scores["item_id"].map({row["id"]: row["labels"]["overall"]["ana"] for row in LABELLED})
+    squares = ((scores["score"] - labels) ** 2).groupby(scores["judge"]).mean()
+    errors = [squares[name] for name in ("score-2", "score")]
     share = 1 / errors[0] / (1 / errors[0] + 1 / errors[1])
     assert f"x{share:.4f}" in members["members"].split(",")[0]
     nested = panel | {

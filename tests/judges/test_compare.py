@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from undogmatic.analyses.base import LongTable, Unsuited, tabulate
-from undogmatic.analyses.preference import PreferenceAnalysis, evidence_of
+from undogmatic.analyses.of_run import evidence_of
+from undogmatic.analyses.preference import PreferenceAnalysis
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer, UnparseableAnswer

@@ -311,12 +311,12 @@ def test_a_sweep_ranks_what_was_found_by_how_it_judges_and_not_by_its_gain(
         )
     assert found[0]["improvement.gain_low"] > 10 and found[2]["improvement.gain"] == 0
     result = compare(tmp_path / "outputs/s", "s", "en")
-    assert result.headline == "labelled.spearman"
+    assert result.headline == "labelled.agreement.spearman"
     assert len(result.jobs) == 3 and "judge" not in result.jobs
     assert set(result.jobs["judged"]) == {30}
     told = result.jobs.set_index("number")
-    assert told.loc[0, "headline"] == pytest.approx(found[0]["labelled.spearman"])
-    assert told.loc[2, "headline"] == pytest.approx(found[2]["labelled.spearman"])
+    assert told.loc[0, "headline"] == pytest.approx(found[0]["labelled.agreement.spearman"])
+    assert told.loc[2, "headline"] == pytest.approx(found[2]["labelled.agreement.spearman"])
     assert told.loc[2, "headline"] < told.loc[0, "headline"]
     noted = [
         json.loads((tmp_path / f"outputs/s/{n}/run.json").read_text())["standing"] for n in (0, 2)

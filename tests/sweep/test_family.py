@@ -379,8 +379,8 @@ def followed(folder: Path, *frames: pd.DataFrame, headline: str = LABELLED) -> S
         rho = float(frame["score"].corr(frame["label"], method="spearman"))
         numbers = {LABELLED: rho, f"{LABELLED}_low": rho - 0.1, f"{LABELLED}_high": rho + 0.1}
         numbers |= {
-            "labelled.pearson": float(frame["score"].corr(frame["label"])),
-            "labelled.mae": 20.0,
+            "labelled.agreement.pearson": float(frame["score"].corr(frame["label"])),
+            "labelled.agreement.error": 20.0,
         }
         write_job(folder / str(n), [f"prompt={n}"], frame, metrics=numbers, headline=headline)
     return result_of(folder)
@@ -416,7 +416,9 @@ def test_few_groups_copies_and_jobs_ranked_otherwise_are_not_compared_by_correla
     few = followed(tmp_path / "few", labelled(20, 1, groups=4), labelled(45, 2, groups=4))
     assert "spearman" in set(many.comparisons["measure"])
     assert "spearman" not in set(few.comparisons["measure"])
-    result = followed(tmp_path / "a", labelled(2, 1), labelled(60, 2), headline="labelled.mae")
+    result = followed(
+        tmp_path / "a", labelled(2, 1), labelled(60, 2), headline="labelled.agreement.error"
+    )
     assert not {"spearman", "pearson"} & set(result.comparisons["measure"])
     assert "following" not in result.tables
     copies = followed(tmp_path / "b", labelled(10, 1), labelled(10, 1))

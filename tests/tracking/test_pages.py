@@ -46,7 +46,7 @@ def labelled(finished: Make) -> FinishedRun:  # noqa: F811
     """A run with a label, two verdicts and a report."""
     results = [
         Told("ab", {"ab.share": 0.9}, standing="supported"),
-        Told("labelled", {"labelled.mae": 3.0}, standing="refuted"),
+        Told("labelled", {"labelled.agreement.error": 3.0}, standing="refuted"),
         Told("improvement", {}, standing="undecided", relative=True),
     ]
     run = finished(results=results)

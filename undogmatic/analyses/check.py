@@ -35,6 +35,8 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
     asked = examination.chosen(options.only)
     together, changes = Told(), Told()
     answers = []
+    if options.margin is None and table.margin is not None:
+        options = options.model_copy(update={"margin": table.margin})
     with threadpool_limits(1, "blas"):
         for criterion in table.criteria[:1]:
             view = _of_all(table, criterion)

@@ -1,365 +1,199 @@
-"""Against human labels: does the score follow them, in order and in size, and what did calibration
-change?"""
+"""Asks of the scores of a run what a check asks of verdicts beside people's labels, and besides how
+often the judge's own intervals hold the label, and what calibration changed."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from pydantic import NonNegativeFloat
+from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
-from undogmatic.analyses import rivals, scored
+from undogmatic.analyses import of_run
 from undogmatic.analyses.base import (
     FEWEST_DRAWN,
-    Correlation,
     Limited,
     LongTable,
     Share,
     columns,
     count,
-    texts_of,
     too_few,
 )
-from undogmatic.analyses.ruling import verdict
-from undogmatic.analyses.ruling.labelled import LABELLED, SIZE, LabelledFacts, SizeFacts
-from undogmatic.analyses.truth import bounded, check_order, check_scale, margin_of, units
+from undogmatic.analyses.check_figures import figures_of
+from undogmatic.analyses.truth import check_scale, margin_of, units
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Told
-from undogmatic.records.wordings import texts_beside
-from undogmatic.stats import agreement, checks, limits, ranking, rated
-
-FEWEST_GROUPS = 10
-"""Fewest independent groups of labelled texts for a verdict and for intervals."""
-Array = NDArray[np.float64]
-_BIAS = {
-    "within": "bias_none",
-    "beyond": "bias_matters",
-    "against": "bias_matters",
-    "open": "bias_open",
-}
-_ERROR = {"beyond": "error_smaller", "against": "error_larger"}
+from undogmatic.stats import agreement, limits
 
 
 @dataclass(frozen=True)
 class LabelledAnalysis(Limited):
-    """Scores against `label`, first repeat. Texts of one group are resampled together.
+    """Holds scores against `label`; texts of one group count once.
 
     Args:
         prefix: Use only the conditions that start so, where there are any: in a mixed dataset,
             controls and attacks have labels too, and analyses of their own. None uses every
             labelled text.
-        order: The rank correlation that the lower limit must exceed: then the score follows the
-            labels.
-        margin: Largest bias that does not matter, in score units; None takes the rubric's.
-        level: Confidence level of every interval.
+        least: The agreement beyond chance that its lower limit must exceed; None asks for what is
+            usual for the kind of verdict.
+        margin: Largest difference that does not matter, in score units; None takes the rubric's.
+        level, prevalence, epsilon, alpha, delta, ignore, seed: See `CheckOptions`. The seed is not
+            the run's, so that a check of the same verdicts gives the same answer.
         nominal: What share of labels the judge's own intervals claim to hold; None: they claim
             nothing.
     """
 
     name: ClassVar[str] = "labelled"
+    long: ClassVar[bool] = True
     prefix: str | None = None
-    order: Correlation = 0.5
+    least: Annotated[float, Field(ge=0, lt=1)] | None = None
     margin: NonNegativeFloat | None = None
     level: Share = 0.95
+    prevalence: Share | None = None
+    epsilon: Annotated[float, Field(ge=0, lt=1)] | None = None
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.1
+    delta: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    ignore: tuple[str, ...] = ()
+    seed: NonNegativeInt = 0
     nominal: Share | None = 0.9
 
     def check(self, judged: LongTable) -> None:
         """Raises Unsuited if no text has a label, DataError for a label outside the scale."""
-        check_order(self.name, judged.rubric)
         judged.need(self.name, "label")
         judged.check_surface()  # which reads the texts that a rival was fitted on
         check_scale(judged.frame, "label", "label", judged.rubric)
 
     def __call__(self, judged: LongTable, rng: np.random.Generator) -> list[Told]:
-        """One result; headline `labelled.spearman`, absent where no rank correlation exists."""
+        """One result per judge and criterion; headline the agreement with people."""
         self.check(judged)
-        tell, labelled = Told(self.name), judged.first().dropna(subset="label")
-        first = labelled
-        if self.prefix is not None:
-            chosen = labelled[
-                labelled["condition"].map(
-                    lambda c: isinstance(c, str) and c.startswith(self.prefix)
-                )
-            ]
-            first = chosen if len(chosen) else labelled
-        rows = first[first["error"].isna()]
-        tell.findings += count(tell, first)
-        if len(first) < len(labelled):
-            tell.say("only", prefix=self.prefix, n=len(labelled) - len(first))
-        facts = self._facts(judged, first, rng)
-        sentence, standing = verdict(LABELLED, facts).decided
-        if rows.empty:
-            return [tell.result(sentence, standing)]
-        accuracy = self._accuracy(rows, "score", rng)
-        for name, value in accuracy.items():
-            tell.number(None if name == "n" else value, name)
-        order, size = (
-            (accuracy[f"{name}_low"], accuracy[f"{name}_high"]) for name in ("spearman", "mae")
-        )
-        tell.say(
-            "order", {name: accuracy[name] for name in ("spearman", "pearson", "n")}, interval=order
-        )
-        tell.say("size", {name: accuracy[name] for name in ("mae", "rmse")}, interval=size)
-        label = rows["label"].to_numpy(dtype=np.float64)
-        constant = float(np.mean(constant_errors(label, units(rows))))
-        tell.number(constant, "mae_of_constant")
-        tell.say("constant", mae=constant, median=float(np.median(label)))
-        _tell_facts(tell, facts)
-        # Per tenth of the scale that the label lies in.
-        edges = np.linspace(*judged.scale, 11)
-        table = _errors(rows, np.clip(np.searchsorted(edges, label, side="right") - 1, 0, 9))
-        ends = {"label_from": edges[table.index], "label_to": edges[table.index + 1]}
-        tell.tables["by_label"] = pd.DataFrame(ends, table.index).join(table).reset_index(drop=True)
-        _tell_ends(tell, rows, facts.margin.value, self.level, judged.scale[1] - judged.scale[0])
-        for column in ("condition", "metadata.register"):
-            if column in rows and rows[column].notna().any():
-                name = "class" if column == "condition" else "register"
-                table = _errors(rows, rows[column].to_numpy(dtype=object))
-                worst_first = table.sort_values("mae", ascending=False, kind="stable")
-                tell.tables[f"by_{name}"] = worst_first.rename_axis(name).reset_index()
-        if self._intervals(tell, rows):
-            values = {"verdict": sentence} | dict(tell.findings[-1].values)
-            sentence = Finding("labelled.verdict_promise", values, sentence.answer)
-        if len(rows) >= FEWEST_DRAWN:
-            data = columns(rows, x="label", y="score", ids="item_id")
-            data |= columns(rows, groups="condition") if rows["condition"].notna().all() else {}
-            tell.draw(
-                "scatter",
-                "scatter",
-                **data,
-                x_label="label",
-                y_label="score",
-                identity=True,
-                limits=judged.scale,
-            )
-        self._calibration(tell, judged, rows, rng)
-        if len(rows) < FEWEST_DRAWN:
-            tell.findings.append(too_few("scatter", len(rows)))
-        headline = "labelled.spearman" if accuracy["spearman"] is not None else None
+        chosen, left_out = self._chosen(judged)
+        margin = margin_of(judged.rubric, self.margin)
+        asked = {
+            name: getattr(self, name) for name in CheckOptions.model_fields if name in vars(self)
+        }
+        asked |= {"margin": margin.stated, "ignore": tuple(self.ignore)}
+        usual = {name: field.default for name, field in CheckOptions.model_fields.items()}
+        # What is as usual is not stated: sentences say of it that it is the default.
+        stated = {name: value for name, value in asked.items() if value != usual[name]}
+        options = CheckOptions(**stated)
+        evidence = of_run.evidence_of(chosen)
+        parts = chosen.parts()
         return [
-            tell.result(
-                sentence, standing, headline=headline, texts=(*texts_beside(self), *scored.TEXTS)
-            )
+            each
+            if each.verdict is None
+            else self._beside(each, parts[each.part], evidence, left_out)
+            for each in of_run.answers(self.name, evidence, options)
         ]
 
-    def _accuracy(
-        self, rows: pd.DataFrame, column: str, rng: np.random.Generator
-    ) -> dict[str, Any]:
-        """One set of scores against the labels. What does not exist for these data is None; bias is
-        score minus label."""
-        score, label = (
-            rows[column].to_numpy(dtype=np.float64),
-            rows["label"].to_numpy(dtype=np.float64),
-        )
-        groups = units(rows)
-        order = linear = ranks = error = lines = None
-        if score.size >= 3:
-            order = agreement.correlation("spearman", score, label).estimate
-            linear = agreement.correlation("pearson", score, label).estimate
-        if len(set(groups)) >= FEWEST_GROUPS:
-            lines = agreement.correlation_interval(
-                "pearson", score, label, rng, self.level, groups=groups
-            )
-            error = ranking.mean_absolute_error(label, score, self.level, groups=groups)
-            if order is not None:
-                ranks = limits.order(score, label, rng, groups=groups, level=self.level)
-        row: dict[str, Any] = {"n": score.size}
-        size = float(np.mean(np.abs(score - label)))
-        for name, value, held in (
-            ("spearman", order, ranks),
-            ("pearson", linear, lines),
-            ("mae", size, error),
-        ):
-            low, high = (None, None) if held is None else held.interval
-            row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-        return row | {
-            "rmse": float(np.sqrt(np.mean((score - label) ** 2))),
-            "bias": float(np.mean(score - label)),
-        }
+    def _chosen(self, judged: LongTable) -> tuple[LongTable, int]:
+        """The run without the texts of other conditions, and how many labelled texts these are."""
+        if self.prefix is None:
+            return judged, 0
+        begins = judged.frame["condition"].map(lambda name: str(name).startswith(str(self.prefix)))
+        labelled = judged.frame["label"].notna()
+        if not (begins & labelled).any():
+            return judged, 0
+        others = judged.frame.loc[~begins & labelled, "item_id"].nunique()
+        return replace(judged, frame=judged.frame[begins].reset_index(drop=True)), others
 
-    def _intervals(self, tell: Told, rows: pd.DataFrame) -> bool:
+    def _beside(self, tell: Told, part: LongTable, evidence: Evidence, left_out: int) -> Told:
+        """The answer with what a run alone can say: failures, errors by class, the judge's own
+        intervals, calibration, pictures."""
+        labelled = part.first().dropna(subset="label")
+        tell.findings = [*count(tell, labelled), *tell.findings]
+        if left_out:
+            tell.say("only", prefix=self.prefix, n=left_out)
+        rows = labelled[labelled["error"].isna() & labelled["score"].notna()]
+        if rows.empty:
+            return tell
+        if rows["condition"].notna().any():
+            tell.tables["by_class"] = _by_class(rows)
+        if self._promise_broken(tell, rows):
+            values = {"verdict": tell.verdict} | dict(tell.findings[-1].values)
+            answer = tell.answer.answer
+            tell = replace(tell, verdict=Finding("labelled.verdict_promise", values, answer))
+        if len(rows) < FEWEST_DRAWN:
+            tell.findings.append(too_few("scatter", len(rows)))
+        elif evidence.kind == "numeric":
+            _draw(tell, part, rows)
+        else:
+            tell.drawings += figures_of(evidence.of(tell.judge, tell.criterion))
+        _tell_calibration(tell, part, rows)
+        return tell
+
+    def _promise_broken(self, tell: Told, rows: pd.DataFrame) -> bool:
         """Tell whether the judge's own intervals hold the label, and how wide they are. Returns
         whether it is shown that they hold it less often than they promise."""
         rows = rows.dropna(subset=["low", "high"])
         if rows.empty:
             return False
-        covered = limits.share(
-            rows["label"].between(rows["low"], rows["high"]), units(rows), self.level
-        )
+        inside = rows["label"].between(rows["low"], rows["high"])
+        covered = limits.share(inside, units(rows), self.level)
         width = float((rows["high"] - rows["low"]).mean())
         tell.number(covered, "coverage")
         tell.number(width, "interval_width")
-        values = covered.values("coverage") | (
-            {} if self.nominal is None else {"nominal": self.nominal}
-        )
-        tell.say(
-            "coverage" if self.nominal is None else "coverage_promised",
-            values,
-            n=len(rows),
-            width=width,
-        )
-        return self.nominal is not None and covered.high < self.nominal
-
-    def _calibration(
-        self, tell: Told, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator
-    ) -> None:
-        """Raw and calibrated score on the texts that have both."""
-        both = rows[rows["raw_score"].notna()]
-        if both.empty or (both["raw_score"] == both["score"]).all():
-            return
-        raw, calibrated = self._accuracy(both, "raw_score", rng), self._accuracy(both, "score", rng)
-        tell.tables["calibration"] = pd.DataFrame(
-            [{"score": "raw"} | raw, {"score": "calibrated"} | calibrated]
-        )
-        for name in ("mae", "bias", "rmse", "spearman"):
-            tell.number(raw[name], f"raw_{name}")
-        order = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
-        tell.say("calibrated", order, n=raw["n"], before=raw["mae"], after=calibrated["mae"])
-        if len(both) >= FEWEST_DRAWN:
-            data = columns(both, raw="raw_score", calibrated="score", label="label", ids="item_id")
-            tell.draw("calibration", "calibration", **data, limits=judged.scale)
-
-    def _facts(
-        self, judged: LongTable, rows: pd.DataFrame, rng: np.random.Generator
-    ) -> LabelledFacts:
-        """Gather what the verdict looks at, of labelled texts, judged and failed."""
-        there = rows["error"].isna().to_numpy()
-        done, margin = rows[there], margin_of(judged.rubric, self.margin)
-        score, label = (
-            rows["score"].to_numpy(dtype=np.float64),
-            rows["label"].to_numpy(dtype=np.float64),
-        )
-        same_score, same_label = (
-            float(values[there][0]) if len(done) and checks.is_constant(values[there]) else None
-            for values in (score, label)
-        )
-        facts = LabelledFacts(
-            n=len(done),
-            n_groups=len(set(units(done))),
-            few=FEWEST_GROUPS,
-            failed=len(rows) - len(done),
-            order=self.order,
-            margin=margin,
-            small=rivals.SMALL_CORRELATION,
-            same_score=same_score,
-            same_label=same_label,
-        )
-        if facts.n_groups < FEWEST_GROUPS:
-            return facts
-        # The error smaller than that of the constant answer, and the bias, each against its margin.
-        groups, (bottom, top) = units(rows), judged.scale
-        constant, bounds = constant_errors(label, groups), (bottom - top, top - bottom)
-        farthest = np.where(label - bottom > top - label, bottom, top)
-        ends = [constant - np.abs(farthest - label), constant]
-        gain = bounded(constant - np.abs(score - label), ends, 0.0, self.level, groups, bounds)
-        bias = bounded(
-            score - label, [bottom - label, top - label], margin.value, self.level, groups, bounds
-        )
-        sizes = SizeFacts(gain, bias, margin)
-        facts = replace(
-            facts,
-            sizes=sizes,
-            error=_ERROR.get(gain.judged.outcome, "error_open"),
-            size=verdict(SIZE, sizes).key,
-        )
-        if same_label is None and same_score is not None:
-            facts = replace(
-                facts,
-                same=True,
-                enough_same=limits.most_order(facts.n_groups, self.level) < self.order,
-                fewest_same=limits.fewest_same(self.order, self.level),
-            )
-        if same_score is not None or same_label is not None:
-            return facts
-        follows = limits.order(score, label, rng, groups=groups, level=self.level)
-        if follows is None:
-            return facts
-        held = limits.hold(follows, self.order)
-        facts = replace(facts, follows=follows, held=held)
-        if held.outcome != "above":
-            return facts
-        reason = scored.against(judged, rows, self.level, self.order)
-        equal = scored.equal(judged, rows)
-        texts = texts_of(done)
-        seen = rivals.seen_of(judged, texts)
-        rival = rivals.labelled_rival(
-            texts, score[there], label[there], units(done), rng, seen, self.level
-        )
-        return replace(facts, reason=reason, equal=equal, rival=rival, counts=len(seen.columns))
+        values = covered.values("coverage") | {"n": len(rows), "width": width}
+        if self.nominal is None:
+            tell.say("coverage", values)
+            return False
+        tell.say("coverage_promised", values, nominal=self.nominal)
+        return covered.high < self.nominal
 
 
-def _tell_facts(tell: Told, facts: LabelledFacts) -> None:
-    """Metrics and sentences of what the verdict rests on: errors, bias, failures, surface."""
-    follows, margin = facts.follows, facts.margin
-    if facts.sizes is not None:
-        gain, bias = facts.sizes.gain, facts.sizes.bias
-        tell.number(gain.judged.estimate, "gain")
-        tell.number(bias.judged.estimate, "bias")
-        tell.say("gain", gain.judged.estimate.values("gain"))
-        outcome = bias.judged.outcome
-        said = (
-            "bias_no_margin" if outcome == "within" and not margin.equivalence else _BIAS[outcome]
-        )
-        tell.say("bias", bias.judged.estimate.values("bias"), margin=margin.value, said=said)
-        if facts.failed:
-            both = {"gain": gain, "bias": bias}
-            ends = {
-                name: (held.worst.estimate.value, held.best.estimate.value)
-                for name, held in both.items()
-            }
-            tell.say("bounds", ends, failed=facts.failed)
-            if follows is not None:
-                tell.number(follows.worst_low, "spearman_worst")
-                tell.number(follows.best_high, "spearman_best")
-                tell.say("bounds_order", worst=follows.worst_low, best=follows.best_high)
-    if facts.equal is not None:
-        tell.findings.append(facts.equal)
-    if facts.rival is not None:
-        rivals.tell_labelled(tell, facts.rival)
-
-
-def _tell_ends(tell: Told, rows: pd.DataFrame, margin: float, level: float, span: float) -> None:
-    """Say that scores are too high where they are low, and too low where they are high, or the
-    other way round, which a mean bias hides.
-
-    Texts are told apart by their score, not by their label: where labels are lowest, some are so by
-    chance, and the score of a judge that is right on average lies above those.
-    """
-    score, label = (
-        rows["score"].to_numpy(dtype=np.float64),
-        rows["label"].to_numpy(dtype=np.float64),
-    )
-    codes = pd.factorize(np.asarray(units(rows), dtype=object))[0].astype(np.intp)
-    found = rated.bands(rated.Rated(score, label, np.ones(score.size), codes, level), span, margin)
-    first, last = found.every[0], found.every[-1]
-    # The first and the last of those that are off are the lowest and the highest scores, off to
-    # opposite sides.
-    if len(found.off) < 2 or (found.off[0].first, found.off[-1].last) != (first.first, last.last):
-        return
-    low, high = found.off[0].off.value, found.off[-1].off.value
-    if low * high < 0:
-        ends = {"low_to": found.off[0].last, "high_from": found.off[-1].first}
-        tell.say("bias_averages", ends, low=abs(low), high=abs(high), above=int(low > 0))
-
-
-def _errors(rows: pd.DataFrame, groups: NDArray[Any]) -> pd.DataFrame:
-    """Number, means, bias and error per group."""
-    label, score, error = rows["label"], rows["score"], rows["score"] - rows["label"]
-    numbers = {"mean_label": label, "mean_score": score, "bias": error, "mae": error.abs()}
-    grouped = pd.DataFrame(numbers).groupby(groups)
+def _by_class(rows: pd.DataFrame) -> pd.DataFrame:
+    """Number, means, bias and error per condition, the largest error first."""
+    error = rows["score"] - rows["label"]
+    numbers = {
+        "mean_label": rows["label"],
+        "mean_score": rows["score"],
+        "bias": error,
+        "mae": error.abs(),
+    }
+    grouped = pd.DataFrame(numbers).groupby(rows["condition"].to_numpy(dtype=object))
     table = grouped.mean()
     table.insert(0, "n", grouped.size())
-    return table
+    table = table.sort_values("mae", ascending=False, kind="stable")
+    return table.rename_axis("class").reset_index()
 
 
-def constant_errors(labels: Array, groups: list[str]) -> Array:
-    """The absolute error of always answering the median of the labels of other groups, shape
-    (n,)."""
-    codes = pd.factorize(np.asarray(groups, dtype=object))[0]
-    folds = codes % min(50, int(codes.max()) + 1)
-    errors = np.empty(labels.size)
-    for fold in np.unique(folds):
-        own = folds == fold
-        others = labels[~own] if not own.all() else labels
-        errors[own] = np.abs(labels[own] - np.median(others))
-    return errors
+def _draw(tell: Told, part: LongTable, rows: pd.DataFrame) -> None:
+    """Draw score against label."""
+    data = columns(rows, x="label", y="score", ids="item_id")
+    if rows["condition"].notna().all():
+        data |= columns(rows, groups="condition")
+    axes = {"x_label": "label", "y_label": "score", "identity": True, "limits": part.scale}
+    tell.draw("scatter", "scatter", **data, **axes)
+
+
+def _tell_calibration(tell: Told, part: LongTable, rows: pd.DataFrame) -> None:
+    """Tell what calibration changed, on the texts that have a score from before it."""
+    both = rows[rows["raw_score"].notna()]
+    if both.empty or (both["raw_score"] == both["score"]).all():
+        return
+    label = both["label"].to_numpy(dtype=np.float64)
+    compared = list[dict[str, Any]]()
+    for name, column in (("raw", "raw_score"), ("calibrated", "score")):
+        score = both[column].to_numpy(dtype=np.float64)
+        error = score - label
+        order = None
+        if len(both) > 2:
+            order = agreement.correlation("spearman", score, label).estimate
+        compared.append(
+            {
+                "score": name,
+                "n": len(both),
+                "spearman": order,
+                "mae": float(np.abs(error).mean()),
+                "rmse": float(np.sqrt((error**2).mean())),
+                "bias": float(error.mean()),
+            }
+        )
+    tell.tables["calibration"] = pd.DataFrame(compared)
+    raw, calibrated = compared
+    for name in ("mae", "bias", "rmse", "spearman"):
+        tell.number(raw[name], f"raw_{name}")
+    orders = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
+    tell.say("calibrated", orders, n=len(both), before=raw["mae"], after=calibrated["mae"])
+    if len(both) >= FEWEST_DRAWN:
+        data = columns(both, raw="raw_score", calibrated="score", label="label", ids="item_id")
+        tell.draw("calibration", "calibration", **data, limits=part.scale)

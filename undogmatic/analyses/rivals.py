@@ -533,33 +533,6 @@ def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
     return np.asarray(cross_val_predict(regression, values, label, cv=tenths))
 
 
-def tell_labelled(tell: Told, rival: LabelledRival) -> None:
-    """Tell of the rival on labelled texts."""
-    tell.number(float(rival.outcome == "beyond_surface"), "beyond_surface")
-    gain, rest, saved = rival.increment, rival.beyond, rival.error_saved
-    if gain is None or rest is None or saved is None:
-        tell.say(
-            "labelled.surface_no_texts"
-            if rival.outcome == "no_texts"
-            else "labelled.surface_too_few"
-        )
-        return
-    for name, value in (
-        ("spearman", rival.correlation),
-        ("beyond", gain),
-        ("part", rest),
-        ("error_saved", saved),
-    ):
-        tell.number(value, f"surface_{name}")
-    tell.say("labelled.surface", gain.values("gain"), spearman=rival.correlation, n=rival.n_drawn)
-    if rival.n_drawn < rival.n_texts:
-        tell.say("labelled.surface_drawn", n=rival.n_drawn, total=rival.n_texts)
-    tell.say("labelled.surface_part", rest.values("part"))
-    if rival.outcome == "surface_explains" and gain.low > 0:
-        tell.say("labelled.surface_both")
-    tell.say("labelled.surface_error", saved.values("saved"))
-
-
 def seen_of(judged: LongTable, texts: Sequence[str]) -> Seen:
     """What the surface judge of a run sees of texts with labels."""
     known = judged.known_surface

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, says_something
+from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import SLICE, JudgeView
+from undogmatic.records.evidence import COUNTED, SLICE, JudgeView
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.safety.outside import read_yaml
@@ -56,6 +56,8 @@ that are named."""
 QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
 QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
+Further = tuple[tuple[str, tuple[float, ...]], ...]
+"""By name, what was counted in each text besides what any word counter counts."""
 
 
 @dataclass(frozen=True)
@@ -260,12 +262,14 @@ def _lists() -> dict[str, re.Pattern[str]]:
 def _surface(
     texts: tuple[str, ...],
     others: tuple[str, ...] | None,
+    further: Further,
     groups: tuple[int, ...],
     labelled: int,
     seed: int,
 ) -> words.Surface:
     codes = np.array(groups, dtype=np.intp)
-    seen = words.marks(texts, others, _lists())
+    counted = {name: np.array(values, dtype=np.float64) for name, values in further}
+    seen = words.marks(texts, others, _lists(), counted)
     return words.Surface(seen, codes, np.arange(codes.size) < labelled, np.random.default_rng(seed))
 
 
@@ -294,10 +298,17 @@ def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     if lacking > (1 - LEAST_WITH_TEXT) * n:
         found = replace(found, lacking=lacking)
     elif texts:
-        found = look.at_words(found, texts)
+        found = look.at_words(found, texts, _further(table, items))
     if found.outcome in ("beyond", "open", "no_texts"):
         found = _beside_columns(found, look.at_columns(_columns(own, items[known], options)))
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
+
+
+def _further(table: pd.DataFrame, items: pd.Index) -> Further:
+    """What others counted in the text of each item (`counted.<name>`)."""
+    named = [str(name) for name in table if str(name).startswith(COUNTED)]
+    counted = table.reindex(items)[named].fillna(0.0)
+    return tuple((name.removeprefix(COUNTED), tuple(counted[name].astype(float))) for name in named)
 
 
 def _lost(own: JudgeView, n: int) -> int:
@@ -446,6 +457,19 @@ class _Look:
         most = max(1.0, one.estimate - other.estimate)
         return one.nearly_mean(self.options.level, (-2.0, most), less=other)
 
+    def without_learning(
+        self, texts: Sequence[tuple[str, ...]], further: Further
+    ) -> Iterator[tuple[str, rival.Voice]]:
+        """What programs say that give a number in the text for their verdict, or what others
+        counted in it, as it is."""
+        kind, people, said = self.sides.kind, self.people, self.sides.said
+        shown = [[*itertools.compress(own, self.known)] for own in texts]
+        yield from by_numbers(kind, shown, people, said)
+        for name, counted in further:
+            if kind != "unordered":
+                value = np.array(counted)[self.known]
+                yield from ((name, voice) for voice in giving(kind, value, people, said))
+
     def at_columns(self, columns: Mapping[str, Index]) -> Iterator[_Column]:
         """What each column explains."""
         sides = self.sides
@@ -459,15 +483,16 @@ class _Look:
             )
             yield _Column(name, self.left_within(values), *by_value)
 
-    def at_words(self, found: SurfaceRival, texts: Sequence[tuple[str, ...]]) -> SurfaceRival:
+    def at_words(
+        self, found: SurfaceRival, texts: Sequence[tuple[str, ...]], further: Further
+    ) -> SurfaceRival:
         """What a program reaches that counts words, or gives a number in the text for its
-        verdict."""
+        verdict; `further` is what others counted in each text."""
         sides, judge, people, level = self.sides, self.judge, self.people, self.options.level
         pair = sides.kind == "pairwise"
         groups = tuple(self.groups.tolist())
-        surface = _surface(
-            texts[0], texts[1] if pair else None, groups, self.n_labelled, self.options.seed
-        )
+        others, seed = texts[1] if pair else None, self.options.seed
+        surface = _surface(texts[0], others, further, groups, self.n_labelled, seed)
         targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
         targets.append(sides.common(*targets))
         labelled = self.known[: self.n_labelled]
@@ -491,8 +516,7 @@ class _Look:
         counter, own_agreement = sides.said(told[0], people), self.agreement(judge, people)
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
-        shown = [[*itertools.compress(own, self.known)] for own in texts]
-        for name, voice in by_numbers(sides.kind, shown, people, sides.said):
+        for name, voice in self.without_learning(texts, further):
             other = self.agreement(voice, people)
             if (
                 other is None
@@ -501,7 +525,9 @@ class _Look:
             ):
                 continue
             less = self.less(own_agreement, other)
-            if less is not None and (increment is None or less.low < min(increment.low, 0.0)):
+            if less is None or less.low > 0:
+                continue
+            if increment is None or less.low < increment.low:
                 like, increment, leans, counter = other, less, (name,), voice
         right = (counter.mean * people.mean).sum(axis=1)
         repeated = sides.said(told[1], judge)
@@ -538,7 +564,7 @@ class _Look:
             increment=self.leads(counter, increment),
             at_equal=left,
             foretold=told_by_words,
-            by_number=len(leans),
+            by_number=int(any(name not in dict(further) for name in leans)),
             what=leans
             or tuple(
                 dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on)

@@ -195,6 +195,11 @@ class Margin(NamedTuple):
         return self.source != "default" and 0 < self.value < self.span
 
     @property
+    def stated(self) -> float | None:
+        """Its value, where somebody stated one by which two things may be called the same."""
+        return self.value if self.equivalence else None
+
+    @property
     def superiority(self) -> bool:
         """Whether it allows to say that there is one."""
         return self.value < self.span

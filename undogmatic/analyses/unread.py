@@ -107,11 +107,24 @@ def by_numbers(
     read = [numbers(own) for own in texts]
     for name in (name for name in read[0] if name in read[-1]):
         value = read[0][name] - read[1][name] if len(read) > 1 else read[0][name]
-        for told in (value, -value):
-            if kind == "pairwise":
-                voice_of = said(np.nan_to_num(np.sign(told) / 2)[None] + 0.5, people)
-            else:
-                ranks = pd.Series(told).rank()
-                by_number = ranks.fillna(ranks.median()).to_numpy(dtype=np.float64)
-                voice_of = voice(by_number) if kind == "numeric" else said(by_number[None], people)
+        for voice_of in giving(kind, value, people, said):
             yield name.partition(" ")[0], voice_of
+
+
+def giving(
+    kind: Kind, value: Array, people: Voice, said: Callable[[Array, Voice], Voice]
+) -> Iterator[Voice]:
+    """What programs say that give a number for their verdict, or less the larger it is.
+
+    Args:
+        value: The number that each finds, shape (n_items,), NaN for none; of a choice of two, that
+            of the first less that of the second.
+        people, said: As in `by_numbers`.
+    """
+    for told in (value, -value):
+        if kind == "pairwise":
+            yield said(np.nan_to_num(np.sign(told) / 2)[None] + 0.5, people)
+            continue
+        ranks = pd.Series(told).rank()
+        by_number = ranks.fillna(ranks.median()).to_numpy(dtype=np.float64)
+        yield voice(by_number) if kind == "numeric" else said(by_number[None], people)

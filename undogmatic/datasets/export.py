@@ -15,7 +15,7 @@ import pandas as pd
 from undogmatic.datasets.readers.log import COLUMNS, OURS
 from undogmatic.datasets.readers.own_table import FIRST
 from undogmatic.errors import ConfigError
-from undogmatic.records.evidence import SLICE, Evidence
+from undogmatic.records.evidence import SLICE, STATED, Evidence
 from undogmatic.records.records import OVERALL
 
 _PASS = ("fail", "pass")
@@ -43,11 +43,33 @@ def rows(table: Evidence) -> pd.DataFrame:
     for key in dict.fromkeys(key for told in table.settings.values() for key in told):
         of_judge = {judge: told.get(key) for judge, told in table.settings.items()}
         joined[f"settings.{key.removeprefix('settings.')}"] = joined["judge"].map(of_judge)
+    for name, value in _stated(table).items():
+        joined[STATED + name] = joined["criterion"].map(value) if callable(value) else value
     joined["repeat"] = joined["repeat"].fillna(0).astype(int)
     order = [*FIRST, *(name for name in COLUMNS if name in joined and name not in FIRST)]
     order += [name for name in joined if name not in order]
     joined = joined[order].astype(object)
     return joined.where(joined.notna(), None)
+
+
+def _stated(table: Evidence) -> dict[str, Any]:
+    """How all verdicts are to be read, a column each; what differs by criterion as a function of
+    it."""
+    stated: dict[str, Any] = {"kind": table.kind}
+    if table.kind == "numeric":
+
+        def ends(criterion: str) -> str | None:
+            scale = table.criterion_scales.get(criterion, table.scale)
+            return None if scale is None else f"{scale[0]!r}:{scale[1]!r}"
+
+        stated["scale"] = ends
+    if table.kind == "ordered" and not any("<" in name for name in table.categories):
+        stated["scale"] = "<".join(table.categories)
+    if table.kind == "pass_fail" and table.categories != _PASS:
+        stated["passes"] = table.categories[1]
+    if table.margin is not None:
+        stated["margin"] = table.margin
+    return stated
 
 
 def _named(table: Evidence, values: pd.Series) -> pd.Series:

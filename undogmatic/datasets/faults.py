@@ -229,14 +229,7 @@ def compare(
         shown = scales.categories[int(value)] if scales.categories else f"{value:g}"
         problems.append(Finding("table.one_class", {"label": shown, "n": len(labels)}))
     for judge, own in verdicts.groupby("judge", sort=False):
-        first = own.dropna(subset=["verdict"]).drop_duplicates("item")
-        numbers = (items.loc[first["item"], name] for name in items if str(name).startswith(SLICE))
-        known = [column.to_numpy() for column in numbers if pd.api.types.is_numeric_dtype(column)]
-        if counts_rows(first["verdict"].to_numpy(dtype=np.float64), first["item"], known):
-            values = [f"{value:g}" for value in own["verdict"][:EXAMPLES]]
-            facts = {"judge": str(judge), "values": values}
-            # the rows may have been sorted by anything, the labels too
-            problems.append(Finding("table.counts_rows", facts, weight=Weight.REVERSES))
+        problems += counting(str(judge), own, items)
         both = (
             own[["item", "criterion", "verdict"]]
             .merge(labels[["item", "criterion", "rater", "label"]], on=["item", "criterion"])
@@ -256,6 +249,19 @@ def _numbered(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame | None:
     if sizes.nunique() != 1 or not differs.any() or len(sizes) < 2:
         return None
     return rows.assign(repeat=rows.groupby(list(keys), sort=False, dropna=False).cumcount())
+
+
+def counting(judge: str, own: pd.DataFrame, items: pd.DataFrame) -> list[Finding]:
+    """Say that the verdicts of a judge only count rows, where they do: the rows may have been
+    sorted by anything, the labels too."""
+    first = own.dropna(subset=["verdict"]).drop_duplicates("item")
+    slices = (items.loc[first["item"], name] for name in items if str(name).startswith(SLICE))
+    numbers = [column.to_numpy() for column in slices if pd.api.types.is_numeric_dtype(column)]
+    if not counts_rows(first["verdict"].to_numpy(dtype=np.float64), first["item"], numbers):
+        return []
+    values = [f"{value:g}" for value in own["verdict"][:EXAMPLES]]
+    facts = {"judge": judge, "values": values}
+    return [Finding("table.counts_rows", facts, weight=Weight.REVERSES)]
 
 
 def counts_rows(

@@ -40,6 +40,9 @@ class Frame(NamedTuple):
     notes: tuple[Finding, ...] = ()
     problems: tuple[Finding, ...] = ()
     is_log: bool = False  # of a tool whose columns are known
+    stated: Mapping[str, Mapping[Any, Any]] = {}
+    """What it states of all its verdicts, by criterion: their kind and scale, which category
+    passes, and a margin."""
     cut: Mapping[int, bool] = {}
     """The rows (from 0) of CSV that end before the last column; whether each stands as a remark
     does."""
@@ -109,6 +112,7 @@ def _cells(frame: pd.DataFrame) -> pd.DataFrame:
 def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     """What the reader of a tool's log found in it."""
     told, tool = cells.attrs["problems"], cells.attrs["reader"]
+    stated = cells.attrs.get("stated", {})
     places, cells = [str(place) for place in cells["place"]], cells.drop(columns="place")
     cells = cells.loc[:, cells.notna().any()]
     raw = (
@@ -124,9 +128,8 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
         )
         for text in told
     )
-    return Frame(
-        name, _cells(cells), places, hashlib.sha256(raw).hexdigest(), (note,), problems, True
-    )
+    digest = hashlib.sha256(raw).hexdigest()
+    return Frame(name, _cells(cells), places, digest, (note,), problems, True, stated)
 
 
 def cells_of(

@@ -17,7 +17,7 @@ import pandas as pd
 from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
 from undogmatic.datasets.by_row import with_labels
-from undogmatic.datasets.cells import Cells, as_slice, read_cells
+from undogmatic.datasets.cells import Cells, as_slice, number_of, read_cells
 from undogmatic.datasets.columns import (
     SETTING_PREFIX,
     SETTINGS,
@@ -34,6 +34,7 @@ from undogmatic.datasets.roles import (
     GROUP,
     ITEM,
     JUDGE,
+    KIND,
     LABEL,
     LABEL_SCALE,
     ORDER,
@@ -43,17 +44,20 @@ from undogmatic.datasets.roles import (
     TEXT,
 )
 from undogmatic.datasets.rows import unread_rows
-from undogmatic.datasets.scales import Scales, TableOptions, find_scales
+from undogmatic.datasets.scales import Scales, TableOptions, find_scales, typed_scale
 from undogmatic.datasets.together import groups_of
 from undogmatic.datasets.totals import totals
 from undogmatic.datasets.vocabulary import order_words
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import (
     AS_GIVEN,
+    COUNTED,
     FIRST,
+    KINDS,
     LABEL_COLUMNS,
     SECOND,
     SLICE,
+    STATED,
     SWAPPED,
     VERDICT_COLUMNS,
     Evidence,
@@ -130,11 +134,54 @@ def _reading(options: TableOptions) -> tuple[str, ...]:
     return tuple(word for pair in words for word in pair)
 
 
+def _as_stated(
+    frames: Sequence[Frame], options: TableOptions, notes: list[Finding], door: Door
+) -> tuple[TableOptions, float | None]:
+    """The options with what files state of all their verdicts, where nobody has set it; and the
+    margin that they state, which is noted. Raises DataError for what cannot be meant."""
+    stated = {name: own for frame in frames for name, own in frame.stated.items()}
+    named = {name: list(dict.fromkeys(own.values())) for name, own in stated.items()}
+    file = next((frame.name for frame in frames if frame.stated), "")
+    more: dict[str, Any] = {}
+    if options.kind is None and options.scale is None:
+        more |= {
+            name: str(values[0])
+            for name, values in named.items()
+            if name in ("kind", "scale", "passes") and len(values) == 1
+        }
+        if (kind := more.get("kind")) is not None and kind not in KINDS:
+            raise DataError(
+                f"{file}: `{STATED}kind` is {brief(kind)}; it is one of {', '.join(KINDS)}. Correct"
+                f" it, delete the column, or name the kind: {door.typed(KIND, 'numeric')}."
+            )
+        if len(named.get("scale", ())) > 1 and not options.scales:
+            ends = {
+                str(criterion): typed_scale(str(scale), f"{file}: `{STATED}scale`")[0]
+                for criterion, scale in stated["scale"].items()
+            }
+            more["scales"] = {name: own for name, own in ends.items() if own is not None}
+        elif "scale" in more:
+            typed_scale(more["scale"], f"{file}: `{STATED}scale`")
+    margins = named.get("margin", [])
+    if not margins:
+        return options.model_copy(update=more), None
+    margin = number_of(str(margins[0]))
+    if len(margins) > 1 or margin is None or margin <= 0:
+        shown = " and ".join(map(str, margins[:2]))
+        raise DataError(
+            f"{file}: `{STATED}margin` is {brief(shown)}; it must be one number above 0 in all"
+            " rows. Correct it, or delete the column."
+        )
+    notes.append(Finding("table.stated_margin", {"margin": margin}))
+    return options.model_copy(update=more), margin
+
+
 class _Builder:
     """Puts a verdict table together, step by step."""
 
     def __init__(self, frames: Sequence[Frame], options: TableOptions, door: Door) -> None:
-        options = parted(frames, options)
+        stated: list[Finding] = []
+        options, self.margin = _as_stated(frames, parted(frames, options), stated, door)
         self.selection, self.probability = _selection(options.labels, door)
         self.door = door
         self.reading = _reading(options)
@@ -151,6 +198,7 @@ class _Builder:
             [place for frame in self.frames for place in frame.places], dtype=object
         )
         self.notes: list[Finding] = [note for frame in self.frames for note in frame.notes]
+        self.notes += stated
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
@@ -368,6 +416,7 @@ class _Builder:
             criterion_scales={
                 name: own.ends for name, own in by_criterion.items() if own.ends is not None
             },
+            margin=self.margin,
             selection=self.selection,
             rows=sum(len(frame.cells) + frame.unread for frame in self.frames),
             unread=unread,
@@ -687,7 +736,8 @@ class _Builder:
         facts |= dict(zip(names, self.systems, strict=False)) if self.systems else {}
         for name in map(str, self.cells.columns):
             if name not in columns.used():
-                facts[SLICE + name] = as_slice(self.cells[name])
+                own = name if name.startswith(COUNTED) else SLICE + name
+                facts[own] = as_slice(self.cells[name])
         if self.probability is not None:
             if self.probability not in self.cells:
                 listed = ", ".join(map(str, self.cells.columns))

@@ -38,8 +38,13 @@ VERDICT_COLUMNS = (
     "reason",
     "place",
 )
+TEXTS = ("text", "text_1", "text_2")
 LABEL_COLUMNS = ("item", "criterion", "rater", "label")
 SLICE = "slice."
+COUNTED = "counted."
+STATED = "stated."
+"""How the columns of a file begin that say how all its verdicts are to be read: `stated.kind`,
+`stated.scale`, `stated.passes` and `stated.margin`."""
 NOT_JUDGED = "not judged"
 """Why an item that was labelled has no verdict where the judge has no record of it at all."""
 
@@ -67,9 +72,12 @@ class Evidence:
         items: Index: item ids. `group` (str): what belongs together (declared, else items with the
             same text, else the item itself). `text` (pairwise: `text_1`, `text_2`), `system` (who
             made what was judged; pairwise: `system_1`, `system_2`), `probability` (of being
-            labelled): only where known. `slice.<column>`: any other column.
+            labelled): only where known. `slice.<column>`: any other column. `counted.<name>`
+            (float): what a program made of the item's text without reading it, such as how often
+            it names a precedent. The word counter sees that, too.
         scale: Lowest and highest value that a number may have; categories: those of any other kind.
         criterion_scales: The scale of a criterion that is not on `scale`.
+        margin: Largest difference that does not matter, where whoever wrote the rubric stated one.
         read: What was recognised and assumed, in sentences, the most doubtful first.
         problems: What is wrong in the files and was left out, each with its place.
         rows, unread: How many rows the files have, and how many of them could not be read. What
@@ -91,6 +99,7 @@ class Evidence:
     scale: tuple[float, float] | None = None
     categories: tuple[str, ...] = ()
     criterion_scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    margin: float | None = None
     selection: Selection = "unknown"
     read: Sequence[Finding] = ()
     problems: Sequence[Finding] = ()
@@ -137,6 +146,10 @@ class Evidence:
             str(rater)
             for rater in self.labels.loc[self.labels["criterion"] == criterion, "rater"].unique()
         ]
+
+    def without_texts(self) -> Self:
+        """The same without what was judged."""
+        return replace(self, items=self.items.drop(columns=list(TEXTS), errors="ignore"))
 
     def in_order(self) -> Self:
         """The same table in an order that the order of the rows of its files does not change, as

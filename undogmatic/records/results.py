@@ -150,6 +150,8 @@ class Told:
             sweeps and gates.
         headline: Name of the number that sums it up; sweeps rank and search by it.
         items: Numbers per item (`item_id` first), kept as `items_<name>.csv`, for sweeps.
+        evidence: What it was concluded from (`records.evidence.Evidence`), kept as
+            `evidence.jsonl`: a check of that file, or of the run's folder, gives the same answer.
         texts: The files with its words; `analyse` fills them in.
         part: Judge, or judge and criterion, that it is about, where a run has several.
         relative: Whether it compares the judge with what it was made from: that says nothing of the
@@ -170,6 +172,7 @@ class Told:
     standing: Standing | None = None
     headline: str | None = None
     items: pd.DataFrame | None = None
+    evidence: Any = None
     texts: Sequence[Path] = ()
     part: str = ""
     relative: bool = False

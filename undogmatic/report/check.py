@@ -532,10 +532,7 @@ def _told(
         yield Heading(words.text("checked.title_figures"), level)
         yield numbers
     for name, frame in told.tables.items():
-        section, _, rest = name.partition(".")
-        yield from frame_blocks(
-            frame, words, section if rest else "check", rest or name, folder, before
-        )
+        yield from frame_blocks(frame, words, "check", name, folder, before)
 
 
 def _pictures(

@@ -67,7 +67,10 @@ def frame_blocks(
 ) -> list[Block]:
     """A data frame as a table with its caption (`<section>.table_<name>`, else the name). Beyond
     MOST_ROWS rows the beginning is shown and the whole is written to
-    `tables/<before><section>_<name>.csv`."""
+    `tables/<before><section>_<name>.csv`. The name of a table of a check has its section in
+    front."""
+    of_check, _, own = name.rpartition(".")
+    section, name = of_check or section, own
     key = f"{section}.table_{name}"
     caption = words.text(key) if words.find(key) is not None else words.heading(name, section)
     if not isinstance(frame.index, pd.RangeIndex):

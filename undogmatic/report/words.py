@@ -16,6 +16,7 @@ from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
 from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 from undogmatic.runs.outcome import FinishedRun, SweepResult
+from undogmatic.safety.command import as_typed
 from undogmatic.safety.outside import visible
 
 NOTHING = "—"
@@ -92,6 +93,45 @@ class OwnScale(NamedTuple):
         )
 
 
+EXAMINED = ("least", "margin", "prevalence", "epsilon", "alpha", "delta", "ignore")
+"""Options of an examination, which sentences name."""
+READ = ("judge", "criterion", "text")
+"""Options that say which column is what."""
+
+
+def _spelled(option: str, name: str, ends: str) -> dict[str, str]:
+    """How sentences name an option, and how they set it (`{set_margin}0.05`)."""
+    return {f"option_{option}": name, f"set_{option}": f"{name}{ends}"}
+
+
+def _of_check() -> dict[str, str]:
+    spelled: dict[str, str] = {}
+    for option in (*EXAMINED, *READ, "labels"):
+        spelled |= _spelled(option, f"--{option}", " ")
+    return spelled
+
+
+OF_CHECK = _of_check()
+"""How `undogmatic check` spells the options that sentences name."""
+
+
+def options_of_run(run: FinishedRun) -> dict[str, str]:
+    """How a run spells them: as keys of its analysis and of its dataset. What it has no key for is
+    an option of a check of its folder."""
+    alone = run.choices.get("analysis") in CHECKS
+    analysis = "analysis" if alone else f"analysis.{CHECKS[0]}"
+    spelled = _spelled("labels", f"undogmatic check {as_typed(run.folder)} --labels", " ")
+    for option in EXAMINED:
+        spelled |= _spelled(option, f"{analysis}.{option}", "=")
+    for option in READ:
+        spelled |= _spelled(option, f"dataset.columns.{option}", "=")
+    return spelled
+
+
+CHECKS = ("labelled", "preference")
+"""The analyses of a run that ask what a check asks."""
+
+
 class Words:
     """The wordings of one language and how it writes numbers.
 
@@ -111,6 +151,7 @@ class Words:
         own: OwnScale | None = None,
     ) -> None:
         self.language, self.strict, self.decimals, self.reader = language, strict, decimals, own
+        self.options = OF_CHECK
         self.beside = (  # marks the files of a report that lies beside the same in another language
             ""
         )
@@ -148,6 +189,8 @@ class Words:
         if own is not None and own.speaks:
             unit, span = cls(language).text("common.own_units"), own.top - own.bottom
         made = cls(language, outcome.texts, unit, decimals=decimals_of(span), own=own)
+        if isinstance(outcome, FinishedRun):
+            made.options = options_of_run(outcome)
         if own is not None and own.speaks:  # pictures keep the rubric's scale
             made.drawn_units = cls(language, units=None if wording is None else wording.unit).units
         return made
@@ -163,6 +206,9 @@ class Words:
         """The wording under a dotted key (`ab.verdict_supported` is `verdict_supported` of section
         `ab`), or None."""
         found = self._found(key)
+        if found is not None and ("{option_" in found or "{set_" in found):
+            for name, spelled in self.options.items():
+                found = found.replace(f"{{{name}}}", spelled)
         if found is None or "{units}" not in found:
             return found
         units = self.drawn_units if key.startswith("figures.") else self.units
@@ -243,6 +289,8 @@ class Words:
             head, _, tail = word.rpartition(".")
             if label is None and (known := self.metric(head)) is not None:
                 label = f"{known}, {self.name(tail, analysis)}"
+            if label is None:  # a number of a check within an analysis that asked it
+                label = self.metric(rest)
         return label
 
     def metric_spec(self, word: str, *values: float | None) -> str:

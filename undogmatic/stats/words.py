@@ -286,15 +286,23 @@ def marks(
     texts: Sequence[str],
     others: Sequence[str] | None = None,
     lists: Mapping[str, re.Pattern[str]] | None = None,
+    further: Mapping[str, Array] | None = None,
 ) -> Marks:
     """Collect the marks of texts, or of pairs of each text with the one at the same place in
-    `others`; `lists` are patterns of whole words, in lower case, that are counted besides COUNTS,
-    by name."""
-    lists = lists or {}
+    `others`.
+
+    Args:
+        texts, others: The texts, n of each.
+        lists: By name, patterns of whole words in lower case that are counted besides COUNTS.
+        further: By name, what others counted in each of the texts, then in each of the others,
+            shape (n,) or (2 n,).
+    """
+    lists, further = lists or {}, further or {}
     n = len(texts)
     both = [*texts, *(others or ())]
     read = _Read.of(both)
-    (names, table), counted = read.marked(), read.counted(lists)
+    names, table = read.marked()
+    counted = np.column_stack([read.counted(lists), *further.values()])
     words = [row for row, (kind, _) in enumerate(names) if kind == "word"]
     rare = np.log(len(both) / np.maximum(1, table[words].sum(axis=1)))
     weighted = table[words].T.astype(np.float64) * rare
@@ -314,7 +322,7 @@ def marks(
             ],
         )
     rows, coarse = [table], [np.ones(len(table), dtype=bool)]
-    for name, column in zip((*COUNTS, *lists), counted.T, strict=True):
+    for name, column in zip((*COUNTS, *lists, *further), counted.T, strict=True):
         size = np.abs(column) if paired else column
         fine = _cuts(np.append(size, 0.0) if paired else size, FINE)
         kept = np.isin(np.arange(fine.size), np.linspace(0, fine.size - 1, COARSE - 1).round())

@@ -3,7 +3,7 @@ what cost."""
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,24 @@ AGREEMENT = (
     "left right n pearson_between spearman_between kendall kappa alpha bias limit_low limit_high"
     " drift"
 ).split()
+
+
+def _metrics_of(analysis: str, *names: str) -> dict[str, str]:
+    return {name: f"{analysis}.{name}" for name in names}
+
+
 WORTH = {
-    "worth_order": ("calibration", ("review_gain", "aurc", "excess_aurc", "spearman_error")),
-    "worth_claims": ("calibration", ("ece", "coverage", "width", "interval_score", "mae")),
-    "following": ("labelled", ("spearman", "pearson", "mae")),
+    "worth_order": _metrics_of(
+        "calibration", "review_gain", "aurc", "excess_aurc", "spearman_error"
+    ),
+    "worth_claims": _metrics_of("calibration", "ece", "coverage", "width", "interval_score", "mae"),
+    "following": {
+        "spearman": LABELLED,
+        "pearson": "labelled.agreement.pearson",
+        "mae": "labelled.agreement.error",
+    },
 }
-"""An analysis and its metrics, by table: does the uncertainty find the errors, and does it hold
+"""Columns and the metrics in them, by table: does the uncertainty find the errors, and does it hold
 what it says? How do the scores of jobs that are ranked by it follow labels?"""
 BARE = re.compile(r"(?i:true|false|null)|[-+]?\d[\d.]*(e[-+]?\d+)?")
 """A value that says nothing without its key: a switch or a number."""
@@ -436,7 +448,7 @@ def leaderboard(
     )
     for column, end in (("headline", ""), ("low", "_low"), ("high", "_high")):
         columns[column] = [job.metrics.get(f"{headline}{end}", np.nan) for job in jobs]
-    columns |= _with_intervals(jobs, related[:MOST_INTERVALS])
+    columns |= _with_intervals(jobs, {name: name for name in related[:MOST_INTERVALS]})
     columns |= {
         count: [job.metrics.get(count) for job in jobs] for count in COUNTS if count in present
     }
@@ -466,15 +478,13 @@ def _repeats(metric: str, other: str, jobs: Sequence[Job]) -> bool:
     return bool(same and widths[0] > widths[1])
 
 
-def _with_intervals(
-    jobs: Collection[Job], names: Iterable[str], section: str = ""
-) -> dict[str, list[Any]]:
-    """Metrics of the jobs' own reports by column, each with its interval where that has both
-    ends."""
+def _with_intervals(jobs: Collection[Job], metrics: Mapping[str, str]) -> dict[str, list[Any]]:
+    """Metrics of the jobs' own reports by the column that each is for, with its interval where that
+    has both ends."""
     columns: dict[str, list[Any]] = {}
-    for name in names:
-        columns[name] = [job.metrics.get(f"{section}{name}", np.nan) for job in jobs]
-        low, high = ([job.metrics.get(f"{section}{name}{end}") for job in jobs] for end in ENDS)
+    for name, metric in metrics.items():
+        columns[name] = [job.metrics.get(metric, np.nan) for job in jobs]
+        low, high = ([job.metrics.get(f"{metric}{end}") for job in jobs] for end in ENDS)
         pairs = zip(low, high, strict=True)
         columns[f"{name}_interval"] = [
             None if None in ends or np.isinf(ends).any() else ends  # type: ignore[arg-type]
@@ -501,13 +511,14 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
         },
     }
     tables = {}
-    for title, (analysis, names) in WORTH.items():
+    for title, metrics in WORTH.items():
+        analysis = next(iter(metrics.values())).partition(".")[0]
         jobs, counts = of_analysis[analysis], ("judged", "failed") if analysis == "labelled" else ()
         if len(jobs) < (2 if counts else 1):
             continue
         columns: dict[str, list[Any]] = {"name": [*jobs]}
-        for name in names:
-            columns |= _with_intervals(jobs.values(), [name], f"{analysis}.")
+        for name, metric in metrics.items():
+            columns |= _with_intervals(jobs.values(), {name: metric})
             if name in MERITS:
                 values = pd.Series(columns[name], columns["name"])
                 letters = _letters(values, tests[tests["measure"] == name], -BETTER[name])

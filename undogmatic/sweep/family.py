@@ -28,7 +28,7 @@ WITH_MARGIN, MERITS, FOLLOWING = (
 )
 """Measures in score units, so that there is a difference too small to matter; of how well a judge
 knows its errors; and of how its scores follow human labels."""
-LABELLED = "labelled.spearman"  # the headline of the jobs that are compared by FOLLOWING
+LABELLED = "labelled.agreement.spearman"  # the headline of the jobs that are compared by FOLLOWING
 
 LeftOuts = dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None]
 # texts in common to be compared text by text, and by a number of all of them

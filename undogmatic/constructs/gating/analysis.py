@@ -17,7 +17,7 @@ from undogmatic.analyses.base import (
     check_groups,
     family_level,
 )
-from undogmatic.analyses.labelled import FEWEST_GROUPS
+from undogmatic.analyses.reliability import FEWEST_GROUPS
 from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.analyses.truth import check_order, units
 from undogmatic.records.records import OVERALL

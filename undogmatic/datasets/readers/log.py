@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from undogmatic.errors import DataError
-from undogmatic.records.evidence import NOT_JUDGED
+from undogmatic.records.evidence import NOT_JUDGED, STATED
 from undogmatic.records.records import OVERALL, as_number
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import (
@@ -220,6 +220,7 @@ def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.D
     if not rows:
         left = f" {problems[0]}" if problems else ""
         raise DataError(f"{source}: {name} without a single verdict or label.{left}")
+    stated = _stated(rows)
     seen = dict.fromkeys(name for row in rows for name in row)
     settings = [name for name in seen if name.startswith("settings.")]
     others = [name for name in seen if name not in (*COLUMNS, *settings, "place")]
@@ -229,8 +230,19 @@ def framed(rows: list[Row], problems: list[str], source: str, name: str) -> pd.D
     frame = pd.DataFrame(
         {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in order}
     )
-    frame.attrs |= {"problems": problems, "reader": name, "source": source}
+    frame.attrs |= {"problems": problems, "reader": name, "source": source, "stated": stated}
     return frame
+
+
+def _stated(rows: list[Row]) -> dict[str, dict[Any, Any]]:
+    """Take out of the rows what they state of all verdicts: by name, and by criterion."""
+    stated: dict[str, dict[Any, Any]] = {}
+    for row in rows:
+        for name in [name for name in row if name.startswith(STATED)]:
+            value = row.pop(name)
+            if value is not None:
+                stated.setdefault(name.removeprefix(STATED), {})[row.get("criterion")] = value
+    return stated
 
 
 def _plain(name: str, value: Any) -> Any:

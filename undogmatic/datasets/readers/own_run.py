@@ -1,7 +1,8 @@
 """Reads the folder of a run of ours: its journal, the labels that people gave it or its dataset
 had, and its texts.
 
-The texts are those of `with_labels.jsonl`, else of the dataset's file where it is still as it was.
+A run that was held against labels has kept its evidence, which is read where it is there. Else the
+texts are those of `with_labels.jsonl`, or of the dataset's file where it is still as it was.
 Of several judgments with one key the last counts, as a resumed run asks again what got no answer.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from undogmatic.datasets.readers import own_table
 from undogmatic.datasets.readers.log import (
     Given,
     Head,
@@ -28,6 +30,7 @@ from undogmatic.records.records import OVERALL, text_mark
 from undogmatic.safety.outside import read_yaml
 
 MANIFEST, JOURNAL, SCORES = "run.json", "judgments.jsonl", "scores.csv"
+EVIDENCE = "evidence.jsonl"
 REVIEWED, LABELS, WITH_LABELS = "labels.jsonl", "labels.csv", "with_labels.jsonl"
 CHOICES = ("tie", "first", "second")
 """The categories of rubric=preference, where the run's config does not name others."""
@@ -42,6 +45,8 @@ def _claims(head: Head) -> bool:
 
 
 def _journal(path: Path, problems: list[str]) -> Given:
+    if (path / EVIDENCE).is_file():
+        return records(path / EVIDENCE, problems)
     return [
         (f"{path / JOURNAL}:{number}", given) for number, given in lines(path / JOURNAL, problems)
     ]
@@ -49,6 +54,12 @@ def _journal(path: Path, problems: list[str]) -> Given:
 
 def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     path = Path(source)
+    if (path / EVIDENCE).is_file():
+        settings = _settings_of_judges(path)
+        rows = own_table.READER.rows(records, source, problems)
+        with_settings = [row | settings.get(str(row["judge"]), {}) for row in rows]
+        yield from _labelled_since(with_settings, path, problems)
+        return
     last = {_key(given): (place, given) for place, given in records}
     known = _items(path, problems)
     groups = {
@@ -88,6 +99,34 @@ def _rows(records: Given, source: Path | str, problems: list[str]) -> Iterator[R
         named, overall = _choices(path), [row for row in labels if row["criterion"] == OVERALL]
         labels = [row | {"label": named.get(str(row["label"]), row["label"])} for row in overall]
     yield from joined(verdicts, labels, path, problems)
+
+
+def _settings_of_judges(path: Path) -> dict[str, Row]:
+    """What each judge of a run was set to, by its name; where it was asked in several ways, all of
+    them."""
+    ways: dict[str, dict[str, set[str]]] = {}
+    for _, given in lines(path / JOURNAL, []):
+        own = ways.setdefault(str(given["judge"]), {})
+        for name, value in _settings(given.get("provenance") or {}).items():
+            own.setdefault(name, set()).add(str(value))
+    return {
+        judge: {name: "\n".join(sorted(values)) for name, values in own.items()}
+        for judge, own in ways.items()
+    }
+
+
+def _labelled_since(rows: list[Row], path: Path, problems: list[str]) -> Iterator[Row]:
+    """The rows of the run's evidence; where people labelled its items afterwards, with their labels
+    in place of those that it had."""
+    if not (path / REVIEWED).is_file():
+        yield from rows
+        return
+    verdicts: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        key = tuple(row.get(name) for name in ("item", "judge", "criterion", "repeat", "order"))
+        verdicts.setdefault(key, row | {"label": None, "rater": None})
+    criteria = dict.fromkeys(row["criterion"] for row in rows)
+    yield from joined([*verdicts.values()], [*_labels(path, criteria, problems)], path, problems)
 
 
 def _choices(path: Path) -> dict[str, str]:
