@@ -520,9 +520,14 @@ def _span(own: JudgeView, pairs: pd.DataFrame) -> float:
 
 
 def _examine_grades(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell whether grades are off, where the order may be right."""
+    _tell_grades(own, told, options, own.once(agreement, options))
+
+
+def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreed: Agreement) -> None:
     """Tell whether grades are too high or too low on average, or over the scale, where the order
     may be right."""
-    pairs, agreed = own.pairs(), own.once(agreement, options)
+    pairs = own.pairs()
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
     bias, inner = (
