@@ -72,13 +72,15 @@ def test_choices_of_its_kin_are_counted_beyond_peoples(
 
 def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(rng: np.random.Generator) -> None:
     labels = rng.normal(50, 10, 40)
+    verdicts = labels + rng.normal(0, 10, 40)
     for judge, systems, lacking in (
         ("judge", SYSTEMS[np.arange(40) % 3], False),
         ("gpt-4", np.array(["base", "clone"])[np.arange(40) % 2], False),
         ("gpt-4", np.where(np.arange(40) < 3, "gpt-4o", "claude"), True),
     ):
         told, said = tell(
-            evidence_of("numeric", {judge: labels}, labels, {"system": systems}), [kin.OWN_FAMILY]
+            evidence_of("numeric", {judge: verdicts}, labels, {"system": systems}),
+            [kin.OWN_FAMILY],
         )
         assert not told.numbers
         assert ("kin.too_few" in said) == lacking
