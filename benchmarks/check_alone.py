@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import alone
+from undogmatic.analyses import alone, examination
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Told
@@ -63,7 +63,7 @@ def trial(right: Callable[[Array], Array], n: int, seed: int, items: int = 2) ->
         "pass_fail", said, labels, about, categories=("fail", "pass"), selection="random"
     )
     told, options = Told(), CheckOptions()
-    alone.tell(table.of("j", "c"), told, options)
+    examination.ask([alone.DECIDES_ALONE], table.of("j", "c"), options, told)
     limits = [
         noted.values["limit"].values["threshold"]
         for noted in told.findings

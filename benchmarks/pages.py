@@ -149,12 +149,50 @@ def looks() -> str:
     )
 
 
+NEEDS = {
+    "labels": "labels that are no copies of the verdicts",
+    "originals": "no labels that are copies of the verdicts",
+    "pairs": "items with a verdict and a label",
+    "raters": "labels of several people",
+    "texts": "texts",
+    "repeats": "several verdicts on one item",
+    "order": "the order shown",
+    "orders": "choices shown in both orders",
+    "confidence": "stated confidences",
+    "systems": "who made what was judged",
+    "judges": "several judges",
+    "earlier": "an earlier file (`--against`)",
+}
+
+
+def examinations() -> str:
+    """The table of our examinations, from what they declare and from the words of each."""
+    from undogmatic.analyses.examination import OURS
+    from undogmatic.records.evidence import KINDS
+    from undogmatic.report.check import words_of
+
+    words = words_of("en")
+    rows = [
+        "| name | what is asked | needs | kinds | without it no answer |",
+        "|---|---|---|---|---|",
+    ]
+    for each in OURS:
+        asks = words.text(f"examination.asks_{each.name}").partition(" (")[2].removesuffix(")")
+        needs = "; ".join(NEEDS[need] for need in each.needs) or "-"
+        of_all = set(each.kinds) == set(KINDS)
+        kinds = "all" if of_all else ", ".join(f"`{kind}`" for kind in each.kinds)
+        decides = "yes" if each.decides else "-"
+        rows.append(f"| `{each.name}` | {asks} | {needs} | {kinds} | {decides} |")
+    return "\n".join(rows) + "\n"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "check_of_the_demo": check_of_the_demo,
     "main_job": main_job,
     "sizes": sizes,
     "believed": believed,
     "looks": looks,
+    "examinations": examinations,
 }
 PAGES = (ROOT / "README.md", ROOT / "docs" / "check.md")
 

@@ -24,8 +24,9 @@ from undogmatic.errors import ConfigError
 from undogmatic.records import added
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, JudgeView
-from undogmatic.records.examination import Examination
+from undogmatic.records.examination import Examination, Need
 from undogmatic.records.results import Told
+from undogmatic.report.check import words_of
 
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "examples" / "plugin"
@@ -116,7 +117,12 @@ def _view(table: Evidence) -> JudgeView:
         ({"text": ["a", "b"] * 10}, ("texts",), ("numeric",), 1, None),
         ({}, ("repeats",), ("numeric",), 1, "no_repeats"),
         ({}, ("raters",), ("numeric",), 1, "no_raters"),
+        ({}, ("order",), ("numeric",), 1, "no_order"),
         ({}, ("orders",), ("numeric",), 1, "no_orders"),
+        ({}, ("pairs",), ("numeric",), 1, None),
+        ({}, ("originals",), ("numeric",), 1, None),
+        ({}, ("judges",), ("numeric",), 1, "no_judges"),
+        ({}, ("earlier",), ("numeric",), 1, "no_earlier"),
         ({}, ("confidence",), ("numeric",), 1, "no_confidence"),
         ({}, ("systems",), ("numeric",), 1, "no_systems"),
         ({"system": ["a", "b"] * 10}, ("systems",), ("numeric",), 1, None),
@@ -131,7 +137,41 @@ def test_what_an_examination_needs_is_said(
     view = _view(evidence_of("numeric", numbers, numbers[::-1], words))
     asked = Examination("mine", lambda *_: None, needs, kinds, groups)
     found = examination.lacking(asked, view)
-    assert (None if found is None else found.key.removeprefix("examination.")) == lacks
+    key = None if found is None else found.sentence.key.removeprefix("examination.")
+    assert key == lacks
+
+
+@pytest.mark.parametrize("need", examination.NEEDS)
+def test_every_need_has_a_test_of_the_evidence_and_words(need: Need) -> None:
+    """The general sentence, in both languages; an examination may have one of its own besides."""
+    numbers = np.arange(20.0)
+    said = {"labels": (), "pairs": ()}.get(need, numbers[::-1])
+    view = _view(evidence_of("numeric", numbers, said))
+    if need == "originals":  # labels that were made of the verdicts
+        view = _view(evidence_of("numeric", np.arange(60.0) % 12, np.arange(60.0) % 12))
+    found = examination.lacking(Examination("mine", lambda *_: None, (need,)), view)
+    assert found is not None and not found.unsaid
+    for language in ("en", "pt"):
+        assert "`mine`" in words_of(language).say(found.sentence)
+
+
+def test_ours_are_declared_as_those_of_any_package_are() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    points = declared["project"]["entry-points"][examination.GROUP]
+    loaded = {
+        name: EntryPoint(name, value, examination.GROUP).load() for name, value in points.items()
+    }
+    assert list(loaded.values()) == list(examination.OURS)
+    assert list(loaded) == [each.name for each in examination.OURS]
+
+
+def test_ours_are_not_read_from_the_metadata_of_an_older_installation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither twice, where it knows them, nor in vain, where one of them was called otherwise."""
+    values = ("undogmatic.analyses.kinds:AGREEMENT", "undogmatic.analyses.kinds:NAMED_OTHERWISE")
+    _installed(monkeypatch, *values, f"{HERE}MINE")
+    assert examination.installed() == (MINE,)
 
 
 def _installed(monkeypatch: pytest.MonkeyPatch, *values: str) -> None:
@@ -165,7 +205,7 @@ def test_an_installed_examination_tells_under_its_name(monkeypatch: pytest.Monke
     _installed(monkeypatch, f"{HERE}MINE", f"{HERE}NEEDS")
     numbers = np.arange(20.0)
     view, told = _view(evidence_of("numeric", numbers, numbers, {})), Told()
-    examination.tell(view, told, CheckOptions())
+    examination.ask(examination.installed(), view, CheckOptions(), told)
     assert [(found.key, found.values["n"]) for found in told.findings] == [("mine.found", 20)]
     assert told.not_examined["needs"].key == "examination.no_repeats"
 

@@ -9,10 +9,14 @@ import pandas as pd
 import pytest
 
 from tests.analyses.builders import evidence_of
-from undogmatic.analyses.check import check, digests
+from undogmatic.analyses import examination, kinds, position
+from undogmatic.analyses.check import check
 from undogmatic.datasets.table import TableOptions, read_table
+from undogmatic.errors import ConfigError
+from undogmatic.records.card import digests_of
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.report.check import words_of
 
@@ -310,13 +314,13 @@ def test_labels_and_texts_have_digests_that_the_order_of_rows_leaves_alone() -> 
         table.items[::-1],
         categories=table.categories,
     )
-    assert digests(table) == digests(turned)
+    assert digests_of(table) == digests_of(turned)
     other = judged(GOOD, noisy(LABELS, 0.01, 1), {"text": [*TEXTS[:-1], "another text"]})
     assert (
-        digests(other)["labels"] != digests(table)["labels"]
-        and digests(other)["items"] != digests(table)["items"]
+        digests_of(other)["labels"] != digests_of(table)["labels"]
+        and digests_of(other)["items"] != digests_of(table)["items"]
     )
-    assert digests(other)["judges"] == digests(table)["judges"]
+    assert digests_of(other)["judges"] == digests_of(table)["judges"]
 
 
 @pytest.mark.parametrize("form", ["by id", "without ids", "choices"])
@@ -397,3 +401,141 @@ def test_grades_that_are_off_are_told_once_with_the_formula_that_converts_them(
     loose = np.where(np.arange(N) % 4, 20, 45) + GRADES
     stays = answer(replace(table, verdicts=table.verdicts.assign(verdict=loose)))
     assert "people.ceiling_worse" in {n.key for n in stays.findings if n.weight is Weight.LIMITS}
+
+
+def test_some_examinations_alone_give_their_numbers_and_no_answer() -> None:
+    table = judged(GOOD, {"a": noisy(LABELS, 0.05, 1), "b": noisy(LABELS, 0.05, 2)})
+    whole, part = answer(table), answer(table, only=("agreement", "ceiling"))
+    assert (whole.standing, part.standing) == ("supported", "undecided")
+    assert part.answer.key == "check.verdict_part" and part.answer.answer == "undecided"
+    assert part.numbers == {name: whole.numbers[name] for name in part.numbers}
+    assert {name.partition(".")[0] for name in part.numbers} == {"agreement", "people"}
+    assert (part.n, part.groups) == (whole.n, whole.groups)
+    assert part.rival.key == "check.rival_not_asked"
+    assert part.settle is not None and part.settle.key == "check.settle_part"
+    assert part.not_examined["surface"].key == "examination.not_asked"
+    assert not {"agreement", "ceiling", "grades", "drift"} & part.not_examined.keys()
+    for language in ("en", "pt"):
+        words = words_of(language)
+        said = [words.answered(part.answer), words.say(part.settle), words.say(part.rival)]
+        said += map(words.say, part.not_examined.values())
+        assert all("--only" in sentence and "[" not in sentence for sentence in said)
+
+
+MADE_BY = {"system": ["gpt-4", "claude-2"] * (N // 2), "slice.topic": ["a", "b", "c"] * (N // 3)}
+MADE_BY_BOTH = {f"system_{k}": MADE_BY["system"][:: 1 if k == 1 else -1] for k in (1, 2)}
+MARKS = np.random.default_rng(2).integers(1, 6, N).astype(float)
+RATED = np.clip(np.round(MARKS + np.random.default_rng(3).normal(0, 0.4, N)), 1, 5)
+MANY: dict[str, Callable[[], tuple[Evidence, Evidence | None]]] = {
+    "passes": lambda: (
+        judged(
+            {"gpt-4": GOOD, "llama": noisy(LABELS, 0.05, 4)},
+            {"a": noisy(LABELS, 0.05, 1), "b": noisy(LABELS, 0.05, 2)},
+            {"text": TEXTS, **MADE_BY},
+        ),
+        judged({"gpt-4": noisy(LABELS, 0.05, 7)}),
+    ),
+    "grades": lambda: (evidence_of("numeric", RATED, MARKS, {"text": TEXTS}), None),
+    "choices": lambda: (evidence_of("pairwise", CHOICES, LABELS, PAIR | MADE_BY_BOTH), None),
+}
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_a_yes_never_comes_without_all_that_could_speak_against_it(what: str) -> None:
+    """Each that could is left out in turn; without those that could not, the answer is the same."""
+    table, earlier = MANY[what]()
+    whole = check(table, CheckOptions(), earlier).judges[0]
+    assert whole.standing == "supported" and not whole.unasked
+    view = replace(table, earlier=earlier).of(table.judges[0], table.criteria[0])
+    could = [
+        each.name
+        for each in examination.OURS
+        if each.decides and examination.lacking(each, view) is None
+    ]
+    assert {"agreement", "left_out", "surface", "slices", "labels"} < set(could)
+    enough = check(table, CheckOptions(only=tuple(could)), earlier).judges[0]
+    assert enough.answer == whole.answer and enough.rival == whole.rival
+    for left in could:
+        only = tuple(name for name in could if name != left)
+        part = check(table, CheckOptions(only=only), earlier).judges[0]
+        assert (part.standing, part.unasked) == ("undecided", [left])
+
+
+def test_every_one_that_may_decide_is_left_out_in_turn() -> None:
+    """So that none of ours is missing in the tables above."""
+    could = set()
+    for made in MANY.values():
+        table, earlier = made()
+        view = replace(table, earlier=earlier).of(table.judges[0], table.criteria[0])
+        could |= {
+            each.name
+            for each in examination.OURS
+            if each.decides and examination.lacking(each, view) is None
+        }
+    assert could == {each.name for each in examination.OURS if each.decides}
+
+
+def test_who_asks_by_name_is_told_why_it_cannot_be_asked() -> None:
+    """Also of what goes without saying else."""
+    table = judged(GOOD)
+    found = answer(table, only=("position", "grades", "strictness", "repeats")).not_examined
+    keys = {name: found[name].key for name in ("position", "grades", "strictness", "repeats")}
+    assert keys == {
+        "position": "examination.other_kind",
+        "grades": "examination.other_kind",
+        "strictness": "examination.no_raters",
+        "repeats": "kinds.no_repeats",
+    }
+    assert not keys.keys() - {"repeats"} & answer(table).not_examined.keys()
+
+
+def test_without_labels_it_is_still_said_that_there_are_none() -> None:
+    """Nothing that was left out could have spoken of the agreement with people."""
+    table = evidence_of("pass_fail", GOOD, (), {"text": TEXTS})
+    found = answer(table, only=("left_out", "judge_mean", "agreement"))
+    assert found.answer.key == "check.verdict_no_labels"
+    assert found.not_examined["agreement"].key == "kinds.why_no_pairs"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("agrement", "Did you mean `agreement`"), ("taste", "is no examination. There are: agre")],
+)
+def test_a_wrong_name_of_an_examination_is_named(name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        answer(judged(GOOD), only=("agreement", name))
+
+
+def test_what_promised_to_limit_nothing_may_not() -> None:
+    def examine(view: Any, told: Told, options: CheckOptions) -> None:
+        told.say("limits", weight=Weight.LIMITS)
+
+    view = judged(GOOD).of("judge", "quality")
+    mine = Examination("mine", examine, decides=False)
+    with pytest.raises(ConfigError, match=r"`mine\.limits` has the weight LIMITS"):
+        examination.ask([mine], view, CheckOptions(), Told())
+    told = Told()
+    examination.ask([replace(mine, decides=True)], view, CheckOptions(), told)
+    assert [found.key for found in told.findings] == ["mine.limits"]
+
+
+def test_examinations_are_asked_in_their_own_order() -> None:
+    only = ("position", "agreement", "agreement")
+    assert examination.chosen(only) == [kinds.AGREEMENT, position.POSITION]
+
+
+@pytest.mark.parametrize("scope", ["criterion", "table"])
+def test_what_is_told_of_all_judges_counts_for_the_one_that_it_names(
+    scope: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def examine(view: Any, told: Told, options: CheckOptions) -> None:
+        judges = [str(name) for name in view.table.judges]
+        told.say("forbids", weight=Weight.REVERSES, judge=judges[-1])
+        told.say("of_nobody", weight=Weight.REVERSES, judges=judges)
+
+    mine = Examination("mine", examine, scope=scope)
+    monkeypatch.setattr(examination, "installed", lambda: (mine,))
+    table = judged({"one": GOOD, "other": noisy(LABELS, 0.05, 4)})
+    one, other = check(table, CheckOptions()).judges
+    assert one.standing == "supported" and other.answer.key == "check.verdict_reason"
+    assert other.answer.values["reason"].key == "mine.forbids"

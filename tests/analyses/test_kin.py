@@ -38,7 +38,7 @@ def rated(rng: np.random.Generator, taste: float, merit: float, **options: Any) 
     table = evidence_of(
         "numeric", {"gpt-4-turbo": verdicts}, labels, {"system": systems}, selection="all"
     )
-    return tell(table, kin.tell, **options)
+    return tell(table, [kin.OWN_FAMILY], **options)
 
 
 def test_a_taste_is_what_goes_beyond_peoples_labels(rng: np.random.Generator) -> None:
@@ -65,20 +65,22 @@ def test_choices_of_its_kin_are_counted_beyond_peoples(
         "system_1": np.where(kin_first, "gpt-4o", "llama"),
         "system_2": np.where(kin_first, "llama", "gpt-4o"),
     }
-    told, said = tell(evidence_of("pairwise", {"GPT-4": said_of}, first, names), kin.tell)
+    told, said = tell(evidence_of("pairwise", {"GPT-4": said_of}, first, names), [kin.OWN_FAMILY])
     assert key in said
     assert told.numbers["kin.preference"].n == n
 
 
 def test_nothing_is_told_of_unknown_makers_and_too_few_are_named(rng: np.random.Generator) -> None:
     labels = rng.normal(50, 10, 40)
+    verdicts = labels + rng.normal(0, 10, 40)
     for judge, systems, lacking in (
         ("judge", SYSTEMS[np.arange(40) % 3], False),
         ("gpt-4", np.array(["base", "clone"])[np.arange(40) % 2], False),
         ("gpt-4", np.where(np.arange(40) < 3, "gpt-4o", "claude"), True),
     ):
         told, said = tell(
-            evidence_of("numeric", {judge: labels}, labels, {"system": systems}), kin.tell
+            evidence_of("numeric", {judge: verdicts}, labels, {"system": systems}),
+            [kin.OWN_FAMILY],
         )
         assert not told.numbers
         assert ("kin.too_few" in said) == lacking

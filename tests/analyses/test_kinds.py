@@ -11,7 +11,7 @@ import pytest
 from tests.analyses.builders import evidence_of
 from tests.analyses.conftest import placeholders, words_of
 from tests.conftest import reference
-from undogmatic.analyses import kinds, position
+from undogmatic.analyses import examination, kinds, position
 from undogmatic.analyses.kinds import Agreement
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import LABEL_COLUMNS, Evidence
@@ -19,13 +19,23 @@ from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
 
+ASKED = (
+    kinds.AGREEMENT,
+    kinds.LEFT_OUT,
+    kinds.CONFIDENCE,
+    kinds.SLICES,
+    kinds.GRADES,
+    position.POSITION,
+    kinds.REPEATS,
+)
+
 
 def told(table: Evidence, judge: str = "judge", **options: object) -> tuple[Agreement, Told]:
     """What is told of a judge, every sentence put into words of both languages with exactly the
     values it uses."""
     own, chosen = table.of(judge, table.criteria[0]), CheckOptions.model_validate(options)
     found, all_told = kinds.agreement(own, chosen), Told()
-    kinds.tell(own, all_told, chosen, found)
+    examination.ask(ASKED, own, chosen, all_told)
     notes = [part for note in all_told.findings for part in (note, note.settle) if part is not None]
     for words in map(words_of, ("en", "pt")):
         for finding in [*notes, *all_told.not_examined.values()]:
@@ -88,7 +98,7 @@ def test_the_choices_of_real_judges_give_the_expected_figures() -> None:
     assert len(table.judges) - len(expected) == 11, "of whom not all verdicts can be read"
     for judge, figures in expected.items():
         own_table, options, all_told = table.of(judge, "c"), CheckOptions(), Told()
-        position.tell(own_table, all_told, options)
+        examination.ask([position.POSITION], own_table, options, all_told)
         all_told.number(kinds.agreement(own_table, options).raw, "agreement.raw")
         own = {name: all_told.numbers[figure].value for name, figure in names.items()}
         own["n"] = all_told.numbers["position.agreement"].n
@@ -147,7 +157,7 @@ def test_what_a_judge_without_merit_is() -> None:
     assert still.constant and still.why == "kinds.why_constant"
     few, _ = told(evidence_of("pass_fail", LABELS, LABELS, {"group": ["a", "b"] * 50}))
     assert few.why == "kinds.why_few" and few.groups == 2
-    assert told(evidence_of("pass_fail", LABELS))[0].why == "kinds.why_no_labels"
+    assert told(evidence_of("pass_fail", LABELS))[0].why == "kinds.why_no_pairs"
 
 
 @pytest.mark.parametrize(("kind", "labels"), [("pass_fail", LABELS), ("numeric", GRADES)])

@@ -11,7 +11,7 @@ import pytest
 
 from tests.analyses.builders import evidence_of
 from tests.conftest import reference
-from undogmatic.analyses import people
+from undogmatic.analyses import examination, people
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.records import OVERALL
@@ -19,10 +19,11 @@ from undogmatic.records.results import Told, Weight
 from undogmatic.report.words import Words
 
 LANGUAGES = [
-    Words(code, [Path(people.__file__).with_suffix(".texts.yaml")], strict=True)
+    Words(code, sorted(Path(people.__file__).parent.glob("*.texts.yaml")), strict=True)
     for code in ("en", "pt")
 ]
 N = 200
+OTHERS = (people.CEILING, people.ANNOTATOR, people.STRICTNESS)
 
 
 def tell(
@@ -37,7 +38,10 @@ def tell(
     """What is told, every sentence of which has words in both languages."""
     told = Told()
     table = evidence_of(kind, judge, labels, items, selection=selection)
-    people.tell(table.of("judge", "quality"), told, CheckOptions(**options))
+    view, chosen = table.of("judge", "quality"), CheckOptions(**options)
+    if len(table.labels):  # also where all are copies, of which the answer of a check tells
+        people.LABELS.examine(view, told, chosen)
+    examination.ask(OTHERS, view, chosen, told)
     findings = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
     for words in LANGUAGES:
         assert all(words.say(finding) for finding in [*findings, *told.not_examined.values()])
@@ -107,7 +111,7 @@ def test_one_rater_shows_no_ceiling_and_two_do_not_make_an_alternative_annotator
     assert (
         two.not_examined.keys() == {"alternative_annotator"} and "people.agreement" in two.numbers
     )
-    assert tell("pass_fail", judge, ()).not_examined.keys() == {"ceiling"}
+    assert tell("pass_fail", judge, ()).not_examined.keys() == {"labels"}
 
 
 def test_labels_that_do_not_overlap_or_do_not_vary_show_no_ceiling(rng) -> None:
@@ -215,11 +219,8 @@ def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None
     for judge, by_epsilon in expected["alternative_annotator"].items():
         for epsilon, right in by_epsilon.items():
             told = Told()
-            people.tell(
-                table.of(judge, OVERALL),
-                told,
-                CheckOptions(epsilon=float(epsilon.partition("_")[2])),
-            )
+            options = CheckOptions(epsilon=float(epsilon.partition("_")[2]))
+            examination.ask([people.ANNOTATOR], table.of(judge, OVERALL), options, told)
             found = told.tables["people.annotators"]
             assert len(found) == right["raters"]
             assert found["won"].mean() == pytest.approx(right["winning_rate"], abs=1e-6), (
@@ -240,7 +241,7 @@ def test_small_tables_with_many_equal_distances_have_the_advantage_that_is_right
         [reference(f"../cases/v_alt_ties/{name}.csv")], TableOptions(judge=("judge",), human=humans)
     )
     told = Told()
-    people.tell(table.of("judge", OVERALL), told, CheckOptions())
+    examination.ask([people.ANNOTATOR], table.of("judge", OVERALL), CheckOptions(), told)
     assert told.numbers["people.advantage"].value == pytest.approx(right, abs=5e-4)
 
 

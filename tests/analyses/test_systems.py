@@ -2,7 +2,7 @@
 both languages."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,25 +14,34 @@ import pytest
 from benchmarks.check_arena import compare
 from tests.analyses.builders import evidence_of
 from tests.analyses.conftest import placeholders, words_of
-from undogmatic.analyses import systems
+from undogmatic.analyses import alone, examination, kin, systems
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.evidence import Evidence
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Told, Weight
 
 ARENA = (
     Path(os.environ.get("SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
     / "audit/arena_scores.csv"
 )
-Tell = Callable[[JudgeView, Told, CheckOptions], None]
+ASKED = (
+    systems.JUDGE_MEAN,
+    systems.CORRECTED_MEAN,
+    systems.RANKING,
+    kin.OWN_FAMILY,
+    alone.ITEM_INTERVAL,
+    alone.DECIDES_ALONE,
+)
 
 
 def tell(
-    table: Evidence, part: Tell = systems.tell, **options: Any
+    table: Evidence, asked: Sequence[Examination] = ASKED, **options: Any
 ) -> tuple[Told, dict[str, Finding]]:
-    """What a part tells of the first judge, and its findings by key, each put into words in both
+    """What examinations tell of the first judge, and its findings by key, each put into words in both
     languages."""
     told = Told()
-    part(table.of(table.judges[0], table.criteria[0]), told, CheckOptions(**options))
+    view = table.of(table.judges[0], table.criteria[0])
+    examination.ask(asked, view, CheckOptions(**options), told)
     said = {noted.key: noted for noted in told.ordered()}
     said |= {finding.key: finding for finding in told.not_examined.values()}
     for words in map(words_of, ("en", "pt")):
@@ -72,11 +81,25 @@ def test_the_corrected_mean_is_told_beside_the_judges_own_and_names_its_estimato
     assert said["systems.ranking"].values["separable"] == 2
 
 
+def test_without_labels_one_line_says_all_that_needs_them(rng: np.random.Generator) -> None:
+    told, said = tell(table(rng, selection="random", share=0.0))
+    assert told.not_examined.keys() == {"labels"} and "check.needs_labels" in said
+    assert "systems.judge_mean" in told.numbers
+
+
+def test_labels_of_items_that_the_judge_has_no_row_of_correct_nothing(
+    rng: np.random.Generator,
+) -> None:
+    whole = table(rng, selection="random")
+    labelled = whole.verdicts["item"].isin(whole.labels["item"])
+    told, _ = tell(replace(whole, verdicts=whole.verdicts[~labelled]))
+    assert told.not_examined[systems.MEAN].key == "systems.no_labels"
+
+
 @pytest.mark.parametrize(
     ("fields", "key"),
     [
         ({"selection": "unknown"}, "systems.unknown"),
-        ({"selection": "random", "share": 0.0}, "systems.no_labels"),
         ({"selection": "random", "share": 0.01}, "systems.bare"),
         ({"selection": "probabilities"}, "systems.no_probability"),
     ],

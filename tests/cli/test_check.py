@@ -240,6 +240,56 @@ def test_python_names_a_wrong_option() -> None:
         undogmatic.check(pd.DataFrame({"a": []}))
 
 
+def test_some_examinations_alone_by_the_command_and_in_python(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """The option is given again, or names several; Python takes a list or the same words."""
+    file = str(a_file(tmp_path))
+    both = [
+        json.loads(check(capsys, file, "--json", *words))
+        for words in (["--only", "repeats", "--only", "agreement"], ["--only=agreement, repeats"])
+    ]
+    assert both[0]["judges"] == both[1]["judges"]
+    assert both[0]["judges"][0]["key"] == "check.verdict_part"
+    assert both[1]["options"]["only"] == ["agreement", "repeats"]
+    in_python = [
+        undogmatic.check(frame(), only=o) for o in ("agreement", ["agreement", "agreement"])
+    ]
+    assert [each.options.only for each in in_python] == [("agreement",)] * 2
+    assert str(in_python[0]).startswith("Undecided. No answer is given whether to believe")
+    # What was asked for is shown, though the answer does not hold it.
+    assert "Agreement beyond chance (kappa" in check(capsys, file, "--only", "agreement")
+    assert "only" not in json.loads(check(capsys, file, "--json"))["options"]
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ("agreemnet", "--only is 'agreemnet', which is no examination. Did you mean `agreement`?"),
+        ("taste,agreement", "--only is 'taste', which is no examination. There are: agreement,"),
+        (" , ", "--only is ' , ', which names no examination"),
+        ("", "--only is '', which names no examination"),
+    ],
+)
+def test_a_wrong_name_of_an_examination_is_named_before_a_file_is_read(
+    only: str, said: str, tmp_path: Path
+) -> None:
+    done = typed("undogmatic.cli", "check", "gone.csv", "--only", only, folder=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    with pytest.raises(ConfigError, match="--only is"):
+        undogmatic.check(frame(), only=only)
+
+
+def test_the_first_line_of_several_judges_gives_no_answer_from_a_part(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    file = str(a_file(tmp_path, judge_b=frame()["judge"][::-1].to_numpy()))
+    words = [file, "--judge", "judge", "--judge", "judge_b", "--only", "agreement"]
+    shown = " ".join(check(capsys, *words).split())
+    assert "No answer is given for 2 of the 2 judges" in shown and "Not asked" in shown
+    assert "you may believe" not in shown.lower() and "(not all was asked)" in shown
+
+
 def test_importing_the_package_stays_light_and_checking_needs_nothing_that_judges(
     tmp_path: Path,
 ) -> None:

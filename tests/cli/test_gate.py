@@ -787,3 +787,20 @@ def test_a_card_that_was_made_before_cards_held_the_span_is_as_good_as_ever(tmp_
     del told["data"]["span"], told["seal"]
     old = put(tmp_path / "c.json", json.dumps(told | {"seal": digest(told)}))
     assert gate.examine(old, put(tmp_path / "g.yaml", KAPPA % 0.6), {})[0].outcome == "pass"
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_a_card_of_a_part_of_a_check_is_void(language: str, tmp_path: Path) -> None:
+    """Its figures are as good as ever, and its answer is none; nobody can take the mark away."""
+    asked = checks.result(replace(checks.judge_check(), unasked=("surface", "slices")))
+    (made,) = card.cards_of(asked, checks.words(), {}).values()
+    file = put(tmp_path / "c.json", made.text())
+    result = gate.examine(file, put(tmp_path / "g.yaml", KAPPA % 0.6), {})[0]
+    assert (result.outcome, result.status) == ("void", 3)
+    (void,) = [each.finding for each in result.held if each.outcome == "void"]
+    assert "surface, slices" in words_of(language).say(void)
+    told = json.loads(file.read_text("utf-8"))
+    put(file, json.dumps({name: told[name] for name in told if name != "unasked"}))
+    with pytest.raises(DataError, match="was edited"):
+        gate.examine(file, tmp_path / "g.yaml", {})
+    assert "unasked" not in json.loads(a_card().text())

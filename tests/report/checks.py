@@ -73,4 +73,4 @@ def result(*answers: Told, verdicts: Evidence | None = None) -> CheckResult:
     """A check of these judges, else of one that may be believed."""
     judges = answers or (judge_check(),)
     verdicts = verdicts or table(judges=len(judges))
-    return CheckResult(verdicts, judges, Told(), CheckOptions(), {})
+    return CheckResult(verdicts, judges, Told(), CheckOptions())

@@ -14,6 +14,7 @@ import pandas as pd
 
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Face, Finding, Needs, Subject, Told, Weight
 from undogmatic.stats import conformal, lost
 from undogmatic.stats.estimate import Estimate
@@ -22,19 +23,11 @@ from undogmatic.stats.proportion import proportion
 
 WIDE = 2 / 3
 """A range around the verdict that takes up more of the scale than this says next to nothing."""
-CHECK = "decides_alone"
 
 
-def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
-    """The interval around a numeric verdict, and how much the judge may decide alone."""
-    if own.table.kind == "numeric":
-        _reach(own, told, options)
-    _alone(own, told, options)
-
-
-def _reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
-    """How far the label that a person gives a new item may lie from the verdict, with the stated
-    chance."""
+def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how far the label that a person gives a new item may lie from the verdict, with the
+    stated chance."""
     level = 1 - options.alpha
     # One label per group, drawn: labels of one group, or of one item, are not exchangeable with
     # those of others.
@@ -42,7 +35,7 @@ def _reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
     needed, single = conformal.items_needed(level), int(len(rows) == own.pairs()["item"].nunique())
     if len(rows) < needed:
         told.lacks(
-            "item_interval",
+            ITEM_INTERVAL.name,
             "alone.reach_too_few",
             n=len(rows),
             needed=needed,
@@ -91,7 +84,8 @@ class _Doubt(NamedTuple):
     of: pd.Series
 
 
-def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
+def _examine_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how much the judge may decide alone."""
     rows, undecided = _decisions(own)
     tolerance = _tolerance(own, options)
     right, split = _right(own, rows.set_index("item")["verdict"], tolerance)
@@ -109,14 +103,14 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "single": int(n == known.sum()),
     }
     if n < needed:
-        told.lacks(CHECK, "alone.too_few", n=n, needed=needed, **asked)
+        told.lacks(DECIDES_ALONE.name, "alone.too_few", n=n, needed=needed, **asked)
         return
     found = conformal.find_threshold(
         unsure[known], agreed[known], rate, confidence, groups=codes[known]
     )
     if not found.steps:  # groups on which it is wrong are so large that more of them must agree
         told.lacks(
-            CHECK,
+            DECIDES_ALONE.name,
             "alone.too_few",
             n=n,
             needed=conformal.units_needed(found.of_units, confidence),
@@ -196,13 +190,18 @@ def _alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
         told.say("alone.whole", needs=Needs.BELIEF, **values, **rest)
     else:
         values |= {"share": share.value, "interval": share.interval, **rest}
-        limit = float(doubt_shown(doubt.source, pd.Series([found.threshold])).iloc[0])
-        where = Finding(
-            f"alone.limit_{doubt.source}", {} if doubt.source == "orders" else {"threshold": limit}
-        )
+        where = _limit(doubt.source, found.threshold)
         told.say("alone.share", subject=Subject.ALONE, needs=Needs.BELIEF, limit=where, **values)
     if not _representative(own):
         told.say("alone.like_labelled", weight=Weight.QUALIFIES)
+
+
+def _limit(source: str, threshold: float) -> Finding:
+    """The clause that says up to which doubt the judge decides."""
+    if source == "orders":
+        return Finding("alone.limit_orders", {})
+    shown = float(doubt_shown(source, pd.Series([threshold])).iloc[0])
+    return Finding(f"alone.limit_{source}", {"threshold": shown})
 
 
 def _with_lost(own: JudgeView, share: Estimate, known: int) -> Estimate:
@@ -327,3 +326,17 @@ def _spread(own: JudgeView, verdict: pd.Series) -> pd.Series | None:
         same = said["verdict"] == said["item"].map(verdict)
         spread = 1 - same.groupby(said["item"]).mean().reindex(verdict.index)
     return spread if spread.nunique() > 1 else None
+
+
+ITEM_INTERVAL = Examination(
+    "item_interval",
+    _examine_reach,
+    needs=("labels",),
+    kinds=("numeric",),
+    fewest_groups=0,
+    decides=False,
+    lacks={"kinds": ""},
+)
+DECIDES_ALONE = Examination(
+    "decides_alone", _examine_alone, needs=("labels",), fewest_groups=0, decides=False
+)

@@ -1,35 +1,24 @@
-"""Answers whether a judge may be believed whose verdicts were made elsewhere: gathers what the
-parts tell, and decides.
+"""Answers whether a judge may be believed whose verdicts were made elsewhere: asks the
+examinations, gathers what they tell, and decides.
 
-No model is called. Each part reads one judge's verdicts beside the labels of people (or all judges
-at once) and adds figures, findings and what it could not examine; `ruling.check.CHECK` decides the
-first line of the answer.
+No model is called. Each examination reads one judge's verdicts beside the labels of people (or all
+judges at once) and adds figures, findings and what it could not examine; `ruling.check.CHECK`
+decides the first line of the answer. Where an examination that could speak against the judge was
+not asked, there is no answer.
 """
 
-import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from undogmatic.analyses import drift, examination, judges, kinds, people, surface, systems
-from undogmatic.analyses.alone import CHECK as ALONE
-from undogmatic.analyses.kinds import label_of
-from undogmatic.analyses.ruling import verdict
-from undogmatic.analyses.ruling.check import CHECK, CheckFacts
-from undogmatic.records.card import items_digest, judge_digest, labels_digest
+from undogmatic.analyses import examination, kinds, people, surface
+from undogmatic.analyses.alone import DECIDES_ALONE
+from undogmatic.analyses.ruling import Ruling, verdict
+from undogmatic.analyses.ruling.check import CHECK, PART, CheckFacts, PartFacts
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.examination import Examination, Scope
 from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
-
-WITHOUT_LABELS = ("repeats", "position", "ranking", "drift", "verdicts", "other_texts")
-"""What is examined without labels, if it can be."""
-
-SETTLED = tuple(
-    (
-        "no_labels nothing_common identical in_step consensus one_class few column surface follows"
-        " surface_open missing order texts_lack no_texts few_texts"
-    ).split()
-)
-"""Verdicts that a sentence of their own says how to settle."""
 
 
 def check(table: Evidence, options: CheckOptions, against: Evidence | None = None) -> CheckResult:
@@ -42,24 +31,41 @@ def check(table: Evidence, options: CheckOptions, against: Evidence | None = Non
     """
     from threadpoolctl import threadpool_limits
 
+    table = replace(table.in_order(), earlier=None if against is None else against.in_order())
+    asked = examination.chosen(options.only)
     together, changes = Told(), Told()
     answers = []
-    table, against = table.in_order(), None if against is None else against.in_order()
     if options.margin is None and table.margin is not None:
         options = options.model_copy(update={"margin": table.margin})
     with threadpool_limits(1, "blas"):
-        if against is not None:
-            drift.tell(table, against, changes, options)
+        for criterion in table.criteria[:1]:
+            view = _of_all(table, criterion)
+            examination.ask(_of_scope("table", asked), view, options, changes)
+            examination.leave_out(examination.others(asked), view, together)
         among = _at_once(table)
         for criterion in table.criteria:
+            here = Told()
+            view = _of_all(table, criterion)
+            examination.ask(_of_scope("criterion", asked), view, options, here)
             own = table.verdicts[table.verdicts["criterion"] == criterion]
-            names = [str(judge) for judge in own["judge"].unique()]
-            answers += [
-                _of_one(table.of(judge, criterion), options, changes, among) for judge in names
-            ]
-            if len(names) > 1:
-                judges.tell(table, criterion, together, options)
-    return CheckResult(table, answers, together.beside(changes), options, digests(table))
+            for judge in own["judge"].unique():
+                view = table.of(str(judge), criterion)
+                answers.append(_of_one(view, asked, options, [changes, here], among))
+            examination.add(here, together)
+    return CheckResult(table, answers, together.beside(changes), options)
+
+
+def _of_scope(scope: Scope, asked: Sequence[Examination]) -> list[Examination]:
+    """Those that are asked of each judge, on each criterion, or once."""
+    return [each for each in asked if each.scope == scope]
+
+
+def _of_all(table: Evidence, criterion: str) -> JudgeView:
+    """A view for what is asked of all judges together: the first judge's, with the whole table."""
+    verdicts = table.verdicts
+    first = str(verdicts.loc[verdicts["criterion"] == criterion, "judge"].iloc[0])
+    # The view of a judge has the scale of its criterion in place of the table's.
+    return replace(table.of(first, criterion), table=table)
 
 
 def _at_once(table: Evidence) -> int:
@@ -73,68 +79,85 @@ def _at_once(table: Evidence) -> int:
     return max(1, len(both[["judge", "criterion"]].drop_duplicates()))
 
 
-def _of_one(own: JudgeView, options: CheckOptions, changes: Told, among: int) -> Told:
-    """The answer about one judge on one criterion, where so many answers are asked for at once."""
+def _of_one(
+    own: JudgeView,
+    asked: Sequence[Examination],
+    options: CheckOptions,
+    of_all: Sequence[Told],
+    among: int,
+) -> Told:
+    """The answer about one judge on one criterion, where so many answers are asked for at once;
+    `of_all` is what was told of all judges together."""
     told = Told()
     # What may be decided alone holds for all of them.
     options = options.model_copy(update={"delta": options.delta / among})
-    agreement = kinds.agreement(own, options)
-    rival = surface.surface_rival(own, options)
-    kinds.tell(own, told, options, agreement)
+    faulty = examination.ask(_of_scope("judge", asked), own, options, told)
     told.findings += [
         problem
         for problem in own.table.problems
         if problem.weight == Weight.REVERSES and problem.values["judge"] == own.judge
     ]
-    copied = agreement.copied
-    found = Finding("check.rival_identical", {}) if copied else surface.rival_sentence(rival)
-    if copied:  # labels that are the judge's own show nothing of what it may be used for
-        told.lacks("surface", found.key)
-    else:
-        surface.tell(own, told, options, rival)
-        people.tell(own, told, options)
-        systems.tell(own, told, options)
-        examination.tell(own, told, options)
-        _join_faces(own, told, options, changes)
-    # That a judge is not as it was limits what it may be believed for, as what its own verdicts
-    # show does.
+    findings_of_all = [found for each in of_all for found in each.findings]
+    _join_faces(own, faulty, told, options, findings_of_all)
+    # What is told of all judges and names this one, such as that it is not as it was, limits what
+    # it may be believed for, as what its own verdicts show does.
     told.findings += [
-        n for n in changes.findings if n.weight == Weight.LIMITS and n.values["judge"] == own.judge
+        found
+        for found in findings_of_all
+        if found.weight <= Weight.LIMITS and found.values.get("judge") == own.judge
     ]
-    if own.labels.empty:  # one line instead of one for each part
-        told.not_examined = {k: v for k, v in told.not_examined.items() if k in WITHOUT_LABELS}
-        told.lacks("labels", "check.needs_labels")
-    limits = sum(found.weight == Weight.LIMITS for found in told.findings)
-    reasons = [found for found in told.findings if found.weight == Weight.REVERSES]
-    default, least = options.least is None, options.least_of(own.table.kind)
-    reason = next(iter(reasons), None)
-    facts = CheckFacts(
-        name_of(own.table, own.judge, own.criterion),
-        own,
-        agreement,
-        rival,
-        least,
-        limits,
-        reason,
-        default=default,
-        options=options,
-        among=among,
-    )
-    ruling = verdict(CHECK, facts)
+    unasked = examination.leave_out(examination.others(asked), own, told)
+    ruling: Ruling[PartFacts] | Ruling[CheckFacts]
+    if unasked:
+        name = name_of(own.table, own.judge, own.criterion)
+        ruling = verdict(PART, PartFacts(name, tuple(unasked)))
+    else:
+        ruling = verdict(CHECK, _facts(own, told, options, among))
     if ruling.standing != "supported":
         told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
-    if rival.outcome == "as_good" and rival.by_number:
-        told.findings = [_unless(found, Needs.NO_NUMBER) for found in told.findings]
+    if surface.SURFACE in asked:
+        rival = own.once(surface.surface_rival, options)
+        if rival.outcome == "as_good" and rival.by_number:
+            told.findings = [_unless(found, Needs.NO_NUMBER) for found in told.findings]
+    pairs = own.pairs()
     return told.result(
         ruling.finding,
         ruling.standing or "undecided",
         judge=own.judge,
         criterion=own.criterion,
-        rival=found,
-        n=agreement.n,
-        groups=agreement.groups,
-        settle=_settle(ruling.key, facts, told),
+        rival=_rival(own, asked, options),
+        n=int(pairs["item"].nunique()),
+        groups=int(pairs["code"].nunique()),
+        unasked=unasked,
     )
+
+
+def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> CheckFacts:
+    """What the answer hangs on: what the examinations told, and what two of them read."""
+    return CheckFacts(
+        name_of(own.table, own.judge, own.criterion),
+        own,
+        own.once(kinds.agreement, options),
+        own.once(surface.surface_rival, options),
+        options.least_of(own.table.kind),
+        limits=sum(found.weight == Weight.LIMITS for found in told.findings),
+        reason=next((found for found in told.findings if found.weight == Weight.REVERSES), None),
+        default=options.least is None,
+        options=options,
+        among=among,
+        headline=told.about(Subject.HEADLINE),
+        same_labels=told.about(Subject.SAME_LABELS) is not None,
+        alone=told.not_examined.get(DECIDES_ALONE.name),
+    )
+
+
+def _rival(own: JudgeView, asked: Sequence[Examination], options: CheckOptions) -> Finding:
+    """The second sentence of the answer: what else could explain the agreement."""
+    if surface.SURFACE not in asked:
+        return Finding("check.rival_not_asked")
+    if own.once(people.copied):
+        return Finding("check.rival_identical", {})
+    return surface.rival_sentence(own.once(surface.surface_rival, options))
 
 
 def _unless(finding: Finding, lacking: Needs) -> Finding:
@@ -147,18 +170,23 @@ def _unless(finding: Finding, lacking: Needs) -> Finding:
     return replace(finding, key="check.while_number", values=values)
 
 
-def _join_faces(own: JudgeView, told: Told, options: CheckOptions, changes: Told) -> None:
-    """Say together what grades that are too high or too low account for: faults that are gone once
-    the grades are converted count as no limits of their own. Where the judge has changed by as
-    much, say that, too."""
+def _join_faces(
+    own: JudgeView,
+    faulty: Sequence[Examination],
+    told: Told,
+    options: CheckOptions,
+    of_all: Sequence[Finding],
+) -> None:
+    """Say together what grades that are too high or too low account for: faults, told by the
+    examinations `faulty`, that are gone once the grades are converted count as no limits of their
+    own. Where the judge has changed by as much, say that, too."""
     grades = told.about(Subject.GRADES)
     if grades is None:
         return
     converted = Told()
     if (conversion := grades.values["conversion"]) is not None:
         other = kinds.converted(own, conversion)
-        people.tell(other, converted, options)
-        systems.tell(other, converted, options)
+        examination.ask(faulty, other, options, converted)
     faces = []
     for n, fault in enumerate(told.findings):
         then = None if fault.subject is None else converted.about(fault.subject)
@@ -174,7 +202,7 @@ def _join_faces(own: JudgeView, told: Told, options: CheckOptions, changes: Told
             faces.append(Finding(fault.face.key, {**fault.values, "converted": then.values[value]}))
             told.findings[n] = replace(fault, weight=Weight.DETAIL)
     at = next(n for n, found in enumerate(told.findings) if found is grades)
-    since = _since(grades, changes, own.judge)
+    since = _since(grades, of_all, own.judge)
     told.findings[at] = replace(grades, values={**grades.values, "since": since})
     if faces:
         told.findings.insert(at + 1, Finding("check.faces", {"faces": faces}))
@@ -191,11 +219,11 @@ def _none_of_converted(none: Finding, converted: Finding) -> Finding:
     return replace(none, values={**none.values, "more": more})
 
 
-def _since(grades: Finding, changes: Told, judge: str) -> Any:
+def _since(grades: Finding, of_all: Sequence[Finding], judge: str) -> Any:
     """The sentence that the grades are off since the judge changed; nothing where it is not known
     to have changed by as much."""
     off = grades.values["off"]
-    for change in changes.findings:
+    for change in of_all:
         if change.subject != Subject.CHANGE or change.values["judge"] != judge:
             continue
         if (change.values["shift"] > 0) != grades.values["above"]:
@@ -206,52 +234,6 @@ def _since(grades: Finding, changes: Told, judge: str) -> Any:
     return []
 
 
-def _settle(key: str, facts: CheckFacts, told: Told) -> Finding | None:
-    """What would settle a verdict that leaves something open: labels, texts or verdicts that are
-    missing."""
-    if key == "several":
-        return Finding(
-            "check.settle_several", {"label": label_of(facts.own.table), "judge": facts.judge}
-        )
-    if key in ("open", "coin_open"):
-        headline = told.about(Subject.HEADLINE)
-        return headline and headline.settle
-    if key not in SETTLED:
-        return None
-    if key == "missing" and facts.own.table.unaccounted == facts.agreement.missing:
-        who = [Finding("check.settle_who")] if told.about(Subject.SAME_LABELS) else []
-        return Finding("check.settle_rows", {"who": who})
-    leans = facts.rival.what[:1]
-    if key == "surface" and facts.rival.by_number:  # the label may stand there
-        key = "number"
-    table, more = facts.own.table, max(facts.few - facts.agreement.groups, 1)
-    values: dict[str, Any] = {"label": label_of(table), "more": more, "alone": [], "unread": []}
-    if (alone := told.not_examined.get(ALONE)) is not None and alone.values["needed"] > facts.few:
-        values["alone"] = [
-            Finding("check.settle_few_alone", {"more": alone.values["needed"] - facts.few})
-        ]
-    for read in table.read:
-        if read.subject == Subject.NOT_READ:
-            humans = " ".join(
-                f"--human {shlex.quote(str(column).strip('`'))}"
-                for column in read.values["columns"]
-            )
-            files = [*table.sources] or ["FILE"]
-            named = {"source": shlex.join([*files, *table.reading]), "humans": humans}
-            values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
-    if key == "surface":
-        values["what"] = Finding("surface.leans", {"what": list(leans)})
-    return Finding(f"check.settle_{key}", values)
-
-
 def name_of(table: Evidence, judge: str, criterion: str) -> str:
     """What a judge is called in a sentence: with the criterion, where the table has several."""
     return judge if len(table.criteria) == 1 else f"{judge} ({criterion})"
-
-
-def digests(table: Evidence) -> dict[str, Any]:
-    """What an answer is bound to: SHA-256 of the labels, of the items and, by judge, of what is
-    known of it (model, prompt, settings; its name alone where nothing is). The order of rows
-    changes none of them."""
-    judges = {judge: judge_digest(table, judge) for judge in table.judges}
-    return {"judges": judges, "labels": labels_digest(table.labels), "items": items_digest(table)}

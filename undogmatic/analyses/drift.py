@@ -9,18 +9,17 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses.judges import MEASURES, agreement_per_item, reach_of
-from undogmatic.analyses.ruling import Facts, Rules, verdict
+from undogmatic.analyses.ruling import Facts, Rules, Ruling, verdict
+from undogmatic.analyses.ruling import drift as rules
 from undogmatic.analyses.ruling.drift import (
-    DRIFT,
-    DRIFT_AGREEMENT,
-    DRIFT_OTHER_TEXTS,
     DriftAgreementFacts,
     DriftFacts,
     DriftOtherTextsFacts,
 )
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence
-from undogmatic.records.results import Finding, Subject, Told, Weight
+from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.examination import Examination
+from undogmatic.records.results import Finding, Told
 from undogmatic.stats import jackknife, means
 from undogmatic.stats.checks import Array
 from undogmatic.stats.estimate import Estimate, Unit
@@ -31,9 +30,6 @@ NEW, OLD = "new", "old"
 WITH_MEAN = ("numeric", "ordered", "pass_fail")
 """Kinds of verdict that have a mean, so that they can move up or down."""
 MOST_NAMED = 5
-GRAVE = ("higher", "lower", "changed", "worse", "judge", "apart")
-CHANGED = ("higher", "lower", "changed")
-"""Rulings that show of the same texts that the judge itself has changed."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +71,11 @@ class _Drift:
         level = self.options.level
         return pair.interval(2 * level - 1 if self.within(pair) else level)
 
-    def conclude(self, rules: Rules[Facts], facts: Facts, settle: str = "") -> str:
-        """Rule on facts, and tell the ruling and what would settle it. Returns the key of the
-        ruling."""
-        ruling = verdict(rules, facts)
-        weight = Weight.LIMITS if ruling.key in GRAVE else Weight.QUALIFIES
-        wanted = {"no_margin": "drift.settle_margin", "apart": "drift.settle_anew"}.get(
-            ruling.key, settle
-        )
-        answer = Finding(wanted, {"grades": int(self.new.kind == "numeric")}) if wanted else None
-        subject = Subject.CHANGE if ruling.key in ("higher", "lower") else None
-        self.told.findings.append(
-            replace(ruling.finding, weight=weight, settle=answer, subject=subject)
-        )
-        return ruling.key
+    def conclude(self, table: Rules[Facts], facts: Facts) -> Ruling[Facts]:
+        """Rule on facts by a table of rules, and tell the ruling."""
+        ruling = verdict(table, facts)
+        self.told.findings.append(ruling.finding)
+        return ruling
 
 
 def one_sided(level: float) -> Finding:
@@ -247,8 +234,8 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         told_shift=told_shift,
         tests=one_sided(options.level),
     )
-    key = drift.conclude(DRIFT, changed)
-    shown = _Unchanged(key in CHANGED, 0 if apart.any() else n)
+    kept = drift.conclude(rules.DRIFT, changed)
+    shown = _Unchanged(kept.standing == "refuted", 0 if apart.any() else n)
     if shown.still:
         drift.lacks("asked", "drift.all_the_same", n=n)
     labels = next(
@@ -284,7 +271,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         tests=one_sided(options.level),
         moved=Finding("drift.moved") if shown.changed else [],
     )
-    drift.conclude(DRIFT_AGREEMENT, agreed)
+    drift.conclude(rules.DRIFT_AGREEMENT, agreed)
     return shown
 
 
@@ -328,7 +315,6 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
             drift.within(apart),
         )
     moved = verdicts.interval(options.level)
-    settle = "" if enough else "drift.settle_labels"
     facts = DriftOtherTextsFacts(
         judge=drift.judge,
         margin=options.margin,
@@ -342,8 +328,9 @@ def _changed(drift: _Drift, rows: pd.DataFrame, same: _Unchanged) -> None:
         unchanged=Finding(
             "drift.same_still" if same.still else "drift.same_unknown", {"n": same.still}
         ),
+        grades=new.kind == "numeric",
     )
-    drift.conclude(DRIFT_OTHER_TEXTS, facts, settle)
+    drift.conclude(rules.DRIFT_OTHER_TEXTS, facts)
 
 
 def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptions) -> Study | None:
@@ -409,3 +396,19 @@ def variance_of(table: Evidence, criterion: str, told: Told, options: CheckOptio
     else:
         told.say("drift.variance_once", **values)
     return study
+
+
+def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell whether all judges judge as they did in the earlier evidence."""
+    if view.table.earlier is not None:
+        tell(view.table, view.table.earlier, told, options)
+
+
+DRIFT = Examination(
+    "drift",
+    _examine,
+    needs=("earlier",),
+    fewest_groups=0,
+    scope="table",
+    lacks={"earlier": ""},
+)

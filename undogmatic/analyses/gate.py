@@ -270,6 +270,7 @@ class Gated:
     span: float | None = (
         None  # how far apart two values of the scale may lie, where they are numbers
     )
+    unasked: tuple[str, ...] = ()  # examinations that a card says to be left out (`TrustCard`)
     odd: frozenset[str] = frozenset()  # the figures whose value lies outside their own interval
 
     def range(self, name: str) -> Range | None:
@@ -321,7 +322,7 @@ def of_card(card: TrustCard) -> Gated:
         "limits": card.limits,
         "in_order": card.data.kind == "numeric",
     }
-    more |= {"span": card.data.span, "odd": _odd(card.figures)}
+    more |= {"span": card.data.span, "odd": _odd(card.figures), "unasked": card.unasked}
     return Gated(card.judge, card.figures, standings, *bound, **more)
 
 
@@ -707,6 +708,9 @@ def _void(
         told.append(
             ("expiry", "gate.expires_before", {"date": str(gated.expires), "made": str(gated.made)})
         )
+    if gated.unasked:
+        names = {"names": list(gated.unasked), "n": len(gated.unasked)}
+        told.append(("whole", "gate.unasked", names))
     if gated.status != "finished":
         told.append(("finished", "gate.unfinished", {"status": gated.status}))
     if gated.expires is not None and today > gated.expires:

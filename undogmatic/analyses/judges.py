@@ -19,7 +19,8 @@ from undogmatic.analyses.ruling.judges import (
     SharedErrorsFacts,
 )
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import Evidence, Kind
+from undogmatic.records.evidence import Evidence, JudgeView, Kind
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import compare, jackknife, means
 from undogmatic.stats.checks import Array, Index
@@ -307,3 +308,18 @@ def _errors(
         chance=left.mean() * right.mean(),
     )
     told.findings.append(verdict(SHARED_ERRORS, facts).finding)
+
+
+def _examine(view: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how all judges of the view's criterion compare."""
+    tell(view.table, view.criterion, told, options)
+
+
+JUDGES = Examination(
+    "judges",
+    _examine,
+    needs=("judges",),
+    fewest_groups=0,
+    scope="criterion",
+    lacks={"judges": ""},
+)

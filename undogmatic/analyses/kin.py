@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Told, Weight
 from undogmatic.stats import corrected, means
 from undogmatic.stats.corrected import Judged
 from undogmatic.stats.estimate import Estimate
 
-CHECK = "own_family"
 FAMILIES = {
     "GPT": "gpt|chatgpt|openai|davinci|o1|o3|o4",
     "Claude": "claude|anthropic",
@@ -52,24 +52,19 @@ def family_of(name: str) -> str | None:
     return min(found, key=lambda family: found[family]) if found else None
 
 
-def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
-    """The judge's taste for its own family with its interval, where makers are known and people
-    gave labels."""
+def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell the judge's taste for its own family with its interval."""
     settings = own.table.settings.get(own.judge, {})
     family = family_of(str(settings.get("model", ""))) or family_of(own.judge)
     columns = ["system_1", "system_2"] if own.table.kind == "pairwise" else ["system"]
-    if (
-        family is None
-        or own.table.kind == "unordered"
-        or not set(columns) <= set(own.table.items.columns)
-    ):
+    if family is None:
         return
     measure = _chosen if own.table.kind == "pairwise" else _rated
     found = measure(own, family, columns, options.level)
     if found is None:
         return
     if not np.isfinite([found.low, found.high]).all():
-        told.lacks(CHECK, "kin.too_few", family=family)
+        told.lacks(OWN_FAMILY.name, "kin.too_few", family=family)
         return
     told.number(found, "kin.preference", unit="points")
     said: dict[str, Any] = {
@@ -155,3 +150,13 @@ def _chosen(own: JudgeView, family: str, columns: list[str], level: float) -> Es
 def _unlimited(level: float, n: int) -> Estimate:
     """What too few labels say: nothing."""
     return Estimate(np.nan, -np.inf, np.inf, level, 0, n)
+
+
+OWN_FAMILY = Examination(
+    "own_family",
+    _examine,
+    needs=("labels", "systems"),
+    kinds=("numeric", "ordered", "pass_fail", "pairwise"),
+    fewest_groups=0,
+    lacks={"kinds": "", "systems": ""},
+)

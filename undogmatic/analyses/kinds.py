@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.analyses import position
-from undogmatic.analyses.people import made_from
+from undogmatic.analyses.people import copied
 from undogmatic.analyses.position import beside_labels
 from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.stats import annotators, calibration, limits, lost, rated
 from undogmatic.stats.estimate import Estimate
@@ -103,7 +104,7 @@ def agreement(own: JudgeView, options: CheckOptions) -> Agreement:
     groups = int(pairs["code"].nunique())
     why = None
     if pairs.empty:
-        why = "kinds.why_no_labels" if own.labels.empty else "kinds.why_no_pairs"
+        why = "kinds.why_no_pairs"
     elif groups < FEWEST_GROUPS:
         why = "kinds.why_few"
     elif one_class:
@@ -118,7 +119,7 @@ def agreement(own: JudgeView, options: CheckOptions) -> Agreement:
         constant=constant,
         one_class=one_class,
         raw=None if kind == "numeric" else _share(own, use, use.verdicts == use.labels),
-        copied=made_from(kind, pairs),
+        copied=own.once(copied),
         reversed=estimate is not None and estimate.high < 0,
         first=position.first(own, options.level) if kind == "pairwise" else None,
         n=int(pairs["item"].nunique()),
@@ -245,36 +246,33 @@ def _with_unread(own: JudgeView, every: pd.DataFrame) -> list[pd.DataFrame]:
     ]
 
 
-def tell(own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement) -> None:
-    """Tell all numbers that suit the kind of verdict."""
-    pairs = own.pairs()
-    if agreement.estimate is None:
-        told.lacks("agreement", agreement.why or "", groups=agreement.groups, needed=FEWEST)
+def _examine_agreement(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell the headline, and all further numbers that suit the kind of verdict."""
+    found = own.once(agreement, options)
+    if found.estimate is None:
+        told.lacks("agreement", found.why or "", groups=found.groups, needed=FEWEST)
     else:
-        _tell_headline(own, told, options, agreement, agreement.estimate)
+        _tell_headline(own, told, options, found, found.estimate)
+    told.number(found.raw, "agreement.raw", unit="share")
+    if found.raw is not None:
+        told.say(
+            "kinds.raw",
+            weight=Weight.DETAIL,
+            **found.raw.values("share"),
+            n=found.n,
+            level=options.level,
+        )
+    _BY_KIND[own.table.kind](own, told, options, own.pairs())
+
+
+def _examine_left_out(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how many rows could not be read, and that the judge gave verdicts on a part of the
+    labelled items alone."""
     if own.table.unread:
-        _tell_unread(own, told, agreement)
+        _tell_unread(own, told, own.once(agreement, options))
     judged, labelled = own.labelled
     if 0 < 2 * judged < labelled:
         told.say("kinds.part_judged", weight=Weight.LIMITS, n=judged, of=labelled)
-    if len(pairs):
-        told.number(agreement.raw, "agreement.raw", unit="share")
-        if agreement.raw is not None:
-            told.say(
-                "kinds.raw",
-                weight=Weight.DETAIL,
-                **agreement.raw.values("share"),
-                n=agreement.n,
-                level=options.level,
-            )
-        _BY_KIND[own.table.kind](own, told, options, pairs)
-        _tell_confidence(own, told, options, pairs)
-        _tell_slices(own, told, options, pairs)
-    if own.table.kind == "numeric" and len(pairs):
-        _tell_grades(own, told, options, agreement)
-    if own.table.kind == "pairwise":
-        position.tell(own, told, options)
-    _tell_repeats(own, told, options)
 
 
 def _tell_headline(
@@ -521,9 +519,14 @@ def _span(own: JudgeView, pairs: pd.DataFrame) -> float:
     return high - low
 
 
-def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: Agreement) -> None:
-    """Whether grades are too high or too low on average, or over the scale, where the order may be
-    right."""
+def _examine_grades(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell whether grades are off, where the order may be right."""
+    _tell_grades(own, told, options, own.once(agreement, options))
+
+
+def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreed: Agreement) -> None:
+    """Tell whether grades are too high or too low on average, or over the scale, where the order
+    may be right."""
     pairs = own.pairs()
     use, span = beside_labels(pairs, options.level), _span(own, pairs)
     apart = use.verdicts - use.labels
@@ -535,9 +538,9 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreement: A
     with_lost = bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span))
     told.number(with_lost, "agreement.bias", unit="points")
     told.number(rated.drift(use, span), "agreement.drift", unit="points")
-    if bias is None or not span or agreement.groups < FEWEST_GROUPS:
+    if bias is None or not span or agreed.groups < FEWEST_GROUPS:
         return
-    order = agreement.estimate is not None and agreement.estimate.low > options.least_of("numeric")
+    order = agreed.estimate is not None and agreed.estimate.low > options.least_of("numeric")
     matters = somewhere = options.margin
     if matters is None or somewhere is None:
         matters, somewhere = ON_AVERAGE * usual(span), usual(span)
@@ -652,12 +655,11 @@ _BY_KIND: dict[str, Callable[[JudgeView, Told, CheckOptions, pd.DataFrame], None
 }
 
 
-def _tell_confidence(
-    own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame
-) -> None:
-    """Whether the stated confidence is how often the judge is right."""
+def _examine_confidence(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell whether the stated confidence is how often the judge is right."""
+    pairs = own.pairs()
     rows = pairs[pairs["confidence"].notna()]
-    if own.table.kind == "numeric" or rows["code"].nunique() < FEWEST_GROUPS:
+    if rows["code"].nunique() < FEWEST_GROUPS:
         return
     most = float(rows["confidence"].max())
     if rows["confidence"].min() < 0 or most > 100:
@@ -693,8 +695,10 @@ def _tell_confidence(
     told.tables["kinds.confidence"] = bins
 
 
-def _tell_slices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:
-    """Where the judge agrees less than elsewhere, corrected for having looked at all slices."""
+def _examine_slices(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell where the judge agrees less than elsewhere, corrected for having looked at all
+    slices."""
+    pairs = own.pairs()
     use, numeric = beside_labels(pairs, options.level), own.table.kind == "numeric"
     apart = np.abs(use.verdicts - use.labels)
     values = apart if numeric else (apart == 0).astype(float)
@@ -752,16 +756,10 @@ def _tell_slices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.Da
         )
 
 
-def _tell_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
-    """How often the judge says the same again."""
-    rows = own.verdicts[own.verdicts["verdict"].notna()]
+def _examine_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how often the judge says the same again."""
+    rows, again = own.verdicts[own.verdicts["verdict"].notna()], own.again()
     keys = ["item", "order"]
-    first = own.first().dropna(subset=["verdict"])[[*keys, "repeat", "verdict", "code"]]
-    again = rows.merge(first, on=keys, suffixes=("", "_first"))
-    again = again[again["repeat"] > again["repeat_first"]]
-    if again.empty:
-        told.lacks("repeats", "kinds.no_repeats")
-        return
     weights = 1 / again.groupby(keys, dropna=False)["repeat"].transform("size").to_numpy(
         dtype=np.float64
     )
@@ -798,3 +796,35 @@ def _tell_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
             change=change.value,
             **counts,
         )
+
+
+AGREEMENT = Examination(
+    "agreement",
+    _examine_agreement,
+    needs=("pairs",),
+    lacks={"pairs": "kinds.why_no_pairs"},
+)
+LEFT_OUT = Examination("left_out", _examine_left_out, fewest_groups=0)
+CONFIDENCE = Examination(
+    "confidence",
+    _examine_confidence,
+    needs=("pairs", "confidence"),
+    kinds=("ordered", "unordered", "pass_fail", "pairwise"),
+    decides=False,
+    lacks={"pairs": "", "confidence": "", "kinds": ""},
+)
+SLICES = Examination("slices", _examine_slices, needs=("pairs",), lacks={"pairs": ""})
+GRADES = Examination(
+    "grades",
+    _examine_grades,
+    needs=("pairs",),
+    kinds=("numeric",),
+    lacks={"pairs": "", "kinds": ""},
+)
+REPEATS = Examination(
+    "repeats",
+    _examine_repeats,
+    needs=("repeats",),
+    decides=False,
+    lacks={"repeats": "kinds.no_repeats"},
+)

@@ -19,7 +19,7 @@ from undogmatic.analyses.base import (
     too_few,
 )
 from undogmatic.analyses.check_figures import figures_of
-from undogmatic.analyses.truth import check_scale, margin_of, units
+from undogmatic.analyses.truth import check_scale, units
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Told
@@ -67,11 +67,10 @@ class LabelledAnalysis(Limited):
         """One result per judge and criterion; headline the agreement with people."""
         self.check(judged)
         chosen, left_out = self._chosen(judged)
-        margin = margin_of(judged.rubric, self.margin)
         asked = {
             name: getattr(self, name) for name in CheckOptions.model_fields if name in vars(self)
         }
-        asked |= {"margin": margin.stated, "ignore": tuple(self.ignore)}
+        asked |= {"margin": self.margin or None, "ignore": tuple(self.ignore)}
         usual = {name: field.default for name, field in CheckOptions.model_fields.items()}
         # What is as usual is not stated: sentences say of it that it is the default.
         stated = {name: value for name, value in asked.items() if value != usual[name]}

@@ -87,7 +87,6 @@ def answers(name: str, evidence: Evidence, options: CheckOptions) -> list[Told]:
             "criterion": each.criterion,
             "n": each.n,
             "groups": each.groups,
-            "settle": each.settle,
             "evidence": evidence,
         }
         headline = head if head in own.metrics else None
@@ -152,7 +151,8 @@ def _scores(judged: LongTable) -> Evidence:
         about,
         scale=ends,
         categories=categories,
-        margin=margin_of(judged.rubric, None).stated,
+        # Of categories it is a share, and the rubric states points.
+        margin=margin_of(judged.rubric, None).stated if kind == "numeric" else None,
         problems=problems,
     )
 

@@ -4,7 +4,7 @@ were chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,32 +12,20 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.analyses.ruling import Facts, Ruling, verdict
-from undogmatic.analyses.ruling.people import (
-    ANNOTATOR,
-    CEILING,
-    COPY,
-    AnnotatorFacts,
-    CeilingFacts,
-    CopyFacts,
-)
+from undogmatic.analyses.ruling import people as rules
+from undogmatic.analyses.ruling import verdict
+from undogmatic.analyses.ruling.people import AnnotatorFacts, CeilingFacts, CopyFacts
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, JudgeView, Kind
+from undogmatic.records.examination import Examination
 from undogmatic.records.labels import PROBABILITY, chosen
-from undogmatic.records.results import Face, Finding, Subject, Told, Weight
+from undogmatic.records.results import Finding, Told, Weight
 from undogmatic.stats import agreement, annotators, jackknife, lost, means, paired, variance
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 from undogmatic.stats.checks import Array, Index
 
 MEASURES = {"numeric": "concordance", "ordered": "weighted_kappa"}
 """What agreement is measured by, where it is not Cohen's kappa."""
-WEIGHTS = {
-    "worse": Weight.LIMITS,
-    "copies_judge": Weight.REVERSES,
-    "same_as_judge": Weight.LIMITS,
-    "copies_rater": Weight.LIMITS,
-}
-"""How much a ruling changes the conclusion, where it is more than that a reader should know it."""
 TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
 FEWEST_SAME = 10
@@ -57,35 +45,55 @@ which nobody is said to have copied: of 40 items that pass or fail, two who agre
 same of all in 45 files of 100."""
 
 
-def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
-    """Tell how the judge stands beside the people who labelled its items."""
+def _examine_labels(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how the labelled items were chosen, and whose labels are another's or the judge's."""
     labelled = set(own.labels.loc[own.labels["label"].notna(), "item"])
     rest = set(own.verdicts["item"]) - labelled
     if own.table.selection == "unknown" and labelled and rest:  # without a rest nothing was chosen
         told.say("people.selection_unknown", settle=Finding("people.settle_selection", {}))
     _chosen(own, labelled, bool(rest), told)
     rows = own.pairs()
-    if rows.empty:
-        told.lacks("ceiling", "people.no_labels")
-        return
-    rows = rows.assign(
-        unit=rows.groupby(["item", "order"], sort=False, dropna=False).ngroup(),
-        rater_code=pd.factorize(rows["rater"])[0],
-    )
-    raters = [str(name) for name in pd.unique(rows["rater"])]
-    _copies(own, rows, raters, told)
-    if len(raters) < 2:
-        told.lacks("ceiling", "people.one_rater", rater=raters[0])
-        told.lacks("alternative_annotator", "people.one_rater", rater=raters[0])
-        return
-    _ceiling(own, rows, told, options)
-    # A judge is asked in one order; the others' labels must count once.
-    once = rows.drop_duplicates(["item", "rater"])
-    _annotator(own, once.assign(unit=pd.factorize(once["item"])[0]), raters, told, options)
-    if own.table.kind in ("numeric", "ordered", "pass_fail"):
-        _strictness(once, raters, told, options)
+    if len(rows):
+        _copies(own, rows, told)
+
+
+def _examine_ceiling(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell how well people agree among themselves, beside how well the judge does with them."""
+    rows = _coded(own)
+    unit = rows.groupby(["item", "order"], sort=False, dropna=False).ngroup()
+    _ceiling(own, rows.assign(unit=unit), told, options)
+
+
+def _examine_annotator(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell whether the judge may stand in for one of the people."""
+    once = _once(own)
+    once = once.assign(unit=pd.factorize(once["item"])[0])
+    _annotator(own, once, _raters(once), told, options)
+
+
+def _examine_strictness(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell who of the people is stricter than the others, and how consistent they are."""
+    once = _once(own)
+    _strictness(once, _raters(once), told, options)
     if own.table.kind in ("numeric", "ordered"):
         _consistency(once, told, options)
+
+
+def _raters(rows: pd.DataFrame) -> list[str]:
+    """Who labelled, in the order of their codes."""
+    return [str(name) for name in pd.unique(rows["rater"])]
+
+
+def _coded(own: JudgeView) -> pd.DataFrame:
+    """Each verdict beside the label of each rater, with a number for the rater."""
+    rows = own.pairs()
+    return rows.assign(rater_code=pd.factorize(rows["rater"])[0])
+
+
+def _once(own: JudgeView) -> pd.DataFrame:
+    """The label of each rater on each item, once: a judge may be asked in both orders, and the
+    others' labels must count once."""
+    return _coded(own).drop_duplicates(["item", "rater"])
 
 
 def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
@@ -106,27 +114,6 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
         told_of = items.loc[items.index.isin(labelled), "probability"]
         if told_of.nunique() > 1:
             told.say("people.unequal", weight=Weight.LIMITS)
-
-
-SUBJECTS: Mapping[str, Subject] = {
-    CEILING.prefix: Subject.CEILING,
-    ANNOTATOR.prefix: Subject.ANNOTATOR,
-}
-FACES: Mapping[str, Face] = {
-    "worse": Face("people.face_ceiling", "judge"),
-    "fails": Face("people.face_annotator", "won"),
-}
-"""The verdicts that grades which are too high or too low may account for."""
-
-
-def _conclude(told: Told, ruling: Ruling[Facts], settle: Finding | None = None) -> None:
-    """Tell a ruling with its weight, and what would settle it."""
-    subject = SUBJECTS.get(ruling.rules.prefix)
-    if ruling.key == "same_as_judge":
-        subject = Subject.SAME_LABELS
-    more: dict[str, Any] = {"subject": subject, "face": FACES.get(ruling.key)}
-    weight = WEIGHTS.get(ruling.key, Weight.QUALIFIES)
-    told.findings.append(replace(ruling.finding, weight=weight, settle=settle, **more))
 
 
 def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:
@@ -155,14 +142,8 @@ def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptio
         margin = margin / (high - low)
     raters = int(rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique())
     measure = MEASURES.get(kind, "kappa")
-    facts = CeilingFacts(found, measure, margin, raters, n, len(names))
-    ruling = verdict(CEILING, facts)
-    settle = None
-    if ruling.key == "no_margin":
-        settle = Finding("people.settle_margin", {"grades": int(kind == "numeric")})
-    elif ruling.key == "open" and facts.needed is not None:
-        settle = Finding("people.settle_ceiling", {"needed": facts.needed})
-    _conclude(told, ruling, settle)
+    facts = CeilingFacts(found, measure, margin, raters, n, len(names), kind == "numeric")
+    told.findings.append(verdict(rules.CEILING, facts).finding)
     if not found.people.low > 0:
         told.say(
             "people.no_common_truth",
@@ -264,7 +245,7 @@ def _annotator(
         raters=len(found.raters),
         ties=Finding("people.annotator_ties", counts) if found.won_without != won else [],
     )
-    _conclude(told, verdict(ANNOTATOR, facts))
+    told.findings.append(verdict(rules.ANNOTATOR, facts).finding)
     told.number(
         lost.mixed(found.advantage, once["unit"].nunique(), own.table.unaccounted),
         "people.advantage",
@@ -279,7 +260,7 @@ def _annotator(
     told.table("people.annotators", beside_each, advantage_share="share", p="p")
 
 
-def _copies(own: JudgeView, rows: pd.DataFrame, raters: list[str], told: Told) -> None:
+def _copies(own: JudgeView, rows: pd.DataFrame, told: Told) -> None:
     """Name raters whose labels are the judge's, or another rater's."""
     found = copies(own.table.kind, rows, own.judge)
     equal = [each for each in found if each.of_judge and each.sign is None]
@@ -287,10 +268,10 @@ def _copies(own: JudgeView, rows: pd.DataFrame, raters: list[str], told: Told) -
         together = replace(
             equal[0], n=min(each.n for each in equal), raters=[each.one for each in equal]
         )
-        _conclude(told, verdict(COPY, together), Finding("people.settle_equal", {}))
+        told.findings.append(verdict(rules.COPY, together).finding)
     for each in found:
         if each not in equal:
-            _conclude(told, verdict(COPY, each))
+            told.findings.append(verdict(rules.COPY, each).finding)
     labels = rows.drop_duplicates(["item", "rater"])
     most = labels["rater"].value_counts().head(50).index
     wide = labels[labels["rater"].isin(most)].pivot(index="item", columns="rater", values="label")
@@ -303,7 +284,7 @@ def _copies(own: JudgeView, rows: pd.DataFrame, raters: list[str], told: Told) -
             units = labels.drop_duplicates("item").set_index("item")["code"].reindex(both.index)
             facts = _same_of_all(own.table.kind, str(one), str(other), both[one], units, rest)
             if facts is not None:
-                _conclude(told, verdict(COPY, facts))
+                told.findings.append(verdict(rules.COPY, facts).finding)
 
 
 def copies(kind: Kind, rows: pd.DataFrame, judge: str) -> list[CopyFacts]:
@@ -371,6 +352,11 @@ def _grades(kind: Kind, steps: float) -> str:
     if kind not in ("numeric", "ordered") or steps <= FEW_STEPS:
         return "category"
     return "fine" if steps > MANY_STEPS else "grade"
+
+
+def copied(own: JudgeView) -> str | None:
+    """Say how verdicts may be made from the labels, or these from them (`made_from`)."""
+    return made_from(own.table.kind, own.pairs())
 
 
 def made_from(kind: Kind, pairs: pd.DataFrame) -> str | None:
@@ -501,3 +487,27 @@ def _consistency(once: pd.DataFrame, told: Told, options: CheckOptions) -> None:
 
 def _codes(column: pd.Series) -> Index:
     return column.to_numpy(dtype=np.intp)
+
+
+LABELS = Examination("labels", _examine_labels, needs=("labels",), fewest_groups=0)
+CEILING = Examination(
+    "ceiling",
+    _examine_ceiling,
+    needs=("labels", "pairs", "raters"),
+    lacks={"pairs": "people.no_labels", "raters": "people.one_rater"},
+)
+ANNOTATOR = Examination(
+    "alternative_annotator",
+    _examine_annotator,
+    needs=("labels", "pairs", "raters"),
+    decides=False,
+    lacks={"pairs": "", "raters": "people.one_rater"},
+)
+STRICTNESS = Examination(
+    "strictness",
+    _examine_strictness,
+    needs=("labels", "pairs", "raters"),
+    kinds=("numeric", "ordered", "pass_fail"),
+    decides=False,
+    lacks={"pairs": "", "raters": "", "kinds": ""},
+)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import AS_GIVEN, FIRST, SECOND, SWAPPED, JudgeView
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Told, Weight
 from undogmatic.stats import rated
 from undogmatic.stats.estimate import Estimate
@@ -75,14 +76,10 @@ def _both_orders(own: JudgeView, level: float) -> tuple[Rated, Rated]:
     )
 
 
-def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
-    """What the order in which two outputs were shown does to the choice."""
+def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell what the order in which two outputs were shown does to the choice."""
     between, both = _both_orders(own, options.level)
     n, k = between.verdicts.size, len(own.table.categories)
-    if not n:
-        known = own.verdicts["order"].notna().any()
-        told.lacks("position", "position.one_order" if known else "position.order_unknown")
-        return
     agree = between.mean((between.verdicts == between.labels).astype(float), _UNIT)
     shown = _choices(own)
     shown_first = _of_first(shown, options.level)
@@ -130,3 +127,16 @@ def _first_p(shown: pd.DataFrame) -> float:
     )
     first, second = int(np.sum(net > 0)), int(np.sum(net < 0))
     return sign_p(first, first + second) if first + second else 1.0
+
+
+POSITION = Examination(
+    "position",
+    _examine,
+    needs=("order", "orders"),
+    kinds=("pairwise",),
+    lacks={
+        "kinds": "",
+        "order": "position.order_unknown",
+        "orders": "position.one_order",
+    },
+)

@@ -26,6 +26,7 @@ from undogmatic.analyses import kinds
 from undogmatic.analyses.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED, SLICE, JudgeView
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.safety.outside import read_yaml
 from undogmatic.stats import lost, means, rival, words
@@ -845,3 +846,11 @@ def _worth(own: JudgeView, values: pd.Series) -> Array:
         if own.table.kind == "pairwise"
         else numbers
     )
+
+
+def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell of the rival that the answer reads, too."""
+    tell(own, told, options, own.once(surface_rival, options))
+
+
+SURFACE = Examination("surface", _examine, needs=("labels",), fewest_groups=0)

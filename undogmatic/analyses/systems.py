@@ -1,5 +1,4 @@
-"""Tells what the judged systems deserve: corrected means and differences, rankings, and the judge's
-taste for its kin.
+"""Tells what the judged systems deserve: corrected means and differences, and rankings.
 
 The estimator of a mean follows from how the labels were chosen (`stats.corrected`), which is
 declared, never guessed. A pairwise choice has no mean: systems are ranked by Bradley and Terry.
@@ -7,6 +6,7 @@ declared, never guessed. A pairwise choice has no mean: systems are ranked by Br
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from undogmatic.analyses import alone, kin
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import AS_GIVEN, SWAPPED, JudgeView
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED, JudgeView, Kind
+from undogmatic.records.examination import Examination
 from undogmatic.records.results import Face, Needs, Subject, Told, Weight
 from undogmatic.stats import bradley_terry, checks, corrected, few_labels, lost, means
 from undogmatic.stats.bradley_terry import BradleyTerry
@@ -33,17 +33,18 @@ TARGET = 0.1
 without a margin."""
 
 
-def tell(own: JudgeView, told: Told, options: CheckOptions) -> None:
-    """What the systems deserve, how far a new label may lie from its verdict, and what the judge
-    may decide alone."""
-    if own.table.kind == "pairwise":
-        _choices(own, told, options)
-    elif own.table.kind == "unordered":
-        told.lacks(MEAN, "systems.unordered")
-    else:
-        _Means(own, told, options).tell()
-    kin.tell(own, told, options)
-    alone.tell(own, told, options)
+WITH_MEAN: tuple[Kind, ...] = ("numeric", "ordered", "pass_fail")
+"""Kinds of verdicts that have a mean; systems are ranked by choices between two of them."""
+
+
+def _examine_judge_mean(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell the mean of the verdicts, whatever people say."""
+    own.once(_Means, options).tell_judge(told)
+
+
+def _examine_mean(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell the mean of all items, and of each system, corrected by the labels."""
+    own.once(_Means, options).tell_corrected(told)
 
 
 @dataclass
@@ -51,7 +52,6 @@ class _Means:
     """Verdicts and labels by item, and what is told of their means."""
 
     own: JudgeView
-    told: Told
     options: CheckOptions
 
     def __post_init__(self) -> None:
@@ -84,12 +84,17 @@ class _Means:
             else (0.0, len(self.own.table.categories) - 1.0)
         )
 
-    def tell(self) -> None:
-        judged, told = self.judged, self.told
-        known, labelled = ~np.isnan(judged.verdicts), ~np.isnan(judged.labels)
-        if known.sum() < 2:
+    @cached_property
+    def judge(self) -> Estimate | None:
+        """The mean of the verdicts; None of fewer than two."""
+        known = ~np.isnan(self.judged.verdicts)
+        return self._judge_mean(known) if known.sum() > 1 else None
+
+    def tell_judge(self, told: Told) -> None:
+        """Tell the mean of the verdicts, and what it could be with those that are missing."""
+        known, judge = ~np.isnan(self.judged.verdicts), self.judge
+        if judge is None:
             return
-        judge = self._judge_mean(known)
         told.number(judge, "systems.judge_mean", unit=self.unit)
         unread = self.own.table.unaccounted
         if unread or not known.all():
@@ -102,11 +107,19 @@ class _Means:
                 what=self.what,
                 spec=self.spec,
             )
+
+    def tell_corrected(self, told: Told) -> None:
+        """Tell the mean by the labels, of all items and of each system, where it is known how the
+        labels were chosen."""
+        judged, judge = self.judged, self.judge
+        if judge is None:
+            return
+        labelled = ~np.isnan(judged.labels)
         # That every item has a label is seen, and needs no declaration.
         design: Design | None = "all" if labelled.all() else None
         if design is None:
             design = self.own.table.selection if self.own.table.selection != "unknown" else None
-        if not labelled.any():
+        if not labelled.any():  # those that there are belong to items without a row of this judge
             told.lacks(MEAN, "systems.no_labels")
         elif design is None:
             told.lacks(MEAN, "systems.unknown", labels=int(labelled.sum()), n=labelled.size)
@@ -114,8 +127,8 @@ class _Means:
             lacking = int((~self._within(judged.probability[labelled])).sum())
             told.lacks(MEAN, "systems.no_probability", lacking=lacking, labels=int(labelled.sum()))
         else:
-            self._all_items(design, judge)
-            self._each_system(design)
+            self._all_items(design, judge, told)
+            self._each_system(design, told)
 
     @staticmethod
     def _within(probability: Array) -> Any:
@@ -169,7 +182,7 @@ class _Means:
             return "too_few", {"effective": found.effective, "needed": corrected.FEWEST}
         return None
 
-    def _all_items(self, design: Design, judge: Estimate) -> None:
+    def _all_items(self, design: Design, judge: Estimate, told: Told) -> None:
         labelled, level = ~np.isnan(self.judged.labels), self.options.level
         found = self._mean(design, these_items=True)
         if self.systems is not None and design != "all":
@@ -179,16 +192,16 @@ class _Means:
             ]
             share = float(np.isin(self.systems, bare).mean())
             if bare and share > corrected.TOLERATED:
-                self.told.lacks(MEAN, "systems.bare", systems=bare, share=share)
+                told.lacks(MEAN, "systems.bare", systems=bare, share=share)
                 return
         if (why := self._refused(found)) is not None:
-            self.told.lacks(MEAN, f"systems.refused_{why[0]}", **why[1])
+            told.lacks(MEAN, f"systems.refused_{why[0]}", **why[1])
             return
         estimate = found.estimate
         assert estimate is not None
         if self.bounds is not None:
             estimate = lost.mixed(estimate, labelled.size, self.own.table.unaccounted, self.bounds)
-        self.told.number(estimate, "systems.mean", unit=self.unit)
+        told.number(estimate, "systems.mean", unit=self.unit)
         beyond = judge.high < estimate.low or judge.low > estimate.high
         values = estimate.values("mean") | judge.values("judge", "judge_")
         values |= {
@@ -200,7 +213,7 @@ class _Means:
         }
         values |= {"labels": int(labelled.sum()), "groups": estimate.n_groups}
         values |= {"scope": "like_these" if design == "all" else "these_items"}
-        self.told.say(
+        told.say(
             "systems.mean_off" if beyond else "systems.mean",
             weight=Weight.LIMITS if beyond else Weight.QUALIFIES,
             subject=Subject.MEAN,
@@ -209,9 +222,9 @@ class _Means:
             **values,
         )
         if design == "random":
-            self._budget(estimate)
+            self._budget(estimate, told)
 
-    def _budget(self, estimate: Estimate) -> None:
+    def _budget(self, estimate: Estimate, told: Told) -> None:
         """How many labels a useful interval of the mean takes, where this one is wider."""
         margin = self.options.margin
         span = (
@@ -232,14 +245,12 @@ class _Means:
         }
         found = few_labels.label_budget(verdicts, at, labels, width, **shared)
         if found is None:
-            self.told.say(
-                "systems.budget_unknown", weight=Weight.DETAIL, labels=at.size, few=means.FEW
-            )
+            told.say("systems.budget_unknown", weight=Weight.DETAIL, labels=at.size, few=means.FEW)
         elif found.with_judge is None:
             beyond: dict[str, Any] = {"width": width, "n": found.n_items, "all": found.width_if_all}
-            self.told.say("systems.budget_beyond", weight=Weight.DETAIL, **beyond)
+            told.say("systems.budget_beyond", weight=Weight.DETAIL, **beyond)
         else:
-            self.told.say(
+            told.say(
                 "systems.budget",
                 width=width,
                 needed=found.with_judge,
@@ -247,7 +258,7 @@ class _Means:
                 n=found.n_items,
             )
 
-    def _each_system(self, design: Design) -> None:
+    def _each_system(self, design: Design, told: Told) -> None:
         if self.systems is None or len(names := _present(self.systems)) < 2:
             return
         chosen = {name: self.systems == name for name in names}
@@ -258,12 +269,12 @@ class _Means:
         for name, (reason, values) in refused.items():
             n = int(chosen[name].sum())
             if found[name].effective == 0:
-                self.told.say("systems.system_bare", system=name, n=n)
+                told.say("systems.system_bare", system=name, n=n)
             else:
-                self.told.say(f"systems.system_{reason}", system=name, n=n, **values)
+                told.say(f"systems.system_{reason}", system=name, n=n, **values)
         kept = [name for name in names if name not in refused]
         for name in kept:
-            self.told.number(found[name].estimate, f"systems.mean.{name}", unit=self.unit)
+            told.number(found[name].estimate, f"systems.mean.{name}", unit=self.unit)
         pairs = list(combinations(range(len(kept)), 2))
         # The ranking looks at all pairs at once; its limits allow for that.
         strict = 1 - (1 - self.options.level) / max(1, len(pairs))
@@ -277,7 +288,7 @@ class _Means:
                 plain = corrected.difference(found[kept[i]], found[kept[j]])
                 # As exact as the sentence about it, of shares too.
                 names_of = f"{kept[i]}_{kept[j]}"
-                self.told.number(plain, f"systems.difference.{names_of}", unit="score")
+                told.number(plain, f"systems.difference.{names_of}", unit="score")
         ranks = bradley_terry.ranks(apart, len(kept))
         rows = []
         for place, name in enumerate(kept):
@@ -294,12 +305,11 @@ class _Means:
             )
         if rows:
             means = pd.DataFrame(rows).sort_values("mean", ascending=False, ignore_index=True)
-            self.told.table("systems.means", means, mean=self.unit, judge_mean=self.unit)
+            told.table("systems.means", means, mean=self.unit, judge_mean=self.unit)
         if pairs:
-            _ranked(self.told, kept, [row["mean"] for row in rows], apart, self.options)
-            self._closest(
-                kept, [row["mean"] for row in rows], apart, [row["labels"] for row in rows]
-            )
+            _ranked(told, kept, [row["mean"] for row in rows], apart, self.options)
+            labels = [row["labels"] for row in rows]
+            self._closest(kept, [row["mean"] for row in rows], apart, labels, told)
 
     def _closest(
         self,
@@ -307,6 +317,7 @@ class _Means:
         values: Sequence[float],
         apart: Mapping[tuple[int, int], Estimate],
         n: Sequence[int],
+        told: Told,
     ) -> None:
         """How many labels would tell the first from the second, where they are not told apart."""
         first, second = np.argsort(values)[::-1][:2].tolist()
@@ -314,7 +325,7 @@ class _Means:
         if one.low <= 0 <= one.high and one.value != 0:
             there, times = n[first] + n[second], ((one.high - one.low) / 2 / abs(one.value)) ** 2
             if needed := checks.worth_naming(times * there, there):
-                self.told.say(
+                told.say(
                     "systems.closest", a=names[first], b=names[second], labels=there, needed=needed
                 )
 
@@ -349,12 +360,9 @@ def _ranked(
     )
 
 
-def _choices(own: JudgeView, told: Told, options: CheckOptions) -> None:
+def _examine_ranking(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Rank systems by whose output was chosen."""
     items = own.table.items
-    if not {"system_1", "system_2"} <= set(items.columns):
-        told.lacks("ranking", "systems.no_systems")
-        return
     rows = own.first()
     systems = items[["system_1", "system_2"]].reindex(rows["item"])
     rows = rows.assign(one=systems["system_1"].to_numpy(), other=systems["system_2"].to_numpy())
@@ -484,3 +492,30 @@ def _sides(rows: pd.DataFrame, names: Sequence[Any], first: Any) -> tuple[Array,
     place = {name: k for k, name in enumerate(names)}
     one, other = (rows[column].map(place).to_numpy(np.float64) for column in ("one", "other"))
     return np.where(first, one, other), np.where(first, other, one)
+
+
+JUDGE_MEAN = Examination(
+    "judge_mean",
+    _examine_judge_mean,
+    needs=("originals",),
+    kinds=WITH_MEAN,
+    fewest_groups=0,
+    decides=False,
+    lacks={"kinds": ""},
+)
+CORRECTED_MEAN = Examination(
+    MEAN,
+    _examine_mean,
+    needs=("labels",),
+    kinds=WITH_MEAN,
+    fewest_groups=0,
+    lacks={"unordered": "systems.unordered", "kinds": ""},
+)
+RANKING = Examination(
+    "ranking",
+    _examine_ranking,
+    needs=("originals", "systems"),
+    kinds=("pairwise",),
+    fewest_groups=0,
+    lacks={"kinds": "", "systems": "systems.no_systems"},
+)

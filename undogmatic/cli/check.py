@@ -91,6 +91,11 @@ def add(commands: Any) -> None:
         setting.add_argument(f"--{name}", metavar=metavar, type=read, help=what.replace("%", "%%"))
     leave = "a column to leave out: no rival explanation and no slice; once for each column"
     setting.add_argument("--ignore", action="append", metavar="COLUMN", help=leave)
+    some = (
+        "ask this examination and no other; once for each, or NAME,NAME (docs/check.md lists them)."
+        " Without those that could speak against the judge there is no answer"
+    )
+    setting.add_argument("--only", action="append", metavar="NAME", help=some)
     shown = parser.add_argument_group("what is written")
     add_language(shown)
     shown.add_argument(
@@ -152,7 +157,7 @@ def run(typed: argparse.Namespace) -> None:
             raise ConfigError(f"{what}. Add --card card.json.")
     given = {
         name: vars(typed)[name]
-        for name in (*READING, *SETTING, "ignore")
+        for name in (*READING, *SETTING, "ignore", "only")
         if vars(typed)[name] is not None
     }
     known = [word for words in typed.judge_config for word in words]

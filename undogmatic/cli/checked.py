@@ -9,6 +9,7 @@ import pandas as pd
 from pydantic import BaseModel, ValidationError
 
 from undogmatic.analyses.check import check as examine
+from undogmatic.analyses.examination import chosen
 from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
@@ -22,8 +23,8 @@ from undogmatic.safety.outside import brief
 
 MLFLOW = "mlflow:"
 """How the name of a run in MLflow begins."""
-SEVERAL = ("judge", "human", "text", "system", "ignore")
-"""Options that may name several columns."""
+SEVERAL = ("judge", "human", "text", "system", "ignore", "only")
+"""Options that may name several columns, or examinations."""
 LIMITS = {"gt": "above", "ge": "of at least", "lt": "below", "le": "of at most"}
 """Limits of a number, in words."""
 Options = TypeVar("Options", bound=BaseModel)
@@ -74,9 +75,12 @@ def checked(
     if wrong := given.keys() - known.keys():
         raise ConfigError(f"`{min(wrong)}` is no option of a check. There are: {', '.join(known)}.")
     listed = {k: [v] if k in SEVERAL and isinstance(v, str) else v for k, v in given.items()}
+    if "only" in listed:
+        listed["only"] = _names(listed["only"])
     options = made(
         CheckOptions, {k: v for k, v in listed.items() if k in CheckOptions.model_fields}
     )
+    chosen(options.only)  # a wrong name is told before the file is read
     reading = made(
         TableOptions, {k: v for k, v in listed.items() if k in TableOptions.model_fields}
     )
@@ -85,6 +89,21 @@ def checked(
         earlier = None if against is None else read(against, reading)
     with doing("examining the judge"):
         return examine(table, options, earlier), reading
+
+
+def _names(typed: Any) -> Any:
+    """The names of examinations, each once, of which several may stand in one word with commas
+    between them. Raises ConfigError where there is none."""
+    words = [] if typed is None else typed
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        return typed  # what it is instead of names is told as of any other option
+    names = [name.strip() for word in words for name in word.split(",") if name.strip()]
+    if words and not names:
+        raise ConfigError(
+            f"--only is {brief(words[0])}, which names no examination. Name one, e.g."
+            " `--only agreement`, or leave it out to ask all."
+        )
+    return list(dict.fromkeys(names))
 
 
 def read(source: Any, reading: TableOptions) -> Evidence:

@@ -176,7 +176,8 @@ class CardBody(Record):
     """What a check found of one judge on one criterion, to be carried and shown.
 
     `settings` are what is known of the judge; where there are none, the card is bound to its name
-    only. `limits` are the findings that limit its use; sentences are in `language`.
+    only. `limits` are the findings that limit its use; sentences are in `language`. `unasked` are
+    the examinations that could have spoken against it and were not asked.
     """
 
     format: Literal[1] = 1
@@ -197,6 +198,8 @@ class CardBody(Record):
     expires: Day
     version: str
     language: str
+    # A card of a whole check does not mention it, as one that was made before there were parts.
+    unasked: tuple[Name, ...] = Field(default=(), exclude_if=lambda names: not names)
 
     @model_validator(mode="after")
     def _ends_after_it_begins(self) -> Self:
@@ -268,6 +271,14 @@ def table_digests(table: Evidence, judge: str, criterion: str) -> Digests:
     said = rows_digest(own.verdicts[["item", "repeat", "order", "verdict"]])
     labels, items = labels_digest(own.labels), items_digest(table)
     return Digests(judge=judge_digest(table, judge), verdicts=said, labels=labels, items=items)
+
+
+def digests_of(table: Evidence) -> dict[str, Any]:
+    """What an answer is bound to: SHA-256 of the labels, of the items and, by judge, of what is
+    known of it (model, prompt, settings; its name alone where nothing is). The order of rows
+    changes none of them."""
+    judges = {judge: judge_digest(table, judge) for judge in table.judges}
+    return {"judges": judges, "labels": labels_digest(table.labels), "items": items_digest(table)}
 
 
 def judge_digest(table: Evidence, judge: str) -> str:

@@ -1,9 +1,8 @@
 """Defines what a check of evidence yields: answers, figures, findings and what was not
 examined."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -36,6 +35,8 @@ class CheckOptions(Record):
             probability that may fail.
         ignore: Columns that are no rival explanation and no slice. seed: Of everything that is
             drawn.
+        only: Names of the examinations that are asked; none stands for all. Where one that could
+            speak against the judge is not among them, there is no answer.
     """
 
     level: float = Field(default=0.95, gt=0.5, lt=1)
@@ -47,6 +48,7 @@ class CheckOptions(Record):
     delta: float = Field(default=0.05, gt=0, lt=0.5)
     ignore: tuple[str, ...] = ()
     seed: int = Field(default=0, ge=0)
+    only: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
 
     def least_of(self, kind: Kind) -> float:
         """Least agreement that is asked for, in the coefficient of this kind of verdict."""
@@ -73,4 +75,3 @@ class CheckResult:
     judges: Sequence[Told]  # one of each judge on each criterion
     together: Told  # about several judges, the labels, the systems, change over time
     options: CheckOptions
-    digests: Mapping[str, Any]

@@ -7,16 +7,17 @@ program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.records.results import Finding
 
+Made = TypeVar("Made")
 Kind = Literal["numeric", "ordered", "unordered", "pass_fail", "pairwise"]
 """Numbers on a scale; categories with and without an order; two categories of which one passes; a
 choice of two."""
@@ -88,6 +89,7 @@ class Evidence:
             take too, as they are typed.
         settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key
             -> value.
+        earlier: Evidence of before, to ask what has changed since; None where nobody asks.
     """
 
     kind: Kind
@@ -107,6 +109,7 @@ class Evidence:
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reading: Sequence[str] = ()
+    earlier: Evidence | None = None
 
     @property
     def judges(self) -> list[str]:
@@ -214,6 +217,19 @@ class JudgeView:
     criterion: str
     verdicts: pd.DataFrame
     labels: pd.DataFrame
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, make: Callable[..., Made], *given: Hashable) -> Made:
+        """Return `make(view, *given)`, and make it only the first time that somebody asks.
+
+        Several examinations, and the answer, read the same: how far the judge agrees with people,
+        what a program reaches that does not read.
+        """
+        key = (make, given)
+        if key not in self._made:
+            self._made[key] = make(self, *given)
+        found: Made = self._made[key]
+        return found
 
     def first(self) -> pd.DataFrame:
         """The rows of the lowest repeat of each item (both orders of a pairwise choice), with
@@ -226,6 +242,15 @@ class JudgeView:
         rows = self.verdicts[self.verdicts["repeat"] == lowest]
         groups = self.table.items["group"].reindex(rows["item"]).to_numpy()
         return self._coded(rows.assign(group=groups))
+
+    def again(self) -> pd.DataFrame:
+        """Each further verdict on an item, in the same order shown, beside the first one: columns
+        `verdict` and `verdict_first`."""
+        keys = ["item", "order"]
+        rows = self.verdicts[self.verdicts["verdict"].notna()]
+        first = self._first.dropna(subset=["verdict"])[[*keys, "repeat", "verdict", "code"]]
+        both = rows.merge(first, on=keys, suffixes=("", "_first"))
+        return both[both["repeat"] > both["repeat_first"]]
 
     def pairs(self, *, missing: bool = False) -> pd.DataFrame:
         """Each first verdict beside the label of each rater: item, order, verdict, rater, label,

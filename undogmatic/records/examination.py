@@ -1,6 +1,7 @@
 """Defines an examination: a question that is asked of one judge's evidence, and what it needs.
 
-A package of your own adds one to every check by an entry point:
+Our own and those of other packages are of this one class. A package of your own adds one to every
+check by an entry point:
 
     [project.entry-points."undogmatic.examinations"]
     flattery = "my_package.flattery:FLATTERY"
@@ -8,8 +9,8 @@ A package of your own adds one to every check by an entry point:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from undogmatic.records.evidence import KINDS, JudgeView, Kind
@@ -18,9 +19,27 @@ from undogmatic.records.results import Told
 if TYPE_CHECKING:
     from undogmatic.records.checked import CheckOptions
 
-Need = Literal["labels", "raters", "texts", "repeats", "orders", "confidence", "systems"]
-"""What evidence may hold beside verdicts: labels, those of several raters, texts, several verdicts
-on one item, both orders of a choice, stated confidences, who made what was judged."""
+Need = Literal[
+    "labels",
+    "originals",
+    "pairs",
+    "raters",
+    "texts",
+    "repeats",
+    "order",
+    "orders",
+    "confidence",
+    "systems",
+    "judges",
+    "earlier",
+]
+"""What evidence may hold beside verdicts: labels that are no copies of the verdicts; no labels that
+are copies; items with both a verdict and a label, copies or not; labels of several people; texts;
+several verdicts on one item; a known order of the two outputs of a choice; choices that were shown
+in both orders; stated confidences; who made what was judged; several judges; an earlier file."""
+Scope = Literal["judge", "criterion", "table"]
+"""How often an examination is asked: of each judge on each criterion, once on each criterion, or
+once."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +47,23 @@ class Examination:
     """Asks one question of one judge's verdicts on one criterion.
 
     Attributes:
-        name: Of its words (`<name>.texts.yaml` beside its module), and in front of its numbers.
+        name: By which it is chosen (`--only`), and told not to have been asked. Of another package
+            it is also the name of its words (`<name>.texts.yaml` beside its module), and stands in
+            front of its numbers.
         examine: Adds numbers, sentences and tables to `told`. A sentence of weight LIMITS limits
             what the judge may be believed for, one of weight REVERSES forbids it.
         needs: What the evidence must hold.
         kinds: The kinds of verdicts of which it can be asked.
         fewest_groups: Fewest independent groups of items with a verdict.
+        decides: Whether what it tells may limit or forbid belief. Where one of these is not asked,
+            no answer is given. One that promises that it does not may tell no such sentence.
+        scope: How often it is asked. Where that is not of each judge, the view is of the first
+            judge, and `view.table` has all of them; a sentence limits or forbids belief in the
+            judge that its value `judge` names.
+        lacks: What is said where it cannot be asked: a need that is not met, a kind of verdicts
+            that it does not read, or "kinds" for any such kind -> the key of a sentence of its own.
+            With "" it goes without saying, unless somebody asked for this examination by its name.
+            For anything else there are general sentences.
     """
 
     name: str
@@ -41,3 +71,6 @@ class Examination:
     needs: Sequence[Need] = ()
     kinds: Sequence[Kind] = KINDS
     fewest_groups: int = 1
+    decides: bool = True
+    scope: Scope = "judge"
+    lacks: Mapping[Need | Kind | Literal["kinds"], str] = field(default_factory=dict)

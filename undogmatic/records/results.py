@@ -158,7 +158,7 @@ class Told:
         not_examined: Name of what could not be examined -> the sentence that says why. It never
             counts as passed.
         verdict: The answer, as a sentence. standing: How it leaves the claim that was tested, for
-            sweeps and gates. settle: What would settle it.
+            sweeps and gates.
         headline: Name of the number that sums it up; sweeps rank and search by it.
         items: Numbers per item (`item_id` first), kept as `items_<name>.csv`, for sweeps.
         evidence: What it was concluded from (`records.evidence.Evidence`), kept as
@@ -172,7 +172,8 @@ class Told:
         directed: Whether its answer turns round where labels run the other way than is assumed.
         judge, criterion: Whom the answer of a check is about. rival: What else could explain that
             the judge agrees with people. n: Items with a verdict and a label, in `groups`
-            independent units.
+            independent units. unasked: Names of the examinations that could have spoken against
+            the judge and were not asked, so that there is no answer.
     """
 
     name: str = ""
@@ -200,13 +201,18 @@ class Told:
     rival: Finding = NOTHING
     n: int = 0
     groups: int = 0
-    settle: Finding | None = None
+    unasked: Sequence[str] = ()
 
     @property
     def answer(self) -> Finding:
         """The verdict of an examination that always comes to one."""
         assert self.verdict is not None, f"{self.name} came to no verdict"
         return self.verdict
+
+    @property
+    def settle(self) -> Finding | None:
+        """What would settle the verdict, where it leaves something open."""
+        return None if self.verdict is None else self.verdict.settle
 
     @property
     def estimates(self) -> dict[str, Estimate]:

@@ -120,6 +120,7 @@ def _card(
         expires=today + datetime.timedelta(days),
         version=_version(),
         language=words.language,
+        unasked=tuple(each.unasked),
     )
 
 

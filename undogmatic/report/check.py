@@ -19,7 +19,7 @@ from undogmatic.analyses import examination
 from undogmatic.analyses.check import name_of
 from undogmatic.analyses.check_figures import figures_of
 from undogmatic.analyses.ruling import AT_ONCE
-from undogmatic.records.card import figure_row
+from undogmatic.records.card import digests_of, figure_row
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.results import STANDINGS, Finding, Subject, Told, Weight, metric_name
 from undogmatic.report.document import (
@@ -120,6 +120,8 @@ def first_line(result: CheckResult, words: Words) -> str:
     what = words.text(
         "checked.judges_and_criteria" if each_criterion else "checked.judges_alone", n=n
     )
+    if parts := sum(bool(each.unasked) for each in result.judges):
+        return words.text("checked.part", what=what, n=parts)
     # nothing is said of their grades
     order = int(any(each.answer.values.get("in_order") for each in result.judges))
     if len(counts) == 1:
@@ -319,6 +321,8 @@ def screen(result: CheckResult, words: Words, most: int | None = MOST_JUDGES) ->
     if len(result.judges) == 1:  # what holds of all, such as a change over time, concerns it too
         answer.append(words.say(result.judges[0].rival))
         said = sentences(result.judges[0].beside(result.together), words, result.judges[0])
+        if result.judges[0].unasked:  # whose answer does not say what was asked for
+            said = said._replace(findings=[*said.findings, *said.details], details=[])
     elif result.judges:
         table = overview(result, words, most)
         said = said._replace(findings=[*_of_several(result, words), *said.findings])
@@ -561,7 +565,7 @@ def as_json(result: CheckResult, words: Words) -> dict[str, Any]:
         "answer": first_line(result, words),
         "judges": judges,
         "together": told(result.together),
-    } | {"table": about, "options": options, "digests": dict(result.digests)}
+    } | {"table": about, "options": options, "digests": digests_of(table)}
 
 
 def shown_in_notebook(result: CheckResult, words: Words) -> str:

@@ -33,7 +33,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from undogmatic.records.results import ANSWERS, Finding, Leaves, Standing
+from undogmatic.records.results import (
+    ANSWERS,
+    Face,
+    Finding,
+    Leaves,
+    Standing,
+    Subject,
+    Weight,
+)
 
 AT_ONCE = 2
 """Answers that hold together as they are: an interval misses on either side, and one side is what
@@ -55,6 +63,10 @@ def nothing(facts: object) -> Values:
     return {}
 
 
+def unsettled(facts: object) -> None:
+    """Name nothing that would settle it."""
+
+
 @dataclass(frozen=True)
 class Rule(Generic[Read_contra]):
     """One check of a verdict.
@@ -68,6 +80,8 @@ class Rule(Generic[Read_contra]):
         against: Whether it is one of several reasons against a claim that may hold together. The
             sentence of the first then names the others behind it: values `alone` (1 where there are
             none) and `also`.
+        settle: What would settle what it leaves open, as a sentence.
+        weight, subject, face: Of its finding (see `Finding`).
     """
 
     key: str
@@ -75,14 +89,20 @@ class Rule(Generic[Read_contra]):
     when: Callable[[Read_contra], object]
     says: Callable[[Read_contra], Values] = nothing
     against: bool = False
+    settle: Callable[[Read_contra], Finding | None] = unsettled
+    weight: Weight = Weight.QUALIFIES
+    subject: Subject | None = None
+    face: Face | None = None
 
 
 @dataclass(frozen=True)
 class Rules(Generic[Read_contra]):
-    """The rules of a verdict, the gravest first; `prefix` is that of the keys of their wordings."""
+    """The rules of a verdict, the gravest first; `prefix` is that of the keys of their wordings,
+    `subject` what all their findings are about."""
 
     prefix: str
     rules: tuple[Rule[Read_contra], ...]
+    subject: Subject | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +139,15 @@ class Ruling(Generic[Facts]):
                 "alone": 0 if self.others else 1,
                 "also": [f"also_{other}" for other in self.others],
             }
-        return Finding(f"{self.rules.prefix}{self.key}", values, ANSWERS[self.rule.leaves])
+        return Finding(
+            f"{self.rules.prefix}{self.key}",
+            values,
+            ANSWERS[self.rule.leaves],
+            self.rule.weight,
+            settle=self.rule.settle(self.facts),
+            subject=self.rule.subject or self.rules.subject,
+            face=self.rule.face,
+        )
 
 
 def verdict(rules: Rules[Facts], facts: Facts) -> Ruling[Facts]:

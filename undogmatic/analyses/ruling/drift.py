@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from undogmatic.analyses.ruling import Clause, Rule, Rules, Values, always, known
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Finding, Subject, Weight
 from undogmatic.stats.estimate import Estimate
 
 
@@ -61,6 +61,11 @@ def _shift_p(facts: DriftFacts) -> Values:
     return _shift(facts) | {"p": facts.p}
 
 
+def _settle_margin(grades: bool) -> Finding:
+    """A stated margin, in the units of the verdicts."""
+    return Finding("drift.settle_margin", {"grades": int(grades)})
+
+
 DRIFT = Rules[DriftFacts](
     "drift.verdicts_",
     (
@@ -81,20 +86,31 @@ DRIFT = Rules[DriftFacts](
             "refuted",
             lambda f: f.shift is not None and f.shift.low > 0 and f.p < f.alpha,
             _shift_p,
+            weight=Weight.LIMITS,
+            subject=Subject.CHANGE,
         ),
         Rule(
             "lower",
             "refuted",
             lambda f: f.shift is not None and f.shift.high < 0 and f.p < f.alpha,
             _shift_p,
+            weight=Weight.LIMITS,
+            subject=Subject.CHANGE,
         ),
         Rule(
             "changed",
             "refuted",
             lambda f: f.margin is not None and f.change.low > f.margin,
             _change_margin,
+            weight=Weight.LIMITS,
         ),
-        Rule("no_margin", "undecided", lambda f: f.margin is None, _change),
+        Rule(
+            "no_margin",
+            "undecided",
+            lambda f: f.margin is None,
+            _change,
+            settle=lambda f: _settle_margin(f.measure == "distance"),
+        ),
         Rule("open", "undecided", always, _change_margin),
     ),
 )
@@ -167,9 +183,15 @@ DRIFT_AGREEMENT = Rules[DriftAgreementFacts](
             _agreement_kept_by,
         ),
         Rule("kept_better", "supported", lambda f: f.within, _agreement_kept_by),
-        Rule("worse", "refuted", lambda f: f.change.high < 0, _after),
+        Rule("worse", "refuted", lambda f: f.change.high < 0, _after, weight=Weight.LIMITS),
         Rule("better", "supported", lambda f: f.change.low > 0, _after),
-        Rule("no_margin", "undecided", lambda f: f.margin is None, _after),
+        Rule(
+            "no_margin",
+            "undecided",
+            lambda f: f.margin is None,
+            _after,
+            settle=lambda f: _settle_margin(bool(f.distance)),
+        ),
         Rule("open", "undecided", always, lambda f: _after(f) | {"margin": f.margin}),
     ),
 )
@@ -195,6 +217,7 @@ class DriftOtherTextsFacts:
     within: bool
     changed: bool
     unchanged: Finding
+    grades: bool = False  # whether verdicts are numbers, so that a margin is one, too
 
 
 def _verdicts_moved(facts: DriftOtherTextsFacts) -> Values:
@@ -239,7 +262,13 @@ def _moved_apart(facts: DriftOtherTextsFacts) -> bool:
 DRIFT_OTHER_TEXTS = Rules[DriftOtherTextsFacts](
     "drift.other_",
     (
-        Rule("no_labels", "undecided", lambda f: f.apart is None, _verdicts_moved),
+        Rule(
+            "no_labels",
+            "undecided",
+            lambda f: f.apart is None,
+            _verdicts_moved,
+            settle=lambda f: Finding("drift.settle_labels"),
+        ),
         Rule(
             "systems",
             "supported",
@@ -247,14 +276,28 @@ DRIFT_OTHER_TEXTS = Rules[DriftOtherTextsFacts](
             _both_moved_margin,
         ),
         Rule("neither", "supported", lambda f: f.within, _both_moved_margin),
-        Rule("judge", "refuted", lambda f: f.changed and _moved_apart(f), _both_moved),
+        Rule(
+            "judge",
+            "refuted",
+            lambda f: f.changed and _moved_apart(f),
+            _both_moved,
+            weight=Weight.LIMITS,
+        ),
         Rule(
             "apart",
             "undecided",
             _moved_apart,
             lambda f: _both_moved(f) | {"unchanged": f.unchanged},
+            weight=Weight.LIMITS,
+            settle=lambda f: Finding("drift.settle_anew", {}),
         ),
-        Rule("no_margin", "undecided", lambda f: f.margin is None, _both_moved),
+        Rule(
+            "no_margin",
+            "undecided",
+            lambda f: f.margin is None,
+            _both_moved,
+            settle=lambda f: _settle_margin(f.grades),
+        ),
         Rule("open", "undecided", always, _both_moved_margin),
     ),
 )

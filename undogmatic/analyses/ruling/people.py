@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from undogmatic.analyses.ruling import Clause, Rule, Rules, Values, always, known
-from undogmatic.records.results import Finding
+from undogmatic.records.results import Face, Finding, Subject, Weight
 from undogmatic.stats import checks
 from undogmatic.stats.annotators import AlternativeAnnotator, Ceiling
 
@@ -21,6 +21,7 @@ class CeilingFacts:
     raters: int
     n: int
     groups: int
+    grades: bool = False  # whether verdicts are numbers, so that a margin is one, too
 
     @property
     def needed(self) -> int | None:
@@ -68,11 +69,25 @@ def _as_good(facts: CeilingFacts) -> bool:
     )
 
 
+def _settle_ceiling(facts: CeilingFacts) -> Finding | None:
+    """So many more items, where anybody can gather them."""
+    if facts.needed is None:
+        return None
+    return Finding("people.settle_ceiling", {"needed": facts.needed})
+
+
 CEILING = Rules[CeilingFacts](
     "people.ceiling_",
     (
         Rule("worse_within", None, _worse_within, _ceiling_margin),
-        Rule("worse", "refuted", lambda f: f.found.difference.high < 0, _ceiling),
+        Rule(
+            "worse",
+            "refuted",
+            lambda f: f.found.difference.high < 0,
+            _ceiling,
+            weight=Weight.LIMITS,
+            face=Face("people.face_ceiling", "judge"),
+        ),
         Rule(
             "better",
             "supported",
@@ -80,9 +95,16 @@ CEILING = Rules[CeilingFacts](
             _ceiling,
         ),
         Rule("as_good", "supported", _as_good, _ceiling_margin),
-        Rule("no_margin", "undecided", lambda f: f.margin is None, _ceiling),
-        Rule("open", "undecided", always, _ceiling_margin),
+        Rule(
+            "no_margin",
+            "undecided",
+            lambda f: f.margin is None,
+            _ceiling,
+            settle=lambda f: Finding("people.settle_margin", {"grades": int(f.grades)}),
+        ),
+        Rule("open", "undecided", always, _ceiling_margin, settle=_settle_ceiling),
     ),
+    Subject.CEILING,
 )
 """The judge beside the agreement of people among themselves: as good only within a margin that was
 stated before."""
@@ -118,7 +140,13 @@ def _annotator(facts: AnnotatorFacts) -> Values:
 ANNOTATOR = Rules[AnnotatorFacts](
     "people.annotator_",
     (
-        Rule("fails", "refuted", lambda f: not f.test.passes, _annotator),
+        Rule(
+            "fails",
+            "refuted",
+            lambda f: not f.test.passes,
+            _annotator,
+            face=Face("people.face_annotator", "won"),
+        ),
         Rule(
             "constant",
             "undecided",
@@ -127,6 +155,7 @@ ANNOTATOR = Rules[AnnotatorFacts](
         ),
         Rule("passes", "supported", always, _annotator),
     ),
+    Subject.ANNOTATOR,
 )
 
 
@@ -167,14 +196,24 @@ COPY = Rules[CopyFacts](
             "refuted",
             lambda f: f.of_judge and f.sign,
             lambda f: {"rater": f.one, "n": f.n, "why": f.why},
+            weight=Weight.REVERSES,
         ),
         Rule(
             "same_as_judge",
             "undecided",
             lambda f: f.of_judge,
             lambda f: {"raters": f.raters, "n": f.n},
+            settle=lambda f: Finding("people.settle_equal", {}),
+            weight=Weight.LIMITS,
+            subject=Subject.SAME_LABELS,
         ),
-        Rule("copies_rater", "refuted", lambda f: f.sign, lambda f: _two(f) | {"why": f.why}),
+        Rule(
+            "copies_rater",
+            "refuted",
+            lambda f: f.sign,
+            lambda f: _two(f) | {"why": f.why},
+            weight=Weight.LIMITS,
+        ),
         Rule("same_as_rater", "undecided", always, _two),
     ),
 )
