@@ -69,7 +69,12 @@ def test_the_files_are_found() -> None:
 def knowing(path: Path) -> list[str]:
     """The words of a construct in a file, with their lines."""
     # Python's word for what an installed package adds, and Matplotlib's for a unit
-    text = without_procedure(path).replace("entry-points", "").replace("offset points", "")
+    text = (
+        without_procedure(path)
+        .replace("entry-points", "")
+        .replace("entry points", "")
+        .replace("offset points", "")
+    )
     lines = text.splitlines()
     return [
         f"line {n}: {match[0]!r}"

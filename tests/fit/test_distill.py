@@ -116,7 +116,7 @@ def test_what_is_told_has_words_in_both_languages_and_figures_are_of_unseen_text
     fit = fit_student(lesson(labelled=80), E5Embeddings(), {})
     result = report(fit, np.random.default_rng(0))
     for language in ("en", "pt"):
-        words = Words(language, result.texts, "points", strict=True)
+        words = Words(language, result.texts, "amount", strict=True)
         assert all(words.say(finding) for finding in result.findings)
         assert all(
             words.metric(name) for name in result.metrics if not name.endswith(("_low", "_high"))

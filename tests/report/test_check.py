@@ -135,7 +135,7 @@ def test_agreement_is_named_by_what_it_is_measured_by(name: str, measure: str, e
 
 def test_numbers_stand_as_sentences_say_them() -> None:
     words, found = checks.words(), Estimate(0.6804, 0.6, 0.7504)
-    units: dict[Unit, str] = {"share": "68%", "": "0.68", "points": "0.68", "score": "0.680"}
+    units: dict[Unit, str] = {"share": "68%", "": "0.68", "amount": "0.68", "score": "0.680"}
     for unit, written in units.items():
         assert check.numbers_of(found.replace(unit=unit), words)[0] == written
 

@@ -164,11 +164,11 @@ def test_a_column_is_written_as_its_unit_says_whatever_it_is_called(
 
 def test_points_of_a_known_scale_are_written_as_that_scale_asks_for() -> None:
     known, unknown = Words("en", decimals=1), Words("en")
-    assert [known.number(3.456, known.spec(unit, 3.456)) for unit in ("points", "score")] == [
+    assert [known.number(3.456, known.spec(unit, 3.456)) for unit in ("amount", "score")] == [
         "3.5",
         "3.5",
     ]
-    assert [unknown.number(0.4567, unknown.spec(unit, 0.4567)) for unit in ("points", "score")] == [
+    assert [unknown.number(0.4567, unknown.spec(unit, 0.4567)) for unit in ("amount", "score")] == [
         "0.46",
         "0.457",
     ]

@@ -112,7 +112,7 @@ class AbAnalysis(Limited):
         facts = evidence.facts
         sides = {"treatment": treatment, "baseline": baseline}
         margin = facts.margin.value
-        tell.number(margin, "margin", unit="points", beside_headline=True)
+        tell.number(margin, "margin", unit="amount", beside_headline=True)
         tell.number(facts.n_groups, "groups", unit="count")
         tell.say("expected", sides, expected=facts.expected)
         tell.say("pairs", sides, n=facts.n_pairs, groups=facts.n_groups)
@@ -194,12 +194,12 @@ class AbAnalysis(Limited):
             usual = paired.hodges_lehmann_interval(
                 d, settings.level, groups=main.groups, bounds=bounds
             )
-            tell.number(usual, "hodges_lehmann", unit="points")
+            tell.number(usual, "hodges_lehmann", unit="amount")
             tell.say("hodges_lehmann", usual.values("estimate"), level=settings.level)
         d = of_groups(main.differences, main.groups)
         if d.size >= facts.fewest and (spread := float(np.std(d, ddof=1))) > 0:
             excess = claims.minimum_detectable_effect(d.size, spread, self.power, self.alpha)
-            tell.number(margin + excess, "minimum_detectable", unit="points")
+            tell.number(margin + excess, "minimum_detectable", unit="amount")
             tell.say(
                 "power", groups=d.size, detectable=margin + excess, sd=spread, power=self.power
             )
@@ -336,8 +336,8 @@ def _say_failures(tell: Told, judged: LongTable, evidence: PairEvidence, rng: Rn
     if worst is not None and best is not None:
         mean = settings.turned(worst.replace(low=worst.value, high=best.value)).interval
         outer = settings.turned(worst.replace(high=best.high)).interval
-        tell.number(mean[0], "worst_case_low", unit="points")
-        tell.number(mean[1], "worst_case_high", unit="points")
+        tell.number(mean[0], "worst_case_low", unit="amount")
+        tell.number(mean[1], "worst_case_high", unit="amount")
         tell.say("bounds", total=len(a), bounds=mean, interval=outer, level=1 - settings.alpha)
     test = paired.failure_test(a, b, groups)
     values = {"treatment": treatment, "baseline": baseline, "n_a": test.n_a, "n_b": test.n_b}
@@ -349,7 +349,7 @@ def _say_failures(tell: Told, judged: LongTable, evidence: PairEvidence, rng: Rn
     # Of a text whose judgment failed, its length is known.
     known = [side[list(rivals.UNITS)].to_numpy(dtype=np.float64) for side in (first, second)]
     robust = paired.robust_difference(a, b, known, rng, groups=groups, level=settings.level)
-    tell.number(robust, "robust_difference", unit="points")
+    tell.number(robust, "robust_difference", unit="amount")
     if robust is None:
         few = {
             "failed": paired.FEWEST_FAILED,
@@ -367,7 +367,7 @@ def _say_main(tell: Told, main: PairComparison, settings: PairSettings) -> None:
     if main.claim is not None:
         mean = settings.turned(main.claim.estimate)
         middle = paired.median(main.differences, level, groups=main.groups, bounds=settings.bounds)
-        tell.number(mean, "mean_difference", unit="points")
+        tell.number(mean, "mean_difference", unit="amount")
         values = mean.values("mean", "mean_") | middle.values("median", "median_")
         tell.say("difference", values, mean_level=1 - settings.alpha, level=level)
         if mean.method == "bounded":
@@ -399,8 +399,8 @@ def _say_hybrid(tell: Told, facts: AbFacts, settings: PairSettings) -> None:
     else:
         first = settings.turned(over.claim.estimate)
         second = settings.turned(under.claim.estimate)
-        tell.number(first, "treatment_vs_hybrid", unit="points")
-        tell.number(second, "hybrid_vs_baseline", unit="points")
+        tell.number(first, "treatment_vs_hybrid", unit="amount")
+        tell.number(second, "hybrid_vs_baseline", unit="amount")
         values = first.values("over", "over_") | second.values("under", "under_") | conditions
         groups = {"over_groups": first.n_groups, "under_groups": second.n_groups}
         tell.say("hybrid", values, groups, baseline=facts.baseline, level=facts.level)

@@ -100,7 +100,7 @@ class CalibrationAnalysis(AgainstTruth):
         middle, groups = (rubric.minimum + rubric.maximum) / 2, groups_or_none(rows)
         rows["expected_error"] = review.error_by_score(size, rows["score"], middle, groups=groups)
         right = {"share": float(rows["right"].mean()), "mae": float(size.mean())}
-        tell.number(right["mae"], "mae", unit="points", beside_headline=True)
+        tell.number(right["mae"], "mae", unit="amount", beside_headline=True)
         tell.number(right["share"], "share_right", unit="share")
         tell.say(f"truth_{truth.source}", truth.told)
         tell.say("right", right, tolerance=tolerance)
@@ -172,8 +172,8 @@ class CalibrationAnalysis(AgainstTruth):
             truth.between(low, high), self.nominal, self.coverage_margin, self.level, groups=groups
         )
         tell.number(covered.share, "coverage", unit="share")
-        tell.number(width, "width", unit="points")
-        tell.number(score, "interval_score", unit="points")
+        tell.number(width, "width", unit="amount")
+        tell.number(score, "interval_score", unit="amount")
         tell.say(
             f"coverage_{_COVERAGE[covered.outcome]}",
             _promise(covered),
@@ -404,8 +404,8 @@ class Doubt:
         curve = review.curve(
             "risk", doubt, error, self.rng, self.level, min(1000, self.resamples), groups=groups
         )
-        self.tell.number(area, "aurc", unit="points")
-        self.tell.number(excess, "excess_aurc", unit="points")
+        self.tell.number(area, "aurc", unit="amount")
+        self.tell.number(excess, "excess_aurc", unit="amount")
         best, mean = review.aurc.of(np.column_stack([error, error])), float(error.mean())
         self.tell.say("risk", area.values("aurc"), best=best, random=mean, excess=excess.value)
         random = {"x": [float(curve.share[0]), 1.0], "y": [mean, mean]}

@@ -154,7 +154,7 @@ class ConformalAnalysis(AgainstTruth):
         ruling = verdict(CONFORMAL, facts)
         for name, row in overall.items():
             tell.number(row["inside"], "coverage", name, unit="share")
-            tell.number(row["mean_width"], "width", name, unit="points")
+            tell.number(row["mean_width"], "width", name, unit="amount")
         if table:
             tell.table("coverage", pd.DataFrame(table)[COLUMNS], coverage="share")
         shown = [row for row in table if row["method"] == "mondrian"] or table

@@ -288,7 +288,7 @@ class AdversarialAnalysis(Limited):
             tell.number(Estimate(row["auc"], row["auc_low"], row["auc_high"]), "auc", attack)
             tell.number(row["success_rate"], "success", attack, unit="share")
             if not np.isnan(row["mean_shift"]):
-                tell.number(row["mean_shift"], "shift", attack, unit="points")
+                tell.number(row["mean_shift"], "shift", attack, unit="amount")
         worst = rows[0]
         tell.number(worst["auc"], "auc_worst")
         tell.number(float(table["auc"].mean()), "auc_mean")
@@ -380,8 +380,8 @@ def tell_movement(tell: Told, judged: LongTable) -> None:
             family=row["family"],
             mean=mean,
         )
-        tell.number(mean, "movement_mean", unit="points")
-        tell.number(worst.value, "movement_worst", unit="points")
+        tell.number(mean, "movement_mean", unit="amount")
+        tell.number(worst.value, "movement_worst", unit="amount")
 
 
 class Class:

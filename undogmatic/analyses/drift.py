@@ -54,7 +54,7 @@ class _Drift:
         """Say that something could not be examined."""
         self.told.lacks(f"drift.{what}{self.name}", key, judge=self.judge, **values)
 
-    def figure(self, what: str, pair: Paired, unit: Unit = "points") -> Estimate:
+    def figure(self, what: str, pair: Paired, unit: Unit = "amount") -> Estimate:
         """Tell the difference of a pair, and return it."""
         found = pair.interval(self.options.level)
         self.told.number(found, f"drift.{what}{self.name}", unit=unit)
@@ -217,7 +217,7 @@ def _same(drift: _Drift, rows: pd.DataFrame) -> _Unchanged:
         shift, p, within = drift.figure("shift", pair), pair.p, drift.within(pair)
         told_shift = drift.told_of(pair)
     measure = "distance" if numbers else "share"
-    unit: Unit = "points" if numbers else "share"
+    unit: Unit = "amount" if numbers else "share"
     drift.told.number(change, f"drift.change{drift.name}", unit=unit)
     alpha, n = 1 - options.level, int(rows["item"].nunique())
     changed = DriftFacts(

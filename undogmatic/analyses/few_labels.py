@@ -131,7 +131,7 @@ class FewLabelsAnalysis(Limited):
         _, differences = self._estimates(apart, (bottom - top, top - bottom))
         if self.calibration in differences:
             one = differences[self.calibration]
-            tell.number(one.estimate, "difference", unit="points")
+            tell.number(one.estimate, "difference", unit="amount")
             table += [_row("difference", effect) for effect in differences.values()]
             sides = {
                 "treatment": treatment,

@@ -66,7 +66,7 @@ def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
     if not np.isfinite([found.low, found.high]).all():
         told.lacks(OWN_FAMILY.name, "kin.too_few", family=family)
         return
-    told.number(found, "kin.preference", unit="points")
+    told.number(found, "kin.preference", unit="amount")
     said: dict[str, Any] = {
         "family": family,
         "level": found.level,

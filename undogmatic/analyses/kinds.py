@@ -491,7 +491,7 @@ def _tell_numeric(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
                 if moved is not None and found is not None:
                     ends = min(found.worst_low, moved.low), max(found.best_high, moved.high)
                     found = found.replace(worst=ends[0], best=ends[1])
-        told.number(found, f"agreement.{name}", unit="points" if name == "error" else "")
+        told.number(found, f"agreement.{name}", unit="amount" if name == "error" else "")
     fifths = (
         pd.qcut(use.verdicts, 5, labels=False, duplicates="drop")
         if pairs["verdict"].nunique() > 1
@@ -536,8 +536,8 @@ def _tell_grades(own: JudgeView, told: Told, options: CheckOptions, agreed: Agre
     )
     n_items = float(use.weights.sum())
     with_lost = bias and lost.mixed(bias, n_items, own.table.unaccounted, (-span, span))
-    told.number(with_lost, "agreement.bias", unit="points")
-    told.number(rated.drift(use, span), "agreement.drift", unit="points")
+    told.number(with_lost, "agreement.bias", unit="amount")
+    told.number(rated.drift(use, span), "agreement.drift", unit="amount")
     if bias is None or not span or agreed.groups < FEWEST_GROUPS:
         return
     order = agreed.estimate is not None and agreed.estimate.low > options.least_of("numeric")
@@ -777,7 +777,7 @@ def _examine_repeats(own: JudgeView, told: Told, options: CheckOptions) -> None:
         _span(own, again.assign(label=again["verdict_first"])),
     )
     change = use.mean(np.abs(one - other), (0.0, span))
-    told.number(change, "repeats.change", unit="points")
+    told.number(change, "repeats.change", unit="amount")
     wide = rows.pivot_table(index="item", columns="repeat", values="verdict").dropna()
     icc = None
     if (

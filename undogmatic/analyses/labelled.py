@@ -131,7 +131,7 @@ class LabelledAnalysis(Limited):
         covered = limits.share(inside, units(rows), self.level)
         width = float((rows["high"] - rows["low"]).mean())
         tell.number(covered, "coverage", unit="share")
-        tell.number(width, "interval_width", unit="points")
+        tell.number(width, "interval_width", unit="amount")
         values = covered.values("coverage") | {"n": len(rows), "width": width}
         if self.nominal is None:
             tell.say("coverage", values)
@@ -191,7 +191,7 @@ def _tell_calibration(tell: Told, part: LongTable, rows: pd.DataFrame) -> None:
     tell.tables["calibration"] = pd.DataFrame(compared)
     raw, calibrated = compared
     for name in ("mae", "bias", "rmse"):
-        tell.number(raw[name], f"raw_{name}", unit="points")
+        tell.number(raw[name], f"raw_{name}", unit="amount")
     tell.number(raw["spearman"], "raw_spearman")
     orders = {"spearman_before": raw["spearman"], "spearman_after": calibrated["spearman"]}
     tell.say("calibrated", orders, n=len(both), before=raw["mae"], after=calibrated["mae"])

@@ -151,7 +151,7 @@ def _scores(judged: LongTable) -> Evidence:
         about,
         scale=ends,
         categories=categories,
-        # Of categories it is a share, and the rubric states points.
+        # Of categories it is a share, and the rubric states an amount.
         margin=margin_of(judged.rubric, None).stated if kind == "numeric" else None,
         problems=problems,
     )

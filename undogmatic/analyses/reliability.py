@@ -43,7 +43,7 @@ _REPEATED = ("pearson", "spearman")
 _CORRELATIONS: tuple[agreement.Kind, ...] = ("pearson", "spearman", "kendall")
 _COEFFICIENTS = (*_CORRELATIONS, "kappa")
 _UNITS: dict[str, Unit] = dict.fromkeys(("exact_match", "cached_share"), "share")
-_UNITS |= dict.fromkeys(("max_difference", "mean_abs_difference", "sd_within"), "points")
+_UNITS |= dict.fromkeys(("max_difference", "mean_abs_difference", "sd_within"), "amount")
 """Of the numbers of repeats, of those that have one."""
 
 
@@ -226,7 +226,7 @@ class ReliabilityAnalysis(Limited):
                 for key in _COEFFICIENTS:
                     tell.number(row[key], key, b)
                 for key in ("bias", "lower", "upper", "change"):
-                    tell.number(row[key], key, b, unit="points")
+                    tell.number(row[key], key, b, unit="amount")
                 name = f"bland_altman_{len(tell.drawings) + 1}" if tell.drawings else "bland_altman"
                 data = {
                     "a": a,

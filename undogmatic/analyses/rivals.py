@@ -318,8 +318,8 @@ def say_lengths(
             same = (sides[0][unit] == sides[1][unit]).all()
             tell.say("ab.same_length" if same else "ab.not_controlled", unit=unit)
             continue
-        tell.number(at_equal.difference.estimate, "controlled_difference", unit, unit="points")
-        tell.number(at_equal.moved.estimate, "length_shift", unit, unit="points")
+        tell.number(at_equal.difference.estimate, "controlled_difference", unit, unit="amount")
+        tell.number(at_equal.moved.estimate, "length_shift", unit, unit="amount")
         place, values = _remaining(at_equal, settings)
         tell.say(f"ab.controlled_{place}", values, unit=unit)
         moved = at_equal.moved
@@ -337,7 +337,7 @@ def say_matched(tell: Told, matched: Matched, settings: PairSettings) -> None:
     n, held = matched.n, matched.difference
     tell.number(n, "matched_pairs", unit="count")
     difference = matched.mean if held is None else held.estimate
-    tell.number(difference, "matched_difference", unit="points")
+    tell.number(difference, "matched_difference", unit="amount")
     if held is None:
         tell.say("ab.matched_alone", n=n, difference=matched.mean)
     elif not matched.telling:
@@ -365,7 +365,7 @@ def say_rival(tell: Told, rival: Rival, settings: PairSettings) -> None:
     tell.say("ab.surface_increment", rival.increment.values("gain"))
     if rival.at_equal is None:
         return tell.say("ab.surface_not_controlled")
-    tell.number(rival.at_equal.difference.estimate, "surface_controlled", unit="points")
+    tell.number(rival.at_equal.difference.estimate, "surface_controlled", unit="amount")
     place, values = _remaining(rival.at_equal, settings, unforeseen(rival.at_equal, settings.sign))
     tell.say(f"ab.surface_{place}", values)
 

@@ -416,7 +416,7 @@ def report(fit: Fit, rng: np.random.Generator) -> Told:
             rows[-1] |= _ends(error, "mae")
             if name == "student":
                 tell.number(order, f"{truth}_spearman")
-                tell.number(error, f"{truth}_error", unit="points")
+                tell.number(error, f"{truth}_error", unit="amount")
         first |= _against(truth, [row for row in rows if row["against"] == truth])
     values = lesson.labels if about.intervals_of == "people" else lesson.scores
     known = np.isfinite(values)

@@ -68,7 +68,8 @@ def frame_blocks(
     whole is written to `tables/<before><section>_<name>.csv`. The name of a table of a check has
     its section in front."""
     of_check, _, own = name.rpartition(".")
-    section, name = of_check or section, own
+    if words.find(f"{of_check}.table_{own}") is not None:
+        section, name = of_check, own
     key = f"{section}.table_{name}"
     caption = words.text(key) if words.find(key) is not None else words.heading(name, section)
     if not isinstance(frame.index, pd.RangeIndex):

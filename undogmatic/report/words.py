@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from undogmatic.records.results import Finding
 from undogmatic.records.rubric import NumericScale, Rubric
+from undogmatic.records.stored import voices
 from undogmatic.records.wordings import FALLBACK, REPORT_TEXTS, read, texts_beside
 from undogmatic.runs.outcome import FinishedRun, SweepResult
 from undogmatic.safety.command import as_typed
@@ -156,6 +157,7 @@ class Words:
         self.knows_scale = decimals is not None
         self.decimals = 1 if decimals is None else decimals
         self.options = OF_CHECK
+        self.only_judge: str | None = None  # of a run by one judge, called by its style
         self.beside = (  # marks the files of a report that lies beside the same in another language
             ""
         )
@@ -195,6 +197,8 @@ class Words:
         made = cls(language, outcome.texts, unit, decimals=decimals_of(span), own=own)
         if isinstance(outcome, FinishedRun):
             made.options = options_of_run(outcome)
+            judges = {judge for judge, _ in voices(outcome.frame)}
+            made.only_judge = judges.pop() if len(judges) == 1 else None
         if own is not None and own.speaks:  # pictures keep the rubric's scale
             made.drawn_units = cls(language, units=None if wording is None else wording.unit).units
         return made
@@ -304,7 +308,7 @@ class Words:
         if unit in SPECS:
             return SPECS[unit]
         largest, whole = _size(values)
-        if unit in ("score", "points") and self.knows_scale:
+        if unit in ("score", "amount") and self.knows_scale:
             kind = "s" if unit == "score" else "u"
             return f"{kind}g" if whole else kind
         # Of a mean the third digit counts; of an error or a correlation it says nothing.
@@ -377,6 +381,9 @@ class Words:
         ("score"). One that is called nothing but judge is "this judge" (`spec`: "judge") where only
         one is spoken of, else in quotes too.
         """
+        only, _, criterion = name.partition(" (")
+        if spec == "judge" and only == self.only_judge:
+            return self.text("common.this_judge") + visible(f" ({criterion}" if criterion else "")
         if spec == "judge" and (called := _A_JUDGE.fullmatch(name)):
             return self.text("common.this_judge") + visible(called[1] or "")
         plain = _ONLY_WORDS.fullmatch(name)
