@@ -126,6 +126,7 @@ WHY_NOT = {
         "undogmatic export verdicts.csv --to mlflow",
     ],
     "names the command": [
+        "undogmatic",
         "undogmatic check",
         "undogmatic export",
         "undogmatic label",

@@ -440,7 +440,7 @@ class TestVerdicts:
             assert "also_" not in words.say(finding)
 
     def test_the_sentence_names_direction_margin_and_who_set_it(self) -> None:
-        words = Words("en", SHIPPED, units="amount", strict=True)
+        words = Words("en", SHIPPED, units="points", strict=True)
         sentence = words.say(deserved("supported").result.verdict)
         assert "scores “authority only” 30.4 points higher than “explained only”" in sentence
         assert (

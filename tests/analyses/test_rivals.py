@@ -37,6 +37,9 @@ FIELD, TFIDF = (f"undogmatic.constructs.shame.patterns.{name}" for name in ("cou
 Judge = Callable[[str], float]
 
 
+ENOUGH = rivals.FEWEST_GROUPS
+
+
 def _rival(
     first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray, seed: int = 0
 ) -> Rival:
@@ -155,24 +158,28 @@ def test_on_the_old_pairs_no_judge_can_be_told_from_a_word_counter() -> None:
 
 def test_without_texts_or_pairs_it_says_what_is_missing() -> None:
     same = _rival(["a"] * 10, ["a"] * 10, np.arange(10.0) + 20, np.arange(10.0))
-    few = _rival(list("abcde"), list("fghij"), np.arange(5.0) + 20, np.arange(5.0))
+    # Of fewer pairs a word counter learns too little: judges of one count passed for more than one.
+    n = ENOUGH - 1
+    some = _texts(np.random.default_rng(0), 2 * n)
+    few = _rival(some[:n], some[n:], np.arange(n) + 20.0, np.arange(n) * 1.0)
     assert (same.outcome, same.share, _said(same)[0]) == ("no_texts", None, "ab.surface_no_texts")
     assert (few.outcome, few.share, _said(few)[0]) == ("open", None, "ab.surface_too_few")
 
 
 def test_equal_scores_throughout_break_nothing() -> None:
-    texts = _texts(np.random.default_rng(0), 24)
-    found = _rival(texts[:12], texts[12:], np.full(12, 50.0), np.full(12, 50.0))
+    texts = _texts(np.random.default_rng(0), 2 * ENOUGH)
+    sides = texts[:ENOUGH], texts[ENOUGH:]
+    found = _rival(*sides, np.full(ENOUGH, 50.0), np.full(ENOUGH, 50.0))
     assert found.outcome in ("open", "surface_as_good")
-    steady = _rival(texts[:12], texts[12:], np.full(12, 90.0), np.full(12, 10.0))
+    steady = _rival(*sides, np.full(ENOUGH, 90.0), np.full(ENOUGH, 10.0))
     assert steady.at_equal is not None and steady.at_equal.raw == 80
 
 
 def test_of_many_pairs_whole_groups_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rivals, "MOST_TEXTS", 40)
+    monkeypatch.setattr(rivals, "MOST_TEXTS", 2 * ENOUGH)
     texts = _texts(np.random.default_rng(1), 100)
     found = _rival(texts[:50], texts[50:], np.arange(50.0) + 20, np.arange(50.0))
-    assert (found.n_pairs, found.n_drawn) == (50, 20) and "ab.surface_drawn" in _said(found)
+    assert (found.n_pairs, found.n_drawn) == (50, ENOUGH) and "ab.surface_drawn" in _said(found)
 
 
 N = 80
@@ -234,8 +241,9 @@ def test_what_is_missing_of_labels() -> None:
 
 def test_every_sentence_can_be_said_and_every_count_has_a_name() -> None:
     rng = np.random.default_rng(6)
-    texts = _texts(rng, 40)
-    found = _rival(texts[:20], texts[20:], rng.normal(40, 5, 20), rng.normal(20, 5, 20))
+    texts = _texts(rng, 2 * ENOUGH)
+    scores = rng.normal(40, 5, ENOUGH), rng.normal(20, 5, ENOUGH)
+    found = _rival(texts[:ENOUGH], texts[ENOUGH:], *scores)
     at = found.at_equal
     assert at is not None and found.increment is not None
     moved = {"foreseen": 0.1, "moved": at.moved._replace(estimate=Estimate(9.0, 8.0, 10.0))}
@@ -285,13 +293,13 @@ def test_a_rival_that_has_seen_a_text_of_the_run_is_none_and_one_that_rates_no_t
 
 def test_the_words_of_a_field_count_where_the_rubric_names_them_and_nowhere_else() -> None:
     rng = np.random.default_rng(4)
-    plain = _texts(rng, 20)
+    plain = _texts(rng, ENOUGH)
     cited = [f"{text} Tema 123 do STF, súmula 7." for text in plain]
     columns = Seen(FIELD).columns
     assert set(columns) - set(Seen().columns) == {"citations", "boosters", "hedges", "explanations"}
-    assert Seen(FIELD).similarities(cited)[0].shape == (20, 4)
-    assert Seen().similarities(cited)[0].shape == (20, 0)
-    found = _rival(cited, plain, rng.normal(60, 5, 20), rng.normal(40, 5, 20))
+    assert Seen(FIELD).similarities(cited)[0].shape == (ENOUGH, 4)
+    assert Seen().similarities(cited)[0].shape == (ENOUGH, 0)
+    found = _rival(cited, plain, rng.normal(60, 5, ENOUGH), rng.normal(40, 5, ENOUGH))
     assert found.most_telling and set(found.most_telling) <= set(Seen().columns)
 
 

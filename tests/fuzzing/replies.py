@@ -164,10 +164,10 @@ def enter(case: Answer) -> None:
     client.answered = case.answered
     text = hashlib.sha256(repr(case).encode("utf-8", "replace")).hexdigest()
     with watched():
-        first = judged(case.way, text, answer, Gateway(cache(), retries=0))
+        first = judged(case.way, text, answer, Gateway(cache(), limits=PacedLimits(retries=0)))
         _check(first)
         calls = 1000  # no answer is spoiled any more
-        again = judged(case.way, text, answer, Gateway(cache(), retries=0))
+        again = judged(case.way, text, answer, Gateway(cache(), limits=PacedLimits(retries=0)))
         _check(again)
         if calls == 1000:
             assert [j.outcome for j in again] == [j.outcome for j in first], (

@@ -28,7 +28,7 @@ RUBRIC = {
     "direction": "higher_is_worse",
     "margin": 10,
     "wordings": {
-        "en": {"definition": "d", "question": "q", "unit": "amount", "meanings": list("abcde")}
+        "en": {"definition": "d", "question": "q", "unit": "points", "meanings": list("abcde")}
     },
 }
 

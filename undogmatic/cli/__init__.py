@@ -148,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     ours = (check, demo, init, gate, label, export, report, rejudge, score, describe, distill)
     for door in (*ours, doors, completion):
         door.add(commands)
-    for named, add in added(GROUP, FunctionType, "command"):
+    for named, add in added(GROUP, FunctionType, "command", ours=True):
         try:
             add(commands)
         except argparse.ArgumentError as error:  # there is a command of this name

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import dspy
 
@@ -29,8 +29,10 @@ from undogmatic.records.records import (
     Provenance,
     Verdict,
 )
-from undogmatic.runs.outcome import Asked
 from undogmatic.safety.outside import without_halves
+
+if TYPE_CHECKING:
+    from undogmatic.runs.outcome import Asked
 
 T = TypeVar("T")
 FREE = Cost(usd=0.0)

@@ -10,12 +10,14 @@ OURS = "undogmatic."
 """How the value of an entry point of our own begins; no other package has modules in there."""
 
 
-def added(group: str, kind: type[Added], what: str) -> list[tuple[str, Added]]:
+def added(
+    group: str, kind: type[Added], what: str, *, ours: bool = False
+) -> list[tuple[str, Added]]:
     """Find what installed packages add to a group by entry point, in the order of their names.
 
-    Ours are not among them: they are known without any metadata, which may be that of another
-    version of this package (an editable installation keeps the metadata of the day that it was
-    made), and would then name what is not there.
+    Ours are among them only where that is asked for (`ours`). Where they are known without any
+    metadata it is not: this may be that of another version of this package (an editable
+    installation keeps the metadata of the day that it was made), and would name what is not there.
 
     Args:
         group: The group, as a package's `pyproject.toml` names it.
@@ -27,8 +29,9 @@ def added(group: str, kind: type[Added], what: str) -> list[tuple[str, Added]]:
         ConfigError: One cannot be imported, or is of another kind.
     """
     found = []
-    others = [point for point in entry_points(group=group) if not point.value.startswith(OURS)]
-    for point in sorted(others, key=lambda point: (point.name, point.value)):
+    every = entry_points(group=group)
+    wanted = [point for point in every if ours or not point.value.startswith(OURS)]
+    for point in sorted(wanted, key=lambda point: (point.name, point.value)):
         named = _of(point, what)
         found.append((named, _loaded(point, kind, named)))
     return found

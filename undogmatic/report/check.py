@@ -382,7 +382,8 @@ def following(
         if believed and not changed and "card" not in written
         else ("report", "report")
     )
-    if not typed or more[0] in written or result.table.labels["label"].isna().all():
+    in_part = any(each.unasked for each in result.judges)  # to ask all of it is what settles it
+    if not typed or in_part or more[0] in written or result.table.labels["label"].isna().all():
         return []
     command = shlex.join(["undogmatic", *typed, f"--{more[0]}", more[1]])
     said = "changed" if believed and changed else more[0]
