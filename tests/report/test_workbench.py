@@ -280,7 +280,7 @@ def test_a_sweep_is_a_matrix_of_items_and_jobs(swept: SweepResult) -> None:
         ("i2", None),
     ]
     assert (
-        told["heat"] == {"low": 0.0, "high": 100.0, "margin": 10.0}
+        told["heat"] == {"bottom": 0.0, "top": 100.0, "margin": 10.0}
         and "more than 10 points" in bench.notes[0]
     )
     assert ["local-a", "1/report.html#item-i1", "link"] in told["rows"][0]["parts"]

@@ -45,8 +45,8 @@ class Heat(NamedTuple):
     """The ends of the scale by whose place on it cells are coloured, and the margin from which jobs
     differ."""
 
-    low: float
-    high: float
+    bottom: float
+    top: float
     margin: float | None
 
 

@@ -129,7 +129,7 @@
     const kind = [form(column), hot ? "heat" : "", apart ? "apart" : "", text ? "" : "empty"].filter(Boolean).join(" ");
     const made = make("td", { role: "cell", class: kind, "data-title": column.title }, inside);
     if (apart) made.title = value > row.cells[first] ? words.more_like : words.less_like;
-    if (hot) made.style.setProperty("--share", `${Math.round(85 * (value - heat.low) / (heat.high - heat.low || 1))}%`);
+    if (hot) made.style.setProperty("--share", `${Math.round(85 * (value - heat.bottom) / (heat.top - heat.bottom || 1))}%`);
     if (column.kind === "id") {
       row.button = make("button", { type: "button", "aria-expanded": opened.has(row) }, value);
       inside.replaceChildren(row.button);
