@@ -232,6 +232,9 @@ def test_the_file_that_leads_to_the_page_is_gone_once_it_is_open(tmp_path: Path)
         door = server.open_door()
         assert ask(server, "/?token=wrong", X_Token=None)[0] == 403 and door.exists()
         assert ask(server, f"/?token={server.token}", X_Token=None)[0] == 200
+        until = time.monotonic() + 20  # it is removed once the page is sent
+        while door.exists() and time.monotonic() < until:
+            time.sleep(0.01)
         assert not door.exists()
 
 

@@ -113,9 +113,9 @@ def _shown(soon: bool) -> Iterator[None]:
         for pause in chain([SOON] if soon else [], pauses):
             if over.wait(pause):
                 return
-            print(
-                f"  {innermost()}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True
-            )
+            told = f"  {innermost()}: {time.perf_counter() - began:.0f} s\n"
+            # one write, so that nothing else is written between the line and its end
+            print(told, end="", file=sys.stderr, flush=True)
 
     watching = threading.Thread(
         target=show_live if sys.stderr.isatty() else show_lines, daemon=True
