@@ -221,7 +221,6 @@ def test_a_judge_that_knows_more_and_one_of_noise() -> None:
     texts, labels = _texts(rng, N), rng.uniform(0, 100, N)
     found = _labelled(texts, labels + rng.normal(0, 20, N), labels, rng)
     assert found.outcome == "beyond_surface"
-    assert found.error_saved is not None and found.error_saved.low > 0
     texts, labels = _texts(other, N), other.uniform(0, 100, N)
     assert _labelled(texts, other.normal(size=N), labels, other).outcome != "beyond_surface"
 

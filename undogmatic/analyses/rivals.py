@@ -438,9 +438,7 @@ class LabelledRival(NamedTuple):
     `correlation` is its rank correlation with the labels of the texts left out of its fit;
     `increment` is the judge's rank correlation minus that (or minus 0 where it is negative),
     `beyond` the part of the judge's rank correlation that is left when what the surface says of
-    label and of score is taken out, `error_saved` how much smaller the mean absolute error of the
-    judge is, in score units, once both are mapped to the labels by the same monotone regression.
-    What does not exist for these data is None.
+    label and of score is taken out. What does not exist for these data is None.
     """
 
     outcome: Outcome
@@ -449,7 +447,6 @@ class LabelledRival(NamedTuple):
     correlation: float | None = None
     increment: Estimate | None = None
     beyond: Estimate | None = None
-    error_saved: Estimate | None = None
 
 
 def labelled_rival(
@@ -491,10 +488,6 @@ def labelled_rival(
     except ValueError:
         return nothing
     correlation = float(_rank_columns(columns)[0])
-    saved = np.abs(label - _mapped(guess, label, codes)) - np.abs(
-        label - _mapped(score, label, codes)
-    )
-    error = claim(saved, 0.0, alpha=1 - level, groups=codes).estimate
     result: Outcome = "open"
     if increment.low > 0 and beyond.low > SMALL_CORRELATION:
         result = "beyond_surface"
@@ -503,7 +496,7 @@ def labelled_rival(
     elif increment.low <= 0:
         result = "surface_as_good"
     return LabelledRival(
-        result, len(texts), len(read), correlation - increment.value, increment, beyond, error
+        result, len(texts), len(read), correlation - increment.value, increment, beyond
     )
 
 
@@ -525,16 +518,6 @@ def _rank_columns(columns: Array) -> tuple[float, float, float]:
     rest = float(np.sqrt(np.sum(left[:, 1] ** 2)))
     part = float(left[:, 0] @ left[:, 1] / (sizes[0] * rest)) if rest > 0 else 0.0
     return judge, judge - max(0.0, rival), part
-
-
-def _mapped(values: Array, label: Array, codes: NDArray[np.intp]) -> Array:
-    """The label that a monotone regression on `values` gives, fitted without the tenth of the
-    groups it serves."""
-    from sklearn.isotonic import IsotonicRegression
-    from sklearn.model_selection import PredefinedSplit, cross_val_predict
-
-    regression, tenths = IsotonicRegression(out_of_bounds="clip"), PredefinedSplit(codes % 10)
-    return np.asarray(cross_val_predict(regression, values, label, cv=tenths))
 
 
 def seen_of(judged: LongTable, texts: Sequence[str]) -> Seen:
