@@ -25,12 +25,14 @@ from undogmatic.analyses import rivals
 from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame import patterns
 from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.readouts.decision import Rivals
 from undogmatic.stats import confound, surface
 
 Array = NDArray[np.float64]
 MARGIN, DIFFERENCE, NOISE = 10.0, 20.0, 10.0
-SETTINGS = rivals.PairSettings(1, Margin(MARGIN, "analysis", np.inf))
 MOST_TEXTS = 1200
+RIVALS = ("undogmatic.constructs.shame.patterns.TfidfModel",)
+"""What conf/rubric/shame.yaml names as fitted to its labels elsewhere."""
 
 
 def _count(name: str) -> Callable[[str], float]:
@@ -71,14 +73,25 @@ class Pool:
         items = CuratedDataset(
             parts=["pairs", "controls", "adversarial", "labelled"], split="all"
         ).load()
-        texts = list(dict.fromkeys(item.text for item in items))
+        fitted_elsewhere = Rivals(RIVALS)
+        # The model speaks of no texts that it was fitted to.
+        texts = [
+            text
+            for text in dict.fromkeys(item.text for item in items)
+            if fitted_elsewhere([text]) is not None
+        ]
         self.texts = [
             texts[n] for n in np.random.default_rng(0).permutation(len(texts))[:MOST_TEXTS]
         ]
+        models = fitted_elsewhere(self.texts)
+        assert models is not None
+        said = models(self.texts)
         self._place = {text: n for n, text in enumerate(self.texts)}
         counted = np.array([patterns.count(text) for text in self.texts], dtype=np.float64)
         self._kernels = surface.kernels(self.texts, counted)
         self.counts = surface.counts(self.texts, counted)
+        seen = rivals.Seen(known=lambda texts: said[[self._place[text] for text in texts]])
+        self.settings = rivals.PairSettings(1, Margin(MARGIN, "analysis", np.inf), seen=seen)
 
     def kernels(self, texts: Sequence[str], extra: Array | None = None) -> list[Array]:
         rows = np.array([self._place[text] for text in texts])
@@ -125,7 +138,7 @@ class Pool:
             for rows, s in ((first, a), (second, b))
         )
         with mock.patch.object(surface, "kernels", self.kernels):
-            found = rivals.paired_rival(*sides, SETTINGS, rng)
+            found = rivals.paired_rival(*sides, self.settings, rng)
         return found.outcome, float("nan") if found.share is None else found.share.value
 
 

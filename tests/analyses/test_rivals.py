@@ -41,13 +41,18 @@ ENOUGH = rivals.FEWEST_GROUPS
 
 
 def _rival(
-    first: Sequence[str], second: Sequence[str], a: np.ndarray, b: np.ndarray, seed: int = 0
+    first: Sequence[str],
+    second: Sequence[str],
+    a: np.ndarray,
+    b: np.ndarray,
+    seed: int = 0,
+    settings: PairSettings = SETTINGS,
 ) -> Rival:
     groups = list(range(len(first)))
     sides = (
         pd.DataFrame({"text": t, "score": s, "group": groups}) for t, s in ((first, a), (second, b))
     )
-    return rivals.paired_rival(*sides, SETTINGS, np.random.default_rng(seed))
+    return rivals.paired_rival(*sides, settings, np.random.default_rng(seed))
 
 
 def _told(name: str, say: Callable[..., None], *found: Any) -> list[str]:
@@ -429,3 +434,34 @@ def test_one_matched_pair_is_said_without_an_interval() -> None:
     found = _match({T: [10, 10, 10], B: [10, 30, 30]}, {T: [60.0, 50, 55], B: [30.0, 20, 25]})
     assert found is not None and (found.n, found.difference, found.telling) == (1, None, False)
     assert _told("ab", rivals.say_matched, found, LIMITED) == ["ab.matched_alone"]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_judge_of_words_that_learned_elsewhere_is_met_by_one_that_did_on_pairs(
+    asked: bool,
+) -> None:
+    """Forty pairs cannot teach which words count; a model that was fitted elsewhere knows."""
+    rng = np.random.default_rng(7)
+    texts = _texts(rng, 80)
+    worth = {text: float(rng.uniform(0, 100)) for text in texts}
+    low, high = zip(
+        *(sorted(pair, key=worth.__getitem__) for pair in zip(texts[:40], texts[40:], strict=True)),
+        strict=True,
+    )
+    a, b = (np.array([worth[text] for text in side]) for side in (high, low))
+    seen = Seen(known=(lambda read: np.array([[worth[text]] for text in read])) if asked else None)
+    found = _rival(high, low, a, b, settings=SETTINGS._replace(seen=seen))
+    assert (found.outcome == "beyond_surface") is not asked
+    assert found.elsewhere is asked
+    assert ("ab.surface_elsewhere" in _said(found)) is asked
+
+
+def test_a_model_that_was_fitted_elsewhere_and_knows_nothing_hinders_no_judge() -> None:
+    rng = np.random.default_rng(5)
+    texts = _texts(rng, 80)
+    noise = {text: float(rng.uniform(0, 100)) for text in texts}
+    topic = rng.normal(40, 10, 40)
+    a, b = topic + 25 + rng.normal(0, 8, 40), topic + rng.normal(0, 8, 40)
+    seen = Seen(known=lambda read: np.array([[noise[text]] for text in read]))
+    found = _rival(texts[:40], texts[40:], a, b, settings=SETTINGS._replace(seen=seen))
+    assert found.outcome == "beyond_surface"

@@ -10,7 +10,15 @@ import pandas as pd
 from pydantic import Field, NonNegativeFloat
 
 from undogmatic.analyses import rivals
-from undogmatic.analyses.base import FEWEST_DRAWN, Limited, LongTable, Share, count, too_few
+from undogmatic.analyses.base import (
+    FEWEST_DRAWN,
+    Limited,
+    LongTable,
+    Share,
+    count,
+    texts_of,
+    too_few,
+)
 from undogmatic.analyses.comparison import PairComparison, compare, of_groups
 from undogmatic.analyses.pairs import Names, Pairs, contrast, listed, match, numbers
 from undogmatic.analyses.rivals import PairSettings
@@ -164,7 +172,8 @@ class AbAnalysis(Limited):
         return _ruled(judged, evidence, rng)
 
     def _settings(self, judged: LongTable) -> PairSettings:
-        margin, seen = margin_of(judged.rubric, self.margin), rivals.Seen(judged.rubric.field_words)
+        margin = margin_of(judged.rubric, self.margin)
+        seen = rivals.seen_of(judged, texts_of(judged.first()))
         return PairSettings(
             judged.sign, margin, self.level, self.alpha, self.power, self.zero_method, seen
         )

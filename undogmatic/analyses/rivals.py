@@ -68,6 +68,10 @@ class Seen(NamedTuple):
             return tuple(surface.COUNTS)
         return (*surface.COUNTS, *counter(self.field_words, "rubric.field_words")[1])
 
+    def told(self, texts: Sequence[str]) -> Array:
+        """What the models say that were fitted elsewhere, shape (n_texts, n_models)."""
+        return np.empty((len(texts), 0)) if self.known is None else self.known(texts)
+
     def similarities(self, texts: Sequence[str]) -> tuple[Array, list[Array]]:
         """Counts of the field's words, shape (n_texts, k), and the kernels of the surface with
         them."""
@@ -124,8 +128,10 @@ class Matched(NamedTuple):
 class Rival(NamedTuple):
     """The surface judge on matched pairs.
 
-    `share` is how many pairs it orders, left out of its fit, ties counting half; where that is less
-    than half, or its predictions are no nearer to the truth than none, the rival is a coin.
+    It is the one that was fitted to the other pairs, or the model that was fitted to this construct
+    elsewhere (`elsewhere`), whichever the judge leads by less. `share` is how many pairs it orders,
+    ties counting half; where that is less than half, or its predictions are no nearer to the truth
+    than none, the rival is a coin.
     `increment` is the share of pairs that the judge orders as expected minus the share that the
     rival does (ties half), both among those in which the judge prefers a text. `at_equal` is the
     judge's difference between texts of equal surface, None where the groups give it no error.
@@ -141,6 +147,7 @@ class Rival(NamedTuple):
     increment: Estimate | None = None
     at_equal: AtEqual | None = None
     most_telling: Sequence[str] = ()
+    elsewhere: bool = False
 
 
 def at_equal_length(
@@ -231,20 +238,32 @@ def paired_rival(
         return Rival("no_texts" if len(set(texts)) < 2 else "open", n_pairs, n)
     counted, similar = settings.seen.similarities(texts)
     between = [surface.contrast(kernel, np.arange(n), np.arange(n, 2 * n)) for kernel in similar]
-    guess = surface.predict(between, np.ones(n), codes, rng, intercept=False)
+    learned = surface.predict(between, np.ones(n), codes, rng, intercept=False)
     a, b = numbers(first, "score"), numbers(second, "score")
-    judge, rival = ((1 + np.sign(values)) / 2 for values in (settings.sign * (a - b), guess))
+    told = np.subtract(*np.split(settings.seen.told(texts), 2))
+    judge = _ordered(settings.sign * (a - b))
     ends: dict[str, Any] = {"alpha": alpha, "groups": codes, "bounds": (-1.0, 1.0)}
+    of_learned = _ordered(learned)
+    against_coin = np.mean(of_learned) < 0.5 or np.mean((1 - learned) ** 2) >= 1
+    asked = [(of_learned, bool(against_coin))]
+    asked += [(_ordered(settings.sign * column), False) for column in told.T]
+
+    def lead(rival: Array, coin: bool) -> Estimate:
+        """A judge in steps ties where a text lies anywhere in a step: a rival gains nothing by
+        that."""
+        less = 0.5 if coin else rival
+        return claim(np.where(judge != 0.5, judge - less, 0.0), 0.0, **ends).estimate
+
+    leads = [lead(*one) for one in asked]
+    best = min(range(len(leads)), key=lambda k: leads[k].low)
+    rival, increment = asked[best][0], leads[best]
     share = claim(2 * rival - 1, 0.0, **ends).estimate
     share = share.replace(
         value=float(np.mean(rival)), low=(share.low + 1) / 2, high=(share.high + 1) / 2
     )
-    against_coin = np.mean(rival) < 0.5 or np.mean((1 - guess) ** 2) >= 1
-    # A judge in steps ties where a text lies anywhere in a step: the rival gains nothing by that.
-    increment = claim(
-        np.where(judge != 0.5, judge - (0.5 if against_coin else rival), 0.0), 0.0, **ends
-    ).estimate
-    controls = np.column_stack([confound.outcome_difference(similar, a, b, codes, rng), guess])
+    controls = np.column_stack(
+        [confound.outcome_difference(similar, a, b, codes, rng), learned, settings.sign * told]
+    )
     shared: dict[str, Any] = {
         "sign": settings.sign,
         "alpha": alpha,
@@ -253,10 +272,7 @@ def paired_rival(
     }
     try:
         # a surface that tells the sides apart is a control, whatever its slope
-        foretold = [
-            True,
-            bool(against_coin),
-        ]
+        foretold = [True, bool(against_coin), *[True] * told.shape[1]]
         at_equal = confound.at_equal(
             a - b, controls, settings.margin.value, predictions=foretold, **shared
         )
@@ -266,7 +282,13 @@ def paired_rival(
     often = np.maximum((d > 0).mean(axis=0), (d < 0).mean(axis=0))
     telling = [settings.seen.columns[k] for k in np.argsort(-often, kind="stable")[:3]]
     outcome = _outcome(share.low, increment.low, at_equal, settings)
-    return Rival(outcome, n_pairs, n, share, increment, at_equal, telling)
+    return Rival(outcome, n_pairs, n, share, increment, at_equal, telling, elsewhere=best > 0)
+
+
+def _ordered(differences: Array) -> Array:
+    """Of each pair 1 where the treatment is placed on its expected side, 0 on the other, and half
+    for a tie."""
+    return (1 + np.sign(differences)) / 2
 
 
 def _outcome(
@@ -360,9 +382,11 @@ def say_rival(tell: Told, rival: Rival, settings: PairSettings) -> None:
         return tell.say("ab.surface_too_few", n=rival.n_drawn, needed=FEWEST_GROUPS)
     tell.number(rival.share, "surface_share", unit="share")
     tell.number(rival.increment, "surface_increment", unit="share")
-    tell.say(
-        "ab.surface", rival.share.values("share"), n=rival.n_drawn, telling=list(rival.most_telling)
-    )
+    values = rival.share.values("share") | {"n": rival.n_drawn}
+    if rival.elsewhere:
+        tell.say("ab.surface_elsewhere", values)
+    else:
+        tell.say("ab.surface", values, telling=list(rival.most_telling))
     if rival.n_drawn < rival.n_pairs:
         tell.say("ab.surface_drawn", n=rival.n_drawn, total=rival.n_pairs)
     tell.say("ab.surface_increment", rival.increment.values("gain"))
