@@ -18,7 +18,7 @@ import pandas as pd
 
 from benchmarks.fakes import remembered, shipped_analysis
 from tests.fakes.worlds import WORDS, judged
-from undogmatic.analyses.pairs import Pairs
+from undogmatic.examinations.pairs import Pairs
 from undogmatic.records.records import Item
 
 RESULTS = Path(__file__).parent / "results" / "arranged.csv"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses import alone, examination
+from undogmatic.examinations import alone, examination
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Told

@@ -19,7 +19,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks.check import table, turned, world
-from undogmatic.analyses.check import check
+from undogmatic.examinations.check import check
 from undogmatic.records.checked import CheckOptions
 
 RESULTS = Path(__file__).parent / "results" / "check_looks.csv"

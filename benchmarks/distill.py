@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset
 from undogmatic.engine.recipe import judged
+from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import fit_regression, fold_codes
 from undogmatic.fit.student import Lesson, Method, alike, fit_student, learn
 from undogmatic.models.calls import Gateway, ReplyCache

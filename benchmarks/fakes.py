@@ -29,11 +29,11 @@ from threadpoolctl import threadpool_limits
 
 from tests.fakes.judges import FAKES, GOOD
 from tests.fakes.worlds import judged, made_up
-from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.pairs import Pairs
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame import patterns
+from undogmatic.examinations.ab import AbAnalysis
+from undogmatic.examinations.pairs import Pairs
 from undogmatic.records.records import FailureKind, Item
 from undogmatic.records.results import Standing
 from undogmatic.stats import surface

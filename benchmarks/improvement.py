@@ -25,8 +25,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from undogmatic.analyses.improvement import AFTER, BEFORE, Measured, improvement
-from undogmatic.analyses.truth import Margin
+from undogmatic.examinations.improvement import AFTER, BEFORE, Measured, improvement
+from undogmatic.examinations.truth import Margin
 
 RESULTS = Path(__file__).parent / "results"
 SPAN = 100.0

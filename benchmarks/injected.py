@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, DevelopmentDataset, families
+from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import VIEWS, fit_probe, origin, read_all
 from undogmatic.readouts.probe import (
     Probe,

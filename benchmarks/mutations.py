@@ -32,22 +32,22 @@ class Fault(NamedTuple):
 
 FAULTS = {
     "one control for length is enough": Fault(
-        "undogmatic/analyses/rivals.py",
+        "undogmatic/examinations/rivals.py",
         '"open" if "open" in places else "survives"',
         '"survives" if "beyond" in places else "open"',
-        ("tests/analyses/test_rivals.py",),
+        ("tests/examinations/test_rivals.py",),
     ),
     "matched pairs decide however few": Fault(
-        "undogmatic/analyses/rivals.py",
+        "undogmatic/examinations/rivals.py",
         "if matched is not None and matched.telling and",
         "if matched is not None and",
-        ("tests/analyses/test_rivals.py",),
+        ("tests/examinations/test_rivals.py",),
     ),
     "matched pairs never decide": Fault(
-        "undogmatic/analyses/rivals.py",
+        "undogmatic/examinations/rivals.py",
         "telling and n_groups >= likely.fewest)",
         "False)",
-        ("tests/analyses/test_rivals.py",),
+        ("tests/examinations/test_rivals.py",),
     ),
     "no correction in sweeps": Fault(
         "undogmatic/stats/compare.py",
@@ -80,28 +80,28 @@ FAULTS = {
         ("tests/stats/test_claims.py",),
     ),
     "the hybrid does not count": Fault(
-        "undogmatic/analyses/ruling/ab.py",
+        "undogmatic/examinations/ruling/ab.py",
         "        if self.hybrid is None:\n            return None\n",
         "        return None\n",
-        ("tests/analyses/test_ruling.py",),
+        ("tests/examinations/test_ruling.py",),
     ),
     "the surface does not count": Fault(
-        "undogmatic/analyses/ruling/ab.py",
+        "undogmatic/examinations/ruling/ab.py",
         "return None if self.rival is None else self.rival.outcome",
         "return None",
-        ("tests/analyses/test_ruling.py",),
+        ("tests/examinations/test_ruling.py",),
     ),
     "failed judgments do not count": Fault(
-        "undogmatic/analyses/ab.py",
+        "undogmatic/examinations/ab.py",
         'if ruling.standing in ("undecided", at_worst.standing):',
         "if True:",
-        ("tests/analyses/test_ruling.py", "tests/analyses/test_ab.py"),
+        ("tests/examinations/test_ruling.py", "tests/examinations/test_ab.py"),
     ),
     "copies are independent": Fault(
-        "undogmatic/analyses/independence.py",
+        "undogmatic/examinations/independence.py",
         "designed, copied = [], _copied(items, varied)",
         "designed, copied = [], [[] for _ in items]",
-        ("tests/analyses/test_units.py", "tests/fakes"),
+        ("tests/examinations/test_units.py", "tests/fakes"),
     ),
     "texts are asked in file order": Fault(
         "undogmatic/records/records.py",

@@ -167,7 +167,7 @@ NEEDS = {
 
 def examinations() -> str:
     """The table of our examinations, from what they declare and from the words of each."""
-    from undogmatic.analyses.examination import OURS
+    from undogmatic.examinations.examination import OURS
     from undogmatic.records.evidence import KINDS
     from undogmatic.report.check import words_of
 

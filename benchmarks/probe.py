@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import PAIR_GOLD, CuratedDataset, DevelopmentDataset
 from undogmatic.constructs.shame.patterns import count, fitted, share, tfidf_ridge
+from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.probe import (
     calibrate,
     fold_codes,

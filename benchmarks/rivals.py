@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.analyses import rivals
-from undogmatic.analyses.truth import Margin
 from undogmatic.constructs.shame import patterns
 from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.examinations import rivals
+from undogmatic.examinations.truth import Margin
 from undogmatic.readouts.decision import Rivals
 from undogmatic.stats import confound, surface
 

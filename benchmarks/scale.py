@@ -283,10 +283,10 @@ def analyse_made_judgments(analysis: str, size: int) -> None:
     import numpy as np
     import pandas as pd
 
-    from undogmatic.analyses.base import COLUMNS, LongTable, analyse
     from undogmatic.config.build import build
     from undogmatic.config.door import compose_config
     from undogmatic.engine.recipe import Recipe
+    from undogmatic.examinations.base import COLUMNS, LongTable, analyse
 
     config = compose_config([f"analysis={analysis}", "model=patterns"])
     rng = np.random.default_rng(0)

@@ -29,10 +29,10 @@ import numpy as np
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from undogmatic.analyses.base import LongTable, analyse, tabulate
 from undogmatic.config.build import build, settings
 from undogmatic.engine.journal import Journals
 from undogmatic.engine.recipe import Recipe
+from undogmatic.examinations.base import LongTable, analyse, tabulate
 from undogmatic.safety.paths import conf_folder
 
 

@@ -19,14 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.probe import SEED, lexical, shown
-from undogmatic.analyses.base import LongTable, tabulate
-from undogmatic.analyses.labelled import LabelledAnalysis
-from undogmatic.analyses.truth import units
 from undogmatic.api import judge_items
 from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.patterns import tfidf_ridge
 from undogmatic.constructs.traits.responses import LabelledResponsesDataset
+from undogmatic.examinations.base import LongTable, tabulate
+from undogmatic.examinations.labelled import LabelledAnalysis
+from undogmatic.examinations.truth import units
 from undogmatic.fit.probe import (
     VIEWS,
     calibrate,

@@ -23,9 +23,9 @@ import mlflow  # noqa: F401
 import sklearn.feature_extraction.text
 import sklearn.linear_model  # noqa: F401
 
-import undogmatic.analyses.suite
 import undogmatic.cli
 import undogmatic.config.door
+import undogmatic.examinations.suite
 import undogmatic.report.contents
 import undogmatic.sweep.launch
 import undogmatic.tracking.tracker  # noqa: F401

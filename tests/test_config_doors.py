@@ -260,7 +260,7 @@ LEDGER = "undogmatic.engine.journal.Ledger"
             "path",
         ),
         ({"_target_": "undogmatic.records.rubric.Rubric"}, "rubric", "wordings"),
-        ({"_target_": "undogmatic.analyses.suite.SuiteAnalysis"}, "analysis", "mine"),
+        ({"_target_": "undogmatic.examinations.suite.SuiteAnalysis"}, "analysis", "mine"),
     ],
 )
 @pytest.mark.parametrize(

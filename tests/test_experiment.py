@@ -18,12 +18,12 @@ from omegaconf import OmegaConf
 import undogmatic.run
 from tests.conftest import Capture, Patch, put, rows_in
 from tests.stub_server import Fault, StubServer
-from undogmatic.analyses.base import Unsuited
-from undogmatic.analyses.independence import withheld
 from undogmatic.api import score_text, score_texts
 from undogmatic.config.door import compose_config
 from undogmatic.engine.recipe import Recipe
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.base import Unsuited
+from undogmatic.examinations.independence import withheld
 from undogmatic.experiment import run_experiment
 from undogmatic.records.records import Item, text_mark
 from undogmatic.records.results import Finding, Told
@@ -615,7 +615,7 @@ def test_a_run_of_many_texts_leaves_what_one_of_few_does(
     mine = texts(tmp_path, *rows)
     for name, held in (("few", 10**9), ("many", least)):
         monkeypatch.setattr(f"undogmatic.safety.spool.{bound}", held)
-        monkeypatch.setattr("undogmatic.analyses.base._AT_ONCE", 21)
+        monkeypatch.setattr("undogmatic.examinations.base._AT_ONCE", 21)
         run(tmp_path / name, "dataset=texts", mine, f"analysis={analysis}", "run.repeats=2")
     few, many = tmp_path / "few", tmp_path / "many"
     assert {p.name for p in few.iterdir()} | {".judgments.jsonl.index"} == {

@@ -479,7 +479,7 @@ class TestScore:
 def test_an_analysis_in_a_folder_of_its_group_is_one_of_several(here: Path) -> None:
     put(
         here / "my/conf/analysis/mine/few.yaml",
-        "_target_: undogmatic.analyses.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n",
+        "_target_: undogmatic.examinations.costs.CostsAnalysis\nbaseline: null\nlevel: 0.9\n",
     )
     for words in (
         ["analysis=[mine/few,none]"],

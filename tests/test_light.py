@@ -16,7 +16,7 @@ from undogmatic.safety.paths import conf_folder
 
 ROOT = conf_folder().parent
 LIGHT = """
-undogmatic undogmatic.cli undogmatic.records undogmatic.stats undogmatic.safety undogmatic.datasets undogmatic.analyses
+undogmatic undogmatic.cli undogmatic.records undogmatic.stats undogmatic.safety undogmatic.datasets undogmatic.examinations
 undogmatic.report undogmatic.review undogmatic.runs.versions
 """.split()
 """Packages and modules that import without any extra, with all modules in them."""

@@ -12,14 +12,14 @@ import pytest
 from tests.conftest import rows_in
 from tests.engine.parts import run_in
 from tests.judges.test_compare import judged_by
-from undogmatic.analyses.check import check
-from undogmatic.analyses.of_run import evidence_of
 from undogmatic.cli import main
 from undogmatic.config.door import compose_config
 from undogmatic.datasets import export
 from undogmatic.datasets.readers.own_run import EVIDENCE
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import UndogmaticError
+from undogmatic.examinations.check import check
+from undogmatic.examinations.of_run import evidence_of
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED
 from undogmatic.safety import files

@@ -17,8 +17,8 @@ MODULES = [
         for name in ("cells", "columns", "faults", "sheets", "readers.log", "readers.openai_batch")
     ),
     *(
-        "analyses.unread",
-        "analyses.surface",
+        "examinations.unread",
+        "examinations.surface",
         "stats.words",
         "stats.surface",
         "safety.outside",
@@ -34,8 +34,8 @@ MODULES = [
 ]
 ANCHORED = {
     *(
-        "analyses.unread._NAME",
-        "analyses.unread._AFTER",
+        "examinations.unread._NAME",
+        "examinations.unread._AFTER",
         "datasets.cells._ERRORS",
         "datasets.cells._OUT_OF",
     ),

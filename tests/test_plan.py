@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from undogmatic.analyses.plan import of_plan
 from undogmatic.config.build import Plan
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError
+from undogmatic.examinations.plan import of_plan
 from undogmatic.experiment import run_experiment
 from undogmatic.records.results import Told
 from undogmatic.report.words import Words

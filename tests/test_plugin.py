@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.analyses.builders import evidence_of
+from tests.examinations.builders import evidence_of
 from undogmatic import cli
-from undogmatic.analyses import examination
 from undogmatic.config.build import build
 from undogmatic.datasets import readers
 from undogmatic.datasets.table import read_table
 from undogmatic.errors import ConfigError
+from undogmatic.examinations import examination
 from undogmatic.records import added
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import Evidence, JudgeView
@@ -169,7 +169,10 @@ def test_ours_are_not_read_from_the_metadata_of_an_older_installation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither twice, where it knows them, nor in vain, where one of them was called otherwise."""
-    values = ("undogmatic.analyses.kinds:AGREEMENT", "undogmatic.analyses.kinds:NAMED_OTHERWISE")
+    values = (
+        "undogmatic.examinations.kinds:AGREEMENT",
+        "undogmatic.examinations.kinds:NAMED_OTHERWISE",
+    )
     _installed(monkeypatch, *values, f"{HERE}MINE")
     assert examination.installed() == (MINE,)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from undogmatic.analyses.judged import Judgments
     from undogmatic.api import ScoreResult, ajudge, judge, score_text, score_texts
     from undogmatic.cli.checked import check
+    from undogmatic.examinations.judged import Judgments
 
 __version__ = "0.1.0"
 __all__ = ["Judgments", "ScoreResult", "ajudge", "check", "judge", "score_text", "score_texts"]
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         # What checks needs none of what judges, and scoring a text needs no table.
-        own = {"check": "undogmatic.cli.checked", "Judgments": "undogmatic.analyses.judged"}
+        own = {"check": "undogmatic.cli.checked", "Judgments": "undogmatic.examinations.judged"}
         module = own.get(name, "undogmatic.api")
         try:
             return getattr(import_module(module), name)

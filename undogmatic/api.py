@@ -26,8 +26,8 @@ from undogmatic.safety.secrets import scrub_words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from undogmatic.analyses.judged import Judgments
     from undogmatic.config.build import Settings
+    from undogmatic.examinations.judged import Judgments
 
 LOG, LOG_BYTES = "score.log", 10_000_000
 """In the cache folder: a JSON line for each text that was scored, for its owner's eyes alone; a
@@ -285,11 +285,11 @@ async def ajudge(
         DataError: An item lacks an input, or a label is off the scale.
         RunStopped: A budget is full or the server is gone; answers that came are in the cache.
     """
-    from undogmatic.analyses.judged import judged
     from undogmatic.config.build import build, settings
     from undogmatic.datasets.labels import on_scale
     from undogmatic.engine.journal import Journals
     from undogmatic.engine.recipe import Recipe
+    from undogmatic.examinations.judged import judged
 
     if repeats < 1:
         raise ConfigError(f"`repeats` is {repeats}; it must be at least 1.")

@@ -1,4 +1,4 @@
-"""The one pipeline: config -> dataset -> steps and judges -> judgments -> analyses -> report and
+"""The one pipeline: config -> dataset -> steps and judges -> judgments -> examinations -> report and
 tracking."""
 
 import asyncio
@@ -15,16 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Analysis, LongTable, analyse, read_by, readable, tabulate
-from undogmatic.analyses.independence import (
-    Failed,
-    of_chosen_labels,
-    too_many_failed,
-    units,
-    withheld,
-)
-from undogmatic.analyses.plan import LEVEL, check_plan, of_plan, so_far
-from undogmatic.analyses.truth import settings as run_settings
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.datasets import base as datasets
 from undogmatic.datasets import export
@@ -34,6 +24,16 @@ from undogmatic.engine.journal import Journals
 from undogmatic.engine.local import NotingEngine, answering, parts_of
 from undogmatic.engine.recipe import Parts, Recipe
 from undogmatic.errors import ConfigError, DataError, RunStopped, StorageError, UndogmaticError
+from undogmatic.examinations.base import Analysis, LongTable, analyse, read_by, readable, tabulate
+from undogmatic.examinations.independence import (
+    Failed,
+    of_chosen_labels,
+    too_many_failed,
+    units,
+    withheld,
+)
+from undogmatic.examinations.plan import LEVEL, check_plan, of_plan, so_far
+from undogmatic.examinations.truth import settings as run_settings
 from undogmatic.models.hosted import HostedModel
 from undogmatic.optimize.search import OPTIMISED, Found, Search, results_of
 from undogmatic.records.kept import by_id, gathered

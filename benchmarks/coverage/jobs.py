@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from benchmarks.coverage.samples import LEVEL, MANY, Array, Ends, Question, Rng, Sample, related
-from undogmatic.analyses.compared import COMPARED, Whole
+from undogmatic.examinations.compared import COMPARED, Whole
 from undogmatic.stats import jackknife
 from undogmatic.sweep.family import DRAWS, Pair, of_all
 

@@ -16,9 +16,9 @@ import yaml
 
 from tests.conftest import put, typed
 from tests.report import checks
-from undogmatic.analyses import gate
-from undogmatic.analyses.gate import GateConfig, Gated, hold
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations import gate
+from undogmatic.examinations.gate import GateConfig, Gated, hold
 from undogmatic.records.card import TrustCard, read_card
 from undogmatic.records.records import digest
 from undogmatic.report import card

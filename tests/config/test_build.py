@@ -79,7 +79,7 @@ def test_what_an_extra_would_bring_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_text_in_place_of_a_list_is_shown_as_a_list() -> None:
     node = {
-        "_target_": "undogmatic.analyses.reliability.ReliabilityAnalysis",
+        "_target_": "undogmatic.examinations.reliability.ReliabilityAnalysis",
         "against": "outputs/a",
     }
     with pytest.raises(

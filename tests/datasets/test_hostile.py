@@ -19,11 +19,11 @@ import pytest
 from tests.conftest import Capture
 from tests.datasets.test_unread import SOUND, csv_of, made, put
 from undogmatic import cli
-from undogmatic.analyses.check import check
 from undogmatic.datasets import sheets
 from undogmatic.datasets.frames import Frame, read_frame
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import DataError
+from undogmatic.examinations.check import check
 from undogmatic.records.checked import CheckOptions
 
 ROWS = made(40, lambda n: False)

@@ -15,11 +15,11 @@ import pytest
 
 from tests.conftest import Capture
 from undogmatic import cli
-from undogmatic.analyses.check import check
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.datasets.verdicts import VerdictsDataset
 from undogmatic.errors import DataError
+from undogmatic.examinations.check import check
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Weight

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import yaml
 
-from undogmatic.analyses.base import LongTable
 from undogmatic.engine.step import Step
 from undogmatic.errors import ModelError, RefusedAnswer, TransportError, UnparseableAnswer
+from undogmatic.examinations.base import LongTable
 from undogmatic.experiment import run_experiment
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Model

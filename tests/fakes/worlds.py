@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.analyses.builders import ORIGIN, rubric
+from tests.examinations.builders import ORIGIN, rubric
 from tests.fakes.judges import Scores
-from undogmatic.analyses.base import LongTable, analyse, tabulate
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.shame.curated import CuratedDataset, Part
+from undogmatic.examinations.base import LongTable, analyse, tabulate
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
 

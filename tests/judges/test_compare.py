@@ -11,12 +11,12 @@ import dspy
 import numpy as np
 import pytest
 
-from undogmatic.analyses.base import LongTable, Unsuited, tabulate
-from undogmatic.analyses.of_run import evidence_of
-from undogmatic.analyses.preference import PreferenceAnalysis
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.errors import ConfigError, ModelError, UndecidedAnswer, UnparseableAnswer
+from undogmatic.examinations.base import LongTable, Unsuited, tabulate
+from undogmatic.examinations.of_run import evidence_of
+from undogmatic.examinations.preference import PreferenceAnalysis
 from undogmatic.judges.compare import CompareJudge
 from undogmatic.readouts.base import Readout, categorised, entropy_verdict
 from undogmatic.records.records import (

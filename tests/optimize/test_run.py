@@ -289,7 +289,7 @@ def test_a_sweep_ranks_what_was_found_by_how_it_judges_and_not_by_its_gain(
 ) -> None:
     """A great gain from a bad beginning is no better judge, and the beginning is none of the
     sweep's judges."""
-    analysis = ["analysis={_target_: undogmatic.analyses.labelled.LabelledAnalysis}"]
+    analysis = ["analysis={_target_: undogmatic.examinations.labelled.LabelledAnalysis}"]
     found = [
         optimise("copro", *COPRO, *analysis, folder="outputs/s/0"),
         optimise(

@@ -11,10 +11,10 @@ import pytest
 
 from tests.optimize.conftest import composed
 from tests.rubrics import HUNDRED
-from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import settings
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import DataError
+from undogmatic.examinations.independence import groups_of
 from undogmatic.optimize.metrics import METRICS, Terms
 from undogmatic.optimize.optimizers import Bootstrap, Known, Measure, example
 from undogmatic.optimize.splits import Splits, apart, blocks, check_leaks, deal, gather, some

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from tests.conftest import Patch
-from undogmatic.analyses.base import LongTable, analyse, tabulate
-from undogmatic.analyses.labelled import LabelledAnalysis
-from undogmatic.analyses.suite import NoAnalysis
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.errors import StorageError
+from undogmatic.examinations.base import LongTable, analyse, tabulate
+from undogmatic.examinations.labelled import LabelledAnalysis
+from undogmatic.examinations.suite import NoAnalysis
 from undogmatic.records.kept import gathered, joined
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Provenance, Verdict
 from undogmatic.records.stored import StoredTable, foremost, in_parts, voices, whole
@@ -63,7 +63,7 @@ def tables(monkeypatch: Patch) -> tuple[pd.DataFrame, StoredTable]:
     given = [judged(item, n, repeat) for repeat in (0, 1) for n, item in enumerate(items)]
     held = tabulate(items, given, 2)
     monkeypatch.setattr("undogmatic.safety.spool.HELD", 7)
-    monkeypatch.setattr("undogmatic.analyses.base._AT_ONCE", 10)
+    monkeypatch.setattr("undogmatic.examinations.base._AT_ONCE", 10)
     return held, tabulate(gathered(iter(items)), given, 2)
 
 
@@ -151,12 +151,12 @@ def test_an_analysis_that_reads_a_sample_says_so(
 ) -> None:
     config = compose_config(["analysis=none", "model=patterns"])
     table = LongTable(tables[1], build(config["rubric"], "rubric"))
-    monkeypatch.setattr("undogmatic.analyses.base.MOST_READ", 40)
+    monkeypatch.setattr("undogmatic.examinations.base.MOST_READ", 40)
     (result,) = analyse(LabelledAnalysis(), table, np.random.default_rng(0))
     n = len(tables[1].sample(40))
     assert result.findings[0].key == "analyses.sampled"
     assert result.findings[0].values == {"n": n, "total": 60}
-    monkeypatch.setattr("undogmatic.analyses.base.MOST_READ", 10)
+    monkeypatch.setattr("undogmatic.examinations.base.MOST_READ", 10)
     (everything,) = analyse(NoAnalysis(), table, np.random.default_rng(0))
     assert everything.metrics["none.judged"] == 24
     assert sum(everything.drawings[0].data["counts"]["a"]) == 12

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tests.analyses.builders import evidence_of
+from tests.examinations.builders import evidence_of
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.results import Finding, Standing, Subject, Told, Weight

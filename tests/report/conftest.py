@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from undogmatic.analyses.base import tabulate
 from undogmatic.config.build import build
 from undogmatic.constructs.shame.curated import CuratedDataset
+from undogmatic.examinations.base import tabulate
 from undogmatic.records.records import (
     Cost,
     Failure,

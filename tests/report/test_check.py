@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Capture
 from tests.report import checks
-from undogmatic.analyses.check_figures import figures_of
+from undogmatic.examinations.check_figures import figures_of
 from undogmatic.records.results import Finding
 from undogmatic.report import check
 from undogmatic.report.words import Words

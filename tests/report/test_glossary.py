@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analyses.conftest import SHIPPED
+from tests.examinations.conftest import SHIPPED
 from undogmatic.records.wordings import REPORT_TEXTS, read
 from undogmatic.report.document import Document, Heading, Paragraph, defined, rendered
 from undogmatic.report.words import Words, glossary

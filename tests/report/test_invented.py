@@ -9,8 +9,8 @@ import pytest
 
 from tests.conftest import Capture
 from tests.report import checks
-from undogmatic.analyses import examination
-from undogmatic.analyses.check import check
+from undogmatic.examinations import examination
+from undogmatic.examinations.check import check
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.examination import Examination

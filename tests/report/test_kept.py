@@ -59,8 +59,8 @@ def test_results_are_read_back_as_they_were() -> None:
 
 
 def test_words_are_found_where_the_package_has_moved() -> None:
-    gone = "/elsewhere/undogmatic/site-packages/undogmatic/analyses/labelled.texts.yaml"
-    assert texts_noted(gone) == PACKAGE / "analyses" / "labelled.texts.yaml"
+    gone = "/elsewhere/undogmatic/site-packages/undogmatic/examinations/labelled.texts.yaml"
+    assert texts_noted(gone) == PACKAGE / "examinations" / "labelled.texts.yaml"
     for own in ("/elsewhere/mine.texts.yaml", "/elsewhere/undogmatic/mine.texts.yaml"):
         assert texts_noted(own) == Path(own)
 

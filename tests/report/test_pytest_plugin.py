@@ -120,7 +120,7 @@ def test_what_the_mark_needs_is_light() -> None:
     """A gate over a card needs none of what judges or draws."""
     heavy = "dspy hydra omegaconf mlflow matplotlib sklearn".split()
     code = (
-        "import sys; from undogmatic.analyses import gate; from undogmatic.report import check,"
+        "import sys; from undogmatic.examinations import gate; from undogmatic.report import check,"
         f" gate as shown; check.words_of('en'); print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

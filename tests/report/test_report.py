@@ -16,12 +16,12 @@ import pytest
 from tests.conftest import Capture, Patch
 from tests.report.conftest import Build, asked, trial_result, verdict
 from tests.report.test_document import HOSTILE, Page, read
-from undogmatic.analyses.ab import AbAnalysis
-from undogmatic.analyses.base import LongTable, analyse
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.constructs.shame.patterns import PatternsModel
 from undogmatic.datasets.base import SubsetDataset
 from undogmatic.datasets.tabular import TextsDataset
+from undogmatic.examinations.ab import AbAnalysis
+from undogmatic.examinations.base import LongTable, analyse
 from undogmatic.models.base import Model
 from undogmatic.records.records import Failure, Item, Verdict
 from undogmatic.records.results import Finding, Told
@@ -337,7 +337,7 @@ def test_what_a_style_says_of_its_doubt_is_in_the_report(finished: Build, capsys
 
 
 MODULE = """
-from undogmatic.analyses.ab import AbAnalysis
+from undogmatic.examinations.ab import AbAnalysis
 from undogmatic.records.results import Told, Finding
 
 class Spread:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.conftest import SHIPPED
+from tests.examinations.conftest import SHIPPED
 from tests.report.conftest import TRIAL
 from undogmatic.constructs.shame.curated import CuratedDataset
 from undogmatic.errors import ConfigError

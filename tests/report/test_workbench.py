@@ -16,12 +16,12 @@ import pandas as pd
 import pytest
 
 from benchmarks.browser import CHROMIUM, Browser, browsing
-from tests.analyses.builders import evidence_of
 from tests.conftest import Patch
+from tests.examinations.builders import evidence_of
 from tests.report import checks
 from tests.report.conftest import Build, judge, verdict
 from tests.report.test_document import HOSTILE, read
-from undogmatic.analyses.base import tabulate
+from undogmatic.examinations.base import tabulate
 from undogmatic.records.records import Call, Failure, Item, LabelScale
 from undogmatic.report import contents, listed, sweep, workbench
 from undogmatic.report.document import Document, Table, rendered

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.analyses.builders import made_up
-from tests.analyses.builders import rubric as hundred
+from tests.examinations.builders import made_up
+from tests.examinations.builders import rubric as hundred
 from tests.review.conftest import MakeRun, Outcome, judgment, line_rows, sheet_rows, sure
-from undogmatic.analyses.base import LongTable, tabulate
-from undogmatic.analyses.calibration import CalibrationAnalysis
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.base import LongTable, tabulate
+from undogmatic.examinations.calibration import CalibrationAnalysis
 from undogmatic.records.records import Failure, Item, ScoreDistribution, Verdict
 from undogmatic.records.rubric import Rubric
 from undogmatic.review import queue

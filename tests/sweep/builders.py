@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from tests.analyses.builders import verdict
 from tests.conftest import typed
+from tests.examinations.builders import verdict
 from undogmatic.records.records import Cost
 from undogmatic.records.rubric import Rubric
 from undogmatic.report.words import Words

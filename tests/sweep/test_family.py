@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.sweep import builders
 from tests.sweep.builders import keys, metrics, result_of, said, scored, sweep_of, texts, write_job
-from undogmatic.analyses.truth import Margin
+from undogmatic.examinations.truth import Margin
 from undogmatic.records.wordings import read
 from undogmatic.report import sweep as report
 from undogmatic.runs.outcome import SweepResult

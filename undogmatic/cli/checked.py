@@ -8,11 +8,11 @@ from typing import Any, TypeAlias, TypeVar
 import pandas as pd
 from pydantic import BaseModel, ValidationError
 
-from undogmatic.analyses.check import check as examine
-from undogmatic.analyses.examination import chosen
 from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
+from undogmatic.examinations.check import check as examine
+from undogmatic.examinations.examination import chosen
 from undogmatic.records.checked import CheckOptions, CheckResult
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.records import wanted

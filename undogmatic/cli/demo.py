@@ -21,8 +21,8 @@ def add(commands: Any) -> None:
 
 
 def _demo(typed: argparse.Namespace) -> None:
-    from undogmatic.analyses.check import check
     from undogmatic.datasets.table import TableOptions, read_table
+    from undogmatic.examinations.check import check
     from undogmatic.records.checked import CheckOptions
     from undogmatic.report.check import show, words_of
     from undogmatic.report.words import Words

@@ -67,7 +67,7 @@ def _refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
 
 def run(typed: argparse.Namespace) -> None:
     """Print what came of it, write what was asked for, and exit with its status."""
-    from undogmatic.analyses import gate
+    from undogmatic.examinations import gate
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
     from undogmatic.runs.progress import doing, speaking

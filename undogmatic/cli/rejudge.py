@@ -69,9 +69,9 @@ def _rejudge(typed: argparse.Namespace) -> None:
 def _compare(earlier: RunFolder, later: RunFolder, options: Any, language: str) -> None:
     """Print what a check says of both judges, and how the variance divides among items, judges and
     repeats."""
-    from undogmatic.analyses.check import check
-    from undogmatic.analyses.drift import variance_of
     from undogmatic.datasets.table import read_table
+    from undogmatic.examinations.check import check
+    from undogmatic.examinations.drift import variance_of
     from undogmatic.report.check import show, words_of
     from undogmatic.runs.progress import doing, speaking
 

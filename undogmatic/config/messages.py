@@ -55,7 +55,7 @@ def combined(words: Sequence[str]) -> list[str]:
                 f"/analysis/{name}@{name.rpartition('/')[2]}"
                 for name in dict.fromkeys(option.split("+"))
             ]
-            node = {"defaults": parts, "_target_": "undogmatic.analyses.suite.SeveralAnalyses"}
+            node = {"defaults": parts, "_target_": "undogmatic.examinations.suite.SeveralAnalyses"}
             folder, _, name = f"analysis/{option}".rpartition("/")
             ConfigStore.instance().store(name, node, group=folder)
     return joined

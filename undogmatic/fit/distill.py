@@ -16,8 +16,6 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from undogmatic.analyses.alone import WIDE
-from undogmatic.analyses.independence import groups_of
 from undogmatic.config.build import Settings, build, settings
 from undogmatic.config.door import compose_config
 from undogmatic.datasets.doors import CHECK
@@ -25,6 +23,8 @@ from undogmatic.datasets.labels import TEXTS, scale_for
 from undogmatic.datasets.roles import TEXT
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.alone import WIDE
+from undogmatic.examinations.independence import groups_of
 from undogmatic.fit.student import LEAST, MOST, Fit, Lesson, fit_student
 from undogmatic.models.calls import Gateway, ReplyCache
 from undogmatic.models.distilled import embeddings_of

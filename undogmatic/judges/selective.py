@@ -189,7 +189,7 @@ def read_promise(typed: str, cheap: Judge, rubric: Rubric) -> tuple[str, float, 
 
 
 def doubt_of(verdict: Verdict, measure: str) -> float | None:
-    """The doubt of one verdict, by the measures of `analyses.calibration`; None where it has
+    """The doubt of one verdict, by the measures of `examinations.calibration`; None where it has
     none."""
     low, high = verdict.interval or (None, None)
     values = {

@@ -15,17 +15,17 @@ import pandas as pd
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import Field, ValidationError
 
-from undogmatic.analyses.improvement import AFTER as OPTIMISED
-from undogmatic.analyses.improvement import BEFORE as BASELINE
-from undogmatic.analyses.improvement import Measured, improvement
-from undogmatic.analyses.independence import groups_of
-from undogmatic.analyses.truth import Margin, margin_of
 from undogmatic.config.build import Settings, build
 from undogmatic.engine.journal import LEDGER, Ledger
 from undogmatic.engine.local import LocalEngine
 from undogmatic.engine.recipe import Parts
 from undogmatic.engine.step import JudgeStep
 from undogmatic.errors import ConfigError, DataError, RunStopped, UndogmaticError, ours
+from undogmatic.examinations.improvement import AFTER as OPTIMISED
+from undogmatic.examinations.improvement import BEFORE as BASELINE
+from undogmatic.examinations.improvement import Measured, improvement
+from undogmatic.examinations.independence import groups_of
+from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.judges.base import Judge
 from undogmatic.models.base import Chats, Model, SeveralModels
 from undogmatic.models.calls import Budget, ReplyCache

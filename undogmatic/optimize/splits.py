@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from undogmatic.analyses.independence import Group, groups
 from undogmatic.config.build import Settings, build
 from undogmatic.config.groups import named, plain
 from undogmatic.datasets.labels import on_scale
 from undogmatic.datasets.tabular import labelled_items
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.independence import Group, groups
 from undogmatic.optimize.metrics import BLOCK, METRICS, Metric, Terms, metric, units
 from undogmatic.optimize.optimizers import Optimizer
 from undogmatic.records.records import Item, digest, items_digest, text_mark
@@ -276,7 +276,7 @@ def contrast(
 def deal(
     items: Sequence[Item], shares: Mapping[str, float], rng: np.random.Generator
 ) -> dict[str, list[Item]]:
-    """Deal items to sides by their groups (`analyses.independence`), alike in every stratum.
+    """Deal items to sides by their groups (`examinations.independence`), alike in every stratum.
 
     A stratum is the conditions in a group and the third of the labels in which its mean lies.
     Groups go, in an order that is random within each stratum, to the side that lacks most of its

@@ -1,7 +1,7 @@
 """Defines the evidence: what judges and people said of items, whoever wrote it down, in one
 form.
 
-Readers (`datasets/`) make it, analyses (`analyses/`) read it. Nothing in it is judged by this
+Readers (`datasets/`) make it, analyses (`examinations/`) read it. Nothing in it is judged by this
 program.
 """
 

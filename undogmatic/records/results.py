@@ -1,8 +1,8 @@
 """Defines what an analysis yields (metrics, tables, sentences, figures, verdict) and how the parts
 of a run are named.
 
-The nouns stand apart from `analyses/`, so that what only reads the results of a finished run does
-not import analyses.
+The nouns stand apart from `examinations/`, so that what only reads the results of a finished run
+does not import analyses.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Finding:
     Attributes:
         key: Of its wording (see `undogmatic.records.wordings`).
         values: For the wording.
-        answer: Of a verdict, in one word, which `analyses/ruling/` decides.
+        answer: Of a verdict, in one word, which `examinations/ruling/` decides.
         weight: How much it changes the conclusion.
         settle: What would settle it, as a sentence, where it leaves something open.
         subject: What it is about, where other findings hang on it.

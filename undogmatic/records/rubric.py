@@ -274,8 +274,8 @@ class Rubric(Record):
         score_field: The name of the score in a JSON answer.
         wordings: Its words by language.
         margin: Smallest difference that matters, in score units: what lies within it counts as no
-            difference. None: nobody has said; see `analyses.truth`. It decides what verdicts say,
-            never what is judged.
+            difference. None: nobody has said; see `examinations.truth`. It decides what verdicts
+            say, never what is judged.
         rivals: Dotted names of models (built without arguments) that were fitted to labels of this
             construct and read only the surface of a text; a judge that follows labels must do more
             than they. They decide what verdicts say, too, never what is judged.

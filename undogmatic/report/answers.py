@@ -1,7 +1,7 @@
 """Says what a run answers: each verdict in one word and one sentence, what would change it, and
 what to do next.
 
-`analyses/ruling/` decides the answers. The step that follows is a wording: `next_<rule>` of the
+`examinations/ruling/` decides the answers. The step that follows is a wording: `next_<rule>` of the
 analysis, else `next.<rule>` of the report, else `next.<answer>`. Its commands are those of this run
 with one thing changed.
 """

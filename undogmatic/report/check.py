@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from undogmatic.analyses import examination
-from undogmatic.analyses.check import name_of
-from undogmatic.analyses.check_figures import figures_of
-from undogmatic.analyses.ruling import AT_ONCE
+from undogmatic.examinations import examination
+from undogmatic.examinations.check import name_of
+from undogmatic.examinations.check_figures import figures_of
+from undogmatic.examinations.ruling import AT_ONCE
 from undogmatic.records.card import digests_of, figure_row
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.results import STANDINGS, Finding, Subject, Told, Weight, metric_name
@@ -73,7 +73,7 @@ class Sentences(NamedTuple):
 def words_of(language: str, units: str | None = None, more: Sequence[Path] = ()) -> Words:
     """The words of a check and of a gate: of this room, beside all that tell something, and in the
     files `more`."""
-    rooms = (PACKAGE / "analyses", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
+    rooms = (PACKAGE / "examinations", PACKAGE / "datasets", PACKAGE / "datasets" / "readers")
     own = (path for room in rooms for path in sorted(room.glob("*.texts.yaml")))
     files = [OWN_TEXTS, *own, *examination.texts(), *more]
     return Words(language, list(dict.fromkeys(files)), units)
@@ -135,7 +135,7 @@ def first_line(result: CheckResult, words: Words) -> str:
         said = words.text(
             "checked.several" if counted else "checked.none", what=what, counted=counted
         )
-    # answers that hold together (`analyses.check`)
+    # answers that hold together (`examinations.check`)
     among = sum(each.n > 0 for each in result.judges)
     if among < 2 or not any(each.number_about(Subject.HEADLINE) for each in result.judges):
         return said

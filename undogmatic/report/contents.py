@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.improvement import AFTER
+from undogmatic.examinations.improvement import AFTER
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.records import Item, Judgment, Verdict
 from undogmatic.records.results import FigureData, Told

@@ -3,7 +3,7 @@ Markdown for a comment."""
 
 from typing import Any
 
-from undogmatic.analyses.gate import GateResult
+from undogmatic.examinations.gate import GateResult
 from undogmatic.records.card import figure_row
 from undogmatic.report.document import Block, Bullets, Document, Paragraph, Table, rendered, xml
 from undogmatic.report.terminal import put

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import tabulate
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.base import tabulate
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import FigureData, Finding, Told, Weight
 from undogmatic.records.stored import voices

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.check import name_of
+from undogmatic.examinations.check import name_of
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import SLICE, Evidence
 from undogmatic.records.records import OVERALL, Item, Verdict

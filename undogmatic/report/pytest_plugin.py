@@ -92,8 +92,8 @@ def _reports(terminalreporter: pytest.TerminalReporter) -> Iterator[pytest.TestR
 
 def _gate(item: pytest.Item, mark: pytest.Mark) -> tuple[str, str]:
     """What came of a gate, and the sentences that say so."""
-    from undogmatic.analyses import gate
     from undogmatic.errors import UndogmaticError
+    from undogmatic.examinations import gate
     from undogmatic.report import gate as shown
     from undogmatic.report.check import words_of
 

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.calibration import Measure, choose, measured, uncertainties
 from undogmatic.errors import ConfigError
+from undogmatic.examinations.calibration import Measure, choose, measured, uncertainties
 from undogmatic.records.records import NO_VERDICT, Failure, Item, Judgment, Key, Verdict, digest
 from undogmatic.records.redaction import redact_item, redact_judgment
 from undogmatic.records.results import part_names

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.compared import DESCRIBED
-from undogmatic.analyses.reliability import RELIABLE, TENTATIVE
-from undogmatic.analyses.ruling import AT_ONCE
-from undogmatic.analyses.variance import (
+from undogmatic.errors import UndogmaticError
+from undogmatic.examinations.compared import DESCRIBED
+from undogmatic.examinations.reliability import RELIABLE, TENTATIVE
+from undogmatic.examinations.ruling import AT_ONCE
+from undogmatic.examinations.variance import (
     COMPONENT_UNITS,
     Divided,
     VarianceAnalysis,
     of_scores,
 )
-from undogmatic.errors import UndogmaticError
 from undogmatic.records.kept import joined
 from undogmatic.records.records import Item
 from undogmatic.records.results import Finding, Told
@@ -627,8 +627,8 @@ def costs(finished: Mapping[str, Job]) -> pd.DataFrame:
     number are left out.
 
     Calls include those that the cache answered, since that is what the procedure needs; tokens,
-    seconds and money are of the judgments without any (see `analyses.costs`). The cheapest job has
-    the fewest calls, then the fewest seconds.
+    seconds and money are of the judgments without any (see `examinations.costs`). The cheapest job
+    has the fewest calls, then the fewest seconds.
 
     Returns:
         Columns name, <quantity>_per_item (seconds with its interval) and <quantity>_ratio per

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.compared import COMPARED
-from undogmatic.analyses.pairs import contrast
-from undogmatic.analyses.truth import Margin, margin_of
+from undogmatic.examinations.compared import COMPARED
+from undogmatic.examinations.pairs import contrast
+from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.optimize.splits import paired_settings
 from undogmatic.runs.progress import doing
 from undogmatic.stats import compare, jackknife, means

@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from undogmatic.analyses.compared import ITEM_COLUMNS
-from undogmatic.analyses.costs import per_item, spent
-from undogmatic.analyses.improvement import AFTER
 from undogmatic.config.build import build
 from undogmatic.errors import DataError, UndogmaticError
+from undogmatic.examinations.compared import ITEM_COLUMNS
+from undogmatic.examinations.costs import per_item, spent
+from undogmatic.examinations.improvement import AFTER
 from undogmatic.records.records import OVERALL, Judgment, Verdict
 from undogmatic.records.results import STANDINGS, part_names
 from undogmatic.records.rubric import Rubric
@@ -60,7 +60,7 @@ class Job:
     # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`);
     # empty without.
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
-    # What a judgment took on average, all repeats (`analyses.costs.per_item`).
+    # What a judgment took on average, all repeats (`examinations.costs.per_item`).
     costs: Mapping[str, float] = field(repr=False, default_factory=dict)
     judge: str = ""  # whose scores these are
     criterion: str = OVERALL  # and of what

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
+from undogmatic.examinations.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.records.results import ANSWERS, Finding, Subject, Told
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats.compare import apart, flattery

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from tests.conftest import put
-from undogmatic.analyses.independence import groups_of
 from undogmatic.constructs.faithfulness.cases import CasesDataset
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.independence import groups_of
 from undogmatic.safety.paths import data_folder
 
 

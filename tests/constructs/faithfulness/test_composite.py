@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import ORIGIN, Said, configured
-from undogmatic.analyses.association import associate, partial
-from undogmatic.analyses.base import LongTable, Unsuited, tabulate
-from undogmatic.analyses.ruling import verdict
-from undogmatic.analyses.truth import margin_of
+from tests.examinations.builders import ORIGIN, Said, configured
 from undogmatic.config.build import build
 from undogmatic.config.door import compose_config
 from undogmatic.constructs.faithfulness.composite import COMPOSITE, compare_systems
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.association import associate, partial
+from undogmatic.examinations.base import LongTable, Unsuited, tabulate
+from undogmatic.examinations.ruling import verdict
+from undogmatic.examinations.truth import margin_of
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
 from undogmatic.safety.secrets import redacted

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.analyses.builders import ORIGIN, configured
-from undogmatic.analyses.base import LongTable, Unsuited, analyse, tabulate
+from tests.examinations.builders import ORIGIN, configured
 from undogmatic.config.build import build
 from undogmatic.config.groups import plain
 from undogmatic.constructs.gating.dataset import GatingDataset
+from undogmatic.examinations.base import LongTable, Unsuited, analyse, tabulate
 from undogmatic.records.records import Cost, Failure, Item, Judgment, Verdict
 from undogmatic.records.results import Told
 

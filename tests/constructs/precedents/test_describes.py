@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.precedents import answers, said
-from tests.analyses.builders import analysed, labelled_run, refuses
-from tests.analyses.conftest import words_of
 from tests.conftest import Capture, Patch, put, rows_in
+from tests.examinations.builders import analysed, labelled_run, refuses
+from tests.examinations.conftest import words_of
 from undogmatic.cli import main
 from undogmatic.constructs.precedents import asking
 from undogmatic.constructs.precedents.describes import MEASURED, SAYINGS, passages

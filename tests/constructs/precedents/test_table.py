@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.analyses.builders import Reading, analysed, configured, labelled_run, refuses
-from tests.analyses.conftest import words_of
 from tests.conftest import Capture, Patch, put, reference
-from undogmatic.analyses.base import LongTable, Unsuited
+from tests.examinations.builders import Reading, analysed, configured, labelled_run, refuses
+from tests.examinations.conftest import words_of
 from undogmatic.cli import main
 from undogmatic.constructs.precedents.table import OUTCOMES, Precedents
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.base import LongTable, Unsuited
 
 HEAD = "court,kind,number,leading_case,status,date\n"
 OWN = (

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, NonNegativeFloat
 
-from undogmatic.analyses.base import (
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.base import (
     DIGITS,
     Limited,
     LongTable,
@@ -22,9 +23,8 @@ from undogmatic.analyses.base import (
     columns,
     family_level,
 )
-from undogmatic.analyses.ruling import Rule, Rules, Ruling, Values, always, known, verdict
-from undogmatic.analyses.truth import Margin, check_order, margin_of
-from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.ruling import Rule, Rules, Ruling, Values, always, known, verdict
+from undogmatic.examinations.truth import Margin, check_order, margin_of
 from undogmatic.records.results import Told, metric_name
 from undogmatic.runs.folder import RunFolder
 from undogmatic.stats import compare, means

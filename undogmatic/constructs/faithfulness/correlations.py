@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeFloat
 from scipy import stats
 
-from undogmatic.analyses.association import associate, partial
-from undogmatic.analyses.base import (
+from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
+from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
+from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
+from undogmatic.errors import ConfigError
+from undogmatic.examinations.association import associate, partial
+from undogmatic.examinations.base import (
     DIGITS,
     Correlation,
     Limited,
@@ -25,14 +29,10 @@ from undogmatic.analyses.base import (
     columns,
     family_level,
 )
-from undogmatic.analyses.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
-from undogmatic.analyses.ruling import Rule, Rules, Ruling, Values, always, known, verdict
-from undogmatic.analyses.suite import divided, run_each
-from undogmatic.analyses.truth import Margin, margin_of
-from undogmatic.constructs.faithfulness.compared import PAIR, ROUGE, rouge
-from undogmatic.constructs.faithfulness.composite import CompositeAnalysis, Scores, draw_heatmap
-from undogmatic.constructs.faithfulness.taxonomy import TaxonomyAnalysis
-from undogmatic.errors import ConfigError
+from undogmatic.examinations.reliability import FEWEST_GROUPS, RELIABLE, TENTATIVE
+from undogmatic.examinations.ruling import Rule, Rules, Ruling, Values, always, known, verdict
+from undogmatic.examinations.suite import divided, run_each
+from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.records.results import Told
 from undogmatic.stats import agreement, jackknife, limits, paired
 from undogmatic.stats.claims import Claim, claim

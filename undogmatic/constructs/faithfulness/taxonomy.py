@@ -10,11 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import Limited, LongTable, Share, Unsuited
-from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.datasets.base import existing_file, make_item, unique
 from undogmatic.datasets.rows import json_lines
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations.base import Limited, LongTable, Share, Unsuited
+from undogmatic.examinations.ruling import Rule, Rules, Values, always, known, verdict
 from undogmatic.records.records import OVERALL, Item
 from undogmatic.records.results import Finding, Standing, Told
 from undogmatic.safety.outside import Unreadable, brief, json_value, read_yaml

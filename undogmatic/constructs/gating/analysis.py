@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.association import partial
-from undogmatic.analyses.base import (
+from undogmatic.examinations.association import partial
+from undogmatic.examinations.base import (
     Correlation,
     Limited,
     LongTable,
@@ -17,9 +17,9 @@ from undogmatic.analyses.base import (
     check_groups,
     family_level,
 )
-from undogmatic.analyses.reliability import FEWEST_GROUPS
-from undogmatic.analyses.ruling import Rule, Rules, Values, always, known, verdict
-from undogmatic.analyses.truth import check_order, units
+from undogmatic.examinations.reliability import FEWEST_GROUPS
+from undogmatic.examinations.ruling import Rule, Rules, Values, always, known, verdict
+from undogmatic.examinations.truth import check_order, units
 from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Told
 from undogmatic.stats import agreement, checks, limits, means

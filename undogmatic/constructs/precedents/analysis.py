@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from undogmatic.analyses.base import LongTable, Unsuited
 from undogmatic.constructs.precedents.describes import SAYINGS, Measured
 from undogmatic.constructs.precedents.table import OUTCOMES, STATUSES, LookedUp, Precedents
 from undogmatic.errors import ConfigError
+from undogmatic.examinations.base import LongTable, Unsuited
 from undogmatic.records.results import Told
 
 

@@ -60,7 +60,7 @@ class CuratedDataset:
     texts `gold:<class>`; the part `injected` gives some labelled texts with and without text that
     has no part in them (`injected`). Texts that two people labelled have metadata `second_label`;
     `precedent` names the precedents that a text is about, which tie texts together
-    (`analyses.independence`).
+    (`examinations.independence`).
 
     Args:
         parts: Which files.

@@ -1,0 +1,340 @@
+"""Which trivial reading could explain a judge's agreement: judges without merit are named, good
+ones are not."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.check import CITED, GOOD, made_table, world
+from tests.examinations.builders import evidence_of
+from undogmatic.examinations import surface as examined
+from undogmatic.examinations.surface import SurfaceRival, rival_sentence, surface_rival
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import Evidence
+from undogmatic.records.results import Told
+from undogmatic.report.words import Words
+
+LANGUAGES = [
+    Words(code, [Path(examined.__file__).with_suffix(".texts.yaml")], strict=True)
+    for code in ("en", "pt")
+]
+
+
+def look(table: Evidence, **options: Any) -> tuple[SurfaceRival, Told]:
+    """The rival and what is told, every sentence of which has words in both languages."""
+    own = table.of(table.judges[0], "quality")
+    found, told = surface_rival(own, CheckOptions(**options)), Told()
+    examined.tell(own, told, CheckOptions(**options), found)
+    notes = [*told.findings] + [noted.settle for noted in told.findings if noted.settle]
+    for words in LANGUAGES:
+        for finding in [rival_sentence(found), *notes, *told.not_examined.values()]:
+            wording = words.find(finding.key)
+            assert wording and words.say(finding)
+            assert [key for key in finding.values if f"{{{key}" not in wording] == [], finding.key
+    return found, told
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_judge_is_beyond_the_surface(name: str) -> None:
+    found, told = look(made_table(name, 100, 0.0, 2))
+    assert found.outcome == "beyond" and found.n == found.groups == 100
+    assert (
+        found.at_equal
+        and found.at_equal.low > 0.35
+        and found.increment
+        and found.increment.low > 0.2
+    )
+    assert {
+        "surface.agreement",
+        "surface.increment",
+        "surface.at_equal",
+        "surface.foretold",
+    } <= told.numbers.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "outcomes", "what"),
+    [
+        ("length", {"as_good", "follows"}, "words"),
+        ("regex_1", {"as_good", "follows"}, "“applies”"),
+        ("regex_8", {"as_good", "follows"}, ""),
+        ("upper_case", {"as_good", "follows"}, "capitals"),
+        ("first_word", {"as_good", "follows"}, ""),
+        ("tfidf", {"as_good"}, ""),
+        ("coin", {"as_good"}, ""),
+        ("constant", {"as_good"}, ""),
+        ("system", {"column"}, "system"),
+        ("pair_longer", {"as_good", "follows"}, "characters"),
+        ("pair_system", {"column"}, "system"),
+        ("pair_always_first", {"as_good"}, ""),
+    ],
+)
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_judge_without_merit_is_not(
+    name: str, outcomes: set[str], what: str, noise: float
+) -> None:
+    found, _ = look(made_table(name, 164, noise, 5))
+    assert found.outcome in outcomes
+    assert not what or noise or what in found.what
+    if found.outcome == "column":
+        assert look(made_table(name, 164, noise, 5), ignore=("system",))[0].outcome != "column"
+
+
+def test_a_pattern_that_labels_teach_badly_is_known_by_its_own_verdicts() -> None:
+    """Eight words, some in three texts: fitted to the labels the surface reaches far less than the
+    judge."""
+    found, _ = look(made_table("regex_8", 100, 0.0, 0))
+    assert found.outcome == "follows" and found.increment and found.increment.low > 0
+    assert found.at_equal and found.at_equal.low < 0.2
+    assert found.foretold and found.foretold.value > 0.7
+
+
+RNG = np.random.default_rng(8)
+MADE, OTHER = world(150, RNG, source=0), world(150, RNG, source=0)
+LENGTH = np.array([len(text) for text in MADE.texts])
+WORTH = 3 * MADE.meaning + RNG.normal(size=150)
+STEPS = np.clip(np.round(WORTH), 0, 4)
+CLASS = MADE.meaning + 2 * RNG.integers(2, size=150)
+NOISE = RNG.normal(size=(2, 150))
+
+
+@pytest.mark.parametrize(
+    ("kind", "judge", "label", "beyond"),
+    [
+        ("numeric", WORTH + NOISE[0], WORTH + NOISE[1], True),
+        ("numeric", LENGTH + 40 * NOISE[0], LENGTH + 40 * NOISE[1], False),
+        ("ordered", np.clip(STEPS + np.round(NOISE[0] / 2), 0, 4), STEPS, True),
+        (
+            "ordered",
+            np.round(LENGTH / LENGTH.max() * 4),
+            np.round(LENGTH / LENGTH.max() * 4),
+            False,
+        ),
+        ("unordered", np.where(NOISE[0] > 1.5, 0, CLASS), CLASS, True),
+        (
+            "unordered",
+            np.searchsorted([250, 300, 350], LENGTH),
+            np.searchsorted([250, 300, 350], LENGTH),
+            False,
+        ),
+    ],
+)
+def test_every_kind_of_verdict(kind: Any, judge: Any, label: Any, beyond: bool) -> None:
+    found, _ = look(evidence_of(kind, judge, label, {"text": MADE.texts}))
+    assert (found.outcome == "beyond") is beyond
+    assert (found.accuracy is None) is (kind in ("numeric", "ordered"))
+
+
+def grouped(
+    kind: Any, judge: np.ndarray, label: np.ndarray, texts: list[str], groups: np.ndarray
+) -> Evidence:
+    return evidence_of(kind, judge, label, {"text": texts, "group": [f"g{k}" for k in groups]})
+
+
+@pytest.mark.parametrize("kind", ["ordered", "pass_fail", "numeric"])
+def test_words_that_name_a_group_explain_nothing(kind: Any) -> None:
+    """Every topic has its own words, its texts are of like worth, and no word says of what
+    worth."""
+    rng, groups = np.random.default_rng(4), np.repeat(np.arange(30), 12)
+    worth = 0.7 * rng.normal(size=30)[groups] + 0.7 * rng.normal(size=360)
+    sides = [worth + 0.4 * rng.normal(size=360) for _ in range(2)]
+    if kind != "numeric":
+        sides = [
+            np.clip(np.floor(own + 2), 0, 3) if kind == "ordered" else (own > 0) * 1.0
+            for own in sides
+        ]
+    texts = [" ".join(rng.choice([f"t{k}x{n}" for n in range(20)], 40)) for k in groups]
+    found, _ = look(grouped(kind, sides[0], sides[1], texts, groups))
+    assert found.outcome == "beyond" and not found.predicts
+    assert found.at_equal and found.judge and found.at_equal.value > found.judge.value - 0.12
+
+
+@pytest.mark.parametrize("rule", ["a pattern within topics", "a word of topics", "length"])
+@pytest.mark.parametrize(("topics", "size"), [(20, 6), (25, 12)])
+def test_a_word_counter_is_known_in_groups_too(rule: str, topics: int, size: int) -> None:
+    rng, groups = np.random.default_rng(7), np.repeat(np.arange(topics), size)
+    texts = world(groups.size, rng, source=0).texts
+    if rule == "length":
+        sizes = np.array([len(text) for text in texts])
+        verdict = (sizes > np.median(sizes)).astype(float)
+    elif rule == "a word of topics":
+        asked = rng.permutation(topics) < topics // 2
+        texts = [
+            f"{'Refund' if asked[k] else 'Delivery'} asked. {text}"
+            for k, text in zip(groups, texts, strict=True)
+        ]
+        verdict = asked[groups].astype(float)
+    else:
+        verdict = np.array([float(any(word in text.lower() for word in CITED)) for text in texts])
+    texts = [f"Topic{k} about{k}. {text}" for k, text in zip(groups, texts, strict=True)]
+    label = np.where(rng.random(groups.size) < 0.1, 1 - verdict, verdict)
+    found, _ = look(grouped("pass_fail", verdict, label, texts, groups))
+    assert found.outcome in ("as_good", "follows") and found.predicts
+
+
+def test_no_sentence_says_that_words_predict_what_they_do_not() -> None:
+    """The clause about what words foretell follows the interval of what is foretold, whatever the
+    outcome."""
+    found, seen = look(made_table("good", 100, 0.0, 2))[0], set()
+    assert found.foretold and found.at_equal
+    told, not_told = (
+        found.foretold.replace(value=0.4, low=0.1),
+        found.foretold.replace(value=-0.04, low=-0.2, high=0.1),
+    )
+    outcomes: tuple[Any, ...] = ("as_good", "follows", "open")
+    for outcome in outcomes:
+        for foretold in (told, not_told):
+            if outcome == "follows" and foretold is not_told:
+                continue  # `surface_rival` says "open" then
+            finding = rival_sentence(
+                replace(found, outcome=outcome, foretold=foretold, what=("“word”",))
+            )
+            for words in LANGUAGES:
+                said = words.say(finding)
+                assert ("not shown (agreement" in said or "se mostrou que só" in said) is (
+                    foretold is not_told
+                ), said
+                assert f"{foretold.value:.2f}".replace("-", "−") in said.replace(",", ".")
+                seen.add(said)
+    assert len(seen) == 10
+
+
+def test_the_interval_that_is_told_lies_within_the_margin() -> None:
+    """Two one-sided tests decide with the 90 % interval; the 95 % interval may reach beyond the
+    margin."""
+    judge = WORTH + NOISE[0] / 4
+    slope = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}))[1].numbers[
+        "surface.length_bias"
+    ]
+    usual = float(np.ptp(np.quantile(np.log2(LENGTH), (0.25, 0.75))))
+    reach = usual * max(abs(slope.low), abs(slope.high))
+    _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=0.98 * reach)
+    (noted,) = (own for own in told.findings if own.key == "surface.no_length_bias")
+    low, high = noted.values["ends"].values["interval"]
+    assert noted.values["level"] == pytest.approx(0.9) and -0.98 * reach < low < high < 0.98 * reach
+
+
+def test_what_a_handful_of_verdicts_hang_on_is_not_told() -> None:
+    """Of two outputs always the first, but for fifteen: the fifteen say too little of what moved
+    the judge."""
+    n, hidden = 150, np.random.default_rng(3).permutation(150)
+    for others, outcome in ((15, "rare"), (60, "beyond")):
+        label = (hidden < others).astype(float)
+        found, _ = look(
+            evidence_of("pairwise", label, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
+        )
+        assert len(label) == n and found.outcome == outcome, others
+        assert rival_sentence(found).key == f"surface.{outcome}"
+
+
+def test_what_cannot_be_examined_says_so() -> None:
+    label = np.arange(60.0) % 2
+    found, told = look(evidence_of("pass_fail", label, label))
+    assert (found.outcome, list(told.not_examined)) == ("no_texts", ["surface"])
+    holes = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60))
+    made = {"slice.size": holes, "slice.maker": label, "slice.page": [f"p{k}" for k in range(60)]}
+    found, told = look(evidence_of("pass_fail", label, label, made))
+    assert (found.outcome, found.what, list(told.not_examined)) == (
+        "column",
+        ("maker",),
+        ["surface"],
+    )
+    assert (
+        look(evidence_of("pass_fail", label, label, made), ignore=("maker",))[0].outcome
+        == "no_texts"
+    )
+    few = evidence_of(
+        "pass_fail",
+        label,
+        label,
+        {"text": MADE.texts[:60], "group": [f"g{k % 19}" for k in range(60)]},
+    )
+    found, told = look(few)
+    assert (found.outcome, found.groups, list(told.not_examined)) == ("few", 19, ["surface"])
+
+
+def test_verdicts_without_a_label_teach_the_surface_too() -> None:
+    """A pattern over rare words is learned from all that the judge said, of which a third has
+    labels."""
+    whole = made_table("regex_8", 300, 0.0, 3)
+    part = replace(whole, labels=whole.labels[:100])
+    alone = replace(part, verdicts=whole.verdicts[:100], items=whole.items[:100])
+    found = [surface_rival(own.of("judge", "quality"), CheckOptions()) for own in (part, alone)]
+    assert found[0].n == found[1].n == 100
+    assert (
+        found[0].foretold
+        and found[1].foretold
+        and found[0].foretold.value > found[1].foretold.value
+    )
+
+
+def test_of_many_labelled_items_some_are_drawn_in_whole_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(examined, "MOST_ITEMS", 100)
+    table = made_table("good", 164, 0.0, 1)
+    table.items["group"] = [f"g{k // 3}" for k in range(164)]
+    found, told = look(table)
+    assert (found.n, found.groups, found.drawn) == (99, 33, 164)
+    assert "surface.drawn" in [noted.key for noted in told.findings]
+
+
+def test_the_same_texts_are_read_once_for_all_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    plain = examined.words.marks
+    monkeypatch.setattr(examined.words, "marks", lambda *texts: read.append(1) or plain(*texts))
+    examined._surface.cache_clear()
+    table = evidence_of(
+        "pass_fail", {"a": MADE.meaning, "b": 1 - MADE.meaning}, MADE.meaning, {"text": MADE.texts}
+    )
+    outcomes = [
+        surface_rival(table.of(judge, "quality"), CheckOptions()).outcome for judge in table.judges
+    ]
+    assert outcomes[0] == "beyond" and outcomes[1] == "as_good" and read == [1]
+
+
+@pytest.mark.parametrize(
+    ("lean", "margin", "key"),
+    [
+        (1.0, None, "longer_higher"),
+        (-1.0, None, "longer_lower"),
+        (1.0, 0.1, "longer_higher"),
+        (0.0, 2.0, "no_length_bias"),
+        (0.0, None, "length_open"),
+    ],
+)
+def test_errors_that_rise_with_length(lean: float, margin: float | None, key: str) -> None:
+    judge = WORTH + lean * np.log2(LENGTH) + NOISE[0] / 4
+    _, told = look(evidence_of("numeric", judge, WORTH, {"text": MADE.texts}), margin=margin)
+    noted = next(own for own in told.findings if "length" in own.key or "longer" in own.key)
+    assert noted.key == f"surface.{key}"
+    assert told.numbers["surface.length_bias"].low < lean < told.numbers["surface.length_bias"].high
+    assert (noted.settle is None) is (margin is not None)
+
+
+def test_a_judge_that_likes_the_longer_output_more_than_people_do() -> None:
+    longer = np.array(
+        [len(a) < len(b) for a, b in zip(MADE.texts, OTHER.texts, strict=True)], dtype=float
+    )
+    label = np.where(
+        MADE.meaning == OTHER.meaning, (NOISE[0] > 0) * 1.0, MADE.meaning < OTHER.meaning
+    )
+    judge = np.where(NOISE[1] > 0.8, longer, label)
+    table = evidence_of("pairwise", judge, label, {"text_1": MADE.texts, "text_2": OTHER.texts})
+    assert "surface.longer_higher_pair" in [noted.key for noted in look(table)[1].findings]
+    same = evidence_of(
+        "pairwise", judge, label, {"text_1": ["some text"] * 150, "text_2": ["more text"] * 150}
+    )
+    assert "length_bias" in look(same)[1].not_examined
+
+
+def test_of_length_nothing_is_said_where_judge_and_people_never_differ() -> None:
+    """Of a judge that differs nowhere the interval of its leaning to long texts would be without
+    ends."""
+    passed = (np.median(WORTH) < WORTH).astype(float)
+    _, told = look(evidence_of("pass_fail", passed, passed, {"text": MADE.texts}))
+    assert told.not_examined["length_bias"].key == "surface.length_unknown"
+    assert not [noted for noted in told.findings if "longer" in noted.key or "length" in noted.key]

@@ -1,0 +1,239 @@
+"""Answers whether a judge may be believed whose verdicts were made elsewhere: asks the
+examinations, gathers what they tell, and decides.
+
+No model is called. Each examination reads one judge's verdicts beside the labels of people (or all
+judges at once) and adds figures, findings and what it could not examine; `ruling.check.CHECK`
+decides the first line of the answer. Where an examination that could speak against the judge was
+not asked, there is no answer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from undogmatic.examinations import examination, kinds, people, surface
+from undogmatic.examinations.alone import DECIDES_ALONE
+from undogmatic.examinations.ruling import Ruling, verdict
+from undogmatic.examinations.ruling.check import CHECK, PART, CheckFacts, PartFacts
+from undogmatic.records.checked import CheckOptions, CheckResult
+from undogmatic.records.evidence import Evidence, JudgeView
+from undogmatic.records.examination import Examination, Scope
+from undogmatic.records.results import Finding, Needs, Subject, Told, Weight
+
+
+def check(table: Evidence, options: CheckOptions, against: Evidence | None = None) -> CheckResult:
+    """Check every judge of a table on every criterion.
+
+    Args:
+        table: The verdicts and labels.
+        options: What was set.
+        against: An earlier table of the same judges, to ask what changed.
+    """
+    from threadpoolctl import threadpool_limits
+
+    table = replace(table.in_order(), earlier=None if against is None else against.in_order())
+    asked = examination.chosen(options.only)
+    together, changes = Told(), Told()
+    answers = []
+    if options.margin is None and table.margin is not None:
+        options = options.model_copy(update={"margin": table.margin})
+    with threadpool_limits(1, "blas"):
+        for criterion in table.criteria[:1]:
+            view = _of_all(table, criterion)
+            examination.ask(_of_scope("table", asked), view, options, changes)
+            examination.leave_out(examination.others(asked), view, together)
+        among = _at_once(table)
+        for criterion in table.criteria:
+            here = Told()
+            view = _of_all(table, criterion)
+            examination.ask(_of_scope("criterion", asked), view, options, here)
+            own = table.verdicts[table.verdicts["criterion"] == criterion]
+            for judge in own["judge"].unique():
+                view = table.of(str(judge), criterion)
+                answers.append(_of_one(view, asked, options, [changes, here], among))
+            examination.add(here, together)
+    return CheckResult(table, answers, together.beside(changes), options)
+
+
+def _of_scope(scope: Scope, asked: Sequence[Examination]) -> list[Examination]:
+    """Those that are asked of each judge, on each criterion, or once."""
+    return [each for each in asked if each.scope == scope]
+
+
+def _of_all(table: Evidence, criterion: str) -> JudgeView:
+    """A view for what is asked of all judges together: the first judge's, with the whole table."""
+    verdicts = table.verdicts
+    first = str(verdicts.loc[verdicts["criterion"] == criterion, "judge"].iloc[0])
+    # The view of a judge has the scale of its criterion in place of the table's.
+    return replace(table.of(first, criterion), table=table)
+
+
+def _at_once(table: Evidence) -> int:
+    """How many answers are asked for at once: one for each judge on each criterion, where an item
+    has a verdict and a label. One judge on twenty criteria has as many chances of a lucky yes as
+    twenty judges on one.
+    """
+    verdicts = table.verdicts.loc[table.verdicts["verdict"].notna(), ["item", "judge", "criterion"]]
+    labels = table.labels.loc[table.labels["label"].notna(), ["item", "criterion"]]
+    both = verdicts.drop_duplicates().merge(labels.drop_duplicates(), on=["item", "criterion"])
+    return max(1, len(both[["judge", "criterion"]].drop_duplicates()))
+
+
+def _of_one(
+    own: JudgeView,
+    asked: Sequence[Examination],
+    options: CheckOptions,
+    of_all: Sequence[Told],
+    among: int,
+) -> Told:
+    """The answer about one judge on one criterion, where so many answers are asked for at once;
+    `of_all` is what was told of all judges together."""
+    told = Told()
+    # What may be decided alone holds for all of them.
+    options = options.model_copy(update={"delta": options.delta / among})
+    faulty = examination.ask(_of_scope("judge", asked), own, options, told)
+    told.findings += [
+        problem
+        for problem in own.table.problems
+        if problem.weight == Weight.REVERSES and problem.values["judge"] == own.judge
+    ]
+    findings_of_all = [found for each in of_all for found in each.findings]
+    _join_faces(own, faulty, told, options, findings_of_all)
+    # What is told of all judges and names this one, such as that it is not as it was, limits what
+    # it may be believed for, as what its own verdicts show does.
+    told.findings += [
+        found
+        for found in findings_of_all
+        if found.weight <= Weight.LIMITS and found.values.get("judge") == own.judge
+    ]
+    unasked = examination.leave_out(examination.others(asked), own, told)
+    ruling: Ruling[PartFacts] | Ruling[CheckFacts]
+    if unasked:
+        name = name_of(own.table, own.judge, own.criterion)
+        ruling = verdict(PART, PartFacts(name, tuple(unasked)))
+    else:
+        ruling = verdict(CHECK, _facts(own, told, options, among))
+    if ruling.standing != "supported":
+        told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
+    if surface.SURFACE in asked:
+        rival = own.once(surface.surface_rival, options)
+        if rival.outcome == "as_good" and rival.by_number:
+            told.findings = [_unless(found, Needs.NO_NUMBER) for found in told.findings]
+    pairs = own.pairs()
+    return told.result(
+        ruling.finding,
+        ruling.standing or "undecided",
+        judge=own.judge,
+        criterion=own.criterion,
+        rival=_rival(own, asked, options),
+        n=int(pairs["item"].nunique()),
+        groups=int(pairs["code"].nunique()),
+        unasked=unasked,
+    )
+
+
+def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> CheckFacts:
+    """What the answer hangs on: what the examinations told, and what two of them read."""
+    return CheckFacts(
+        name_of(own.table, own.judge, own.criterion),
+        own,
+        own.once(kinds.agreement, options),
+        own.once(surface.surface_rival, options),
+        options.least_of(own.table.kind),
+        limits=sum(found.weight == Weight.LIMITS for found in told.findings),
+        reason=next((found for found in told.findings if found.weight == Weight.REVERSES), None),
+        default=options.least is None,
+        options=options,
+        among=among,
+        headline=told.about(Subject.HEADLINE),
+        same_labels=told.about(Subject.SAME_LABELS) is not None,
+        alone=told.not_examined.get(DECIDES_ALONE.name),
+    )
+
+
+def _rival(own: JudgeView, asked: Sequence[Examination], options: CheckOptions) -> Finding:
+    """The second sentence of the answer: what else could explain the agreement."""
+    if surface.SURFACE not in asked:
+        return Finding("check.rival_not_asked")
+    if own.once(people.copied):
+        return Finding("check.rival_identical", {})
+    return surface.rival_sentence(own.once(surface.surface_rival, options))
+
+
+def _unless(finding: Finding, lacking: Needs) -> Finding:
+    """A finding that needs what does not hold, told as such; any other as it is."""
+    if finding.needs != lacking:
+        return finding
+    values = {"said": finding}
+    if lacking == Needs.BELIEF:
+        return replace(finding, key="check.alone_waits", values=values, weight=Weight.DETAIL)
+    return replace(finding, key="check.while_number", values=values)
+
+
+def _join_faces(
+    own: JudgeView,
+    faulty: Sequence[Examination],
+    told: Told,
+    options: CheckOptions,
+    of_all: Sequence[Finding],
+) -> None:
+    """Say together what grades that are too high or too low account for: faults, told by the
+    examinations `faulty`, that are gone once the grades are converted count as no limits of their
+    own. Where the judge has changed by as much, say that, too."""
+    grades = told.about(Subject.GRADES)
+    if grades is None:
+        return
+    converted = Told()
+    if (conversion := grades.values["conversion"]) is not None:
+        other = kinds.converted(own, conversion)
+        examination.ask(faulty, other, options, converted)
+    faces = []
+    for n, fault in enumerate(told.findings):
+        then = None if fault.subject is None else converted.about(fault.subject)
+        if fault.face is None or then is None:
+            continue
+        value = fault.face.value
+        if fault.subject == Subject.ALONE and then.face is not None:
+            told.findings[n] = _none_of_converted(fault, then)
+        gone = then.face is None
+        if fault.subject == Subject.REACH:
+            gone = then.values[value] < fault.values[value]
+        if gone:
+            faces.append(Finding(fault.face.key, {**fault.values, "converted": then.values[value]}))
+            told.findings[n] = replace(fault, weight=Weight.DETAIL)
+    at = next(n for n, found in enumerate(told.findings) if found is grades)
+    since = _since(grades, of_all, own.judge)
+    told.findings[at] = replace(grades, values={**grades.values, "since": since})
+    if faces:
+        told.findings.insert(at + 1, Finding("check.faces", {"faces": faces}))
+
+
+def _none_of_converted(none: Finding, converted: Finding) -> Finding:
+    """That the judge may decide nothing alone, with what converted grades would change of that."""
+    then = {name: converted.values[name] for name in ("wrong", "tried", "share", "more")}
+    if then["share"] >= none.values["share"]:
+        return none
+    more = Finding("alone.more_converted", then)
+    if then["more"].subject == none.values["more"].subject == Subject.VAIN:
+        more = Finding("alone.more_converted_too", {**then, "more": none.values["more"]})
+    return replace(none, values={**none.values, "more": more})
+
+
+def _since(grades: Finding, of_all: Sequence[Finding], judge: str) -> Any:
+    """The sentence that the grades are off since the judge changed; nothing where it is not known
+    to have changed by as much."""
+    off = grades.values["off"]
+    for change in of_all:
+        if change.subject != Subject.CHANGE or change.values["judge"] != judge:
+            continue
+        if (change.values["shift"] > 0) != grades.values["above"]:
+            continue
+        low, high = change.values["interval"]
+        if low <= off.values["off"] <= high:
+            return Finding("check.since_change")
+    return []
+
+
+def name_of(table: Evidence, judge: str, criterion: str) -> str:
+    """What a judge is called in a sentence: with the criterion, where the table has several."""
+    return judge if len(table.criteria) == 1 else f"{judge} ({criterion})"

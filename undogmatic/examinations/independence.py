@@ -1,0 +1,382 @@
+"""Finds which texts belong together: what was sampled is the group, and tests and intervals take
+groups as units."""
+
+import weakref
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from undogmatic.datasets.together import heads_of
+from undogmatic.examinations.ruling import Facts, Ruling, verdict
+from undogmatic.examinations.ruling.independence import (
+    CHOSEN,
+    FAILED,
+    SEEN,
+    ChosenFacts,
+    FailedFacts,
+    SeenFacts,
+)
+from undogmatic.records.labels import IN_VIEW, PROBABILITY, chosen
+from undogmatic.records.records import Item
+from undogmatic.records.results import Told
+from undogmatic.safety.spool import Blocks, many
+from undogmatic.stats.surface import (
+    BANDS,
+    SIGNATURE,
+    alike,
+    banded,
+    copies,
+    enough,
+    fallen_together,
+    letters,
+    signatures,
+)
+
+TOGETHER = ("group", "precedent", "source")
+"""Metadata that says that texts belong together: those with the same value are one unit."""
+
+Mark = tuple[str, object]
+"""What ties a text, and to what: texts with the same mark belong together."""
+
+
+class Group(NamedTuple):
+    """Texts that count as one. `ties` says by what they belong together: "pair", "parent",
+    "copies", a key of TOGETHER; `copied` are those that are copies or near-copies of one that
+    nothing else ties to them; the first are not tied to one another otherwise."""
+
+    name: str
+    ids: tuple[str, ...]
+    ties: tuple[str, ...]
+    copied: tuple[str, ...]
+
+
+def groups_of(items: Sequence[Item]) -> Mapping[str, str]:
+    """Item id -> name of its group. Texts of one pair are together, of one parent, of one value of
+    a key of TOGETHER, and texts that are copies or near-copies (`stats.surface.copies`) of one
+    another."""
+    return _Named((id_, group.name) for group in grouped(items)[0] for id_ in group.ids)
+
+
+class _Named(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return f"item {name}"  # it stands alone
+
+
+def grouped(items: Sequence[Item]) -> tuple[list[Group], int]:
+    """The groups of `groups`, and how many texts besides stand alone. Of many items, which are read
+    when they are asked for, those that stand alone are found first, and only the others are held.
+    """
+    if not many(items):
+        return groups(items), 0
+    if _last and _last[0][0]() is items:
+        return _last[0][1]
+    varied = _varied(items)
+    tied = np.flatnonzero(_tied(items, varied))
+    found = groups([items[place] for place in tied.tolist()], varied), len(items) - len(tied)
+    _last[:] = [(weakref.ref(items), found)]
+    return found
+
+
+_last: list[tuple[Any, tuple[list[Group], int]]] = []  # what was asked for last
+
+
+def _tied(items: Sequence[Item], varied: Sequence[str]) -> NDArray[np.bool_]:
+    """Which items may belong to others: by a mark that another bears, or as copies and
+    near-copies."""
+    tied, first = np.zeros(len(items), dtype=bool), dict[Mark, int]()
+    parents = {item.parent for item in items if item.parent is not None}
+    forms: dict[str | None, _Forms] = {}
+    # the whole of an item, and each of its inputs
+    for name in (None, *varied) if len(varied) > 1 else (None,):
+        forms[name] = _Forms()
+    for place, item in enumerate(items):
+        tied[place] = item.pair is not None or item.id in parents or item.parent is not None
+        for key in TOGETHER:
+            value = item.metadata.get(key)
+            for each in value if isinstance(value, list) else [] if value is None else [value]:
+                before = first.setdefault((key, str(each)), place)
+                tied[[before, place]] |= before != place
+        for name, form in forms.items():
+            form.add(item.inputs.get(name, "") if name is not None else _whole(item, varied))
+    for name, form in forms.items():
+        values, places, signatures = form.found()
+        order = np.argsort(values, kind="stable")
+        same = values[order[1:]] == values[order[:-1]]
+        if name is None:
+            tied[order[1:][same]] = tied[order[:-1][same]] = True
+        for band in range(BANDS if len(places) > 1 else 0):
+            parts = (
+                np.frombuffer(part, np.uint32).reshape(-1, SIGNATURE) for part in signatures.parts()
+            )
+            one, other = fallen_together(np.concatenate([banded(part, band) for part in parts]))
+            open_ = ~(tied[places[one]] & tied[places[other]])
+            one, other = one[open_], other[open_]
+            for start in range(0, len(one), _PAIRS):
+                rows = [
+                    np.stack(
+                        [
+                            np.frombuffer(signatures.at(k), np.uint32)
+                            for k in side[start : start + _PAIRS].tolist()
+                        ]
+                    )
+                    for side in (one, other)
+                ]
+                near = alike(rows[0], rows[1])
+                tied[places[one[start : start + _PAIRS][near]]] = tied[
+                    places[other[start : start + _PAIRS][near]]
+                ] = True
+    return tied
+
+
+_PAIRS = 10_000  # that are compared at once
+
+
+class _Forms:
+    """What texts are compared by: a hash of the letters of each, and on disk the signatures of
+    those that say enough.
+
+    Signatures are taken of many texts at once, which costs a tenth of one by one.
+    """
+
+    _AT_ONCE = 500
+
+    def __init__(self) -> None:
+        self._marks, self._places = array("q"), array("q")
+        self._signatures = Blocks(SIGNATURE * 4)
+        self._waiting: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Add a text behind the others."""
+        self._marks.append(hash(letters(text)))
+        self._waiting.append(text)
+        if len(self._waiting) == self._AT_ONCE:
+            self._sign()
+
+    def _sign(self) -> None:
+        begin = len(self._marks) - len(self._waiting)
+        places, found = signatures(self._waiting)
+        self._places.extend((begin + places).tolist())
+        self._signatures.append(found.tobytes())
+        self._waiting.clear()
+
+    def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Blocks]:
+        """The hash of every text, the places of those that say enough, and their signatures in that
+        order."""
+        self._sign()
+        return np.asarray(self._marks), np.asarray(self._places), self._signatures
+
+
+def _varied(items: Sequence[Item]) -> list[str]:
+    """The inputs that are not the same in all items; all, where none is."""
+    first, differ = dict[str, str | None](), dict[str, bool]()
+    for n, item in enumerate(items):
+        for name in [name for name in item.inputs if name not in first]:
+            first[name], differ[name] = (item.inputs[name], False) if n == 0 else (None, True)
+        for name, text in first.items():
+            differ[name] = differ[name] or item.inputs.get(name) != text
+    return [name for name in first if differ[name]] or list(first)
+
+
+def _whole(item: Item, varied: Sequence[str]) -> str:
+    return "\n\n".join(item.inputs[name] for name in varied if name in item.inputs)
+
+
+def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[Group]:
+    """The groups of the items, in order of appearance.
+
+    Of several inputs those count for likeness that are not the same in all items: an instruction
+    that all share ties nothing. One that is long enough (`stats.surface.enough`), such as a source
+    that was summarised several times, ties those items whose own it nearly is.
+    """
+    designed, copied = [], _copied(items, varied)
+    for item in items:
+        marks = [("parent", item.id), ("pair", item.pair), ("parent", item.parent)]
+        for key in TOGETHER:  # a text may be about two precedents
+            value = item.metadata.get(key)
+            marks += [(key, each) for each in (value if isinstance(value, list) else [value])]
+        designed.append([(kind, str(value)) for kind, value in marks if value is not None])
+    apart = heads_of(designed)
+    together = heads_of([[*own, *more] for own, more in zip(designed, copied, strict=True)])
+    members: dict[Mark, list[int]] = {}
+    for place, head in enumerate(together):
+        members.setdefault(head, []).append(place)
+    sides = {(mark, head) for marks, head in zip(copied, apart, strict=True) for mark in marks}
+    crossing = {mark for mark, n in Counter(mark for mark, _ in sides).items() if n > 1}
+    in_order = []
+    for places in members.values():
+        times = Counter(
+            mark for place in places for mark in dict.fromkeys([*designed[place], *copied[place]])
+        )
+        ties = tuple(dict.fromkeys(kind for (kind, _), n in times.items() if n > 1))
+        likenesses = [place for place in places if crossing & {*copied[place]}]
+        firsts = {*{apart[place]: place for place in reversed(likenesses)}.values()}
+        likenesses.sort(key=lambda place: place not in firsts)
+        alike, ids = (tuple(items[place].id for place in chosen) for chosen in (likenesses, places))
+        pair = items[places[0]].pair
+        in_order.append(
+            Group(f"item {ids[0]}" if pair is None else f"pair {pair}", ids, ties, alike)
+        )
+    return in_order
+
+
+def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mark]]:
+    varied = _varied(items) if given is None else given
+    wholes = [_whole(item, varied) for item in items]
+    marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
+    for name in varied if len(varied) > 1 else ():
+        texts = tuple(item.inputs.get(name, "") for item in items)
+        for own, place in zip(marks, copies(texts), strict=True):
+            if enough(texts[place]):
+                own.append(("copies", (name, place)))
+    return marks
+
+
+NAME = "units"
+MOST_GROUPS, MOST_NAMED = 10, 4
+
+
+def units(items: Sequence[Item]) -> Told:
+    """How many independent groups the texts form and by what; the copies and near-copies among
+    them; the largest groups that are more than a pair. Its findings are said once per run, whatever
+    is analysed."""
+    all_groups, alone = grouped(items)
+    n_groups = len(all_groups) + alone
+    copied = [group for group in all_groups if group.copied]
+    tell, n_copied = Told(NAME), sum(len(group.copied) for group in copied)
+    for name, value in (("texts", len(items)), ("groups", n_groups), ("copies", n_copied)):
+        tell.number(value, name, unit="count")
+    values = {"texts": len(items), "groups": n_groups}
+    tell.say("apart" if n_groups == len(items) else "groups", values)
+    if copied:
+        one, other = max(copied, key=lambda group: len(group.copied)).copied[:2]
+        tell.say("copies", values, n=n_copied, one=one, other=other)
+    else:
+        tell.say("no_copies")
+    if n_groups == 1 < len(items):
+        tell.say("one", values)
+    largest = []
+    for group in sorted(all_groups, key=lambda group: -len(group.ids)):
+        # Copies first: all else was known to whoever made the dataset.
+        tie = (
+            "copies"
+            if group.copied
+            else next((t for t in group.ties if t not in ("copies", "pair")), "pair")
+        )
+        texts = ", ".join(group.ids[:MOST_NAMED])
+        unit = group.name.partition(" ")[2]  # of "pair p3" or "item test-1" the name alone
+        largest += (
+            [{"unit": unit, "n": len(group.ids), "tied_by": tie, "texts": texts}]
+            if tie != "pair"
+            else []
+        )
+    if largest:
+        tell.tables["largest"] = pd.DataFrame(largest[:MOST_GROUPS])
+    return tell.result(texts=(Path(__file__).with_name("independence.texts.yaml"),))
+
+
+def withheld(results: Sequence[Told], seen: int, texts: int) -> list[Told]:
+    """The results of all analyses of a run, none of which supports a judge by texts that it has
+    seen.
+
+    Of so many `texts` that were judged, `seen` were used to fit what judged them, or are shown to
+    it as examples.
+    """
+    ruling = verdict(SEEN, SeenFacts(seen, texts))
+    return [
+        _overruled(each, ruling) if seen and each.standing == "supported" else each
+        for each in results
+    ]
+
+
+OF_LABELS = ("labelled", "calibration", "conformal", "escalation")
+"""Analyses that hold a judge against people's labels."""
+
+
+def of_chosen_labels(results: Sequence[Told], frame: Any) -> list[Told]:
+    """The results of all analyses of a run, none of which supports a judge by labels of items that
+    were chosen for a review queue rather than drawn, or by labels that were given with its score in
+    view; `frame` is that of the long table."""
+    if not any(each.name in OF_LABELS and each.standing == "supported" for each in results):
+        return list(results)
+    labelled = np.asarray(frame["label"].notna())
+    told = {
+        name: pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)[labelled]
+        for name in (PROBABILITY, IN_VIEW)
+        if (column := f"metadata.{name}") in frame
+    }
+    probabilities, in_view = (told.get(name, np.array([])) for name in (PROBABILITY, IN_VIEW))
+    facts = ChosenFacts(
+        chosen=chosen(probabilities.tolist()),
+        certain=int((probabilities == 1).sum()),
+        seen=int((in_view == 1).sum()),
+        labels=int(labelled.sum()),
+    )
+    if not facts.chosen and not facts.seen:
+        return list(results)
+    ruling = verdict(CHOSEN, facts)
+    return [
+        _overruled(r, ruling) if r.name in OF_LABELS and r.standing == "supported" else r
+        for r in results
+    ]
+
+
+def _overruled(result: Told, ruling: Ruling[Facts]) -> Told:
+    """The result with this verdict in place of its own; what tests no claim tests none
+    afterwards."""
+    return replace(result, verdict=ruling.finding, standing=result.standing and ruling.standing)
+
+
+class Failed(NamedTuple):
+    """Failed judgments of a run: how many of how many, and the reason that most of them have."""
+
+    n: int
+    total: int
+    reason: str
+    n_reason: int
+
+    @classmethod
+    def of(cls, errors: Iterable[pd.Series]) -> "Failed":
+        """From the column `error` of the long table, in parts. A judge that chose differently in
+        the two orders of two outputs did answer; what that means is told by `analysis=preference`.
+        """
+        reasons, total = Counter[str](), 0
+        for part in errors:
+            reasons.update(part[part != "undecided"].dropna())
+            total += len(part)
+        reason, n_reason = next(iter(reasons.most_common(1)), ("", 0))
+        return cls(reasons.total(), total, reason, n_reason)
+
+    def too_many(self, allowed: float) -> bool:
+        """Whether more than the share `allowed` failed."""
+        return self.total > 0 and self.n > allowed * self.total
+
+
+def too_many_failed(results: Sequence[Told], failed: Failed, allowed: float) -> list[Told]:
+    """The results of all analyses of a run, `units` first, without a verdict other than that more
+    judgments failed than the share `allowed` (`engine.max_failures`), where they did; the first
+    result says so if none has one.
+    """
+    if not failed.too_many(allowed):
+        return list(results)
+    facts = FailedFacts(
+        failed=failed.n,
+        total=failed.total,
+        share=failed.n / failed.total,
+        allowed=allowed,
+        n_reason=failed.n_reason,
+        reason=f"failed_{failed.reason}",
+        advice=f"advice_{failed.reason}",
+    )
+    ruling = verdict(FAILED, facts)
+    first = next((result for result in results if result.verdict is not None), results[0])
+    return [
+        _overruled(each, ruling) if each is first or each.verdict is not None else each
+        for each in results
+    ]

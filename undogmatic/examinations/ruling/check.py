@@ -1,0 +1,452 @@
+"""Holds the rules of `examinations.check`: whether a judge may be believed whose verdicts were made
+elsewhere."""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from undogmatic.examinations import kinds, surface
+from undogmatic.examinations.kinds import FEWEST, Agreement, label_of
+from undogmatic.examinations.ruling import AT_ONCE, Rule, Rules, Values, always, known, nothing
+from undogmatic.examinations.surface import SurfaceRival
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import JudgeView
+from undogmatic.records.results import Finding, Subject
+from undogmatic.stats.estimate import Estimate
+
+TAKES_FIRST = 0.8
+"""A judge that is shown to choose the output that stands first in more than this share of both
+orders chooses by place: where both orders are shown, half is what the outputs themselves can
+account for."""
+
+
+@dataclass(frozen=True)
+class CheckFacts:
+    """Holds what is known of one judge on one criterion.
+
+    `judge` is its name, with the criterion where there are several; `own` its verdicts beside the
+    labels. Its agreement is to lie above `least`, which is the `default` where nobody stated one,
+    with `few` groups at least; `among` answers were asked for at once. `limits` counts the findings
+    that limit the use of a judge that is believed, `reason` is a finding that forbids it.
+
+    What would settle an open answer hangs on the finding about the agreement (`headline`), on
+    whether labels equal the verdicts everywhere (`same_labels`), and on why it could not be
+    examined what the judge may decide alone (`alone`).
+    """
+
+    judge: str
+    own: JudgeView
+    agreement: Agreement
+    rival: SurfaceRival
+    least: float
+    limits: int
+    reason: Finding | None = None
+    few: int = FEWEST
+    default: bool = False
+    options: CheckOptions = field(default_factory=CheckOptions)
+    among: int = 1
+    headline: Finding | None = None
+    same_labels: bool = False
+    alone: Finding | None = None
+
+    @property
+    def judged(self) -> int:
+        """Items with a verdict."""
+        verdicts = self.own.verdicts
+        return int(verdicts.loc[verdicts["verdict"].notna(), "item"].nunique())
+
+    @property
+    def labelled(self) -> int:
+        """Items with a label."""
+        labels = self.own.labels
+        return int(labels.loc[labels["label"].notna(), "item"].nunique())
+
+    @property
+    def raters(self) -> int:
+        """How many people labelled."""
+        return len(self.own.table.raters(self.own.criterion))
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """Agreement with people beyond chance."""
+        return self.agreement.estimate
+
+    @property
+    def copied(self) -> str | None:
+        """How its verdicts may have been made from the labels."""
+        return self.agreement.copied
+
+    @property
+    def takes_first(self) -> bool:
+        """Whether it is shown to choose by place."""
+        first = self.agreement.first
+        return first is not None and not self.one_order and first.low > TAKES_FIRST
+
+    @cached_property
+    def one_order(self) -> bool:
+        """Whether a choice of two was shown in one order alone, or in an order that nobody
+        knows."""
+        return (
+            self.own.table.kind == "pairwise"
+            and self.own.verdicts["order"].nunique(dropna=True) < 2
+        )
+
+    @property
+    def in_order(self) -> bool:
+        """Whether it is the order of the items that is held against people's."""
+        return self.own.table.kind == "numeric"
+
+    @cached_property
+    def of_all(self) -> Estimate | None:
+        """The agreement with the interval that holds for all answers together; None for few, where
+        each holds so."""
+        return kinds.agreement(self.own, self._strict).estimate if self.among > AT_ONCE else None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether one of so many answers may be this good by chance: whether it is no longer shown
+        that it agrees enough, and more than a word counter, where all answers are to hold together
+        with the level that was asked.
+        """
+        if self.of_all is None:
+            return False
+        agrees = min(self.of_all.low, self.of_all.worst_low) > self.least
+        return (
+            not agrees
+            or surface.surface_rival(self.own, self._strict).outcome != self.rival.outcome
+        )
+
+    @property
+    def _strict(self) -> CheckOptions:
+        return self.options.model_copy(
+            update={"level": 1 - AT_ONCE * (1 - self.options.level) / self.among}
+        )
+
+    @property
+    def may_be_undone(self) -> bool:
+        """Whether the readable rows refute the judge, and those that could not be read may undo
+        that."""
+        if not self.own.table.unaccounted:
+            return False
+        constant, found = self.agreement.constant, self.estimate
+        return (
+            constant
+            if found is None
+            else (constant or found.high < self.least) and self.least <= found.best_high
+        )
+
+    @property
+    def agrees(self) -> Finding:
+        """The clause that says how far it agrees with people."""
+        a = self.agreement
+        values: dict[str, Any] = {
+            "n": a.n,
+            "groups": a.groups,
+            "coefficient": a.name,
+            "raters": self.raters,
+        }
+        if a.estimate is not None:
+            values |= a.estimate.values("value") | {"level": a.estimate.level}
+        if a.raw is None:
+            return Finding("check.agrees_in_order", values)
+        return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
+
+
+def _judge(facts: CheckFacts) -> Values:
+    return {"judge": facts.judge}
+
+
+def _judge_on(facts: CheckFacts) -> Values:
+    """Name the judge, and on how many items it was held against labels."""
+    return {"judge": facts.judge, "n": facts.agreement.n}
+
+
+def _agrees(facts: CheckFacts) -> Values:
+    """Name the judge, and how far it agrees with people."""
+    return {"judge": facts.judge, "agrees": facts.agrees}
+
+
+def _agrees_enough(facts: CheckFacts) -> Values:
+    """Name besides how much agreement is asked for."""
+    return _agrees(facts) | {"least": facts.least, "default": facts.default}
+
+
+def _missing(facts: CheckFacts) -> Values:
+    return _agrees(facts) | {"missing": facts.agreement.missing}
+
+
+def _takes_first(facts: CheckFacts) -> Values:
+    first = known(facts.agreement.first)
+    return {
+        "judge": facts.judge,
+        "first": first.value,
+        "interval": first.interval,
+        "level": first.level,
+    }
+
+
+def _by_chance(facts: CheckFacts) -> Values:
+    of_all = known(facts.of_all)
+    return _agrees_enough(facts) | {
+        "among": facts.among,
+        "level": of_all.level,
+        "interval": of_all.interval,
+        "all": facts.options.level,
+    }
+
+
+def _label(facts: CheckFacts) -> Values:
+    """Name the command with which people label more."""
+    return {"label": label_of(facts.own.table)}
+
+
+def _settle(what: str, says: Callable[[CheckFacts], Values]) -> Callable[[CheckFacts], Finding]:
+    """What would settle an answer: always the same sentence."""
+    return lambda facts: Finding(f"check.settle_{what}", says(facts))
+
+
+def _settle_agreement(facts: CheckFacts) -> Finding | None:
+    """What the finding about the agreement says of itself."""
+    return facts.headline and facts.headline.settle
+
+
+def _settle_missing(facts: CheckFacts) -> Finding:
+    """The verdicts that are missing, or the rows that cannot be read if these are all of them."""
+    if facts.own.table.unaccounted != facts.agreement.missing:
+        return Finding("check.settle_missing")
+    who = [Finding("check.settle_who")] if facts.same_labels else []
+    return Finding("check.settle_rows", {"who": who})
+
+
+def _settle_surface(facts: CheckFacts) -> Finding:
+    """Items on which the word counter is wrong, or the number in the texts that may be the
+    label."""
+    if facts.rival.by_number:
+        return Finding("check.settle_number", _label(facts))
+    leans = Finding("surface.leans", {"what": list(facts.rival.what[:1])})
+    return Finding("check.settle_surface", {**_label(facts), "what": leans})
+
+
+def _settle_few(facts: CheckFacts) -> Finding:
+    """How many more labels an answer takes, and what the judge may decide alone."""
+    values = {"more": max(facts.few - facts.agreement.groups, 1), "alone": [], **_label(facts)}
+    if facts.alone is not None and facts.alone.values["needed"] > facts.few:
+        more = facts.alone.values["needed"] - facts.few
+        values["alone"] = [Finding("check.settle_few_alone", {"more": more})]
+    return Finding("check.settle_few", values)
+
+
+def _settle_no_labels(facts: CheckFacts) -> Finding:
+    """Labels; those that the file may have already in columns that nobody took for them."""
+    table = facts.own.table
+    values = {"more": max(facts.few - facts.agreement.groups, 1), "unread": [], **_label(facts)}
+    for read in table.read:
+        if read.subject == Subject.NOT_READ:
+            humans = " ".join(
+                f"--human {shlex.quote(str(column).strip('`'))}"
+                for column in read.values["columns"]
+            )
+            files = [*table.sources] or ["FILE"]
+            named = {"source": shlex.join([*files, *table.reading]), "humans": humans}
+            values["unread"] = [Finding("check.settle_unread", {**read.values, **named})]
+    return Finding("check.settle_no_labels", values)
+
+
+CHECK = Rules[CheckFacts](
+    "check.verdict_",
+    (
+        Rule("no_verdicts", "undecided", lambda f: not f.judged, _judge),
+        Rule("no_labels", "undecided", lambda f: not f.labelled, _judge, settle=_settle_no_labels),
+        Rule(
+            "nothing_common",
+            "undecided",
+            lambda f: not f.agreement.n,
+            lambda f: {"judge": f.judge, "judged": f.judged, "labelled": f.labelled},
+            settle=_settle("nothing_common", _label),
+        ),
+        Rule(
+            "identical",
+            "not_yet",
+            lambda f: f.copied == "identical",
+            _judge_on,
+            settle=_settle("identical", _label),
+        ),
+        Rule(
+            "in_step",
+            "not_yet",
+            lambda f: f.copied == "in_step",
+            _judge_on,
+            settle=_settle("in_step", _label),
+        ),
+        Rule(
+            "consensus",
+            "not_yet",
+            lambda f: f.copied == "consensus",
+            _judge_on,
+            settle=_settle("consensus", _label),
+        ),
+        Rule(
+            "not_computable",
+            "undecided",
+            lambda f: f.may_be_undone and f.estimate is None,
+            _judge_on,
+        ),
+        Rule("missing", "undecided", lambda f: f.may_be_undone, _missing, settle=_settle_missing),
+        Rule("constant", "refuted", lambda f: f.agreement.constant, _judge_on),
+        Rule(
+            "one_class",
+            "undecided",
+            lambda f: f.agreement.one_class,
+            _judge_on,
+            settle=_settle("one_class", _label),
+        ),
+        Rule("first", "refuted", lambda f: f.takes_first, _takes_first),
+        Rule(
+            "few",
+            "undecided",
+            lambda f: f.agreement.groups < f.few,
+            lambda f: _judge_on(f) | {"groups": f.agreement.groups, "few": f.few},
+            settle=_settle_few,
+        ),
+        Rule("not_computable", "undecided", lambda f: f.estimate is None, _judge_on),
+        Rule("reversed", "refuted", lambda f: known(f.estimate).high <= 0, _agrees),
+        Rule(
+            "coin",
+            "refuted",
+            lambda f: known(f.estimate).low <= 0 and known(f.estimate).high < f.least,
+            _agrees_enough,
+        ),
+        Rule(
+            "coin_open",
+            "undecided",
+            lambda f: known(f.estimate).low <= 0,
+            _agrees,
+            settle=_settle_agreement,
+        ),
+        Rule("below", "refuted", lambda f: known(f.estimate).high < f.least, _agrees_enough),
+        Rule(
+            "column",
+            "not_yet",
+            lambda f: f.rival.outcome == "column",
+            lambda f: _agrees(f) | {"what": f.rival.what},
+            settle=_settle("column", _label),
+        ),
+        Rule(
+            "surface",
+            "not_yet",
+            lambda f: f.rival.outcome == "as_good",
+            lambda f: _agrees(f) | {"number": f.rival.by_number, "better": int(f.rival.better)},
+            settle=_settle_surface,
+        ),
+        Rule(
+            "follows",
+            "not_yet",
+            lambda f: f.rival.outcome == "follows",
+            _agrees,
+            settle=_settle("follows", _label),
+        ),
+        Rule(
+            "surface_open",
+            "not_yet",
+            lambda f: f.rival.outcome == "open",
+            _agrees,
+            settle=_settle("surface_open", _label),
+        ),
+        Rule(
+            "open",
+            "undecided",
+            lambda f: known(f.estimate).low <= f.least,
+            _agrees_enough,
+            settle=_settle_agreement,
+        ),
+        Rule(
+            "missing",
+            "undecided",
+            lambda f: known(f.estimate).worst_low <= f.least,
+            _missing,
+            settle=_settle_missing,
+        ),
+        Rule("order", "not_yet", lambda f: f.one_order, _agrees, settle=_settle("order", nothing)),
+        Rule(
+            "texts_lack",
+            "not_yet",
+            lambda f: f.rival.outcome == "no_texts" and f.rival.lacking,
+            lambda f: _agrees(f) | {"lacking": f.rival.lacking, "n": f.rival.n},
+            settle=_settle("texts_lack", nothing),
+        ),
+        Rule(
+            "no_texts",
+            "not_yet",
+            lambda f: f.rival.outcome == "no_texts",
+            _agrees,
+            settle=_settle("no_texts", nothing),
+        ),
+        Rule(
+            "few_texts",
+            "not_yet",
+            lambda f: f.rival.outcome in ("few", "rare"),
+            _agrees,
+            settle=_settle("few_texts", _label),
+        ),
+        Rule(
+            "reason",
+            "not_yet",
+            lambda f: f.reason is not None,
+            lambda f: _agrees(f) | {"reason": f.reason},
+        ),
+        Rule(
+            "several",
+            "undecided",
+            lambda f: f.by_chance,
+            _by_chance,
+            settle=_settle("several", lambda f: _label(f) | _judge(f)),
+        ),
+        Rule(
+            "limited",
+            "supported",
+            lambda f: f.limits,
+            lambda f: (
+                _agrees(f)
+                | {
+                    "limits": f.limits,
+                    "least": f.least,
+                    "default": f.default,
+                    "in_order": f.in_order,
+                }
+            ),
+        ),
+        Rule(
+            "believed",
+            "supported",
+            always,
+            lambda f: _agrees_enough(f) | {"in_order": f.in_order},
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class PartFacts:
+    """Holds whom a check is about of which only a part was asked, and which of the examinations
+    that could have spoken against it were `unasked`."""
+
+    judge: str
+    unasked: tuple[str, ...]
+
+
+PART = Rules[PartFacts](
+    "check.verdict_",
+    (
+        Rule(
+            "part",
+            "undecided",
+            always,
+            lambda f: {"judge": f.judge, "n": len(f.unasked)},
+            settle=lambda f: Finding("check.settle_part"),
+        ),
+    ),
+)
+"""In place of the answer, where it would be given without having asked all that could speak against
+it: a yes from a part of the examinations is worth nothing."""

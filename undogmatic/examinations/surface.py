@@ -1,0 +1,856 @@
+"""Examines which trivial reading of the texts, or which column of the file, could explain a judge's
+agreement.
+
+The surface judge (`stats.words`) sees words, counts and word lists (word_lists.yaml). It is fitted
+without the group that it judges: to people's labels (does it reach as much as the judge?), and to
+the judge's verdicts and to what both say in common (do they follow from the surface, so that
+nothing of the agreement is left among texts of equal surface?). Belief needs both answers in the
+judge's favour.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from undogmatic.examinations import kinds
+from undogmatic.examinations.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
+from undogmatic.records.checked import CheckOptions
+from undogmatic.records.evidence import COUNTED, SLICE, JudgeView
+from undogmatic.records.examination import Examination
+from undogmatic.records.results import Finding, Subject, Told, Weight
+from undogmatic.safety.outside import read_yaml
+from undogmatic.stats import lost, means, rival, words
+from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.estimate import Estimate
+
+Outcome = Literal["beyond", "as_good", "follows", "open", "column", "no_texts", "few", "rare"]
+FEWEST_GROUPS = 20
+FEWEST_OTHERS = 20
+"""Items outside the most frequent verdict, and label, below which texts cannot show what these hang
+on: a judge that chose the second of two outputs in 3 of 100 pairs was believed."""
+MOST_ITEMS = 1500
+"""Most items that the surface judge is fitted to; of more, whole groups are drawn at random."""
+LEAST_LEFT, LEAST_LEFT_OF_PAIRS, LEAST_LEFT_OF_LEANING = 0.3, 0.35, 0.45
+"""What is left of the agreement at equal surface counts if its lower limit is above this; above the
+third where words foretell the verdicts better than they foretell the labels, as those of a judge
+that goes by what people went by do not. Of a judge that is a pattern over eight words up to 0.3
+seemed to be left among 100 texts, as rare words are learned badly; of a good judge at least 0.4
+(benchmarks/check.py)."""
+NEAR = 0.05
+"""A judge whose agreement lies surely this far below what is asked for is not believed, whatever
+explains it."""
+LEAST_WITHIN = 0.1
+"""The same among items of one value of a column: nothing has to be learned to hold that equal."""
+CUTS, MOST_COLUMNS, QUOTED = 8, 30, 4
+"""Into how many parts the numbers of a column are cut; most columns that are looked at; most words
+that are named."""
+QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
+QUOTES["number"] = QUOTES["word"]
+FROM_TEXT = ("first_word", "last_word")
+Further = tuple[tuple[str, tuple[float, ...]], ...]
+"""By name, what was counted in each text besides what any word counter counts."""
+
+
+@dataclass(frozen=True)
+class SurfaceRival:
+    """What a judge that reads nothing reaches, beside the judge.
+
+    `outcome`: "as_good", it is not shown to reach less; "follows", the surface foretells the
+    judge's verdicts, and no more than `least_left` of the agreement is shown to be left beside it;
+    "open", no more is shown to be left, but neither that the surface foretells the verdicts;
+    "column", a column of the file explains the agreement; "beyond", none of these; "no_texts",
+    "few" groups, "rare", hardly an item outside the most frequent verdict or label (`others`): not
+    examined. `agreement` is the surface judge's with people in the judge's own coefficient,
+    `accuracy` the share of labels that it gets right (None for numbers), `increment` the judge's
+    agreement (`judge`) minus the surface judge's, `at_equal` what is left of the judge's at equal
+    surface (or within the column's values), `foretold` how well the surface foretells the judge's
+    verdicts; `what` are the words, counts or the column that the rival leans on most. `n` items
+    have a verdict and a label, in `groups` units; `drawn` of so many, 0 if all were looked at.
+    """
+
+    outcome: Outcome
+    agreement: Estimate | None
+    accuracy: Estimate | None
+    increment: Estimate | None
+    at_equal: Estimate | None
+    foretold: Estimate | None
+    what: tuple[str, ...]
+    n: int
+    groups: int
+    judge: Estimate | None = None
+    drawn: int = 0
+    others: int = 0
+    lacking: int = (
+        0  # items of which there is no text, or but the name of one, where those are too many
+    )
+    column: _Column | None = (
+        None  # that foretells the verdicts best, where none explains the agreement
+    )
+    by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
+    least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
+
+    @property
+    def better(self) -> bool:
+        """Whether the surface judge is shown to agree with people more than the judge does."""
+        return self.increment is not None and self.increment.high < 0
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it is shown that the surface (or the column) foretells the judge's verdicts at
+        all."""
+        return self.foretold is not None and self.foretold.low > 0
+
+
+class _Sides:
+    """Verdicts and labels by item as voices, and how what is foretold becomes a voice."""
+
+    def __init__(self, own: JudgeView, items: pd.Index, seed: int) -> None:
+        self.kind, self.seed = own.table.kind, seed
+        self.nominal = self.kind in ("unordered", "pass_fail", "pairwise")
+        self.coefficient: rival.Coefficient = (
+            "nominal" if self.nominal else "quadratic" if self.kind == "ordered" else "rank"
+        )
+        self.categories = np.arange(len(own.table.categories))
+        self.judge = self._voice(own.first(), "verdict", items)
+        self.people = self._voice(own.labels, "label", items)
+
+    def _voice(self, rows: pd.DataFrame, column: str, items: pd.Index) -> rival.Voice:
+        rows = rows[rows[column].notna() & rows["item"].isin(items)]
+        values = (rows[column].rank() if self.kind == "numeric" else rows[column]).to_numpy(
+            dtype=np.float64
+        )[:, None]
+        table = pd.DataFrame(
+            (values == self.categories).astype(np.float64) if self.nominal else values
+        )
+        keys = rows["item"].to_numpy()
+        mean, square = (
+            part.groupby(keys, sort=False).mean().reindex(items).to_numpy()
+            for part in (table, table**2)
+        )
+        return rival.Voice(mean, square)
+
+    def targets(self, mean: Array) -> Array:
+        """What is to be foretold, shape (n_targets, n_items): shares of categories, or standardised
+        numbers."""
+        if self.kind == "pass_fail":
+            return mean[:, 1:].T
+        if self.kind == "pairwise":
+            return (1 + mean[:, :1] - mean[:, 1:2]).T / 2
+        if self.nominal:
+            return mean.T
+        spread = float(np.nanstd(mean))
+        return (mean - np.nanmean(mean)).T / (spread if spread > 0 else 1.0)
+
+    def common(self, people: Array, judge: Array) -> Array:
+        """The targets where people and judge are on one side of the middle, NaN elsewhere. If both
+        follow a pattern with mistakes, hardly a mistake is left on these items. Where they are less
+        than half of all, the judge's.
+        """
+        middle = 0.5 if self.nominal else 0.0
+        same = np.sign(people - middle) == np.sign(judge - middle)
+        both = ~np.isnan(people + judge)
+        rare = same.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True) / 2
+        return np.where(rare, judge, np.where(same, (people + judge) / 2, np.nan))
+
+    def controls(self, told: Array) -> Array:
+        """What was foretold, a column per column of the voices, shape (n_items, n_columns)."""
+        if self.kind == "pass_fail":
+            return np.column_stack([1 - told[0], told[0]])
+        if self.kind == "pairwise":
+            rest = np.zeros((told.shape[1], self.categories.size - 2))
+            return np.column_stack([told[0], 1 - told[0], rest])
+        return np.asarray(told.T)
+
+    def saying(self, values: Array) -> rival.Voice:
+        """A side that says these categories, or numbers, one of each item."""
+        if not self.nominal:
+            return rival.voice(values)
+        return rival.voice((values[:, None] == self.categories).astype(np.float64))
+
+    def said(self, told: Array, like: rival.Voice) -> rival.Voice:
+        """The verdicts of who foretells so: categories, or values as often as those of `like`
+        occur. Among items of which the same is foretold chance decides: their order in the file may
+        be that of the labels.
+        """
+        if self.kind == "unordered":
+            chosen = np.argmax(told, axis=0)
+        elif self.kind == "pairwise":
+            chosen = np.where(told[0] > 0.5, 0, 1)
+        else:
+            by_chance = np.random.default_rng(self.seed).random(told.shape[1])
+            place = np.argsort(np.lexsort((by_chance, told[0].round(9))))
+            column = np.sort(like.mean[:, -1])
+            if not self.nominal:
+                return rival.voice(column[place])
+            chosen = (column[place] > 0.5).astype(np.intp)
+        return self.saying(chosen)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column explains: `within`, what is left of the agreement among items of one value;
+    `foretold`, how far it foretells the verdicts; `agreement`, how far it reaches the labels."""
+
+    name: str
+    within: Estimate | None
+    foretold: Estimate | None
+    agreement: Estimate | None
+
+    @property
+    def explains(self) -> bool:
+        """Whether it foretells the verdicts, and nothing is shown to be left within its values."""
+        left = self.within is not None and self.within.low > LEAST_WITHIN
+        return not left and self.foretold is not None and self.foretold.low > 0
+
+
+def _columns(own: JudgeView, items: pd.Index, options: CheckOptions) -> dict[str, Index]:
+    """The columns that could be rivals, with a code per item: the maker, slices, the order shown,
+    first and last word. Numbers are cut into CUTS parts; a column that is constant, or has hardly
+    two items per value, is none.
+    """
+    table = own.table.items.reindex(items)
+    given = {
+        str(name).removeprefix(SLICE): table[name] for name in table if str(name).startswith(SLICE)
+    }
+    if "system" in table:
+        given["system"] = table["system"]
+    if "system_1" in table and "system_2" in table:
+        given["system"] = table["system_1"].astype(str) + " / " + table["system_2"].astype(str)
+    orders = own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
+    if (orders["nunique"] == 1).all():
+        given["order"] = orders["first"]
+    if "text" in table:
+        texts = table["text"].fillna("").astype(str).str.lower()
+        seen = [(re.findall(r"\w+", text[:100]) or [""])[0] for text in texts]
+        last = [(re.findall(r"\w+", text[-100:]) or [""])[-1] for text in texts]
+        given |= {
+            name: pd.Series(own, index=items)
+            for name, own in zip(FROM_TEXT, (seen, last), strict=True)
+        }
+    coded = {}
+    for name, values in list(given.items()):
+        if name in options.ignore or SLICE + name in options.ignore:
+            continue
+        if pd.api.types.is_numeric_dtype(values) and values.nunique() > CUTS:
+            given[name] = (values.rank(pct=True) * CUTS).round()
+        codes = pd.factorize(given[name].astype(str), use_na_sentinel=False)[0].astype(np.intp)
+        if 1 < codes.max(initial=0) + 1 <= codes.size / 2:
+            coded[name] = codes
+    return dict(list(coded.items())[:MOST_COLUMNS])
+
+
+@functools.lru_cache(maxsize=1)
+def _lists() -> dict[str, re.Pattern[str]]:
+    """What simple judges look for, by name (word_lists.yaml)."""
+    found = read_yaml(Path(__file__).with_name("word_lists.yaml"))
+    return {
+        name: re.compile("|".join(re.escape(word).replace(r"\*", r"\w*") for word in own.split()))
+        for name, own in found.items()
+    }
+
+
+@functools.lru_cache(maxsize=4)
+def _surface(
+    texts: tuple[str, ...],
+    others: tuple[str, ...] | None,
+    further: Further,
+    groups: tuple[int, ...],
+    labelled: int,
+    seed: int,
+) -> words.Surface:
+    codes = np.array(groups, dtype=np.intp)
+    counted = {name: np.array(values, dtype=np.float64) for name, values in further}
+    seen = words.marks(texts, others, _lists(), counted)
+    return words.Surface(seen, codes, np.arange(codes.size) < labelled, np.random.default_rng(seed))
+
+
+def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
+    """Fit the surface judge to labels and verdicts, look at the columns, and say whether one of
+    them could explain how far this judge agrees with people."""
+    table = own.table.items
+    labelled = own.labels.loc[own.labels["label"].notna(), "item"].unique()
+    items, n_labelled = _chosen(table, labelled, options)
+    sides = _Sides(own, items, options.seed)
+    known = ~np.isnan(sides.judge.mean[:, 0]) & (np.arange(items.size) < n_labelled)
+    groups = pd.factorize(table["group"].reindex(items))[0].astype(np.intp)
+    codes = pd.factorize(groups[known])[0].astype(np.intp)
+    n, n_groups = int(known.sum()), int(codes.max(initial=-1)) + 1
+    drawn = len(labelled) if n_labelled < len(labelled) else 0
+    found = SurfaceRival("few", None, None, None, None, None, (), n, n_groups, drawn=drawn)
+    if n_groups < FEWEST_GROUPS:
+        return found
+    look = _Look(sides, options, n_labelled, known, groups, codes, _lost(own, n))
+    found = replace(found, outcome="no_texts", judge=look.agreed(look.judge, look.people))
+    texts = own.table.texts(items)
+    lacking = sum(
+        not all(map(says_something, row))
+        for row in itertools.compress(zip(*texts, strict=True), known)
+    )
+    if lacking > (1 - LEAST_WITH_TEXT) * n:
+        found = replace(found, lacking=lacking)
+    elif texts:
+        found = look.at_words(found, texts, _further(table, items))
+    if found.outcome in ("beyond", "open", "no_texts"):
+        found = _beside_columns(found, look.at_columns(_columns(own, items[known], options)))
+    return _unless_rare(found, look.judge, look.people) if sides.nominal else found
+
+
+def _further(table: pd.DataFrame, items: pd.Index) -> Further:
+    """What others counted in the text of each item (`counted.<name>`)."""
+    named = [str(name) for name in table if str(name).startswith(COUNTED)]
+    counted = table.reindex(items)[named].fillna(0.0)
+    return tuple((name.removeprefix(COUNTED), tuple(counted[name].astype(float))) for name in named)
+
+
+def _lost(own: JudgeView, n: int) -> int:
+    """How many rows that could not be read stand beside the `n` items looked at, which may be drawn
+    of more."""
+    n_read = own.pairs()["item"].nunique()
+    return min(-(-own.table.unaccounted * n // max(n_read, 1)), lost.MOST * n)
+
+
+class _Look:
+    """The labelled items that a judge judged, and how far anybody agrees with it or with people on
+    them."""
+
+    def __init__(
+        self,
+        sides: _Sides,
+        options: CheckOptions,
+        n_labelled: int,
+        known: NDArray[np.bool_],
+        groups: Index,
+        codes: Index,
+        n_lost: int,
+    ) -> None:
+        """Keep them: `known` and `groups` of all items looked at, labelled ones first; `codes` of
+        the known. `n_lost` more could not be read."""
+        self.sides, self.options, self.n_labelled, self.known = sides, options, n_labelled, known
+        self.groups, self.codes, self.n_lost = groups, codes, n_lost
+        self.with_lost = lost.units(codes, n_lost)
+        self.judge, self.people = sides.judge.of(known), sides.people.of(known)
+
+    def agreement(self, one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
+        codes = self.codes if len(one.mean) == self.codes.size else self.with_lost
+        return rival.agreement(one, other, self.sides.coefficient, self.options.rng(), codes)
+
+    def stated(self, made: rival.Agreement | None) -> Estimate | None:
+        return (
+            None
+            if made is None
+            else made.nearly_mean(self.options.level, (-1.0, 1.0)).replace(n=self.codes.size)
+        )
+
+    def agreed(self, one: rival.Voice, other: rival.Voice) -> Estimate | None:
+        """How far two sides agree, bounded by what they may say of the rows that could not be
+        read."""
+        found = self.stated(self.agreement(one, other))
+        if found is None:
+            return None
+        thought = (
+            self.stated(self.agreement(one.beside(said), other.beside(same)))
+            for same, far in self.thought(other)
+            for said in (same, far)
+        )
+        return lost.widened(found, thought)
+
+    def leads(self, counter: rival.Voice, increment: Estimate | None) -> Estimate | None:
+        """How much further the judge agrees with people than a counter does, bounded in the same
+        way."""
+        if increment is None:
+            return None
+        thought = (
+            self.less(
+                *(
+                    self.agreement(one.beside(of_lost), self.people.beside(same))
+                    for one, of_lost in sides
+                )
+            )
+            for same, far in self.thought(self.people)
+            for sides in (
+                ((self.judge, far), (counter, same)),
+                ((self.judge, same), (counter, far)),
+            )
+        )
+        return lost.widened(increment, thought)
+
+    def left(self, controls: Sequence[Array]) -> Estimate | None:
+        """What is left of the agreement at equal controls, bounded in the same way. Of a lost row
+        the controls say what they say on average, which takes nothing from its agreement or
+        disagreement."""
+        sides, level = self.sides, self.options.level
+        found = rival.at_equal(
+            self.judge, self.people, controls, sides.coefficient, level, self.codes
+        )
+        if found is None or not self.n_lost:
+            return found
+        whole = [np.vstack([own, np.tile(own.mean(axis=0), (self.n_lost, 1))]) for own in controls]
+        thought = (
+            rival.at_equal(
+                self.judge.beside(said),
+                self.people.beside(same),
+                whole,
+                sides.coefficient,
+                level,
+                self.with_lost,
+            )
+            for same, far in self.thought(self.people)
+            for said in (same, far)
+        )
+        return lost.widened(found, thought)
+
+    def left_within(self, values: Index) -> Estimate | None:
+        """The same among items of one value of a column, of which lost rows have one of their
+        own."""
+        sides, level = self.sides, self.options.level
+        found = rival.within(self.judge, self.people, values, sides.coefficient, level, self.codes)
+        if found is None or self.n_lost < 2:
+            return found
+        whole = np.concatenate([values, np.full(self.n_lost, values.max() + 1)])
+        thought = (
+            rival.within(
+                self.judge.beside(said),
+                self.people.beside(same),
+                whole,
+                sides.coefficient,
+                level,
+                self.with_lost,
+            )
+            for same, far in self.thought(self.people)
+            for said in (same, far)
+        )
+        return lost.widened(found, thought)
+
+    def thought(self, of: rival.Voice) -> Iterator[tuple[rival.Voice, rival.Voice]]:
+        """What one side may have said in the rows that could not be read, each time with what lies
+        farthest from it; nothing where all rows could be read."""
+        if not self.n_lost:
+            return
+        sides = self.sides
+        if sides.nominal:
+            known = np.argmax(of.mean, axis=1).astype(np.float64)
+            ends = lost.frequent(known, sides.categories.size)
+        else:
+            known = of.mean[:, 0]
+            ends = float(known.min()), float(known.max())
+            ends = (0.0, sides.categories.size - 1.0) if sides.categories.size else ends
+        for same, far in lost.labels(known, ends, self.n_lost):
+            yield sides.saying(same), sides.saying(far)
+
+    def less(self, one: rival.Agreement | None, other: rival.Agreement | None) -> Estimate | None:
+        """How much further the one agrees than the other.
+
+        A rival that agrees less than a coin could be a coin, so nobody leads it by more than the
+        whole scale of a coefficient, unless the estimate itself does.
+        """
+        if one is None or other is None:
+            return None
+        most = max(1.0, one.estimate - other.estimate)
+        return one.nearly_mean(self.options.level, (-2.0, most), less=other)
+
+    def without_learning(
+        self, texts: Sequence[tuple[str, ...]], further: Further
+    ) -> Iterator[tuple[str, rival.Voice]]:
+        """What programs say that give a number in the text for their verdict, or what others
+        counted in it, as it is."""
+        kind, people, said = self.sides.kind, self.people, self.sides.said
+        shown = [[*itertools.compress(own, self.known)] for own in texts]
+        yield from by_numbers(kind, shown, people, said)
+        for name, counted in further:
+            if kind != "unordered":
+                value = np.array(counted)[self.known]
+                yield from ((name, voice) for voice in giving(kind, value, people, said))
+
+    def at_columns(self, columns: Mapping[str, Index]) -> Iterator[_Column]:
+        """What each column explains."""
+        sides = self.sides
+        for name, values in columns.items():
+            by_value = (
+                self.agreed(
+                    sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side),
+                    side,
+                )
+                for side in (self.judge, self.people)
+            )
+            yield _Column(name, self.left_within(values), *by_value)
+
+    def at_words(
+        self, found: SurfaceRival, texts: Sequence[tuple[str, ...]], further: Further
+    ) -> SurfaceRival:
+        """What a program reaches that counts words, or gives a number in the text for its
+        verdict; `further` is what others counted in each text."""
+        sides, judge, people, level = self.sides, self.judge, self.people, self.options.level
+        pair = sides.kind == "pairwise"
+        groups = tuple(self.groups.tolist())
+        others, seed = texts[1] if pair else None, self.options.seed
+        surface = _surface(texts[0], others, further, groups, self.n_labelled, seed)
+        targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
+        targets.append(sides.common(*targets))
+        labelled = self.known[: self.n_labelled]
+        told = [
+            surface.foretell(own_target, shares=sides.nominal)[:, labelled]
+            for own_target in targets
+        ]
+        signs = [2 * target - 1 if sides.nominal else target for target in targets]
+        for own_signs, only in itertools.product(signs[1:], (False, True)):
+            lists = np.array(
+                [
+                    words.listed(surface.seen, np.sign(one), self.groups, words_only=only).said[
+                        self.known
+                    ]
+                    for one in own_signs
+                ]
+            )
+            told.append((1 + lists) / 2 if sides.nominal else lists)
+        said = [sides.controls(one) for one in told]
+        left = self.left(list(np.moveaxis(np.stack(said, axis=-1), 1, 0)))
+        counter, own_agreement = sides.said(told[0], people), self.agreement(judge, people)
+        like = self.agreement(counter, people)
+        increment, leans = self.less(own_agreement, like), tuple[str, ...]()
+        for name, voice in self.without_learning(texts, further):
+            other = self.agreement(voice, people)
+            if (
+                other is None
+                or own_agreement is None
+                or 2 * other.estimate < own_agreement.estimate
+            ):
+                continue
+            less = self.less(own_agreement, other)
+            if less is None or less.low > 0:
+                continue
+            if increment is None or less.low < increment.low:
+                like, increment, leans, counter = other, less, (name,), voice
+        right = (counter.mean * people.mean).sum(axis=1)
+        repeated = sides.said(told[1], judge)
+        echo = self.agreement(repeated, judge)
+        leaning = self.less(echo, like)
+        least = LEAST_LEFT_OF_PAIRS if pair else LEAST_LEFT
+        if leaning is not None and leaning.low > 0:
+            least = LEAST_LEFT_OF_LEANING
+        as_good = increment is None or increment.low <= 0
+        follows = not as_good and (left is None or left.low <= least)
+        told_by_words, own_low = (
+            self.agreed(repeated, judge),
+            (found.judge.low if found.judge else 1.0),
+        )
+        # A judge that agrees too little to be believed need not follow from words.
+        enough = own_low >= self.options.least_of(sides.kind) - NEAR
+        follows &= told_by_words is None or told_by_words.low > 0 or enough
+        leaned = signs[int(follows)][-1 if sides.kind != "unordered" else 0]
+        leaning_on = words.leaning(surface.seen, leaned, self.groups, QUOTED)
+        outcome: Outcome = "as_good" if as_good else "beyond"
+        if follows:  # never said of words that are not shown to foretell anything
+            outcome = "follows" if told_by_words is not None and told_by_words.low > 0 else "open"
+        accuracy = (
+            means.interval(right, level, groups=self.codes, bounds=(0, 1))
+            if sides.nominal
+            else None
+        )
+        return replace(
+            found,
+            outcome=outcome,
+            least_left=least,
+            agreement=self.agreed(counter, people),
+            accuracy=None if accuracy is None else lost.mixed(accuracy, right.size, self.n_lost),
+            increment=self.leads(counter, increment),
+            at_equal=left,
+            foretold=told_by_words,
+            by_number=int(any(name not in dict(further) for name in leans)),
+            what=leans
+            or tuple(
+                dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on)
+            ),
+        )
+
+
+def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceRival:
+    """The same, or the first column that explains the agreement; of those that do not, the one that
+    foretells the verdicts best is kept."""
+    best: Estimate | None = None
+    for each in columns:
+        foretold = each.foretold
+        if each.explains:
+            outcome: Outcome = "follows" if each.name in FROM_TEXT else "column"
+            return replace(
+                found, outcome=outcome, at_equal=each.within, foretold=foretold, what=(each.name,)
+            )
+        if (
+            each.name in FROM_TEXT
+            or foretold is None
+            or foretold.low <= (0 if best is None else best.low)
+        ):
+            continue
+        found, best = replace(found, column=each), foretold
+    return found
+
+
+def _unless_rare(found: SurfaceRival, judge: rival.Voice, people: rival.Voice) -> SurfaceRival:
+    """The same, or "rare" where too few items are outside the most frequent verdict or label."""
+    others = int(min(found.n - side.mean.sum(axis=0).max() for side in (judge, people)))
+    return replace(
+        found,
+        others=others,
+        outcome="rare" if found.outcome == "beyond" and others < FEWEST_OTHERS else found.outcome,
+    )
+
+
+def _chosen(
+    table: pd.DataFrame, labelled: Sequence[str], options: CheckOptions
+) -> tuple[pd.Index, int]:
+    """The items that are looked at, labelled ones first, and how many are labelled: MOST_ITEMS at
+    most, whole groups drawn at random of more."""
+    has = table.index.isin(labelled)
+    chosen: list[pd.Index] = []
+    room = MOST_ITEMS
+    for part in (table[has], table[~has]):
+        if len(part) > room:
+            codes, names = pd.factorize(part["group"])
+            order = options.rng().permutation(len(names))
+            fits = np.zeros(len(names), dtype=bool)
+            fits[order] = np.bincount(codes)[order].cumsum() <= room
+            chosen.append(part.index[fits[codes]])
+        else:
+            chosen.append(part.index)
+        room -= len(chosen[-1])
+    return chosen[0].append(chosen[1]), len(chosen[0])
+
+
+LENGTH = {
+    "beyond": ("surface.longer_higher", "surface.longer_higher_pair"),
+    "against": ("surface.longer_lower", "surface.longer_lower_pair"),
+    "within": ("surface.no_length_bias", "surface.no_length_bias_pair"),
+}
+LENGTH_OPEN, LENGTH_BESIDE = (
+    ("surface.length_open", "surface.length_open_pair"),
+    ("surface.length_beside", "surface.length_beside_pair"),
+)
+"""What is said of length: of one text, and of two outputs."""
+SAID = {
+    "no_texts": "surface.no_texts",
+    "texts_lack": "surface.texts_lack",
+    "no_labels": "surface.no_labels",
+    "few": "surface.few",
+    "rare": "surface.rare",
+    "constant": "surface.constant",
+    "nothing": "surface.nothing",
+    "follows": "surface.follows",
+    "open": "surface.open",
+    "column": "surface.column",
+    "as_good": "surface.as_good",
+    "as_good_numbers": "surface.as_good_numbers",
+    "beyond": "surface.beyond",
+    "beyond_numbers": "surface.beyond_numbers",
+    "as_good_number": "surface.as_good_number",
+}
+
+
+def rival_sentence(found: SurfaceRival) -> Finding:
+    """The second sentence of the answer: what else could explain the agreement."""
+    outcome, values = _sentence(found)
+    return Finding(SAID[outcome], values)
+
+
+def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
+    values: dict[str, Any] = {"n": found.n, "groups": found.groups}
+    if found.outcome == "no_texts" or not found.n:
+        lack = {"lacking": found.lacking, "n": found.n} if found.lacking else {}
+        return (
+            "texts_lack" if lack else "no_texts" if found.outcome == "no_texts" else "no_labels"
+        ), lack
+    if found.outcome in ("few", "rare"):
+        few, rare = (
+            {"groups": found.groups, "needed": FEWEST_GROUPS},
+            {
+                "others": found.others,
+                "needed": FEWEST_OTHERS,
+            },
+        )
+        return found.outcome, {"n": found.n, **(few if found.outcome == "few" else rare)}
+    reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
+    accounted_for = found.outcome in ("follows", "open", "column")
+    if (
+        found.judge is None
+        or foretold is None
+        or (not accounted_for and (reached is None or more is None or left is None))
+    ):
+        return "constant", values
+    if accounted_for:
+        some_left = {} if left is None or left.low == left.high else left.values("left")
+        rest = some_left | {"judge": found.judge.value}
+        if found.outcome == "open":
+            values |= {"predicts": _predicts(found, foretold), "least": found.least_left}
+        else:
+            values |= {"what": found.what, "foretold": foretold.value}
+        if found.outcome == "column":
+            some = "left" in rest and left is not None and left.low > 0
+            values["beyond"] = Finding(
+                "surface.column_little" if some else "surface.column_nothing",
+                {"least": LEAST_WITHIN},
+            )
+        values["rest"] = Finding("surface.left" if "left" in rest else "surface.left_nothing", rest)
+        return found.outcome, values
+    assert reached is not None and more is not None and left is not None
+    values |= {"judge": found.judge.value, "agreement": reached.value}
+    if found.outcome == "as_good" and found.judge.low <= 0:
+        return "nothing", values
+    values |= {
+        "more": more.value,
+        "interval": more.interval,
+        "level": found.judge.level,
+    } | left.values("left", "left_")
+    if found.outcome == "as_good":
+        values |= {"what": found.what, "predicts": _predicts(found, foretold)}
+        values["better"] = int(found.better)
+    accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
+    ending = (
+        "_number"
+        if found.outcome == "as_good" and found.by_number
+        else ""
+        if accuracy
+        else "_numbers"
+    )
+    return f"{found.outcome}{ending}", values | accuracy
+
+
+def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
+    """The clause that says how well words foretell the judge's verdicts, and only that if it is
+    shown that they do."""
+    if found.predicts:
+        return Finding("surface.predicts", {"foretold": foretold.value})
+    return Finding("surface.predicts_not", foretold.values("foretold"))
+
+
+def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
+    """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with
+    length."""
+    measure = kinds.HEADLINES[own.table.kind]
+    agreement = found.agreement
+    told.number(agreement, "surface.agreement", measure=measure, subject=Subject.RIVAL)
+    told.number(found.accuracy, "surface.accuracy", unit="share")
+    for name in ("increment", "at_equal", "foretold"):
+        told.number(getattr(found, name), f"surface.{name}", measure=measure)
+    if found.outcome in ("no_texts", "few") or found.lacking or not own.table.has_texts:
+        sentence = rival_sentence(
+            replace(found, outcome="few" if found.outcome == "few" else "no_texts")
+        )
+        told.lacks("surface", sentence.key, **sentence.values)
+        return
+    part = found.column
+    if part is not None and part.foretold is not None and part.within is not None:
+        left = part.within.values("left") | {"what": (part.name,), "foretold": part.foretold.value}
+        told.say("surface.column_part", weight=Weight.DETAIL, **left, level=options.level)
+    if found.drawn:
+        told.say("surface.drawn", weight=Weight.DETAIL, n=found.n, of=found.drawn)
+    if own.table.kind == "unordered":
+        return
+    rows = own.pairs()
+    errors = [_worth(own, rows[column]) for column in ("verdict", "label")]
+    texts = own.table.items.reindex(rows["item"])
+    parts = ("text_1", "text_2") if own.table.kind == "pairwise" else ("text",)
+    sizes = [
+        np.log2(texts[part].fillna("").astype(str).str.len().clip(lower=1).to_numpy(dtype=float))
+        for part in parts
+    ]
+    length = sizes[0] - sizes[1] if len(sizes) > 1 else sizes[0]
+    groups = rows["code"].to_numpy()
+    tests, both = (
+        rival.slope(length, errors[0] - errors[1], level, groups)
+        for level in (2 * options.level - 1, options.level)
+    )
+    pair = own.table.kind == "pairwise"
+    short, long = np.quantile(length, (0.25, 0.75))
+    usual = float(np.abs(length).mean()) if pair else float(long - short)
+    if tests is None or both is None or not usual:
+        told.lacks("length_bias", "surface.same_length")
+        return
+    if not np.isfinite(both.interval).all():  # such as where judge and people never differ
+        told.lacks("length_bias", "surface.length_unknown")
+        return
+    told.number(
+        _bounded_slope(own, rows, length, errors[0] - errors[1], both), "surface.length_bias"
+    )
+    # Told of a difference in length, in doublings, that is usual among these texts.
+    tests, both = (
+        each.replace(value=usual * each.value, low=usual * each.low, high=usual * each.high)
+        for each in (tests, both)
+    )
+    outcome = (
+        both.against(0) if options.margin is None else both.against(options.margin, inner=tests)
+    )
+    if outcome in ("beyond", "against") or options.margin is None:
+        outcome = both.against(0)
+    keys = LENGTH.get(outcome, LENGTH_OPEN)
+    if found.outcome not in ("beyond", "open") and outcome in ("beyond", "against"):
+        keys = LENGTH_BESIDE  # of which length may be a mere companion
+    times, unit = (1, "grade") if own.table.kind in ("numeric", "ordered") else (100, "percent")
+    settle = Finding("surface.settle_margin", {"grades": times}) if options.margin is None else None
+    # the one that lies within the margin, where that is said
+    interval = tests if outcome == "within" else both
+    values: dict[str, Any] = {
+        "n": rows["item"].nunique(),
+        "groups": both.n_groups,
+        "level": interval.level,
+    }
+    values |= (
+        {"ratio": 2**usual} if pair else {"short": int(2**short + 0.5), "long": int(2**long + 0.5)}
+    )
+    falls = both.value < 0
+    shown = -interval if falls else interval
+    way = f"{'less' if falls else 'more'}_{unit}{'_pair' * pair}"
+    values["by"] = Finding(f"surface.by_{way}", {"change": times * shown.value})
+    values["ends"] = Finding(
+        f"surface.ends_{unit}", {"interval": (times * shown.low, times * shown.high)}
+    )
+    told.say(keys[pair], weight=Weight.QUALIFIES, settle=settle, **values)
+
+
+def _bounded_slope(
+    own: JudgeView, rows: pd.DataFrame, length: Array, apart: Array, found: Estimate
+) -> Estimate:
+    """A slope of differences on lengths, bounded by rows that could not be read: texts as short or
+    as long as any, and differences as large as can be, which rise with length or fall."""
+    n = min(own.table.unaccounted, lost.MOST * length.size)
+    if not n:
+        return found
+    most = float(np.abs(apart).max())
+    if own.table.kind == "numeric" and own.table.scale is not None:
+        most = max(most, own.table.scale[1] - own.table.scale[0])
+    elif own.table.kind != "numeric":
+        most = max(most, 1.0 if own.table.kind == "pairwise" else len(own.table.categories) - 1.0)
+    end = np.resize([0, 1], n)
+    lengths = np.concatenate([length, np.array([length.min(), length.max()])[end]])
+    codes = lost.units(rows["code"].to_numpy(), n)
+    thought = (
+        rival.slope(lengths, np.concatenate([apart, np.array(ends)[end]]), found.level, codes)
+        for ends in ((-most, most), (most, -most))
+    )
+    return lost.widened(found, thought)
+
+
+def _worth(own: JudgeView, values: pd.Series) -> Array:
+    """Verdicts as numbers: a choice of the first of two outputs is 1, of the second 0, a tie
+    half."""
+    numbers = values.to_numpy(dtype=np.float64)
+    return (
+        np.array([1.0, 0.0, 0.5])[numbers.astype(np.intp)]
+        if own.table.kind == "pairwise"
+        else numbers
+    )
+
+
+def _examine(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell of the rival that the answer reads, too."""
+    tell(own, told, options, own.once(surface_rival, options))
+
+
+SURFACE = Examination("surface", _examine, needs=("labels",), fewest_groups=0)
