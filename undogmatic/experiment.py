@@ -1,5 +1,5 @@
-"""The one pipeline: config -> dataset -> steps and judges -> judgments -> examinations -> report and
-tracking."""
+"""The one pipeline: config -> dataset -> steps and judges -> judgments -> examinations -> report
+and tracking."""
 
 import asyncio
 import contextlib
