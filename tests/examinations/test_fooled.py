@@ -310,7 +310,9 @@ def test_copies_count_once_whatever_a_column_says(tie: str) -> None:
 
 
 def test_what_a_rank_correlation_must_reach_is_more_than_a_kappa_must() -> None:
-    asked = [answers(file).verdict.values["least"] for file in (graded(), passed())]
+    asked = [
+        answers(file).verdict.values["enough"].values["least"] for file in (graded(), passed())
+    ]
     assert asked == [LEAST_ORDER, LEAST_AGREEMENT] == [0.5, 0.4]
 
 

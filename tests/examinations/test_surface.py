@@ -190,7 +190,7 @@ def test_no_sentence_says_that_words_predict_what_they_do_not() -> None:
             if outcome == "follows" and foretold is not_told:
                 continue  # `surface_rival` says "open" then
             finding = rival_sentence(
-                replace(found, outcome=outcome, foretold=foretold, what=("“word”",))
+                replace(found, outcome=outcome, foretold=foretold, what=("“word”",), shared=None)
             )
             for words in LANGUAGES:
                 said = words.say(finding)

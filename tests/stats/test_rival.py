@@ -144,3 +144,76 @@ def test_what_is_left_of_an_agreement_is_no_more_than_1(rng: Rng) -> None:
             rival.voice(judge), rival.voice(said), [rng.normal(size=(30, 3))], "rank", 0.95, None
         )
         assert left is not None and -1 <= left.low <= left.value <= left.high <= 1
+
+
+def test_what_is_shared_is_measured_by_what_people_share() -> None:
+    """Three people and a judge see what the rival sees, and each beyond it the same and something
+    of his own: the judge shares as much with people as they with each other, half as much where it
+    sees half, and nothing where it sees what the rival sees alone."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    seen, beyond = rng.normal(size=(2, n))
+    raters = np.array([seen + beyond + rng.normal(size=n) for _ in range(3)])
+    people = Voice(raters.mean(axis=0)[:, None], (raters**2).mean(axis=0)[:, None])
+    foretold = rival.by_controls([seen[:, None]])
+    three = np.full(n, 3)
+    for part in (1.0, 0.5, 0.0):
+        judge = rival.voice(seen + part * beyond + (1 - part) * rng.normal(size=n))
+        found = sure(rival.shared(judge, people, three, foretold, "quadratic", 0.95, None))
+        share = sure(found.share)
+        assert found.people.value == pytest.approx(1 / 3, abs=0.03)
+        assert share.low <= share.value <= share.high
+        # Quadratic weights divide by the mean of both variances, of the judge's and of people's.
+        variance = 1 + part**2 + (1 - part) ** 2
+        assert share.value == pytest.approx(part * 3.0 / ((variance + 3.0) / 2), abs=0.1)
+
+
+def test_the_pairs_of_people_are_those_of_every_two() -> None:
+    """The mean product of what is left of two people's labels, from means and squares alone."""
+    rng = np.random.default_rng(1)
+    counts = rng.integers(2, 5, size=60)
+    labels = [rng.normal(size=k) for k in counts]
+    people = Voice(
+        np.array([own.mean() for own in labels])[:, None],
+        np.array([(own**2).mean() for own in labels])[:, None],
+    )
+    control = rng.normal(size=60)
+    basis = np.column_stack([np.ones(60), control])
+    fitted = basis @ np.linalg.lstsq(basis, people.mean[:, 0], rcond=None)[0]
+    every = [
+        np.mean([(a - f) * (b - f) for a, b in combinations(own, 2)])
+        for own, f in zip(labels, fitted, strict=True)
+    ]
+    judge = rival.voice(rng.normal(size=60))
+    foretold = rival.by_controls([control[:, None]])
+    found = sure(rival.shared(judge, people, counts, foretold, "rank", 0.95, None))
+    scale = np.mean(people.square) - np.mean(people.mean) ** 2
+    assert found.people.value == pytest.approx(np.mean(every) / scale)
+
+
+def test_a_share_of_what_is_not_there_is_none() -> None:
+    rng = np.random.default_rng(2)
+    raters = rng.normal(size=(2, 100))
+    people = Voice(raters.mean(axis=0)[:, None], (raters**2).mean(axis=0)[:, None])
+    judge = rival.voice(rng.normal(size=100))
+    foretold = rival.by_column(np.arange(100) % 4)
+    found = sure(rival.shared(judge, people, np.full(100, 2), foretold, "rank", 0.95, None))
+    assert found.share is None and found.people.low <= 0 <= found.people.high
+
+
+def test_the_interval_of_a_share_holds_the_share() -> None:
+    """In 200 samples of 80 items whose judge shares with two people all that they share."""
+    rng = np.random.default_rng(3)
+
+    def draw() -> rival.Estimate | None:
+        seen, beyond = rng.normal(size=(2, 80))
+        said = np.array([seen + 1.2 * beyond + rng.normal(size=80) for _ in range(3)])
+        people = Voice(said[:2].mean(axis=0)[:, None], (said[:2] ** 2).mean(axis=0)[:, None])
+        foretold = rival.by_controls([seen[:, None]])
+        judge = rival.voice(said[2])
+        found = rival.shared(judge, people, np.full(80, 2), foretold, "quadratic", 0.95, None)
+        return None if found is None else found.share
+
+    shares = [draw() for _ in range(200)]
+    inside = [share.low <= 1 <= share.high for share in shares if share is not None]
+    assert len(inside) > 190 and np.mean(inside) > 0.9

@@ -133,7 +133,8 @@ def _of_one(
 
 
 def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> CheckFacts:
-    """What the answer hangs on: what the examinations told, and what two of them read."""
+    """What the answer hangs on: what the examinations told, and what three of them read."""
+    ceiling = own.once(people.ceiling, options)
     return CheckFacts(
         name_of(own.table, own.judge, own.criterion),
         own,
@@ -141,6 +142,7 @@ def _facts(own: JudgeView, told: Told, options: CheckOptions, among: int) -> Che
         own.once(surface.surface_rival, options),
         options.least_of(own.table.kind),
         limits=sum(found.weight == Weight.LIMITS for found in told.findings),
+        ceiling=None if isinstance(ceiling, Finding) else ceiling,
         reason=next((found for found in told.findings if found.weight == Weight.REVERSES), None),
         default=options.least is None,
         options=options,

@@ -59,9 +59,24 @@ def _examine_labels(own: JudgeView, told: Told, options: CheckOptions) -> None:
 
 def _examine_ceiling(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how well people agree among themselves, beside how well the judge does with them."""
-    rows = _coded(own)
-    unit = rows.groupby(["item", "order"], sort=False, dropna=False).ngroup()
-    _ceiling(own, rows.assign(unit=unit), told, options)
+    facts = own.once(ceiling, options)
+    if isinstance(facts, Finding):
+        told.lacks("ceiling", facts.key, **facts.values)
+        return
+    found, measure = facts.found, facts.measure
+    for name in ("people", "judge", "difference"):
+        shown = "agreement" if name == "people" else name
+        told.number(getattr(found, name), f"people.{shown}", measure=measure)
+    told.findings.append(verdict(rules.CEILING, facts).finding)
+    if not found.people.low > 0:
+        told.say(
+            "people.no_common_truth",
+            weight=Weight.LIMITS,
+            **found.people.values("people"),
+            level=options.level,
+            n=facts.n,
+            measure=measure,
+        )
 
 
 def _examine_annotator(own: JudgeView, told: Told, options: CheckOptions) -> None:
@@ -116,43 +131,41 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
             told.say("people.unequal", weight=Weight.LIMITS)
 
 
-def _ceiling(own: JudgeView, rows: pd.DataFrame, told: Told, options: CheckOptions) -> None:
+def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:
+    """Set how far the judge agrees with people beside how far they agree with each other, or say
+    why that cannot be told."""
+    coded = _coded(own)
+    unit = coded.groupby(["item", "order"], sort=False, dropna=False).ngroup()
+    rows = coded.assign(unit=unit)
     pairs = annotators.rater_pairs(_codes(rows["unit"]), _codes(rows["rater_code"]), options.rng())
     labels, verdicts = rows["label"].to_numpy(), rows["verdict"].to_numpy()
     n = int(rows["item"].iloc[pairs.first].nunique())
     groups, names = pd.factorize(rows["code"].iloc[pairs.first])
     if len(names) < jackknife.FEWEST:
-        told.lacks("ceiling", "people.few_shared", n=n, groups=len(names), needed=jackknife.FEWEST)
-        return
+        few = {"n": n, "groups": len(names), "needed": jackknife.FEWEST}
+        return Finding("people.few_shared", few)
     kind = own.table.kind
     sides = np.stack([labels[pairs.first], labels[pairs.second], verdicts[pairs.first]])
     codes = groups.astype(np.intp)
     found = _compared(kind, sides, pairs.pair, codes, options)
     if found is None:
-        told.lacks("ceiling", "people.constant", n=n)
-        return
+        return Finding("people.constant", {"n": n})
     thought = list(_with_lost(own, sides, pairs.pair, codes, n, options))
-    for place, name in enumerate(("agreement", "judge", "difference")):
-        cases = (None if case is None else case[place] for case in thought)
-        widened = lost.widened(found[place], cases).replace(n=n)
-        told.number(widened, f"people.{name}", measure=MEASURES.get(kind, "kappa"))
+    found = Ceiling(
+        *(
+            lost.widened(part, (None if case is None else case[place] for case in thought)).replace(
+                n=n
+            )
+            for place, part in enumerate(found)
+        )
+    )
     margin = options.margin
     if margin is not None and kind == "numeric":
         low, high = own.table.scale or (float(labels.min()), float(labels.max()))
         margin = margin / (high - low)
     raters = int(rows["rater"].iloc[np.concatenate([pairs.first, pairs.second])].nunique())
     measure = MEASURES.get(kind, "kappa")
-    facts = CeilingFacts(found, measure, margin, raters, n, len(names), kind == "numeric")
-    told.findings.append(verdict(rules.CEILING, facts).finding)
-    if not found.people.low > 0:
-        told.say(
-            "people.no_common_truth",
-            weight=Weight.LIMITS,
-            **found.people.values("people"),
-            level=options.level,
-            n=n,
-            measure=measure,
-        )
+    return CeilingFacts(found, measure, margin, raters, n, len(names), kind == "numeric")
 
 
 def _compared(

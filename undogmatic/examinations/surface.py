@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -46,6 +46,12 @@ third where words foretell the verdicts better than they foretell the labels, as
 that goes by what people went by do not. Of a judge that is a pattern over eight words up to 0.3
 seemed to be left among 100 texts, as rare words are learned badly; of a good judge at least 0.4
 (benchmarks/check.py)."""
+LEAST_SHARE = 0.5
+"""Where several people labelled the same items, the judge must be shown to share with them, beyond
+what the rival sees, at least this part of what they share with each other beyond it."""
+NOTHING = 0.1
+"""People whose agreement with each other at equal surface is surely below this share nothing there
+by which a judge could be measured."""
 NEAR = 0.05
 """A judge whose agreement lies surely this far below what is asked for is not believed, whatever
 explains it."""
@@ -70,7 +76,9 @@ class SurfaceRival:
     "open", no more is shown to be left, but neither that the surface foretells the verdicts;
     "column", a column of the file explains the agreement; "beyond", none of these; "no_texts",
     "few" groups, "rare", hardly an item outside the most frequent verdict or label (`others`): not
-    examined. `agreement` is the surface judge's with people in the judge's own coefficient,
+    examined. Where people labelled the same items, "follows" and "open" hang on `shared` instead:
+    on how much the judge shares with people beyond the surface, measured by what they share with
+    each other. `agreement` is the surface judge's with people in the judge's own coefficient,
     `accuracy` the share of labels that it gets right (None for numbers), `increment` the judge's
     agreement (`judge`) minus the surface judge's, `at_equal` what is left of the judge's at equal
     surface (or within the column's values), `foretold` how well the surface foretells the judge's
@@ -98,11 +106,24 @@ class SurfaceRival:
     )
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
+    shared: rival.Shared | None = None  # of items that several people labelled
 
     @property
     def better(self) -> bool:
         """Whether the surface judge is shown to agree with people more than the judge does."""
         return self.increment is not None and self.increment.high < 0
+
+    @property
+    def by_column(self) -> bool:
+        """Whether a column of the file, or a first or last word, is what explains the agreement."""
+        return self.outcome == "column" or self.what in {(name,) for name in FROM_TEXT}
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether people who labelled the same items are shown to share nothing beyond the surface,
+        by which what the judge shares with them could be measured."""
+        shared = self.shared
+        return shared is not None and shared.share is None and shared.people.high < NOTHING
 
     @property
     def predicts(self) -> bool:
@@ -123,6 +144,7 @@ class _Sides:
         self.categories = np.arange(len(own.table.categories))
         self.judge = self._voice(own.first(), "verdict", items)
         self.people = self._voice(own.labels, "label", items)
+        self.raters = _raters(own.labels, items)
 
     def _voice(self, rows: pd.DataFrame, column: str, items: pd.Index) -> rival.Voice:
         rows = rows[rows[column].notna() & rows["item"].isin(items)]
@@ -196,20 +218,34 @@ class _Sides:
         return self.saying(chosen)
 
 
+def _raters(labels: pd.DataFrame, items: pd.Index) -> Index:
+    """How many people labelled each item; 0 of one that somebody labelled twice, as he is not
+    another person than himself."""
+    rows = labels[labels["label"].notna()].groupby("item", sort=False)["rater"]
+    once = rows.nunique().where(rows.size() == rows.nunique(), 0)
+    return once.reindex(items, fill_value=0).to_numpy(dtype=np.intp)
+
+
 @dataclass(frozen=True)
 class _Column:
     """What a column explains: `within`, what is left of the agreement among items of one value;
-    `foretold`, how far it foretells the verdicts; `agreement`, how far it reaches the labels."""
+    `shared`, the same beside what is left between people; `foretold`, how far it foretells the
+    verdicts; `agreement`, how far it reaches the labels."""
 
     name: str
     within: Estimate | None
     foretold: Estimate | None
     agreement: Estimate | None
+    shared: rival.Shared | None = None
 
     @property
     def explains(self) -> bool:
-        """Whether it foretells the verdicts, and nothing is shown to be left within its values."""
+        """Whether it foretells the verdicts, and nothing is shown to be left within its values:
+        nothing of the agreement, nor, where several people labelled the same items, enough of what
+        they share with each other."""
         left = self.within is not None and self.within.low > LEAST_WITHIN
+        if self.shared is not None and self.shared.share is not None:
+            left |= self.shared.share.worst_low >= LEAST_SHARE
         return not left and self.foretold is not None and self.foretold.low > 0
 
 
@@ -339,6 +375,7 @@ class _Look:
         self.groups, self.codes, self.n_lost = groups, codes, n_lost
         self.with_lost = lost.units(codes, n_lost)
         self.judge, self.people = sides.judge.of(known), sides.people.of(known)
+        self.raters = sides.raters[known]
 
     def agreement(self, one: rival.Voice, other: rival.Voice) -> rival.Agreement | None:
         codes = self.codes if len(one.mean) == self.codes.size else self.with_lost
@@ -409,6 +446,52 @@ class _Look:
         )
         return lost.widened(found, thought)
 
+    def shared(
+        self, foretells: Callable[[NDArray[np.bool_]], rival.Foretold]
+    ) -> rival.Shared | None:
+        """What the judge shares with people beyond what is foretold, measured by what they share
+        with each other; None where too few items have labels of several people.
+
+        Of a lost row nothing is foretold; two people said the same of it, and the judge too, or
+        something else.
+
+        Args:
+            foretells: Makes what foretells the items that it is given.
+        """
+        several = self.raters > 1
+        codes = np.unique(self.codes[several], return_inverse=True)[1]
+        if codes.max(initial=-1) + 1 < FEWEST_GROUPS:
+            return None
+        judge, people, raters = (
+            self.judge.of(several),
+            self.people.of(several),
+            self.raters[several],
+        )
+        shape = self.sides.coefficient, self.options.level
+        foretold = foretells(several)
+        found = rival.shared(judge, people, raters, foretold, *shape, codes)
+        if found is None or found.share is None or not self.n_lost:
+            return found
+        n = -(-self.n_lost * raters.size // self.raters.size)
+
+        def with_lost(column: int, values: Array) -> Array:
+            known = foretold(column, values[:-n])
+            return np.concatenate([known, np.full(n, values[:-n].mean())])
+
+        thought = []
+        for same, far in self.thought(people, n):
+            for said in (same, far):
+                whole = rival.shared(
+                    judge.beside(said),
+                    people.beside(same),
+                    np.concatenate([raters, np.full(n, 2)]),
+                    with_lost,
+                    *shape,
+                    lost.units(codes, n),
+                )
+                thought.append(None if whole is None else whole.share)
+        return found._replace(share=lost.widened(found.share, thought))
+
     def left_within(self, values: Index) -> Estimate | None:
         """The same among items of one value of a column, of which lost rows have one of their
         own."""
@@ -431,10 +514,13 @@ class _Look:
         )
         return lost.widened(found, thought)
 
-    def thought(self, of: rival.Voice) -> Iterator[tuple[rival.Voice, rival.Voice]]:
+    def thought(
+        self, of: rival.Voice, n_lost: int | None = None
+    ) -> Iterator[tuple[rival.Voice, rival.Voice]]:
         """What one side may have said in the rows that could not be read, each time with what lies
         farthest from it; nothing where all rows could be read."""
-        if not self.n_lost:
+        n_lost = self.n_lost if n_lost is None else n_lost
+        if not n_lost:
             return
         sides = self.sides
         if sides.nominal:
@@ -444,7 +530,7 @@ class _Look:
             known = of.mean[:, 0]
             ends = float(known.min()), float(known.max())
             ends = (0.0, sides.categories.size - 1.0) if sides.categories.size else ends
-        for same, far in lost.labels(known, ends, self.n_lost):
+        for same, far in lost.labels(known, ends, n_lost):
             yield sides.saying(same), sides.saying(far)
 
     def less(self, one: rival.Agreement | None, other: rival.Agreement | None) -> Estimate | None:
@@ -482,7 +568,9 @@ class _Look:
                 )
                 for side in (self.judge, self.people)
             )
-            yield _Column(name, self.left_within(values), *by_value)
+            shared = self.shared(functools.partial(_by_column, values))
+            foretold, agreement = by_value
+            yield _Column(name, self.left_within(values), foretold, agreement, shared)
 
     def at_words(
         self, found: SurfaceRival, texts: Sequence[tuple[str, ...]], further: Further
@@ -513,7 +601,9 @@ class _Look:
             )
             told.append((1 + lists) / 2 if sides.nominal else lists)
         said = [sides.controls(one) for one in told]
-        left = self.left(list(np.moveaxis(np.stack(said, axis=-1), 1, 0)))
+        controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
+        left = self.left(controls)
+        shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
         counter, own_agreement = sides.said(told[0], people), self.agreement(judge, people)
         like = self.agreement(counter, people)
         increment, leans = self.less(own_agreement, like), tuple[str, ...]()
@@ -551,6 +641,8 @@ class _Look:
         outcome: Outcome = "as_good" if as_good else "beyond"
         if follows:  # never said of words that are not shown to foretell anything
             outcome = "follows" if told_by_words is not None and told_by_words.low > 0 else "open"
+        if shared is not None and not as_good:
+            outcome = _of_shared(shared, outcome)
         accuracy = (
             means.interval(right, level, groups=self.codes, bounds=(0, 1))
             if sides.nominal
@@ -560,6 +652,7 @@ class _Look:
             found,
             outcome=outcome,
             least_left=least,
+            shared=shared,
             agreement=self.agreed(counter, people),
             accuracy=None if accuracy is None else lost.mixed(accuracy, right.size, self.n_lost),
             increment=self.leads(counter, increment),
@@ -571,6 +664,25 @@ class _Look:
                 dict.fromkeys(QUOTES.get(kind, kind).format(seen) for kind, seen in leaning_on)
             ),
         )
+
+
+def _by_column(values: Index, rows: NDArray[np.bool_]) -> rival.Foretold:
+    return rival.by_column(np.unique(values[rows], return_inverse=True)[1])
+
+
+def _of_shared(shared: rival.Shared, by_itself: Outcome) -> Outcome:
+    """What follows from how much the judge shares with people beyond the surface.
+
+    Where they are shown to share nothing with each other there, it cannot be asked, and the answer
+    says so. Where that is open, what is left of the judge's agreement must do `by_itself`.
+    """
+    share = shared.share
+    if share is None:
+        nothing = shared.people.high < NOTHING
+        return "beyond" if nothing or by_itself == "beyond" else "open"
+    if share.worst_low >= LEAST_SHARE:
+        return "beyond"
+    return "follows" if share.best_high < LEAST_SHARE else "open"
 
 
 def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceRival:
@@ -641,6 +753,8 @@ SAID = {
     "no_labels": "surface.no_labels",
     "few": "surface.few",
     "rare": "surface.rare",
+    "follows_shared": "surface.follows_shared",
+    "open_shared": "surface.open_shared",
     "constant": "surface.constant",
     "nothing": "surface.nothing",
     "follows": "surface.follows",
@@ -661,65 +775,87 @@ def rival_sentence(found: SurfaceRival) -> Finding:
 
 
 def _sentence(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
-    values: dict[str, Any] = {"n": found.n, "groups": found.groups}
-    if found.outcome == "no_texts" or not found.n:
-        lack = {"lacking": found.lacking, "n": found.n} if found.lacking else {}
-        return (
-            "texts_lack" if lack else "no_texts" if found.outcome == "no_texts" else "no_labels"
-        ), lack
-    if found.outcome in ("few", "rare"):
-        few, rare = (
-            {"groups": found.groups, "needed": FEWEST_GROUPS},
-            {
-                "others": found.others,
-                "needed": FEWEST_OTHERS,
-            },
-        )
-        return found.outcome, {"n": found.n, **(few if found.outcome == "few" else rare)}
-    reached, more, left, foretold = found.agreement, found.increment, found.at_equal, found.foretold
+    about: dict[str, Any] = {"n": found.n, "groups": found.groups}
+    if found.outcome == "no_texts" or not found.n or found.outcome in ("few", "rare"):
+        return _not_examined(found)
     accounted_for = found.outcome in ("follows", "open", "column")
-    if (
-        found.judge is None
-        or foretold is None
-        or (not accounted_for and (reached is None or more is None or left is None))
-    ):
-        return "constant", values
-    if accounted_for:
-        some_left = {} if left is None or left.low == left.high else left.values("left")
-        rest = some_left | {"judge": found.judge.value}
-        if found.outcome == "open":
-            values |= {"predicts": _predicts(found, foretold), "least": found.least_left}
-        else:
-            values |= {"what": found.what, "foretold": foretold.value}
-        if found.outcome == "column":
-            some = "left" in rest and left is not None and left.low > 0
-            values["beyond"] = Finding(
-                "surface.column_little" if some else "surface.column_nothing",
-                {"least": LEAST_WITHIN},
-            )
-        values["rest"] = Finding("surface.left" if "left" in rest else "surface.left_nothing", rest)
-        return found.outcome, values
-    assert reached is not None and more is not None and left is not None
-    values |= {"judge": found.judge.value, "agreement": reached.value}
-    if found.outcome == "as_good" and found.judge.low <= 0:
+    compared = (found.agreement, found.increment, found.at_equal)
+    if found.judge is None or found.foretold is None:
+        return "constant", about
+    if not accounted_for and None in compared:
+        return "constant", about
+    if accounted_for and found.shared is not None and not found.by_column:
+        return f"{found.outcome}_shared", about | {
+            "what": found.what,
+            "shared": _shared(found.shared),
+        }
+    key, values = _accounted_for(found) if accounted_for else _compared(found)
+    return key, about | values
+
+
+def _not_examined(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
+    """Why the rival was not asked: there are no texts, no labels, or too few of either."""
+    if found.outcome == "few":
+        return "few", {"n": found.n, "groups": found.groups, "needed": FEWEST_GROUPS}
+    if found.outcome == "rare":
+        return "rare", {"n": found.n, "others": found.others, "needed": FEWEST_OTHERS}
+    if found.lacking:
+        return "texts_lack", {"lacking": found.lacking, "n": found.n}
+    return "no_texts" if found.outcome == "no_texts" else "no_labels", {}
+
+
+def _accounted_for(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
+    """What the surface, or a column, leaves of the agreement with people, by itself."""
+    judge, left, foretold = found.judge, found.at_equal, found.foretold
+    assert judge is not None and foretold is not None
+    rest: dict[str, Any] = {"judge": judge.value}
+    nothing = left is None or left.low == left.high
+    if left is not None and not nothing:
+        rest |= left.values("left")
+    values: dict[str, Any] = {"what": found.what, "foretold": foretold.value}
+    if found.outcome == "open":
+        values = {"predicts": _predicts(found, foretold), "least": found.least_left}
+    if found.outcome == "column":
+        some = left is not None and not nothing and left.low > 0
+        key = "surface.column_little" if some else "surface.column_nothing"
+        values["beyond"] = Finding(key, {"least": LEAST_WITHIN})
+    values["rest"] = Finding("surface.left_nothing" if nothing else "surface.left", rest)
+    return found.outcome, values
+
+
+def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
+    """How far judge and rival agree with people, and what is left of the judge's agreement."""
+    judge, reached, more, left = found.judge, found.agreement, found.increment, found.at_equal
+    foretold = found.foretold
+    assert judge is not None and reached is not None and more is not None
+    assert left is not None and foretold is not None
+    values: dict[str, Any] = {"judge": judge.value, "agreement": reached.value}
+    if found.outcome == "as_good" and judge.low <= 0:
         return "nothing", values
-    values |= {
-        "more": more.value,
-        "interval": more.interval,
-        "level": found.judge.level,
-    } | left.values("left", "left_")
+    values |= {"more": more.value, "interval": more.interval, "level": judge.level}
+    if found.accuracy is not None:
+        values["accuracy"] = found.accuracy.value
+    ending = "_numbers" if found.accuracy is None else ""
     if found.outcome == "as_good":
+        values |= left.values("left", "left_")
         values |= {"what": found.what, "predicts": _predicts(found, foretold)}
         values["better"] = int(found.better)
-    accuracy = {} if found.accuracy is None else {"accuracy": found.accuracy.value}
-    ending = (
-        "_number"
-        if found.outcome == "as_good" and found.by_number
-        else ""
-        if accuracy
-        else "_numbers"
-    )
-    return f"{found.outcome}{ending}", values | accuracy
+        ending = "_number" if found.by_number else ending
+    else:
+        alone = Finding("surface.left_alone", left.values("left"))
+        measured = found.shared is not None and (found.shared.share or found.unmeasured)
+        values["left"] = _shared(found.shared) if found.shared and measured else alone
+    return f"{found.outcome}{ending}", values
+
+
+def _shared(shared: rival.Shared) -> Finding:
+    """The clause that says what judge and people share beyond the surface."""
+    people = {"people": shared.people.value, "people_interval": shared.people.interval}
+    if shared.share is None:
+        return Finding("surface.shared_none", people)
+    judge = {"judge": shared.judge.value, "judge_interval": shared.judge.interval}
+    share = {"share": shared.share.value, "share_interval": shared.share.interval}
+    return Finding("surface.shared", {**people, **judge, **share, "least": LEAST_SHARE})
 
 
 def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
@@ -731,14 +867,20 @@ def _predicts(found: SurfaceRival, foretold: Estimate) -> Finding:
 
 
 def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
-    """Tell what the rival reaches, why it could not be examined, and how the judge's errors go with
-    length."""
+    """Tell what the rival reaches, or why it could not be examined, and how the judge's errors go
+    with length."""
     measure = kinds.HEADLINES[own.table.kind]
     agreement = found.agreement
     told.number(agreement, "surface.agreement", measure=measure, subject=Subject.RIVAL)
     told.number(found.accuracy, "surface.accuracy", unit="share")
     for name in ("increment", "at_equal", "foretold"):
         told.number(getattr(found, name), f"surface.{name}", measure=measure)
+    if found.shared is not None:
+        told.number(found.shared.people, "surface.people_at_equal", measure=measure)
+        told.number(found.shared.share, "surface.shared", unit="share")
+        if found.unmeasured and found.outcome == "beyond":
+            people = found.shared.people.values("people")
+            told.say("surface.unmeasured", weight=Weight.LIMITS, **people)
     if found.outcome in ("no_texts", "few") or found.lacking or not own.table.has_texts:
         sentence = rival_sentence(
             replace(found, outcome="few" if found.outcome == "few" else "no_texts")
@@ -751,8 +893,12 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
         told.say("surface.column_part", weight=Weight.DETAIL, **left, level=options.level)
     if found.drawn:
         told.say("surface.drawn", weight=Weight.DETAIL, n=found.n, of=found.drawn)
-    if own.table.kind == "unordered":
-        return
+    if own.table.kind != "unordered":
+        _tell_length(own, told, options, found)
+
+
+def _tell_length(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival) -> None:
+    """Tell how the judge's errors go with length."""
     rows = own.pairs()
     errors = [_worth(own, rows[column]) for column in ("verdict", "label")]
     texts = own.table.items.reindex(rows["item"])

@@ -8,7 +8,7 @@ what are ranks already.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -119,10 +119,8 @@ def at_equal(
     codes = checks.groups(groups, len(judge.mean))
     pairs, freedom = [], np.empty(judge.mean.shape[1])
     for column, own in enumerate(controls):
-        design = np.column_stack([np.ones(len(own)), own])
+        basis = _basis(own)
         sides = np.column_stack([judge.mean[:, column], people.mean[:, column]])
-        basis, size, _ = np.linalg.svd(design, full_matrices=False)
-        basis = basis[:, size > 1e-9 * size[0]]
         pairs.append(sides - basis @ (basis.T @ sides))
         by_group = np.column_stack([np.bincount(codes, one) for one in basis.T])
         one, other = pairs[-1].T
@@ -131,6 +129,111 @@ def at_equal(
     return _left(
         (rest[:, 0], rest[:, 1]), freedom, _scale_of(judge, people, coefficient), level, groups
     )
+
+
+def _basis(controls: Array) -> Array:
+    """Orthonormal columns that span the controls and a constant, shape (n_items, k)."""
+    design = np.column_stack([np.ones(len(controls)), controls])
+    basis, size, _ = np.linalg.svd(design, full_matrices=False)
+    return np.asarray(basis[:, size > 1e-9 * size[0]])
+
+
+class Shared(NamedTuple):
+    """What is left, among items of which the rival says the same, of the agreement of the judge
+    with people (`judge`) and of people with each other (`people`), and the first as a share of the
+    second (`share`, None where nothing is shown to be left between people)."""
+
+    judge: Estimate
+    people: Estimate
+    share: Estimate | None
+
+
+Foretold = Callable[[int, Array], Array]
+"""A column of the voices and values of its items, shape (n_items,), to what the rival says of each
+that it can tell from the others."""
+
+
+def by_controls(controls: Sequence[Array]) -> Foretold:
+    """By regression on controls, one table per column of the voices, shape (n_items, n_controls)
+    each."""
+    bases = [_basis(own) for own in controls]
+    return lambda column, values: np.asarray(bases[column] @ (bases[column].T @ values))
+
+
+def by_column(values: Index) -> Foretold:
+    """By the mean of all items with the same value of a column of the file, 0 to n_values - 1."""
+    size = np.bincount(values)
+    return lambda column, own: np.asarray((np.bincount(values, own) / size)[values])
+
+
+def shared(
+    judge: Voice,
+    people: Voice,
+    raters: Index,
+    foretold: Foretold,
+    coefficient: Coefficient,
+    level: float,
+    groups: Groups,
+) -> Shared | None:
+    """Measure what a judge shares with people beyond a rival by what people share with each other
+    beyond it.
+
+    All are taken without what the rival foretells of them, over the items that two people or more
+    labelled. The interval of the share holds every t for which the judge's part less t times the
+    people's is not shown to differ from 0. The more the rival learns, the less is left of both, so
+    that more labels never speak against a judge that stays as good. None where nothing varies.
+
+    Args:
+        judge, people: Of the items that two people or more labelled.
+        raters: How many people labelled each of them, shape (n_items,).
+    References:
+        Fieller (1954), Some problems in interval estimation.
+        doi:10.1111/j.2517-6161.1954.tb00159.x
+    """
+    codes = checks.groups(groups, len(judge.mean))
+    own_scale = _scale_of(judge, people, coefficient)
+    people_scale = _scale_of(people, people, coefficient)
+    if not np.isfinite(own_scale + people_scale) or codes.max() < 1:
+        return None
+    of_judge, of_people = np.zeros(codes.size), np.zeros(codes.size)
+    for column in range(judge.mean.shape[1]):
+        said, mean = judge.mean[:, column], people.mean[:, column]
+        of_mean = foretold(column, mean)
+        rest = mean - of_mean
+        # The mean square of what is left of each label, and the mean product of two people's.
+        square = people.square[:, column] - 2 * of_mean * mean + of_mean**2
+        of_people += (raters * rest**2 - square) / (raters - 1)
+        of_judge += (said - foretold(column, said)) * rest
+    of_judge /= own_scale
+    of_people /= people_scale
+
+    def left(values: Array) -> Estimate:
+        return means.interval(values, level, groups=codes)
+
+    between = left(of_people)
+    found = Shared(left(of_judge), between, None)
+    if between.low <= 0:
+        return found
+    share = found.judge.value / between.value
+    low = _last(lambda t: left(of_judge - t * of_people).low > 0, share, -1)
+    high = _last(lambda t: left(of_judge - t * of_people).high < 0, share, 1)
+    return found._replace(share=found.judge.replace(value=share, low=low, high=high))
+
+
+MOST_SHARE = 10.0
+"""A share is told up to this."""
+
+
+def _last(holds: Callable[[float], bool], start: float, way: int) -> float:
+    """Say where, going from `start` downwards (-1) or upwards (1), it begins to hold; the end of
+    what is told where it does nowhere."""
+    near, far = start, way * MOST_SHARE
+    if not holds(far):
+        return far
+    for _ in range(40):
+        middle = (near + far) / 2
+        near, far = (near, middle) if holds(middle) else (middle, far)
+    return far
 
 
 def within(

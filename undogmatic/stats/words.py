@@ -516,7 +516,9 @@ def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = Fals
     against rows left out, so that nothing else would say what a name of a group is worth.
 
     Args:
-        target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first.
+        target: 1 and -1, 0 or NaN where neither; shape (n_rows,). For pairs, 1 says the first. A
+            row without a target is told by the list as any other: were it left untold, the list
+            would say where judge and people differ.
         groups: Group of each row, shape (n_rows,).
         words_only: Use whole words of at least LEAST_OFTEN rows alone: a pattern over words that
             goes with length is told better without length.
@@ -525,7 +527,7 @@ def listed(seen: Marks, target: Array, groups: Index, *, words_only: bool = Fals
         Rissanen (1978), Modeling by shortest data description. doi:10.1016/0005-1098(78)90005-5
     """
     y = np.nan_to_num(target).astype(np.float32)
-    left = y != 0
+    left = np.ones(y.size, dtype=bool)
     among = np.arange(len(seen.names))
     if words_only:
         words = np.array([name == "word" for name, _ in seen.names], dtype=bool)

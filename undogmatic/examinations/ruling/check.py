@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from undogmatic.examinations import kinds, surface
+from undogmatic.examinations import kinds, people, surface
 from undogmatic.examinations.kinds import FEWEST, Agreement, label_of
 from undogmatic.examinations.ruling import AT_ONCE, Rule, Rules, Values, always, known, nothing
+from undogmatic.examinations.ruling.people import CeilingFacts
 from undogmatic.examinations.surface import SurfaceRival
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import JudgeView
@@ -28,8 +29,10 @@ class CheckFacts:
 
     `judge` is its name, with the criterion where there are several; `own` its verdicts beside the
     labels. Its agreement is to lie above `least`, which is the `default` where nobody stated one,
-    with `few` groups at least; `among` answers were asked for at once. `limits` counts the findings
-    that limit the use of a judge that is believed, `reason` is a finding that forbids it.
+    or to be no less than that of people with each other (`ceiling`, None where too few labelled the
+    same items), with `few` groups at least; `among` answers were asked for at once. `limits` counts
+    the findings that limit the use of a judge that is believed, `reason` is a finding that forbids
+    it.
 
     What would settle an open answer hangs on the finding about the agreement (`headline`), on
     whether labels equal the verdicts everywhere (`same_labels`), and on why it could not be
@@ -42,6 +45,7 @@ class CheckFacts:
     rival: SurfaceRival
     least: float
     limits: int
+    ceiling: CeilingFacts | None = None
     reason: Finding | None = None
     few: int = FEWEST
     default: bool = False
@@ -72,6 +76,37 @@ class CheckFacts:
     def estimate(self) -> Estimate | None:
         """Agreement with people beyond chance."""
         return self.agreement.estimate
+
+    @property
+    def agrees_enough(self) -> bool:
+        """Whether it is shown to agree with people more than is asked for, or no less than they
+        agree with each other."""
+        return self._enough(known(self.estimate), self.ceiling)
+
+    @property
+    def as_people(self) -> bool:
+        """Whether it is believed for agreeing no less than people do with each other."""
+        return known(self.estimate).low <= self.least and self._as_people(self.ceiling)
+
+    @property
+    def weak_labels(self) -> bool:
+        """Whether people agree with each other so little that a judge which agrees as little may be
+        as good as they are: less than is asked for, or not shown to agree more than it does."""
+        if self.ceiling is None:
+            return False
+        found = self.ceiling.found
+        return found.people.value < self.least or found.difference.high >= 0
+
+    def _enough(self, estimate: Estimate, ceiling: CeilingFacts | None) -> bool:
+        return min(estimate.low, estimate.worst_low) > self.least or self._as_people(ceiling)
+
+    def _as_people(self, ceiling: CeilingFacts | None) -> bool:
+        """How good missing verdicts would be is not known beside people's agreement, so there must
+        be none."""
+        if ceiling is None or self.agreement.missing:
+            return False
+        found, margin = ceiling.found, ceiling.margin or 0.0
+        return found.people.low > 0 and found.judge.low > 0 and found.difference.low > -margin
 
     @property
     def copied(self) -> str | None:
@@ -112,9 +147,9 @@ class CheckFacts:
         """
         if self.of_all is None:
             return False
-        agrees = min(self.of_all.low, self.of_all.worst_low) > self.least
+        ceiling = people.ceiling(self.own, self._strict)
         return (
-            not agrees
+            not self._enough(self.of_all, ceiling if isinstance(ceiling, CeilingFacts) else None)
             or surface.surface_rival(self.own, self._strict).outcome != self.rival.outcome
         )
 
@@ -154,6 +189,17 @@ class CheckFacts:
         return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
 
 
+def truth_among(agreement: float) -> float:
+    """How far one who knew the truth would agree with single people, who agree with each other so
+    far: the square root, where they err independently of each other.
+
+    References:
+        Spearman (1904), The proof and measurement of association between two things.
+        doi:10.2307/1412159, for the correction for attenuation.
+    """
+    return float(max(agreement, 0.0) ** 0.5)
+
+
 def _judge(facts: CheckFacts) -> Values:
     return {"judge": facts.judge}
 
@@ -171,6 +217,27 @@ def _agrees(facts: CheckFacts) -> Values:
 def _agrees_enough(facts: CheckFacts) -> Values:
     """Name besides how much agreement is asked for."""
     return _agrees(facts) | {"least": facts.least, "default": facts.default}
+
+
+def _believed(facts: CheckFacts) -> Values:
+    """Name besides by what measure that is enough: what is asked for, or people themselves."""
+    enough = Finding("check.enough", {"least": facts.least, "default": facts.default})
+    if facts.as_people:
+        found = known(facts.ceiling).found
+        values = found.difference.values("difference") | {"level": found.difference.level}
+        enough = Finding("check.enough_as_people", values | {"people": found.people.value})
+    return _agrees(facts) | {"enough": enough, "in_order": facts.in_order}
+
+
+def _weak_labels(facts: CheckFacts) -> Values:
+    """Name how far people agree with each other, and how far one who knew the truth would agree
+    with them."""
+    found = known(facts.ceiling).found
+    return _agrees_enough(facts) | {
+        "people": found.people.value,
+        "people_interval": found.people.interval,
+        "truth": truth_among(found.people.value),
+    }
 
 
 def _missing(facts: CheckFacts) -> Values:
@@ -311,6 +378,13 @@ CHECK = Rules[CheckFacts](
             settle=_settle_few,
         ),
         Rule("not_computable", "undecided", lambda f: f.estimate is None, _judge_on),
+        Rule(
+            "labels",
+            "undecided",
+            lambda f: known(f.estimate).high < f.least and f.weak_labels and not f.agrees_enough,
+            _weak_labels,
+            settle=_settle("labels", _label),
+        ),
         Rule("reversed", "refuted", lambda f: known(f.estimate).high <= 0, _agrees),
         Rule(
             "coin",
@@ -325,7 +399,12 @@ CHECK = Rules[CheckFacts](
             _agrees,
             settle=_settle_agreement,
         ),
-        Rule("below", "refuted", lambda f: known(f.estimate).high < f.least, _agrees_enough),
+        Rule(
+            "below",
+            "refuted",
+            lambda f: known(f.estimate).high < f.least and not f.agrees_enough,
+            _agrees_enough,
+        ),
         Rule(
             "column",
             "not_yet",
@@ -357,14 +436,14 @@ CHECK = Rules[CheckFacts](
         Rule(
             "open",
             "undecided",
-            lambda f: known(f.estimate).low <= f.least,
+            lambda f: known(f.estimate).low <= f.least and not f.agrees_enough,
             _agrees_enough,
             settle=_settle_agreement,
         ),
         Rule(
             "missing",
             "undecided",
-            lambda f: known(f.estimate).worst_low <= f.least,
+            lambda f: not f.agrees_enough,
             _missing,
             settle=_settle_missing,
         ),
@@ -407,21 +486,13 @@ CHECK = Rules[CheckFacts](
             "limited",
             "supported",
             lambda f: f.limits,
-            lambda f: (
-                _agrees(f)
-                | {
-                    "limits": f.limits,
-                    "least": f.least,
-                    "default": f.default,
-                    "in_order": f.in_order,
-                }
-            ),
+            lambda f: _believed(f) | {"limits": f.limits},
         ),
         Rule(
             "believed",
             "supported",
             always,
-            lambda f: _agrees_enough(f) | {"in_order": f.in_order},
+            _believed,
         ),
     ),
 )
