@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,10 +22,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.examinations import kinds
+from undogmatic.examinations import kinds, structure
+from undogmatic.examinations.structure import Trait
 from undogmatic.examinations.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
 from undogmatic.records.checked import CheckOptions
-from undogmatic.records.evidence import COUNTED, SLICE, JudgeView
+from undogmatic.records.evidence import COUNTED, JudgeView
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Subject, Told, Weight
 from undogmatic.safety.outside import read_yaml
@@ -57,9 +58,16 @@ NEAR = 0.05
 explains it."""
 LEAST_WITHIN = 0.1
 """The same among items of one value of a column: nothing has to be learned to hold that equal."""
-CUTS, MOST_COLUMNS, QUOTED = 8, 30, 4
-"""Into how many parts the numbers of a column are cut; most columns that are looked at; most words
-that are named."""
+QUOTED = 4
+"""Most words that are named."""
+MOSTLY = 0.5
+"""A column that foretells the verdicts with more agreement than this foretells most of them."""
+MOST_TRAITS = 12
+"""Of all that the file says beside the texts, so many that go with the verdicts most are looked at
+closely."""
+GOES_WITH = 2.0
+"""Standard errors by which what other groups with the same value say must go with the verdicts for
+it to be looked at."""
 QUOTES = {"word": "“{}”", "stem": "“{}…”", "first": "“{} …”", "last": "“… {}”", "ending": "“…{}”"}
 QUOTES["number"] = QUOTES["word"]
 FROM_TEXT = ("first_word", "last_word")
@@ -101,9 +109,8 @@ class SurfaceRival:
     lacking: int = (
         0  # items of which there is no text, or but the name of one, where those are too many
     )
-    column: _Column | None = (
-        None  # that foretells the verdicts best, where none explains the agreement
-    )
+    # What explains the agreement, or else foretells the verdicts best, of all beside the texts.
+    column: _Column | None = None
     by_number: int = 0  # 1 where the rival gives a number in the text for its verdict
     least_left: float = LEAST_LEFT  # that must be shown to be left at equal surface
     shared: rival.Shared | None = None  # of items that several people labelled
@@ -117,6 +124,12 @@ class SurfaceRival:
     def by_column(self) -> bool:
         """Whether a column of the file, or a first or last word, is what explains the agreement."""
         return self.outcome == "column" or self.what in {(name,) for name in FROM_TEXT}
+
+    @property
+    def named(self) -> Finding:
+        """The clause that names the column, or what else the file says beside the texts."""
+        assert self.column is not None
+        return named(self.column.trait)
 
     @property
     def unmeasured(self) -> bool:
@@ -232,57 +245,45 @@ class _Column:
     `shared`, the same beside what is left between people; `foretold`, how far it foretells the
     verdicts; `agreement`, how far it reaches the labels."""
 
-    name: str
+    trait: Trait
     within: Estimate | None
     foretold: Estimate | None
     agreement: Estimate | None
     shared: rival.Shared | None = None
+    least: float = LEAST_WITHIN  # that must be shown to be left
 
     @property
     def explains(self) -> bool:
         """Whether it foretells the verdicts, and nothing is shown to be left within its values:
         nothing of the agreement, nor, where several people labelled the same items, enough of what
-        they share with each other."""
-        left = self.within is not None and self.within.low > LEAST_WITHIN
-        if self.shared is not None and self.shared.share is not None:
-            left |= self.shared.share.worst_low >= LEAST_SHARE
-        return not left and self.foretold is not None and self.foretold.low > 0
+        they share with each other. That does not help a judge most of whose verdicts it foretells:
+        people who go by the same column share with each other what is badly learned of it."""
+        if self.foretold is None or self.foretold.low <= 0:
+            return False
+        left = self.within is not None and self.within.low > self.least
+        share = None if self.shared is None else self.shared.share
+        if share is not None and self.foretold.value < MOSTLY:
+            left |= share.worst_low >= LEAST_SHARE
+        return not left
 
 
-def _columns(own: JudgeView, items: pd.Index, options: CheckOptions) -> dict[str, Index]:
-    """The columns that could be rivals, with a code per item: the maker, slices, the order shown,
-    first and last word. Numbers are cut into CUTS parts; a column that is constant, or has hardly
-    two items per value, is none.
-    """
-    table = own.table.items.reindex(items)
-    given = {
-        str(name).removeprefix(SLICE): table[name] for name in table if str(name).startswith(SLICE)
-    }
-    if "system" in table:
-        given["system"] = table["system"]
-    if "system_1" in table and "system_2" in table:
-        given["system"] = table["system_1"].astype(str) + " / " + table["system_2"].astype(str)
-    orders = own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
-    if (orders["nunique"] == 1).all():
-        given["order"] = orders["first"]
-    if "text" in table:
-        texts = table["text"].fillna("").astype(str).str.lower()
-        seen = [(re.findall(r"\w+", text[:100]) or [""])[0] for text in texts]
-        last = [(re.findall(r"\w+", text[-100:]) or [""])[-1] for text in texts]
-        given |= {
-            name: pd.Series(own, index=items)
-            for name, own in zip(FROM_TEXT, (seen, last), strict=True)
+def _traits(
+    own: JudgeView, items: pd.Index, texts: Sequence[Sequence[str]], options: CheckOptions
+) -> list[Trait]:
+    """What could be a rival beside the words of the texts: what the file says of the items, and the
+    first and the last word of a text."""
+    found = list(structure.traits(own, items, options.ignore))
+    if len(texts) == 1:
+        folded = [text.lower() for text in texts[0]]
+        ends = {
+            "first_word": [(re.findall(r"\w+", text[:100]) or [""])[0] for text in folded],
+            "last_word": [(re.findall(r"\w+", text[-100:]) or [""])[-1] for text in folded],
         }
-    coded = {}
-    for name, values in list(given.items()):
-        if name in options.ignore or SLICE + name in options.ignore:
-            continue
-        if pd.api.types.is_numeric_dtype(values) and values.nunique() > CUTS:
-            given[name] = (values.rank(pct=True) * CUTS).round()
-        codes = pd.factorize(given[name].astype(str), use_na_sentinel=False)[0].astype(np.intp)
-        if 1 < codes.max(initial=0) + 1 <= codes.size / 2:
-            coded[name] = codes
-    return dict(list(coded.items())[:MOST_COLUMNS])
+        for name, values in ends.items():
+            codes = pd.factorize(np.array(values, dtype=object))[0].astype(np.intp)
+            if 1 < codes.max(initial=0) + 1 <= codes.size / 2:
+                found.append(Trait(name, (), "", codes))
+    return found
 
 
 @functools.lru_cache(maxsize=1)
@@ -337,7 +338,8 @@ def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     elif texts:
         found = look.at_words(found, texts, _further(table, items))
     if found.outcome in ("beyond", "open", "no_texts"):
-        found = _beside_columns(found, look.at_columns(_columns(own, items[known], options)))
+        traits = _traits(own, items, texts, options)
+        found = _beside_columns(found, look.at_columns(traits))
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
 
 
@@ -557,31 +559,56 @@ class _Look:
                 value = np.array(counted)[self.known]
                 yield from ((name, voice) for voice in giving(kind, value, people, said))
 
-    def at_columns(self, columns: Mapping[str, Index]) -> Iterator[_Column]:
-        """What each column explains."""
-        sides = self.sides
-        for name, values in columns.items():
-            by_value = (
-                self.agreed(
-                    sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side),
-                    side,
-                )
-                for side in (self.judge, self.people)
-            )
-            shared = self.shared(functools.partial(_by_column, values))
-            foretold, agreement = by_value
-            yield _Column(name, self.left_within(values), foretold, agreement, shared)
+    def at_columns(self, traits: Sequence[Trait]) -> Iterator[_Column]:
+        """What each of the traits explains that go with the verdicts most, the first of all first;
+        then two of them at a time, and all together."""
+        named = [self.of_known(trait) for trait in traits]
+        for trait in self.strongest(named):
+            yield self.at_trait(trait)
+        target = self.sides.targets(self.judge.mean)[0]
+        for trait in self.strongest(structure.crossed(named, target)):
+            yield self.at_trait(trait)
+        beside = [trait for trait in traits if trait.part not in FROM_TEXT]
+        if (every := self.together(beside)) is not None:
+            yield every
 
-    def at_words(
-        self, found: SurfaceRival, texts: Sequence[tuple[str, ...]], further: Further
-    ) -> SurfaceRival:
-        """What a program reaches that counts words, or gives a number in the text for its
-        verdict; `further` is what others counted in each text."""
-        sides, judge, people, level = self.sides, self.judge, self.people, self.options.level
-        pair = sides.kind == "pairwise"
-        groups = tuple(self.groups.tolist())
-        others, seed = texts[1] if pair else None, self.options.seed
-        surface = _surface(texts[0], others, further, groups, self.n_labelled, seed)
+    def of_known(self, trait: Trait) -> Trait:
+        """A trait of the labelled items that were judged."""
+        return trait._replace(codes=np.unique(trait.codes[self.known], return_inverse=True)[1])
+
+    def strongest(self, traits: Sequence[Trait]) -> list[Trait]:
+        """Those that go with the verdicts most, of those that go with them at all."""
+        strength = [self._goes_with(each.codes) for each in traits]
+        order = sorted(range(len(traits)), key=lambda place: -strength[place])[:MOST_TRAITS]
+        return [traits[place] for place in order if strength[place] > GOES_WITH]
+
+    def at_trait(self, trait: Trait) -> _Column:
+        """What one trait explains."""
+        sides, values = self.sides, trait.codes
+        foretold, agreement = (
+            self.agreed(
+                sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side),
+                side,
+            )
+            for side in (self.judge, self.people)
+        )
+        shared = self.shared(functools.partial(_by_column, values))
+        return _Column(trait, self.left_within(values), foretold, agreement, shared)
+
+    def _goes_with(self, values: Index) -> float:
+        """How surely what other groups with the same value say goes with the verdicts, in standard
+        errors of a correlation of as many groups."""
+        told = rival.by_value(values, self.judge.mean, self.codes)
+        said = self.judge.mean - self.judge.mean.mean(axis=0)
+        told = told - told.mean(axis=0)
+        size = np.sqrt(np.sum(said**2) * np.sum(told**2))
+        return float(np.sum(said * told) / size * self.codes.max() ** 0.5) if size > 0 else 0.0
+
+    def foretold(self, surface: words.Surface) -> tuple[list[Array], list[Array], list[Array]]:
+        """What a surface judge says of people's labels, of the judge's verdicts and of what both
+        say in common, by itself and by short lists, each of shape (n_columns, n_known); the signs
+        of these targets; and the same as controls, one table per column of the voices."""
+        sides = self.sides
         targets = [sides.targets(side.mean) for side in (sides.people, sides.judge)]
         targets.append(sides.common(*targets))
         labelled = self.known[: self.n_labelled]
@@ -602,6 +629,40 @@ class _Look:
             told.append((1 + lists) / 2 if sides.nominal else lists)
         said = [sides.controls(one) for one in told]
         controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
+        return told, signs, controls
+
+    def together(self, traits: Sequence[Trait]) -> _Column | None:
+        """What all that the file says beside the texts explains together; None where it says
+        nothing."""
+        if not traits or self.sides.kind == "pairwise":
+            return None
+        seen = structure.marks(traits)
+        fitted = np.arange(self.groups.size) < self.n_labelled
+        surface = words.Surface(seen, self.groups, fitted, self.options.rng())
+        told, signs, controls = self.foretold(surface)
+        said = (
+            self.agreed(self.sides.said(own, side), side)
+            for own, side in ((told[1], self.judge), (told[0], self.people))
+        )
+        foretold, agreement = said
+        leaned = signs[1][-1 if self.sides.kind != "unordered" else 0]
+        names = words.leaning(seen, leaned, self.groups, QUOTED)
+        of = tuple(dict.fromkeys(int(kind) for kind, _ in names))
+        trait = Trait("together", (), "", self.codes, tuple(traits[place] for place in of[:3]))
+        shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
+        return _Column(trait, self.left(controls), foretold, agreement, shared, LEAST_LEFT)
+
+    def at_words(
+        self, found: SurfaceRival, texts: Sequence[tuple[str, ...]], further: Further
+    ) -> SurfaceRival:
+        """What a program reaches that counts words, or gives a number in the text for its
+        verdict; `further` is what others counted in each text."""
+        sides, judge, people, level = self.sides, self.judge, self.people, self.options.level
+        pair = sides.kind == "pairwise"
+        groups = tuple(self.groups.tolist())
+        others, seed = texts[1] if pair else None, self.options.seed
+        surface = _surface(texts[0], others, further, groups, self.n_labelled, seed)
+        told, signs, controls = self.foretold(surface)
         left = self.left(controls)
         shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
         counter, own_agreement = sides.said(told[0], people), self.agreement(judge, people)
@@ -690,17 +751,19 @@ def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceR
     foretells the verdicts best is kept."""
     best: Estimate | None = None
     for each in columns:
-        foretold = each.foretold
+        foretold, of_text = each.foretold, each.trait.part in FROM_TEXT
         if each.explains:
-            outcome: Outcome = "follows" if each.name in FROM_TEXT else "column"
+            outcome: Outcome = "follows" if of_text else "column"
+            what = (each.trait.part,) if of_text else ()
             return replace(
-                found, outcome=outcome, at_equal=each.within, foretold=foretold, what=(each.name,)
+                found,
+                outcome=outcome,
+                at_equal=each.within,
+                foretold=foretold,
+                what=what,
+                column=each,
             )
-        if (
-            each.name in FROM_TEXT
-            or foretold is None
-            or foretold.low <= (0 if best is None else best.low)
-        ):
+        if of_text or foretold is None or foretold.low <= (0 if best is None else best.low):
             continue
         found, best = replace(found, column=each), foretold
     return found
@@ -768,6 +831,14 @@ SAID = {
 }
 
 
+def named(trait: Trait) -> Finding:
+    """The clause that names what the file says beside the texts, as the user named it."""
+    values: dict[str, Any] = {"columns": list(trait.columns), "detail": trait.detail}
+    if trait.of:
+        values = {"what": [named(each) for each in trait.of]}
+    return Finding(f"surface.trait_{trait.part}", values)
+
+
 def rival_sentence(found: SurfaceRival) -> Finding:
     """The second sentence of the answer: what else could explain the agreement."""
     outcome, values = _sentence(found)
@@ -819,6 +890,9 @@ def _accounted_for(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         some = left is not None and not nothing and left.low > 0
         key = "surface.column_little" if some else "surface.column_nothing"
         values["beyond"] = Finding(key, {"least": LEAST_WITHIN})
+        values["what"] = found.named
+        columns = () if found.column is None else found.column.trait.columns
+        values["ignore"] = [Finding("surface.column_ignore", {"columns": columns})] * bool(columns)
     values["rest"] = Finding("surface.left_nothing" if nothing else "surface.left", rest)
     return found.outcome, values
 
@@ -889,7 +963,7 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
         return
     part = found.column
     if part is not None and part.foretold is not None and part.within is not None:
-        left = part.within.values("left") | {"what": (part.name,), "foretold": part.foretold.value}
+        left = part.within.values("left") | {"what": found.named, "foretold": part.foretold.value}
         told.say("surface.column_part", weight=Weight.DETAIL, **left, level=options.level)
     if found.drawn:
         told.say("surface.drawn", weight=Weight.DETAIL, n=found.n, of=found.drawn)

@@ -409,7 +409,7 @@ CHECK = Rules[CheckFacts](
             "column",
             "not_yet",
             lambda f: f.rival.outcome == "column",
-            lambda f: _agrees(f) | {"what": f.rival.what},
+            lambda f: _agrees(f) | {"what": f.rival.named},
             settle=_settle("column", _label),
         ),
         Rule(

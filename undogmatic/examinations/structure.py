@@ -1,0 +1,333 @@
+"""Lists what a file says of its items beside the text: what a judge could go by that reads nothing.
+
+Each is a code per item: the values of a column, parts of a date, remainders of a number, letters of
+an id, the place in the file, who labelled, who made what is judged, how many words two texts share.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.records.evidence import SLICE, JudgeView
+from undogmatic.stats.checks import Array, Index
+from undogmatic.stats.words import Marks
+
+CUTS = 8
+"""Into how many parts the values of a column are cut."""
+REMAINDERS = (2, 3, 4, 5, 7, 10)
+ENDS = 3
+"""How many letters from either end of an id are looked at, each in its place."""
+MOST_DIFFERENT = 0.75
+"""Values, as a share of the items, beyond which hardly two items have the same."""
+MOST_CROSSED, CROSSED = 400, 3
+"""Traits of two values of which every two are crossed, and so many of the crossings are looked at
+closely."""
+MOST_TOGETHER, MOST_VALUES = 150, 12
+"""Traits that are taken together, and most values of one that has no order."""
+BY_SIZE = frozenset(
+    "size year month day hour length id_size order_size overlap overlap_of overlap_two".split()
+)
+"""Parts whose values have an order."""
+MOST_COLUMNS = 2000
+"""Columns of a file beyond which no more are looked at."""
+TEXT_LENGTH = 20
+"""A column whose values are longer than this on average is a text."""
+MOST_TEXTS = 6
+"""Texts of a file that are compared with each other."""
+SAMPLE = 50
+"""Values that are tried before a whole column is read as dates."""
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+")
+OF_JUDGE = re.compile(
+    r"reason|rational|explan|justif|raw|respon[sc]e_of|comment|feedback|critique|thought|analysis"
+    r"|explica|motiv|coment|racioc",
+    re.IGNORECASE,
+)
+"""Names of columns in which a judge says why: they follow from its verdict, and are no rival."""
+
+
+class Trait(NamedTuple):
+    """What is known of each item beside its text.
+
+    Attributes:
+        part: What of the column it is ("whole", "month", "remainder", ...), a key of a wording.
+        columns: The columns as the user named them; none for the file's order and its raters.
+        detail: Further words of the name: a divisor, a letter.
+        codes: Value of each item, 0 to n_values - 1, by size where that means something, shape
+            (n_items,).
+        of: The traits that it is made of, where it is made of several.
+    """
+
+    part: str
+    columns: tuple[str, ...]
+    detail: str
+    codes: Index
+    of: tuple[Trait, ...] = ()
+
+
+def traits(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[Trait]:
+    """What is known of these items, each with more than one value, and so few that some items have
+    the same."""
+    for part, columns, detail, values in _values(own, items, set(ignore)):
+        if set(columns) & set(ignore):
+            continue
+        by_size = np.asarray(values).dtype != object
+        codes = pd.factorize(values, use_na_sentinel=False, sort=by_size)[0].astype(np.intp)
+        if 1 < codes.max(initial=0) + 1 <= MOST_DIFFERENT * codes.size:
+            yield Trait(part, columns, detail, codes)
+
+
+def crossed(found: Sequence[Trait], target: Array) -> list[Trait]:
+    """The two traits of two values each whose being alike or not goes with a target most, several
+    times over.
+
+    Args:
+        target: Shape (n_items,).
+    """
+    of_two = [trait for trait in found if trait.codes.max() == 1][:MOST_CROSSED]
+    if len(of_two) < 2:
+        return []
+    signs = np.array([2.0 * trait.codes - 1 for trait in of_two])
+    pull = np.abs((signs * (target - target.mean())) @ signs.T)
+    pull[np.tril_indices(len(of_two))] = -1
+    strongest = np.argsort(-pull, axis=None, kind="stable")[:CROSSED]
+    made = []
+    for place in strongest:
+        one, other = (of_two[k] for k in np.unravel_index(place, pull.shape))
+        codes = 2 * one.codes + other.codes
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
+        made.append(Trait("together", (*one.columns, *other.columns), "", codes, (one, other)))
+    return made
+
+
+def marks(found: Sequence[Trait]) -> Marks:
+    """The traits as marks, by which one judge that reads nothing goes by all of them together: has
+    an item this value, is it above that size? The kind of a mark is the trait's place among those
+    given."""
+    rows, names = [], []
+    features = []
+    for place, trait in enumerate(found[:MOST_TOGETHER]):
+        n_values = int(trait.codes.max()) + 1
+        values = np.arange(n_values)
+        if trait.part in BY_SIZE:
+            own = trait.codes > values[:-1, None]
+            features.append(trait.codes / max(1, n_values - 1))
+        elif n_values <= MOST_VALUES:
+            own = trait.codes == values[:, None]
+        else:
+            continue
+        rows.append(own)
+        names += [(str(place), str(value)) for value in range(len(own))]
+    columns = np.concatenate(rows).astype(np.float32)
+    tables = [columns.T.astype(np.float64)]
+    if features:
+        tables.append(np.column_stack(features))
+    spread = [table.std(axis=0) for table in tables]
+    tables = [
+        (table - table.mean(axis=0)) / np.where(size > 0, size, 1.0)
+        for table, size in zip(tables, spread, strict=True)
+    ]
+    return Marks(columns, tuple(names), np.arange(len(columns)), tuple(tables), paired=False)
+
+
+Values = tuple[str, tuple[str, ...], str, object]
+
+
+def _values(own: JudgeView, items: pd.Index, ignore: set[str]) -> Iterator[Values]:
+    table = own.table.items.reindex(items)
+    if "system" in table:
+        yield "whole", ("system",), "", table["system"].astype(str).to_numpy()
+    if "system_1" in table and "system_2" in table:
+        both = table["system_1"].astype(str) + " / " + table["system_2"].astype(str)
+        yield "whole", ("system",), "", both.to_numpy()
+    orders = own.first().groupby("item")["order"].agg(["nunique", "first"]).reindex(items)
+    if (orders["nunique"] == 1).all():
+        yield "whole", ("order",), "", orders["first"].to_numpy()
+    named = {
+        str(name).removeprefix(SLICE): table[name]
+        for name in table
+        if str(name).startswith(SLICE) and not {str(name), str(name).removeprefix(SLICE)} & ignore
+    }
+    for name, values in itertools.islice(named.items(), MOST_COLUMNS):
+        yield from _of_column(name, values)
+    yield from _of_ids(own, items)
+    yield from _of_order(own, items)
+    yield from _of_raters(own, items)
+    yield from _of_overlap(own, table, named)
+
+
+def _of_column(name: str, values: pd.Series) -> Iterator[Values]:
+    """The values of a column; numbers also by size and by remainder, dates by their parts, words by
+    their length and their first letter."""
+    one = (name,)
+    if pd.api.types.is_numeric_dtype(values):
+        numbers = values.to_numpy(dtype=np.float64)
+        if values.nunique() <= CUTS:
+            yield "whole", one, "", numbers
+        else:
+            yield from _sizes("size", one, numbers)
+        whole = numbers[np.isfinite(numbers)]
+        if values.nunique() > 2 and whole.size and (whole == np.round(whole)).all():
+            for divisor in REMAINDERS:
+                yield "remainder", one, str(divisor), np.nan_to_num(numbers, nan=-1) % divisor
+        return
+    said = values.fillna("").astype(str)
+    dates = _dates(said)
+    if dates is not None:
+        for part in ("year", "month", "day", "day_of_week", "hour"):
+            yield part, one, "", getattr(dates.dt, part).to_numpy()
+        yield from _sizes("size", one, dates.astype("int64").to_numpy(dtype=np.float64))
+        return
+    folded = said.str.strip().str.casefold()
+    yield "whole", one, "", folded.to_numpy()
+    if said.nunique() > CUTS:
+        yield from _sizes("length", one, said.str.len().to_numpy(dtype=np.float64))
+        yield "first", one, "", folded.str[:1].to_numpy()
+        yield "last", one, "", folded.str[-1:].to_numpy()
+
+
+def _sizes(part: str, columns: tuple[str, ...], numbers: np.ndarray) -> Iterator[Values]:
+    """Numbers cut into few parts, which say much of each, and into many, between which hardly a
+    limit falls."""
+    yield part, columns, "", _cut(numbers, CUTS)
+    yield part, columns, "", _cut(numbers, 2 * CUTS)
+
+
+def _cut(numbers: np.ndarray, parts: int) -> Index:
+    """Into parts with as many items each; what is not known is a part of its own."""
+    ranks = pd.Series(numbers).rank(pct=True)
+    return np.asarray(np.ceil(ranks * parts).fillna(-1).to_numpy(dtype=np.intp))
+
+
+def _dates(said: pd.Series) -> pd.Series | None:
+    """The values as dates, where nine of ten are such."""
+    filled = said[said.str.contains(r"\d{1,4}[-/.:]\d{1,2}", regex=True)]
+    if len(filled) < 0.9 * len(said) or not len(said):
+        return None
+    few = filled.iloc[:SAMPLE]
+    if pd.to_datetime(few, errors="coerce", format="mixed", utc=True).notna().mean() < 0.9:
+        return None
+    found = pd.to_datetime(said, errors="coerce", format="mixed", utc=True)
+    return found if found.notna().mean() >= 0.9 else None
+
+
+def _in_order(own: JudgeView, items: pd.Index, places: Array) -> bool:
+    """Whether the items are sorted by the verdicts, or by the labels: then their places follow from
+    these, and not these from the places."""
+    order = np.argsort(places, kind="stable")
+    for side, column in ((own.first(), "verdict"), (own.labels, "label")):
+        values = side.groupby("item")[column].mean().reindex(items).to_numpy()[order]
+        steps = np.diff(values[~np.isnan(values)])
+        if steps.any() and ((steps >= 0).all() or (steps <= 0).all()):
+            return True
+    return False
+
+
+def _rows(own: JudgeView, items: pd.Index) -> Array | None:
+    """Where in the file each item stands; None where that is not known."""
+    first = own.first().drop_duplicates("item").set_index("item")["place"].reindex(items)
+    rows = pd.to_numeric(first.astype(str).str.extract(r"(\d+)\D*$")[0], errors="coerce")
+    if rows.isna().any() or rows.nunique() < len(rows):
+        return None
+    return rows.to_numpy(dtype=np.float64)
+
+
+def _of_ids(own: JudgeView, items: pd.Index) -> Iterator[Values]:
+    """Letters of the ids in their places, letters that some ids have, and remainders of the last
+    number in them."""
+    ids = pd.Series(items.astype(str), index=items)
+    numbers = [[*_NUMBER.findall(one)] for one in ids]
+    if all(numbers):
+        last = np.array([int(found[-1][-15:]) for found in numbers], dtype=np.float64)
+        for divisor in REMAINDERS:
+            yield "id_remainder", (), str(divisor), last % divisor
+        if _in_order(own, items, last):
+            return  # the digits of such ids say no more than their order
+        yield from _sizes("id_size", (), last)
+    folded = ids.str.casefold()
+    for place in range(ENDS):
+        yield "id_letter", (), str(place + 1), folded.str[place].fillna("").to_numpy()
+        yield "id_letter", (), str(-1 - place), folded.str[-1 - place].fillna("").to_numpy()
+    for letter in sorted(set("".join(folded.head(1000)))):
+        holds = folded.str.contains(letter, regex=False).to_numpy()
+        if 0.05 < holds.mean() < 0.95 and not letter.isspace():
+            yield "id_holds", (), letter, holds
+
+
+def _of_order(own: JudgeView, items: pd.Index) -> Iterator[Values]:
+    """The place in the file: early or late, and remainders of the row's number."""
+    rows = _rows(own, items)
+    if rows is None:
+        return
+    place = pd.Series(rows).rank().to_numpy(dtype=np.float64)
+    if not _in_order(own, items, rows):
+        yield from _sizes("order_size", (), place)
+    for divisor in REMAINDERS:
+        yield "order_remainder", (), str(divisor), place % divisor
+
+
+def _of_raters(own: JudgeView, items: pd.Index) -> Iterator[Values]:
+    """Who labelled each item."""
+    labels = own.labels[own.labels["label"].notna()]
+    who = labels.groupby("item")["rater"].agg(lambda names: " / ".join(sorted(set(names))))
+    yield "raters", (), "", who.reindex(items).fillna("").to_numpy()
+
+
+def _of_overlap(
+    own: JudgeView, table: pd.DataFrame, named: Mapping[str, pd.Series]
+) -> Iterator[Values]:
+    """How many words any two texts of an item share, whether one stands in the other; of two
+    outputs, which of them shares more with a third text."""
+    texts = {
+        name: values.fillna("").astype(str)
+        for name, values in named.items()
+        if not pd.api.types.is_numeric_dtype(values) and OF_JUDGE.search(name) is None
+    }
+    texts = {
+        name: values
+        for name, values in texts.items()
+        if values.str.len().mean() > TEXT_LENGTH or values.nunique() > len(values) / 2
+    }
+    judged = ["text_1", "text_2"] if own.table.kind == "pairwise" else ["text"]
+    if not all(name in table for name in judged):
+        return
+    known = {name: table[name].fillna("").astype(str) for name in judged}
+    others = dict(itertools.islice(texts.items(), MOST_TEXTS))
+    words = {
+        name: [frozenset(_WORD.findall(text.casefold())) for text in values]
+        for name, values in (*known.items(), *others.items())
+    }
+    for other, of_other in others.items():
+        shared = [_shared(words[name], words[other]) for name in judged]
+        stands = [_stands(known[name], of_other) for name in judged]
+        if len(judged) > 1:
+            yield "overlap", (other,), "", np.sign(shared[0][0] - shared[1][0])
+            yield "contains", (other,), "", np.sign(stands[0] - stands[1])
+        else:
+            yield from _sizes("overlap", (other,), shared[0][0])
+            yield from _sizes("overlap_of", (other,), shared[0][1])
+            yield "contains", (other,), "", stands[0]
+    for one, other in itertools.combinations(others, 2):
+        yield from _sizes("overlap_two", (one, other), _shared(words[one], words[other])[0])
+
+
+def _shared(
+    ones: Sequence[frozenset[str]], others: Sequence[frozenset[str]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The share of the words of the one that the other has, and the other way round."""
+    common = np.array([len(a & b) for a, b in zip(ones, others, strict=True)], dtype=np.float64)
+    sizes = (np.array([max(1, len(side)) for side in sides]) for sides in (ones, others))
+    of_one, of_other = (common / size for size in sizes)
+    return of_one, of_other
+
+
+def _stands(text: pd.Series, other: pd.Series) -> np.ndarray:
+    """2 where the other stands in the text, 1 where the text stands in the other, else 0."""
+    pairs = zip(text.str.casefold(), other.str.casefold().str.strip(), strict=True)
+    return np.array([2.0 * (b != "" and b in a) or 1.0 * (a != "" and a in b) for a, b in pairs])
