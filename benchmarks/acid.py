@@ -2,6 +2,7 @@
 programs that do not read, as labels become more?
 
     python -m benchmarks.acid --write                 # all that ../shared/data/real holds
+    python -m benchmarks.acid --page                  # docs/acid_tests.md from the stored results
     python -m benchmarks.acid --sets cebab_stars --items 100 250 --draws 5
 
 Each draw takes items at random (all of a document together, where a document has several), and
@@ -30,6 +31,8 @@ import pandas as pd
 ROOT = Path(__file__).parent.parent
 DATA = ROOT.parent / "shared" / "data" / "real"
 RESULTS = ROOT / "benchmarks" / "results" / "acid.csv"
+PAGE = ROOT / "docs" / "acid_tests.md"
+BEGIN, END = "<!-- made by benchmarks.acid --page -->\n", "<!-- end -->\n"
 ITEMS = (60, 100, 250, 400, 0)
 """So many items are drawn; 0: all."""
 KEYS = ["set", "judge", "items"]
@@ -208,6 +211,35 @@ def _counted(names: Sequence[str]) -> str:
     return " ".join(f"{name}:{n}" for name, n in Counter(names).most_common())
 
 
+def tables() -> str:
+    """For each set a table: how often each judge is believed, by items, and the first line on
+    all."""
+    found = pd.read_csv(RESULTS)
+    parts = []
+    for name, rows in found.groupby("set", sort=False):
+        sizes = sorted(rows["items"].unique(), key=lambda n: n or np.inf)
+        head = [f"{n} items" if n else "all" for n in sizes]
+        lines = [
+            f"### {name}\n",
+            f"| judge | {' | '.join(head)} | first line on all, or on the most |",
+            f"|{'---|' * (len(head) + 2)}",
+        ]
+        for judge, own in rows.groupby("judge", sort=False):
+            by_size = own.set_index("items")
+            yes = [f"{by_size['yes'][n]:.0%}" if n in by_size.index else "-" for n in sizes]
+            last = by_size["first line"][0 if 0 in by_size.index else max(by_size.index)]
+            lines.append(f"| {judge} | {' | '.join(yes)} | {last} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def write_page() -> None:
+    """Put the tables between the marks of the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}{tables()}{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(
@@ -218,7 +250,11 @@ def main() -> None:
     parser.add_argument("--items", nargs="+", type=int, default=list(ITEMS))
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--write", action="store_true", help="keep the rows in benchmarks/results")
+    parser.add_argument("--page", action="store_true", help=f"make {PAGE.name} of the results")
     given = parser.parse_args()
+    if given.page:
+        write_page()
+        return
     if not DATA.exists():
         print(f"{DATA.name} is not there; nothing was measured.")
         return

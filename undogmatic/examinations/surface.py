@@ -47,6 +47,9 @@ third where words foretell the verdicts better than they foretell the labels, as
 that goes by what people went by do not. Of a judge that is a pattern over eight words up to 0.3
 seemed to be left among 100 texts, as rare words are learned badly; of a good judge at least 0.4
 (benchmarks/check.py)."""
+OF_FEW = 4.5
+"""Of n groups at least this over the square root of n must be shown to be left: what a pattern over
+rare words leaves is the larger by chance, the fewer texts there are to learn it from."""
 LEAST_SHARE = 0.5
 """Where several people labelled the same items, the judge must be shown to share with them, beyond
 what the rival sees, at least this part of what they share with each other beyond it."""
@@ -688,6 +691,7 @@ class _Look:
         least = LEAST_LEFT_OF_PAIRS if pair else LEAST_LEFT
         if leaning is not None and leaning.low > 0:
             least = LEAST_LEFT_OF_LEANING
+        least = max(least, OF_FEW / float(self.codes.max() + 1) ** 0.5)
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
         told_by_words, own_low = (
@@ -967,6 +971,9 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
         told.say("surface.column_part", weight=Weight.DETAIL, **left, level=options.level)
     if found.drawn:
         told.say("surface.drawn", weight=Weight.DETAIL, n=found.n, of=found.drawn)
+    if found.shared is None and found.outcome == "beyond":
+        settle = Finding("surface.settle_one_person", {"label": kinds.label_of(own.table)})
+        told.say("surface.one_person", weight=Weight.LIMITS, settle=settle)
     if own.table.kind != "unordered":
         _tell_length(own, told, options, found)
 
