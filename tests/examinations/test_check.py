@@ -11,7 +11,7 @@ import pytest
 from tests.examinations.builders import evidence_of
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError
-from undogmatic.examinations import examination, kinds, position
+from undogmatic.examinations import examination, kinds, position, surface
 from undogmatic.examinations.check import check
 from undogmatic.records.card import digests_of
 from undogmatic.records.checked import CheckOptions
@@ -47,7 +47,7 @@ CHOICES = np.vstack([GOOD, GOOD])
 FIRST = np.vstack([np.zeros(N), np.ones(N)])
 HOLES = np.where(np.arange(N) < 50, np.nan, GOOD)
 CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
-    "good": (lambda: judged(GOOD), "believed", "supported"),
+    "good": (lambda: judged(GOOD), "limited", "supported"),
     "coin": (lambda: judged(noisy(LABELS, 0.5, 3)), "coin", "refuted"),
     "a short coin": (
         lambda: evidence_of("pass_fail", noisy(LABELS, 0.4, 9)[:24], LABELS[:24]),
@@ -115,12 +115,12 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
     "one order": (lambda: evidence_of("pairwise", GOOD, LABELS, PAIR), "order", "undecided"),
     "both orders": (
         lambda: evidence_of("pairwise", CHOICES, LABELS, PAIR),
-        "believed",
+        "limited",
         "supported",
     ),
     "grades": (
         lambda: evidence_of("numeric", GRADES + NOISE / 2, GRADES, {"text": TEXTS}),
-        "believed",
+        "limited",
         "supported",
     ),
     "grades that stand in the texts": (
@@ -155,7 +155,7 @@ CALLED: dict[str, tuple[Callable[[], Evidence], str, str]] = {
         lambda: evidence_of(
             "numeric", np.arange(N) * 1.0, np.arange(N) + NOISE, {"text": SHUFFLED}
         ),
-        "believed",
+        "limited",
         "supported",
     ),
     "random grades": (
@@ -195,19 +195,23 @@ def test_every_first_and_second_line_has_its_words(called: str, language: str) -
         assert "[" not in words.say(sentence).split()[0] and "{" not in words.say(sentence)
 
 
-def test_a_good_judge_that_equals_a_person_on_forty_items_is_believed_and_asked_who_labelled() -> (
+def test_a_good_judge_that_equals_a_person_on_eighty_items_is_believed_and_asked_who_labelled() -> (
     None
 ):
-    labels = np.random.default_rng(3).permutation(np.tile([0.0, 1.0], 20))
-    found = answer(judged(labels, labels, {"text": TEXTS[:40]}))
+    labels = np.random.default_rng(3).permutation(np.tile([0.0, 1.0], 40))
+    found = answer(judged(labels, labels, {"text": TEXTS[:80]}))
     assert (found.verdict.key, found.standing) == (
         "check.verdict_limited",
         "supported",
     ), found.verdict
-    (note,) = (each for each in found.findings if each.weight is Weight.LIMITS)
-    assert note.key == "people.same_as_judge" and note.values["n"] == 40
+    note, alone = (each for each in found.findings if each.weight is Weight.LIMITS)
+    assert (
+        alone.key == "surface.one_person"
+        and note.key == "people.same_as_judge"
+        and note.values["n"] == 80
+    )
     said = words_of("en").say(note)
-    assert "equal on all 40 items" in said and "copies" not in said
+    assert "equal on all 80 items" in said and "copies" not in said
 
 
 def several_criteria(agreed: Sequence[np.ndarray], n: int = N) -> Evidence:
@@ -224,9 +228,12 @@ def several_criteria(agreed: Sequence[np.ndarray], n: int = N) -> Evidence:
     )
 
 
-def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are() -> None:
+def test_several_criteria_of_one_judge_are_answers_at_once_as_several_judges_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A verdict that is just enough for one answer is not enough as one of six, be they of judges
     or of criteria."""
+    monkeypatch.setattr(surface, "OF_FEW", 0.0)  # so few items by one person hardly tell a reader
     just = np.where(np.random.default_rng(0).permutation(N) < 25, 1 - LABELS, LABELS)
     alone = answer(judged(just))
     assert alone.standing == "supported" and 0.4 < alone.numbers["agreement.kappa"].low < 0.43
@@ -356,7 +363,7 @@ def test_the_order_of_the_rows_of_a_file_changes_no_number(form: str) -> None:
 def test_what_changed_limits_a_judge_and_one_that_is_not_believed_decides_nothing_alone() -> None:
     new, old = judged(GOOD), judged(np.where(np.arange(N) < 40, 0.0, GOOD))
     (now,) = check(new, CheckOptions(), old).judges
-    assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 1
+    assert now.verdict.key == "check.verdict_limited" and now.verdict.values["limits"] == 2
     assert "drift.verdicts_higher" in {noted.key for noted in now.findings}
     # the second has no texts
     for table, waits in (

@@ -427,13 +427,6 @@ CHECK = Rules[CheckFacts](
             settle=_settle("follows", _label),
         ),
         Rule(
-            "surface_open",
-            "not_yet",
-            lambda f: f.rival.outcome == "open",
-            _agrees,
-            settle=_settle("surface_open", _label),
-        ),
-        Rule(
             "open",
             "undecided",
             lambda f: known(f.estimate).low <= f.least and not f.agrees_enough,
@@ -443,9 +436,16 @@ CHECK = Rules[CheckFacts](
         Rule(
             "missing",
             "undecided",
-            lambda f: not f.agrees_enough,
+            lambda f: not f.agrees_enough or f.rival.undone,
             _missing,
             settle=_settle_missing,
+        ),
+        Rule(
+            "surface_open",
+            "not_yet",
+            lambda f: f.rival.outcome == "open",
+            _agrees,
+            settle=_settle("surface_open", _label),
         ),
         Rule("order", "not_yet", lambda f: f.one_order, _agrees, settle=_settle("order", nothing)),
         Rule(
