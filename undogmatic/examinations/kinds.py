@@ -16,7 +16,7 @@ import pandas as pd
 
 from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.examinations import position
-from undogmatic.examinations.people import copied
+from undogmatic.examinations.people import Copied, copied
 from undogmatic.examinations.position import beside_labels
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
@@ -82,7 +82,7 @@ class Agreement:
     raw: Estimate | None
     constant: bool
     one_class: bool
-    copied: str | None
+    copied: Copied | None
     reversed: bool
     first: Estimate | None
     n: int
