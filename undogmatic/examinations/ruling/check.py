@@ -300,7 +300,13 @@ CHECK = Rules[CheckFacts](
             settle=_settle_few,
         ),
         Rule("not_computable", "undecided", lambda f: f.estimate is None, _judge_on),
-        Rule("reversed", "refuted", lambda f: known(f.estimate).high <= 0, _agrees),
+        Rule(
+            "reversed",
+            "refuted",
+            lambda f: known(f.estimate).high <= 0,
+            _agrees,
+            subject=Subject.REVERSED,
+        ),
         Rule(
             "coin",
             "refuted",
