@@ -257,3 +257,29 @@ def test_what_is_stated_and_cannot_be_meant_is_one_message(
     pd.DataFrame([row | {column: value}] * 3).to_csv(path, index=False)
     with pytest.raises(UndogmaticError, match=re.escape(said)):
         read_table(path)
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_a_run_whose_judge_goes_the_other_way_asks_whether_its_labels_are_turned_round(
+    turned: bool, tmp_path: Path
+) -> None:
+    """Where the direction of the labels was assumed, it is the first thing to look at."""
+    sign = -1 if turned else 1
+    items = tmp_path / "items.jsonl"
+    rng = np.random.default_rng(0)
+    lengths = rng.permutation(np.arange(4, 84, 2))
+    letters = list("abcdefghijklmnopqrstuvwxyz")
+    rows = [
+        {
+            "id": f"i{n}",
+            "text": " ".join("".join(rng.choice(letters, 6)) for _ in range(length)),
+            "label": int(np.clip(round(3 + sign * (length - 43) / 16 + 0.7 * rng.normal()), 1, 5)),
+        }
+        for n, length in enumerate(lengths.tolist())
+    ]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    words = ["model=fake", "model.kind=words", "readout=rules", "dataset=my", "tracking=none"]
+    words += [f"dataset.path={items}", "analysis=labelled"]
+    run_in(tmp_path / "run", compose_config(words), words)
+    report = (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
+    assert ("they were read the wrong way round" in report) == turned

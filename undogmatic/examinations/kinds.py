@@ -299,7 +299,7 @@ def _tell_headline(
         }
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
-        settle = Finding("kinds.settle_close", {"least": least})
+        settle = Finding("kinds.settle_close", {"least": least}, subject=Subject.VAIN)
     told.say(
         f"kinds.headline_{agreement.name}",
         estimate.values("value"),
