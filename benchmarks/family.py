@@ -20,8 +20,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from undogmatic.examinations.compared import OF_NUMBERS
 from undogmatic.stats.compare import Family
-from undogmatic.sweep.family import ALPHA, LABELLED, Sweep
+from undogmatic.sweep.family import ALPHA, Sweep
 from undogmatic.sweep.jobs import Job
 
 RESULTS = Path(__file__).with_name("results") / "family.csv"
@@ -90,7 +91,7 @@ def null_sweep(world: str, n_pairs: int, n_jobs: int, seed: int) -> dict[str, Jo
         # so that correlations with labels are compared, too
         facts = {
             "dataset_digest": "same",
-            "headline": LABELLED,
+            "headline": OF_NUMBERS,
         }
         jobs[f"judge {number}"] = Job(
             number, {}, config, facts, {}, scores, "finished", items=items

@@ -3,6 +3,7 @@
     python -m benchmarks.house              the table, and the rooms with their lines
     python -m benchmarks.house --walk       also follow the config through a run of `model=patterns` (seconds)
     python -m benchmarks.house --seconds    also measure a table at both doors (half a minute)
+    python -m benchmarks.house --picture    only draw docs/architecture.svg, and write the table of rooms beside it
     python -m benchmarks.house --beside httpx dspy   also measure how dense other packages are
 
 The test of the architecture reads the same functions; `tests/house.yaml` has the rooms and their order.
@@ -33,7 +34,9 @@ from scipy.sparse.csgraph import connected_components
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "undogmatic"
 HOUSE: dict[str, Any] = yaml.safe_load((ROOT / "tests" / "house.yaml").read_text(encoding="utf-8"))
-ROOMS: list[str] = HOUSE["rooms"]
+ABOUT: dict[str, str] = HOUSE["rooms"]
+"""What each room is for."""
+ROOMS: list[str] = list(ABOUT)
 """From the ground up: a room, or a module that lies beside the rooms, imports from those before
 it."""
 NOUNS = "undogmatic.stats.estimate"
@@ -410,7 +413,16 @@ def main() -> None:
     parser.add_argument("--seconds", action="store_true", help="also measure both doors")
     others = "also measure these installed packages, e.g. httpx dspy"
     parser.add_argument("--beside", nargs="+", default=[], metavar="PACKAGE", help=others)
-    typed, counted = parser.parse_args(), table()
+    draw = "only draw the picture of the rooms, and write their table"
+    parser.add_argument("--picture", action="store_true", help=draw)
+    typed = parser.parse_args()
+    if typed.picture:
+        from benchmarks import house_picture
+
+        for path in house_picture.write():
+            print(f"wrote {path.relative_to(ROOT)}")
+        return
+    counted = table()
     if typed.walk:
         rooms, climbs = walk()
         counted |= {"modules that the config passes": len(rooms), "climbs on its way": climbs}

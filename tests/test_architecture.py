@@ -1,15 +1,40 @@
 """The rooms in their order: imports point one way."""
 
 import ast
+import re
 
 import pytest
 
-from benchmarks import house
+from benchmarks import house, house_picture
 from benchmarks.mutations import FAULTS
 
 
 def test_every_room_has_its_place() -> None:
     assert {name.split(".")[0] for name in house.trees()} == set(house.ROOMS)
+
+
+def test_the_picture_and_the_page_name_the_rooms_that_exist() -> None:
+    """Where this fails: `python -m benchmarks.house --picture`."""
+    rooms = {house_picture.called(room) for room in house.ROOMS}
+    picture = house_picture.PICTURE.read_text(encoding="utf-8")
+    assert picture == house_picture.picture()
+    shown = set(re.findall(r">([a-z]+(?:/|\.py))</text>", picture))
+    assert shown == rooms
+    page = house_picture.PAGE.read_text(encoding="utf-8")
+    assert page == house_picture.page(page)
+    assert set(re.findall(r"^\| \d+ \| `([^`]+)` \|", page, re.MULTILINE)) == rooms
+    # In its sentences a folder of the package is written in bold.
+    assert set(re.findall(r"\*\*`([a-z]+/)`", page)) <= rooms
+
+
+def test_a_room_lies_right_above_the_highest_that_it_imports() -> None:
+    imports = house_picture.room_imports()
+    floor_of = {
+        room: floor for floor, rooms in enumerate(house_picture.floors(imports)) for room in rooms
+    }
+    assert set(floor_of) == set(house.ROOMS)
+    for room, below in imports.items():
+        assert floor_of[room] == 1 + max((floor_of[each] for each in below), default=-1)
 
 
 def test_imports_point_one_way() -> None:

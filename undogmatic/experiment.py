@@ -62,7 +62,7 @@ from undogmatic.runs.outcome import FinishedRun, keep_scores, metric_units, metr
 from undogmatic.runs.progress import Progress, doing, speaking
 from undogmatic.runs.versions import versions
 from undogmatic.safety import files
-from undogmatic.safety.command import SWEEP_FOLDER
+from undogmatic.safety.command import SWEEP_FOLDER, as_typed
 from undogmatic.safety.spool import chosen as in_order
 
 
@@ -401,7 +401,11 @@ def _results(
     analysis, the groups."""
     settled = run_settings(experiment.choices, experiment.config if experiment.parts.asks else {})
     table = experiment.table(
-        judged.items, judged.frame, digest=manifest.dataset_digest, settings=settled
+        judged.items,
+        judged.frame,
+        digest=manifest.dataset_digest,
+        settings=settled,
+        folder=str(as_typed(manifest.folder)),
     )
     gains: Sequence[Told] = ()
     if experiment.search is not None and searched is not None:
@@ -445,9 +449,8 @@ def _finished(
     with doing("comparing with earlier runs"):
         repeatability = manifest.compare(judged.frame, judged.judgments, parts.deterministic())
     assumed = list(experiment.assumed)
-    if assumed and any(
-        r.verdict is not None and r.verdict.inner.key.endswith("verdict_reversed") for r in results
-    ):
+    verdicts = [result.verdict.inner for result in results if result.verdict is not None]
+    if assumed and any(verdict.subject == Subject.REVERSED for verdict in verdicts):
         told = {
             "high": f"{parts.rubric.maximum:g}",
             "back": f"{OPTION}[{parts.rubric.maximum:g},{parts.rubric.minimum:g}]",

@@ -19,8 +19,9 @@ from tests.report import checks
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations import gate
 from undogmatic.examinations.gate import GateConfig, Gated, hold
-from undogmatic.records.card import TrustCard, read_card
+from undogmatic.records.card import TrustCard, read_card, sealed
 from undogmatic.records.records import digest
+from undogmatic.records.results import Told
 from undogmatic.report import card
 from undogmatic.report import gate as shown
 from undogmatic.report.check import words_of
@@ -479,7 +480,10 @@ def test_what_a_judge_may_decide_alone_waits_until_it_may_be_believed(
 ) -> None:
     share = Estimate(0.98, 0.95, 1.0, n_groups=200, n=200)
     made = replace(
-        gate.of_card(a_card()), standings={"judge": standing}, figures={"alone.share": share}
+        gate.of_card(a_card()),
+        standings={"judge": standing},
+        figures={"alone.share": share},
+        promises=("alone.share",),
     )
     found = hold(made, GateConfig(figures={"alone.share": {"at_least": 0.5}}))
     assert (found.outcome, found.status) == (outcome, gate.STATUS[outcome])
@@ -487,6 +491,37 @@ def test_what_a_judge_may_decide_alone_waits_until_it_may_be_believed(
         int(outcome != "pass")
     )
     assert shown.lines(found, words_of("pt"))
+
+
+def test_the_figures_that_wait_for_belief_are_those_that_say_so() -> None:
+    """Whatever they are called, such as a figure of an examination in another package; of a card
+    that was made before cards said so, the figures of before."""
+    made = a_card().model_dump(exclude={"seal", "promises"})
+    assert gate.of_card(sealed(**made)).promises == gate.PROMISED_BEFORE
+    share = Estimate(0.98, 0.95, 1.0, n_groups=200, n=200)
+    made |= {"standing": "refuted", "figures": {"mine.automated": share, "alone.like": share}}
+    own = gate.of_card(sealed(**made, promises=("mine.automated",)))
+    limits = {name: {"at_least": 0.5} for name in made["figures"]}
+    found = hold(own, GateConfig(figures=limits))
+    assert {each.name: each.outcome for each in found.held} == {
+        "mine.automated": "fail",
+        "alone.like": "pass",
+    }
+
+
+def test_what_an_examination_says_of_its_figures_is_on_the_card() -> None:
+    told = Told()
+    told.number(Estimate(0.9, 0.8, 1.0, n=60), "mine.automated", promises=True)
+    told.number(Estimate(0.9, 0.8, 1.0, n=60), "mine.other")
+    one = checks.result().judges[0].beside(told)
+    (made,) = card.cards_of(checks.result(one), checks.words(), {}).values()
+    assert made.promises == ("mine.automated",)
+    assert read_back(made).promises == made.promises
+
+
+def read_back(made: TrustCard) -> TrustCard:
+    """The card as it is read from its file."""
+    return TrustCard.model_validate_json(made.text())
 
 
 @pytest.mark.parametrize("standing", ["undecided", "refuted"])

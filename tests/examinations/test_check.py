@@ -204,7 +204,7 @@ def test_a_good_judge_that_equals_a_person_on_eighty_items_is_believed_and_asked
         "check.verdict_limited",
         "supported",
     ), found.verdict
-    note, alone = (each for each in found.findings if each.weight is Weight.LIMITS)
+    alone, note = (each for each in found.findings if each.weight is Weight.LIMITS)
     assert (
         alone.key == "surface.one_person"
         and note.key == "people.same_as_judge"

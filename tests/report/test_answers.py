@@ -6,6 +6,7 @@ import shlex
 
 from tests.report.conftest import Build, trial_result
 from undogmatic.config.door import compose_config
+from undogmatic.examinations import of_run
 from undogmatic.records.records import LabelScale
 from undogmatic.records.results import GRAVITY, Answer, Finding, Subject
 from undogmatic.report.answers import answers, commands, following
@@ -73,6 +74,36 @@ def test_labels_that_may_be_read_the_wrong_way_round_come_before_another_model(
             and "'dataset.label_scale=[10,1]'" in first
             and "model=" in second
         )
+
+
+def test_what_would_settle_a_verdict_is_said_and_comes_before_what_is_usual(
+    finished: Build,
+) -> None:
+    settle = Finding(
+        "check.settle_few", {"more": 8, "alone": [], "label": "undogmatic label runs/a"}
+    )
+    values = {"judge": "j", "n": 12, "groups": 12, "few": 20}
+    verdict = Finding("check.verdict_few", values, "undecided", settle=settle)
+    result = dataclasses.replace(
+        trial_result(), name="labelled", verdict=verdict, texts=of_run.words("labelled")
+    )
+    for language, sentence in (
+        ("en", "Label at least 8 more independent items for an answer: `undogmatic label runs/a`."),
+        ("pt", "Rotule pelo menos mais 8 itens independentes para uma resposta"),
+    ):
+        run = finished(results=[result], language=language, texts=[*result.texts])
+        first, second = following(run, verdict, Words.of(run))
+        assert sentence in first and "python -m undogmatic.run" in second
+        # A verdict that leaves nothing open keeps what is usual for its answer.
+        plain = dataclasses.replace(verdict, settle=None)
+        assert sentence not in " ".join(following(run, plain, Words.of(run)))
+        write(run)
+        assert sentence in (run.folder / "report.md").read_text(encoding="utf-8")
+    # All of the texts come before more of them.
+    limited = dataclasses.replace(
+        run, config={**run.config, "run": {**run.config.get("run", {}), "limit": 12}}
+    )
+    assert sentence not in " ".join(following(limited, verdict, Words.of(limited)))
 
 
 def test_the_next_commands_are_accepted_as_they_stand(finished: Build) -> None:

@@ -297,7 +297,12 @@ class TestBeyondScore:
 def exchanged(*jobs: Array, codes: Array) -> float:
     return sure(
         exchange_p(
-            review.gain, *jobs, codes, review.gain.of(jobs[0]) - review.gain.of(jobs[1]), 499
+            review.gain,
+            *jobs,
+            codes,
+            review.gain.of(jobs[0]) - review.gain.of(jobs[1]),
+            499,
+            np.random.default_rng(0),
         )
     )
 

@@ -357,7 +357,7 @@ class TestComparisons:
         result = sweep_of(tmp_path, one, one, (scored(50, 50).assign(score=50.0), 0.5))
         rows = result.agreement.set_index(["left", "right"])
         assert rows.loc[
-            ("a", "b"), ["pearson_between", "kappa", "alpha"]
+            ("a", "b"), ["pearson_between", "kappa_between", "alpha"]
         ].tolist() == pytest.approx([1, 1, 1])
         assert rows.loc[("a", "b"), "bias"] == 0
         assert pd.isna(rows.loc[("a", "c"), "pearson_between"])

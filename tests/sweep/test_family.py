@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from benchmarks.family import SIZES, WORLDS, family, null_sweep, wrong
 from tests.sweep import builders
 from tests.sweep.builders import keys, metrics, result_of, said, scored, sweep_of, texts, write_job
+from undogmatic.examinations.compared import OF_NUMBERS
 from undogmatic.examinations.truth import Margin
 from undogmatic.records.wordings import read
 from undogmatic.report import sweep as report
@@ -25,11 +26,12 @@ from undogmatic.runs.outcome import SweepResult
 from undogmatic.stats import compare, paired
 from undogmatic.stats.compare import COLUMNS, UNKNOWN, Comparison, Family, identical
 from undogmatic.sweep.compare import OWN_TEXTS, worth
-from undogmatic.sweep.family import ALPHA, BETTER, FOLLOWING, LABELLED, WITH_MARGIN, of_means
+from undogmatic.sweep.family import ALPHA, BETTER, FOLLOWING, WITH_MARGIN, of_means
 from undogmatic.sweep.jobs import Job
 
 TEN = Margin(10.0, "rubric", 100.0)
-ALL = {*BETTER}
+ALL = {*BETTER} - {"kappa", "weighted_kappa", "pairwise_kappa"}
+"""Of judges whose verdicts are numbers."""
 TESTED = ALL - {"ece"}
 """With fewer than 30 independent texts."""
 
@@ -374,10 +376,10 @@ def labelled(noise: float, seed: int, groups: int = TEXTS // 3) -> pd.DataFrame:
     return frame.assign(seconds=0.1)[[*texts().columns[:3], "group", "label", "score", "seconds"]]
 
 
-def followed(folder: Path, *frames: pd.DataFrame, headline: str = LABELLED) -> SweepResult:
+def followed(folder: Path, *frames: pd.DataFrame, headline: str = OF_NUMBERS) -> SweepResult:
     for n, frame in enumerate(frames):
         rho = float(frame["score"].corr(frame["label"], method="spearman"))
-        numbers = {LABELLED: rho, f"{LABELLED}_low": rho - 0.1, f"{LABELLED}_high": rho + 0.1}
+        numbers = {OF_NUMBERS: rho, f"{OF_NUMBERS}_low": rho - 0.1, f"{OF_NUMBERS}_high": rho + 0.1}
         numbers |= {
             "labelled.agreement.pearson": float(frame["score"].corr(frame["label"])),
             "labelled.agreement.error": 20.0,
@@ -404,7 +406,7 @@ def test_the_better_follower_is_shown_by_its_correlations(tmp_path: Path) -> Non
     table = result.tables["following"].set_index("name")
     assert table.loc["prompt=0", "spearman"] > table.loc["prompt=1", "spearman"]
     report.write(result, tmp_path)
-    assert "How far do the scores follow the labels?" in (tmp_path / "report.md").read_text(
+    assert "How far do the verdicts follow the labels?" in (tmp_path / "report.md").read_text(
         encoding="utf-8"
     )
 

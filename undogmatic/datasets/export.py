@@ -63,7 +63,9 @@ def _stated(table: Evidence) -> dict[str, Any]:
             return None if scale is None else f"{scale[0]!r}:{scale[1]!r}"
 
         stated["scale"] = ends
-    if table.kind == "ordered" and not any("<" in name for name in table.categories):
+    # Of categories without an order it says which there are: one that nobody was given counts as
+    # possible, too, and sums over categories come out the same to the last digit.
+    if table.kind in ("ordered", "unordered") and not any("<" in name for name in table.categories):
         stated["scale"] = "<".join(table.categories)
     if table.kind == "pass_fail" and table.categories != _PASS:
         stated["passes"] = table.categories[1]

@@ -380,6 +380,9 @@ def _categories(
             "the order of the categories is not known.",
             [Way("Declare it, the lowest first:", [(SCALE, shown)])],
         ).at(door)
+    if order:
+        mapping = {_key(name): float(place) for place, name in enumerate(order)}
+        return Scales("unordered", None, tuple(order), mapping, mapping)
     names = sorted(set(words) | set(given))
     mapping = {name: float(place) for place, name in enumerate(names)}
     written = _as_written(names, verdicts, labels)

@@ -123,7 +123,7 @@ def _examine_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     share = _with_lost(
         own, proportion(decided.astype(float), options.level, groups=codes), len(rows)
     )
-    told.number(share, "alone.share", unit="share", subject=Subject.ALONE)
+    told.number(share, "alone.share", unit="share", subject=Subject.ALONE, promises=True)
     steps = pd.DataFrame(found.steps)
     told.tables["alone.steps"] = steps.assign(
         threshold=doubt_shown(doubt.source, steps["threshold"])
@@ -176,6 +176,7 @@ def _examine_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
         ),
         "alone.agreement",
         unit="share",
+        promises=True,
     )
     values = asked | {
         "n": n,

@@ -163,6 +163,8 @@ class LongTable:
     """What people said of each item by its id, where known: criterion -> rater -> label, on the
     rubric's scale."""
 
+    folder: str = ""
+    """The run's folder as it would be typed, where known: commands in sentences name it."""
     known_surface: KnownSurface | None = None
     """The models that read the surface alone and were fitted to this construct elsewhere
     (`Rubric.rivals`)."""

@@ -261,6 +261,7 @@ def add(part: Told, told: Told) -> None:
     told.tables |= part.tables
     told.columns |= part.columns
     told.subjects = part.subjects | told.subjects
+    told.promises += part.promises
     told.drawings += part.drawings
     told.not_examined |= part.not_examined
 

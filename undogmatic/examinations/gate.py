@@ -105,8 +105,9 @@ STANDS: Rules[StandsFacts] = Rules(
     ),
 )
 RUN_STANDS = replace(STANDS, prefix="gate.of_run_")
-PROMISES = "alone."
-"""The figures of a card beneath this tell what a judge may decide alone, if it may be believed."""
+PROMISED_BEFORE = ("alone.share", "alone.agreement")
+"""The figures that tell what a judge may decide alone, if it may be believed, on cards that were
+made before a card named them itself (`TrustCard.promises`)."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +271,8 @@ class Gated:
     span: float | None = (
         None  # how far apart two values of the scale may lie, where they are numbers
     )
+    # the figures that tell what a card's judge may decide alone, if it may be believed
+    promises: tuple[str, ...] = ()
     unasked: tuple[str, ...] = ()  # examinations that a card says to be left out (`TrustCard`)
     odd: frozenset[str] = frozenset()  # the figures whose value lies outside their own interval
 
@@ -323,6 +326,7 @@ def of_card(card: TrustCard) -> Gated:
         "in_order": card.data.kind == "numeric",
     }
     more |= {"span": card.data.span, "odd": _odd(card.figures), "unasked": card.unasked}
+    more["promises"] = PROMISED_BEFORE if card.promises is None else card.promises
     return Gated(card.judge, card.figures, standings, *bound, **more)
 
 
@@ -490,7 +494,7 @@ def hold(
     """
     given = [*config.judge.items(), *(settings or {}).items()]
     held = [
-        *_void(gated, config, given, digests, today or datetime.datetime.now(datetime.UTC).date())
+        *_voids(gated, config, given, digests, today or datetime.datetime.now(datetime.UTC).date())
     ]
     if config.standing is not None:
         standings = gated.standings or {gated.name: "undecided"}
@@ -510,11 +514,7 @@ def hold(
         if void := [*_senseless(name, threshold, figure, gated)]:
             held += void
             continue
-        if (
-            name.startswith(PROMISES)
-            and not gated.is_run
-            and gated.standings[gated.name] != "supported"
-        ):
+        if name in gated.promises and gated.standings[gated.name] != "supported":
             promise = PromisedFacts(
                 figure=name, standing=gated.standings[gated.name], settle=_settle(gated)
             )
@@ -691,7 +691,7 @@ def _ruled(name: str, ruling: Ruling[Facts], figure: Estimate | None = None) -> 
     return Held(name, OUTCOMES[ruling.standing], ruling.finding, figure)
 
 
-def _void(
+def _voids(
     gated: Gated,
     config: GateConfig,
     given: Sequence[tuple[str, Any]],
@@ -700,40 +700,57 @@ def _void(
 ) -> list[Held]:
     """Why the card says nothing of the judge that runs now, if so; and that it does, where that was
     asked."""
+    return [
+        *_void_by_itself(gated, config, today),
+        *_void_for_settings(gated, given),
+        *_void_for_digests(gated, config, digests),
+    ]
+
+
+def _void(name: str, key: str, **values: Any) -> Held:
+    return Held(name, "void", Finding(key, values))
+
+
+def _good(name: str, key: str, **values: Any) -> Held:
+    return Held(name, "pass", Finding(key, values))
+
+
+def _void_by_itself(gated: Gated, config: GateConfig, today: datetime.date) -> Iterator[Held]:
+    """Say that the card is of another time, or not of a whole check, or of an unfinished run."""
     age = (today - gated.made).days
-    told: list[tuple[str, str, dict[str, Any]]] = []
     if age < 0 and (not gated.is_run or config.max_age_days is not None):
-        told.append(("date", "gate.of_the_future", {"date": str(gated.made), "today": str(today)}))
+        yield _void("date", "gate.of_the_future", date=str(gated.made), today=str(today))
     if gated.expires is not None and gated.expires < gated.made:
-        told.append(
-            ("expiry", "gate.expires_before", {"date": str(gated.expires), "made": str(gated.made)})
-        )
+        yield _void("expiry", "gate.expires_before", date=str(gated.expires), made=str(gated.made))
     if gated.unasked:
-        names = {"names": list(gated.unasked), "n": len(gated.unasked)}
-        told.append(("whole", "gate.unasked", names))
+        yield _void("whole", "gate.unasked", names=list(gated.unasked), n=len(gated.unasked))
     if gated.status != "finished":
-        told.append(("finished", "gate.unfinished", {"status": gated.status}))
+        yield _void("finished", "gate.unfinished", status=gated.status)
     if gated.expires is not None and today > gated.expires:
-        told.append(("expiry", "gate.expired", {"date": str(gated.expires)}))
+        yield _void("expiry", "gate.expired", date=str(gated.expires))
     if config.max_age_days is not None:
-        key = "gate.too_old" if age > config.max_age_days else "gate.young"
-        told.append(("age", key, {"age": age, "most": config.max_age_days}))
-    for name, value in given:
-        now, then = setting(value), gated.settings.get(name, "") or gated.known.get(name, "")
-        key = (
-            "gate.setting_same"
-            if now == then
-            else "gate.setting_differs"
-            if then
-            else "gate.setting_unknown"
-        )
-        told.append(
-            (
-                f"judge.{name}",
-                key,
-                {"option": name, "now": now} | ({"then": then} if then and now != then else {}),
-            )
-        )
+        if age > config.max_age_days:
+            yield _void("age", "gate.too_old", age=age, most=config.max_age_days)
+        else:
+            yield _good("age", "gate.young", age=age, most=config.max_age_days)
+
+
+def _void_for_settings(gated: Gated, given: Sequence[tuple[str, Any]]) -> Iterator[Held]:
+    """Say of each setting of the judge that runs now whether the card's judge had it."""
+    for option, value in given:
+        now = setting(value)
+        then = gated.settings.get(option, "") or gated.known.get(option, "")
+        name = f"judge.{option}"
+        if now == then:
+            yield _good(name, "gate.setting_same", option=option, now=now)
+        elif then:
+            yield _void(name, "gate.setting_differs", option=option, now=now, then=then)
+        else:
+            yield _void(name, "gate.setting_unknown", option=option, now=now)
+
+
+def _void_for_digests(gated: Gated, config: GateConfig, digests: Digests | None) -> Iterator[Held]:
+    """Say whether verdicts, labels and items are those that the card is bound to."""
     ways = {
         "verdicts": ("gate.verdicts_same", "gate.verdicts_differ"),
         "labels": ("gate.labels_same", "gate.labels_differ"),
@@ -741,21 +758,9 @@ def _void(
     }
     for what, (same, differ) in ways.items():
         bound = getattr(gated, what)
+        # A digest may be demanded by the gate's file, and be that of the data as they are now.
         for wanted in filter(None, (getattr(config, what, None), getattr(digests, what, None))):
             if bound.startswith(wanted):
-                told.append((what, same, {"then": bound[:12]}))
+                yield _good(what, same, then=bound[:12])
             else:
-                told.append((what, differ, {"now": wanted[:12], "then": bound[:12]}))
-    return [
-        Held(name, "pass" if key in _GOOD else "void", Finding(key, values))
-        for name, key, values in told
-    ]
-
-
-_GOOD = (
-    "gate.young",
-    "gate.setting_same",
-    "gate.verdicts_same",
-    "gate.labels_same",
-    "gate.items_same",
-)
+                yield _void(what, differ, now=wanted[:12], then=bound[:12])

@@ -16,7 +16,7 @@ import pandas as pd
 
 from undogmatic.datasets.readers.own_run import MANIFEST
 from undogmatic.examinations import position
-from undogmatic.examinations.people import copied
+from undogmatic.examinations.people import Copied, copied
 from undogmatic.examinations.position import beside_labels
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
@@ -82,7 +82,7 @@ class Agreement:
     raw: Estimate | None
     constant: bool
     one_class: bool
-    copied: str | None
+    copied: Copied | None
     reversed: bool
     first: Estimate | None
     n: int
@@ -299,7 +299,7 @@ def _tell_headline(
         }
         settle = Finding("kinds.settle_labels", values)
     elif held.outcome == "open":
-        settle = Finding("kinds.settle_close", {"least": least})
+        settle = Finding("kinds.settle_close", {"least": least}, subject=Subject.VAIN)
     told.say(
         f"kinds.headline_{agreement.name}",
         estimate.values("value"),

@@ -93,9 +93,13 @@ def answers(name: str, evidence: Evidence, options: CheckOptions) -> list[Told]:
         told.append(own.result(each.verdict, each.standing, headline=headline, **about))
     if result.together.findings or result.together.tables:
         told.append(_renamed(name, result.together))
+    return [replace(each, texts=words(name)) for each in told]
+
+
+def words(name: str) -> tuple[Path, ...]:
+    """The files with the words of an analysis of this name that asks what a check asks."""
     own_words = (Path(__file__).with_name(f"{part}.texts.yaml") for part in (name, *PARTS))
-    words = (*own_words, OF_TABLES, *examination.texts())
-    return [replace(each, texts=words) for each in told]
+    return (*own_words, OF_TABLES, *examination.texts())
 
 
 def _renamed(name: str, told: Told) -> Told:
@@ -113,10 +117,12 @@ def _renamed(name: str, told: Told) -> Told:
 
 
 def evidence_of(judged: LongTable) -> Evidence:
-    """What a run judged, beside what people said of it."""
-    if AS_GIVEN in set(judged.frame["criterion"]):
-        return _choices(judged)
-    return _scores(judged)
+    """What a run judged, beside what people said of it; its folder is the source, so that what
+    would settle an answer names it."""
+    choices = AS_GIVEN in set(judged.frame["criterion"])
+    evidence = _choices(judged) if choices else _scores(judged)
+    sources = {judged.folder: judged.digest or ""} if judged.folder else {}
+    return replace(evidence, sources=sources)
 
 
 def _scores(judged: LongTable) -> Evidence:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ from undogmatic.stats.checks import Array, Index
 
 MEASURES = {"numeric": "concordance", "ordered": "weighted_kappa"}
 """What agreement is measured by, where it is not Cohen's kappa."""
+Copied = Literal["identical", "in_step", "consensus"]
+COPIED: tuple[Copied, ...] = get_args(Copied)
+"""How verdicts may be made from the labels, or these from them (`made_from`)."""
 TIE_PLACE = 2  # of a tie among the categories of a choice
 MOST_NAMED = 5
 FEWEST_SAME = 10
@@ -367,12 +370,12 @@ def _grades(kind: Kind, steps: float) -> str:
     return "fine" if steps > MANY_STEPS else "grade"
 
 
-def copied(own: JudgeView) -> str | None:
+def copied(own: JudgeView) -> Copied | None:
     """Say how verdicts may be made from the labels, or these from them (`made_from`)."""
     return made_from(own.table.kind, own.pairs())
 
 
-def made_from(kind: Kind, pairs: pd.DataFrame) -> str | None:
+def made_from(kind: Kind, pairs: pd.DataFrame) -> Copied | None:
     """How the verdicts may have been made from the labels, or these from them: "identical" where
     they are the labels of the only rater, with a second sign that this is no accident; "in_step"
     where no two are in another order than labels of many values, "consensus" where they are the

@@ -198,6 +198,9 @@ class CardBody(Record):
     expires: Day
     version: str
     language: str
+    # The figures that tell what the judge may decide alone once it is believed (`Told.promises`);
+    # None on a card that was made before cards said it.
+    promises: tuple[Name, ...] | None = Field(default=None, exclude_if=lambda names: names is None)
     # A card of a whole check does not mention it, as one that was made before there were parts.
     unasked: tuple[Name, ...] = Field(default=(), exclude_if=lambda names: not names)
 

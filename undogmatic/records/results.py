@@ -70,6 +70,7 @@ class Subject(StrEnum):
     VAIN = "vain"  # that more labels or texts would not help
     UNSEEN = "unseen"  # what came of texts that a search has not seen
     WORSE = "worse"  # that the high end of people's labels is taken to be the bad one
+    REVERSED = "reversed"  # that the judge goes the other way than people's labels
     TURNED = "turned"  # that their labels may be turned round
     NOT_READ = "not_read"  # columns of which nobody knows what they are
 
@@ -150,6 +151,8 @@ class Told:
         units: Name of a number without an interval -> its unit, where it has one; an estimate holds
             its own.
         subjects: What a number is about, where others hang on it -> its name.
+        promises: Names of numbers that tell what the judge may decide alone once it is believed; a
+            gate lets none of them pass before that.
         beside_headline: Names of numbers that a report shows beside the headline, with those that
             have an interval.
         tables, drawings: Name -> table, and figures, for the report.
@@ -180,6 +183,7 @@ class Told:
     numbers: dict[str, float | Estimate] = field(default_factory=dict)
     units: dict[str, Unit] = field(default_factory=dict)
     subjects: dict[Subject, str] = field(default_factory=dict)
+    promises: list[str] = field(default_factory=list)
     beside_headline: list[str] = field(default_factory=list)
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)
     columns: dict[str, Mapping[str, Unit]] = field(default_factory=dict)
@@ -249,6 +253,7 @@ class Told:
         measure: str = "",
         subject: Subject | None = None,
         beside_headline: bool = False,
+        promises: bool = False,
     ) -> None:
         """Add the number `<name>.<parts>`; None adds nothing.
 
@@ -257,6 +262,7 @@ class Told:
             measure: By which coefficient an estimate is measured, where its name does not say so.
             subject: What it is about, where a report or a card looks for that.
             beside_headline: Whether a report shows it beside the headline.
+            promises: Whether it tells what the judge may decide alone once it is believed.
         """
         # The numbers of a check are keys that people write into gate files: names of judges and
         # systems stand there as they are in the data.
@@ -271,6 +277,7 @@ class Told:
             self.units |= {name: unit} if unit else {}
         self.subjects |= {subject: name} if subject is not None else {}
         self.beside_headline += [name] if beside_headline else []
+        self.promises += [name] if promises else []
 
     def table(self, name: str, table: pd.DataFrame, **units: Unit) -> None:
         """Add a table, with the units of its columns: `told.table("by_rater", frame,
@@ -319,6 +326,7 @@ class Told:
             numbers=self.numbers | other.numbers,
             units=self.units | other.units,
             subjects=other.subjects | self.subjects,
+            promises=list(dict.fromkeys([*self.promises, *other.promises])),
             tables=self.tables | other.tables,
             columns=self.columns | other.columns,
             findings=[*self.findings, *new],

@@ -87,14 +87,21 @@ def following(run: FinishedRun, finding: Finding, words: Words) -> list[str]:
     wanted = [f"{section}.next_{key}", f"next.{key}", f"next.{finding.answer}"]
     if turned is not None:  # labels that run the other way are the first thing to look at
         wanted = [f"{section}.next_{key}_turned", f"next.{key}_turned", *wanted]
+    settle: dict[str, str] = {}
     if run.settings.limit is not None and finding.answer in ("undecided", "not_yet"):
         wanted = ["next.limited"]  # all of the texts come before more of them
+    elif finding.settle is not None and turned is None:
+        # What the rule that decided says of itself is nearer than what is usual for its answer.
+        vain = finding.settle.subject == Subject.VAIN  # it takes another judge
+        wanted = ["next.settle_other" if vain else "next.settle"]
+        settle = {"how": words.say(finding.settle)}
     found = next((each for each in wanted if words.find(each) is not None), None)
     if found is None:
         return []
     try:
         settings = {"prompted": 1 if run.uses_prompt else 0, "limit": run.settings.limit}
         known = {**finding.values, **settings, **commands(run), **(turned.values if turned else {})}
+        known |= settle
         if turned is not None:
             option, _, ends = turned.values["back"].partition("=")
             known["turned"] = again(run, **{option: ends})

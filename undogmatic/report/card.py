@@ -109,6 +109,7 @@ def _card(
         rival=words.say(each.rival),
         figures=each.estimates,
         headline=None if headline is None else headline[0],
+        promises=tuple(name for name in each.promises if name in each.estimates),
         limits=tuple(dict.fromkeys(words.say(n) for n in notes if n.weight <= Weight.LIMITS)),
         not_examined=tuple(sentences(each, words, each).not_examined),
         data=data,

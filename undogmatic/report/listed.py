@@ -158,10 +158,12 @@ def of_sweep(sweep: SweepResult, words: Words) -> Listed:
         ]
         opened.append(Opened(name, parts, None if item is None else item.pair))
     jobs = {job: [None if missing(v) else float(v) for v in matrix[job]] for job in matrix.columns}
-    known = [score for own in jobs.values() for score in own if score is not None]
-    ends = (min(known), max(known))
     if sweep.rubric is not None:
         ends = (sweep.rubric.minimum, sweep.rubric.maximum)
+    else:
+        # Categories without an order have no scores, so there may be none at all.
+        known = [score for own in jobs.values() for score in own if score is not None]
+        ends = (min(known, default=0.0), max(known, default=0.0))
     notes = []
     if sweep.margin is not None and len(jobs) > 1:
         notes.append(words.text("bench.colour", margin=sweep.margin))

@@ -226,6 +226,7 @@ def exchange_p(
     codes: Index,
     estimate: float,
     draws: int,
+    rng: Rng,
 ) -> float | None:
     """Compute the p-value of a difference under exchange of both sides' rows, unit by unit; None
     where it is mostly undefined.
@@ -238,7 +239,7 @@ def exchange_p(
         Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.
     """
     of_draws = statistic.on(np.concatenate([one, other]))
-    swapped = np.random.default_rng(0).random((draws, int(codes.max()) + 1)) < 0.5
+    swapped = rng.random((draws, int(codes.max()) + 1)) < 0.5
     parts = []
     rows = np.arange(len(one))
     for part in np.array_split(swapped, 1 + draws * len(one) // jackknife.AT_ONCE):

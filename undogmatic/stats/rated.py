@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from undogmatic.stats import checks, means
+from undogmatic.stats import checks, jackknife, means
 from undogmatic.stats.checks import Array, Index, Rng
 from undogmatic.stats.estimate import Estimate
 
@@ -397,6 +397,38 @@ def mirrored_kappa(cost: Array) -> Parts:
         return plain(both)
 
     return parts
+
+
+def of_rows(coefficient: Callable[[Array], Parts], weights: str) -> jackknife.Prepared:
+    """Make a coefficient ready for many draws of rows: verdict, label and weight of each pair,
+    shape (n, 3), verdicts and labels as places of categories from 0.
+
+    NaN where chance alone would agree always.
+
+    Args:
+        coefficient: `kappa` or `mirrored_kappa`.
+        weights: How far categories disagree (`costs`).
+    """
+
+    def on(data: Array) -> jackknife.OfDraws:
+        verdicts, labels, counted = data.T
+        # Categories that nobody named add nothing to either disagreement. Of one alone there would
+        # be nothing to disagree about.
+        k = max(2, 1 + int(max(verdicts.max(), labels.max())))
+        cells = (verdicts * k + labels).astype(np.intp)
+        parts = coefficient(costs(k, weights))
+
+        def of_draws(drawn: Index) -> Array:
+            sums = jackknife.Tally(cells, k * k, drawn).sums(counted.take(drawn))
+            share = sums.reshape(-1, k, k) / sums.sum(axis=1)[:, None, None]
+            disagreement, by_chance = parts(share)
+            with np.errstate(all="ignore"):
+                value = 1 - disagreement / by_chance
+            return np.where(by_chance > checks.SAME, value, np.nan)
+
+        return of_draws
+
+    return jackknife.Prepared(on)
 
 
 def ac1(share: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from undogmatic.errors import UndogmaticError
-from undogmatic.examinations.compared import DESCRIBED
+from undogmatic.examinations.compared import DESCRIBED, FOLLOWS, OF_NUMBERS
 from undogmatic.examinations.reliability import RELIABLE, TENTATIVE
 from undogmatic.examinations.ruling import AT_ONCE
 from undogmatic.examinations.variance import (
@@ -32,7 +32,7 @@ from undogmatic.stats.estimate import Unit
 from undogmatic.sweep.family import (
     ALPHA,
     BETTER,
-    LABELLED,
+    FOLLOWING,
     MERITS,
     WITH_MARGIN,
     Pair,
@@ -64,8 +64,8 @@ PARTS = ("judge", "criterion")
 """Columns of the table of jobs where one of them had several; each such pair is compared like a job
 of its own."""
 AGREEMENT = (
-    "left right n pearson_between spearman_between kendall kappa alpha bias limit_low limit_high"
-    " drift"
+    "left right n pearson_between spearman_between kendall kappa_between alpha"
+    " bias limit_low limit_high drift"
 ).split()
 
 
@@ -79,13 +79,16 @@ WORTH = {
     ),
     "worth_claims": _metrics_of("calibration", "ece", "coverage", "width", "interval_score", "mae"),
     "following": {
-        "spearman": LABELLED,
+        "spearman": OF_NUMBERS,
         "pearson": "labelled.agreement.pearson",
+        "kappa": "labelled.agreement.kappa",
+        "weighted_kappa": "labelled.agreement.weighted_kappa",
+        "pairwise_kappa": "preference.agreement.pairwise_kappa",
         "mae": "labelled.agreement.error",
     },
 }
 """Columns and the metrics in them, by table: does the uncertainty find the errors, and does it hold
-what it says? How do the scores of jobs that are ranked by it follow labels?"""
+what it says? How do the verdicts of jobs that are ranked by it follow labels?"""
 BARE = re.compile(r"(?i:true|false|null)|[-+]?\d[\d.]*(e[-+]?\d+)?")
 """A value that says nothing without its key: a switch or a number."""
 UNHEARD = ("analysis", "tracking", "report", "engine", "run", "hydra")
@@ -520,39 +523,46 @@ def worth(finished: Mapping[str, Job], tests: pd.DataFrame) -> dict[str, pd.Data
     job: the tables of WORTH, without those that no job has anything for (or only one follows
     labels).
 
-    Per metric m the columns are m, m_interval and, for MERITS that were tested
+    Per metric m the columns are m, m_interval and, for those that were tested
     (`Sweep.family.table`), m_group: two jobs share a letter exactly if their test is not
     significant (ALPHA, after Holm).
     """
-    of_analysis = {
-        "calibration": {
-            name: job for name, job in finished.items() if "calibration.judged" in job.metrics
-        },
-        "labelled": {
-            name: job for name, job in finished.items() if job.facts.get("headline") == LABELLED
-        },
+    calibrated = {
+        name: job for name, job in finished.items() if "calibration.judged" in job.metrics
+    }
+    following = {
+        name: job for name, job in finished.items() if job.facts.get("headline") in FOLLOWS
     }
     tables = {}
     for title, metrics in WORTH.items():
-        analysis = next(iter(metrics.values())).partition(".")[0]
-        jobs, counts = of_analysis[analysis], ("judged", "failed") if analysis == "labelled" else ()
-        if len(jobs) < (2 if counts else 1):
+        if title != "following":
+            table = _worth_of(calibrated, metrics, tests)
+        elif len(following) > 1:
+            table = _worth_of(following, metrics, tests)
+            for count in ("judged", "failed"):
+                known = [job.metrics.get(f"labelled.{count}") for job in following.values()]
+                if None not in known:
+                    table[f"n_{count}"] = [int(n or 0) for n in known]
+        else:
             continue
-        columns: dict[str, list[Any]] = {"name": [*jobs]}
-        for name, metric in metrics.items():
-            columns |= _with_intervals(jobs.values(), {name: metric})
-            if name in MERITS:
-                values = pd.Series(columns[name], columns["name"])
-                letters = _letters(values, tests[tests["measure"] == name], -BETTER[name])
-                columns[f"{name}_group"] = [letters.get(job, np.nan) for job in jobs]
-        columns |= {
-            f"n_{n}": [int(job.metrics.get(f"labelled.{n}", 0)) for job in jobs.values()]
-            for n in counts
-        }
-        table = pd.DataFrame(columns).dropna(axis="columns", how="all")
         if len(table.columns) > 1:
             tables[title] = table
     return tables
+
+
+def _worth_of(
+    jobs: Mapping[str, Job], metrics: Mapping[str, str], tests: pd.DataFrame
+) -> pd.DataFrame:
+    """A table of WORTH: the metrics that any of the jobs has, with intervals, and with letters
+    where they were tested."""
+    columns: dict[str, list[Any]] = {"name": [*jobs]}
+    for name, metric in metrics.items():
+        columns |= _with_intervals(jobs.values(), {name: metric})
+        if name in (*MERITS, *FOLLOWING):
+            values = pd.Series(columns[name], columns["name"])
+            letters = _letters(values, tests[tests["measure"] == name], -BETTER[name])
+            columns[f"{name}_group"] = [letters.get(job, np.nan) for job in jobs]
+    return pd.DataFrame(columns).dropna(axis="columns", how="all")
 
 
 def _letters(values: pd.Series, tests: pd.DataFrame, sign: int) -> dict[str, str]:

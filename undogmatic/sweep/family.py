@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from undogmatic.examinations.compared import COMPARED
+from undogmatic.examinations.compared import COMPARED, FOLLOWS, OF_NUMBERS
 from undogmatic.examinations.pairs import contrast
 from undogmatic.examinations.truth import Margin, margin_of
 from undogmatic.optimize.splits import paired_settings
@@ -23,13 +23,14 @@ from undogmatic.sweep.jobs import Job
 ALPHA = 0.05  # probability that anything at all is shown in a sweep in which nothing differs
 MEASURES = {measure.name: measure for measure in COMPARED}
 BETTER = {name: measure.better for name, measure in MEASURES.items()}
-WITH_MARGIN, MERITS, FOLLOWING = (
+WITH_MARGIN, MERITS = (
     tuple(measure.name for measure in COMPARED if measure.of == of)
-    for of in ("scores", "calibration", "labelled")
+    for of in ("scores", "calibration")
 )
-"""Measures in score units, so that there is a difference too small to matter; of how well a judge
-knows its errors; and of how its scores follow human labels."""
-LABELLED = "labelled.agreement.spearman"  # the headline of the jobs that are compared by FOLLOWING
+"""Measures in score units, so that there is a difference too small to matter; and of how well a
+judge knows its errors."""
+FOLLOWING = tuple(measure for measures in FOLLOWS.values() for measure in measures)
+"""Of how its verdicts follow human labels."""
 
 LeftOuts = dict[tuple[str, str, tuple[str, ...] | None], jackknife.LeftOut | None]
 # texts in common to be compared text by text, and by a number of all of them
@@ -147,21 +148,12 @@ class Sweep:
                             reach,
                         )
                         comparisons.append(of_means(*about))
-        labelled = {}
-        for name, job in self.jobs.items():
-            if job.facts.get("headline") == LABELLED:
-                known = job.scores.dropna(subset=["score", "label"]).rename(
-                    columns={"group": "unit"}
-                )
-                labelled[name] = known[["score", "label", "unit"]]
-        for judged, truth, measures in (
-            (uncertain(self.jobs), "truth", MERITS),
-            (
-                labelled,
-                "label",
-                FOLLOWING,
-            ),
-        ):
+        by_all = [(uncertain(self.jobs), "truth", MERITS)]
+        by_all += [
+            (following(self.jobs, headline), "label", measures)
+            for headline, measures in FOLLOWS.items()
+        ]
+        for judged, truth, measures in by_all:
             comparisons += self._by_all(judged, truth, measures)
             for measure in measures:
                 columns = [*MEASURES[measure].columns]
@@ -325,6 +317,21 @@ def uncertain(jobs: Mapping[str, Job]) -> dict[str, pd.DataFrame]:
     }
 
 
+def following(jobs: Mapping[str, Job], headline: str) -> dict[str, pd.DataFrame]:
+    """What the jobs with this headline said beside people's labels, by job: of numbers a row per
+    text, of categories one per verdict and rater."""
+    beside = {}
+    for name, job in jobs.items():
+        if job.facts.get("headline") != headline:
+            continue
+        if headline == OF_NUMBERS:
+            known = job.scores.dropna(subset=["score", "label"]).rename(columns={"group": "unit"})
+            beside[name] = known[["score", "label", "unit"]]
+        elif not job.pairs.empty:
+            beside[name] = job.pairs
+    return beside
+
+
 def of_all(
     both: Pair, measure: str, span: float, draws: int, left_outs: LeftOuts
 ) -> Comparison | None:
@@ -375,7 +382,9 @@ def of_all(
     estimate = first.estimate - second.estimate
     if whole.exchanged:
         codes = np.unique(a["unit"].to_numpy(), return_inverse=True)[1]
-        p = compare.exchange_p(whole.statistic, one, other, codes, estimate, draws)
+        # The same exchanges for every two jobs: what one comparison shows is not by another's luck.
+        rng = np.random.default_rng(0)
+        p = compare.exchange_p(whole.statistic, one, other, codes, estimate, draws, rng)
     else:
         p = compare.p_of_interval(ends)
     return None if p is None else Comparison(left, right, measure, estimate, n, p, limits)

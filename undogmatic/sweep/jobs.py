@@ -19,10 +19,13 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from undogmatic.config.build import build
+from undogmatic.datasets.readers.own_run import EVIDENCE
+from undogmatic.datasets.table import read_table
 from undogmatic.errors import DataError, UndogmaticError
-from undogmatic.examinations.compared import ITEM_COLUMNS
+from undogmatic.examinations.compared import FOLLOWS, ITEM_COLUMNS, OF_NUMBERS, PAIRED
 from undogmatic.examinations.costs import per_item, spent
 from undogmatic.examinations.improvement import AFTER
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED, Evidence, JudgeView
 from undogmatic.records.records import OVERALL, Judgment, Verdict
 from undogmatic.records.results import STANDINGS, part_names
 from undogmatic.records.rubric import Rubric
@@ -60,6 +63,9 @@ class Job:
     # What `analysis=calibration` says of each item (its `items_calibration.csv` by `item_id`);
     # empty without.
     items: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
+    # Each verdict of a category beside the label of each rater, as its answer was made of them:
+    # columns PAIRED and `unit`. Empty where its headline is of numbers, or of no labels.
+    pairs: pd.DataFrame = field(repr=False, default_factory=pd.DataFrame)
     # What a judgment took on average, all repeats (`examinations.costs.per_item`).
     costs: Mapping[str, float] = field(repr=False, default_factory=dict)
     judge: str = ""  # whose scores these are
@@ -153,14 +159,53 @@ def _read(folder: RunFolder, number: int) -> list[Job]:
             )
         if folder.has(PROGRAM):  # an optimisation: what all but its own comparison is of
             voices = [voice for voice in voices if voice[0] == AFTER]
+        if any(criterion == AS_GIVEN for _, criterion in voices):
+            # A choice in one order is half of what a judge of two outputs says, and no criterion.
+            voices = [voice for voice in voices if voice[1] not in (AS_GIVEN, SWAPPED)]
         names = part_names(voices)
-        return [_part(folder, job, voice, names, table) for voice in names]
+        headline = _headline(job, names)
+        job = replace(job, facts={**job.facts, "headline": headline})
+        evidence = None
+        if headline in FOLLOWS and headline != OF_NUMBERS and folder.has(EVIDENCE):
+            evidence = read_table(folder.path)
+        return [_part(folder, job, voice, names, table, evidence) for voice in names]
     except UndogmaticError as damage:
         return [replace(job, status="failed", message=str(damage))]
 
 
+def _headline(job: Job, names: Mapping[Voice, str]) -> str | None:
+    """The headline of a run without the name of the judge that it is of: all its judges are ranked
+    by it, each by its own number."""
+    headline = job.facts.get("headline")
+    fronts = (f"{name}." for name in names.values() if name)
+    front = next((front for front in fronts if str(headline).startswith(front)), "")
+    return None if headline is None else str(headline).removeprefix(front)
+
+
+def _beside_labels(own: JudgeView, rubric: Rubric) -> pd.DataFrame:
+    """Each verdict beside the label of each rater, by item, order shown and rater: `Job.pairs`.
+
+    Which categories a run's evidence numbers in which order hangs on which occur in it, where they
+    have no order; here they have the places that the rubric gives them, in every job of a sweep.
+    """
+    pairs = own.pairs().rename(columns={"group": "unit"})
+    if own.table.kind == "unordered":
+        places = np.array([rubric.scale.read(name) for name in own.table.categories])
+        for column in ("verdict", "label"):
+            pairs[column] = places[pairs[column].to_numpy(dtype=np.intp)]
+    keys = ["item", "order", "rater"]
+    pairs["order"] = pairs["order"].fillna("")
+    pairs["again"] = pairs.groupby(keys, sort=False).cumcount()
+    return pairs.set_index([*keys, "again"])[[*PAIRED, "unit"]]
+
+
 def _part(
-    folder: RunFolder, job: Job, voice: Voice, names: Mapping[Voice, str], table: pd.DataFrame
+    folder: RunFolder,
+    job: Job,
+    voice: Voice,
+    names: Mapping[Voice, str],
+    table: pd.DataFrame,
+    evidence: Evidence | None,
 ) -> Job:
     """One of the jobs as which a finished one with this table of scores is read."""
     (judge, criterion), part = voice, names[voice]
@@ -184,13 +229,11 @@ def _part(
         )
     doubts = f"items_{part}.calibration.csv" if part else "items_calibration.csv"
     items = folder.by_id(doubts, ITEM_COLUMNS) if folder.has(doubts) else pd.DataFrame()
-    facts, headline, metrics = job.facts, str(job.facts.get("headline")), dict(folder.metrics)
+    metrics = dict(folder.metrics)
     if part or len(folder.voices()) > 1:
         # Its own metrics are called as by an analysis that reads one judge and criterion; those of
         # all together stay.
         fronts = tuple(f"{name}." for name in names.values() if name)
-        if whose := next(filter(headline.startswith, fronts), None):
-            facts = {**facts, "headline": headline.removeprefix(whose)}
         judged = sum(
             (j.judge, j.criterion) == voice and isinstance(j.outcome, Verdict)
             for j in folder.judgments
@@ -212,11 +255,14 @@ def _part(
             "calls_cached": int(costs["cached"].sum()),
         }
         metrics |= {"usd": float(costs["usd"].sum())} if costs["usd"].notna().all() else {}
-    job = replace(job, judge=judge, criterion=criterion, part=part, facts=facts, metrics=metrics)
+    job = replace(job, judge=judge, criterion=criterion, part=part, metrics=metrics)
     sureness = _sureness(
         j for j in folder.judgments if (j.judge, j.criterion) == voice and j.repeat == 0
     )
-    return replace(job, scores=scores, items=items, costs=per_item(costs), sureness=sureness)
+    known = {"scores": scores, "items": items, "sureness": sureness}
+    if evidence is not None:
+        known["pairs"] = _beside_labels(evidence.of(*voice), job.rubric)
+    return replace(job, costs=per_item(costs), **known)
 
 
 def _sureness(judgments: Iterable[Judgment]) -> pd.DataFrame:

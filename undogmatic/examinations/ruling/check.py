@@ -9,6 +9,7 @@ from typing import Any
 
 from undogmatic.examinations import kinds, people, surface
 from undogmatic.examinations.kinds import FEWEST, Agreement, label_of
+from undogmatic.examinations.people import COPIED, Copied
 from undogmatic.examinations.ruling import AT_ONCE, Rule, Rules, Values, always, known, nothing
 from undogmatic.examinations.ruling.people import CeilingFacts
 from undogmatic.examinations.surface import SurfaceRival
@@ -109,7 +110,7 @@ class CheckFacts:
         return found.people.low > 0 and found.judge.low > 0 and found.difference.low > -margin
 
     @property
-    def copied(self) -> str | None:
+    def copied(self) -> Copied | None:
         """How its verdicts may have been made from the labels."""
         return self.agreement.copied
 
@@ -321,6 +322,14 @@ def _settle_no_labels(facts: CheckFacts) -> Finding:
     return Finding("check.settle_no_labels", values)
 
 
+def _copied(way: Copied) -> Rule[CheckFacts]:
+    """Refuse an answer from verdicts that may be the labels themselves, made in this way: the rule
+    and its sentences are called like the way."""
+    return Rule(
+        way, "not_yet", lambda facts: facts.copied == way, _judge_on, settle=_settle(way, _label)
+    )
+
+
 CHECK = Rules[CheckFacts](
     "check.verdict_",
     (
@@ -333,27 +342,7 @@ CHECK = Rules[CheckFacts](
             lambda f: {"judge": f.judge, "judged": f.judged, "labelled": f.labelled},
             settle=_settle("nothing_common", _label),
         ),
-        Rule(
-            "identical",
-            "not_yet",
-            lambda f: f.copied == "identical",
-            _judge_on,
-            settle=_settle("identical", _label),
-        ),
-        Rule(
-            "in_step",
-            "not_yet",
-            lambda f: f.copied == "in_step",
-            _judge_on,
-            settle=_settle("in_step", _label),
-        ),
-        Rule(
-            "consensus",
-            "not_yet",
-            lambda f: f.copied == "consensus",
-            _judge_on,
-            settle=_settle("consensus", _label),
-        ),
+        *map(_copied, COPIED),
         Rule(
             "not_computable",
             "undecided",
@@ -385,7 +374,13 @@ CHECK = Rules[CheckFacts](
             _weak_labels,
             settle=_settle("labels", _label),
         ),
-        Rule("reversed", "refuted", lambda f: known(f.estimate).high <= 0, _agrees),
+        Rule(
+            "reversed",
+            "refuted",
+            lambda f: known(f.estimate).high <= 0,
+            _agrees,
+            subject=Subject.REVERSED,
+        ),
         Rule(
             "coin",
             "refuted",
