@@ -13,7 +13,6 @@ import pytest
 
 from tests.conftest import put
 from undogmatic.datasets import readers
-from undogmatic.datasets.readers.openai_batch import verdicts_of
 from undogmatic.datasets.table import read_table
 from undogmatic.errors import DataError
 from undogmatic.records.records import text_mark
@@ -288,28 +287,6 @@ def test_batches_of_openai() -> None:
         ("pass", "0.0"),
         ("fail", "0.0"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "verdicts"),
-    [
-        ("**4**", {None: "4"}),
-        ("4/5", {None: "4/5"}),
-        (
-            '{"scores": {"clarity": 3, "style": {"score": 2, "reason": "x"}}}',
-            {"clarity": 3, "style": 2},
-        ),
-        ('Here you are: {"verdict": "fail", "reason": "long"}', {None: "fail"}),
-        ("First [[A]]. On reflection [[B]]", {None: "B"}),
-        ("O texto é claro.\n\n**Nota:** 7,5", {None: "7,5"}),
-        ("Overall score is 3.", {None: "3"}),
-        ("true", {None: "true"}),
-        ("I am not sure what you mean.", {}),
-        ("", {}),
-    ],
-)
-def test_the_verdict_in_an_answer(text: str, verdicts: dict[str | None, Any]) -> None:
-    assert verdicts_of(text) == verdicts
 
 
 def test_a_run_of_ours(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pandas as pd
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.doors import CHECK, Door
 from undogmatic.datasets.names import side_of, tokens
+from undogmatic.datasets.raw import read_raw
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
 from undogmatic.datasets.roles import ITEM, Role
@@ -93,6 +94,8 @@ def read_frame(
             f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
         )
         raise DataError(f"{path}: {what}.")
+    cells, raw = read_raw(cells, path.name)
+    notes += raw
     have(str(path), (), list(cells.columns))
     lines = [line for line, kept in zip(all_lines, said, strict=True) if kept]
     places = [f"{source}:{line}" for line in lines]
