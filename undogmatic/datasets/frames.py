@@ -6,8 +6,11 @@ A fault in a row is noted with its place, and the rest of the file is still read
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import math
+import tempfile
+import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +29,7 @@ from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import Unreadable, brief, read_bytes
+from undogmatic.safety.outside import Unreadable, brief, opened, read_bytes
 
 
 class Frame(NamedTuple):
@@ -72,6 +75,8 @@ def read_frame(
         places = [f"row {n}" for n in range(1, len(source) + 1)]
         return Frame("data frame", _cells(source), places, digest)
     path = existing_file(str(source), "FILE", SUFFIXES, folder=True)
+    if path.is_file() and _begins_with(path, GZIP):
+        return _unpacked(path, sheet, door)
     if (reader := find(path)) is not None:
         return _log(str(path), reader.read(path), path)
     if not path.is_file():
@@ -105,6 +110,45 @@ def read_frame(
     return Frame(str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut)
 
 
+GZIP = b"\x1f\x8b"
+MOST_UNPACKED = 100
+"""How many times its size a packed table may unpack to, beyond a few megabytes."""
+
+
+def _begins_with(path: Path, mark: bytes) -> bool:
+    with opened(path) as file:
+        return file.read(len(mark)) == mark
+
+
+def _unpacked(path: Path, sheet: str | None, door: Door) -> Frame:
+    """Read a table that is packed with gzip, under its own name. Raises DataError for one that is
+    damaged, or unpacks to more than is read."""
+    size = path.stat().st_size
+    most = min(LARGEST, max(50_000_000, MOST_UNPACKED * size))
+    inner = path.stem if path.suffix.lower() in (".gz", ".gzip") else path.name
+    with tempfile.TemporaryDirectory() as folder:
+        unpacked = Path(folder) / (inner if Path(inner).suffix else f"{inner}.jsonl")
+        try:
+            with gzip.open(path) as packed, open(unpacked, "wb") as out:
+                written = 0
+                while part := packed.read(1_000_000):
+                    written += len(part)
+                    if written > most:
+                        raise DataError(f"{path}: unpacks to more than {most:,} bytes. Unpack it.")
+                    out.write(part)
+        except (EOFError, OSError, zlib.error) as error:
+            raise DataError(
+                f"{path}: packed with gzip, and cannot be unpacked ({error}). Pack it again."
+            ) from None
+        try:
+            frame = read_frame(unpacked, sheet, door)
+        except (ConfigError, DataError) as error:
+            raise type(error)(str(error).replace(str(unpacked), str(path))) from None
+    places = [place.replace(str(unpacked), str(path)) for place in frame.places]
+    note = Finding("table.unpacked", {"file": path.name})
+    return frame._replace(name=str(path), places=places, notes=(note, *frame.notes))
+
+
 def _cells(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of a data frame as those of `cells_of`."""
     return pd.DataFrame(
@@ -118,11 +162,6 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     stated = cells.attrs.get("stated", {})
     places, cells = [str(place) for place in cells["place"]], cells.drop(columns="place")
     cells = cells.loc[:, cells.notna().any()]
-    raw = (
-        read_bytes(path, LARGEST)
-        if path is not None and path.is_file()
-        else cells.to_json(orient="split").encode()
-    )
     note = Finding("table.log", {"file": Path(name).name, "tool": tool})
     problems = tuple(
         Finding(
@@ -131,7 +170,11 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
         )
         for text in told
     )
-    digest = hashlib.sha256(raw).hexdigest()
+    if path is not None and path.is_file():
+        with opened(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    else:
+        digest = hashlib.sha256(cells.to_json(orient="split").encode()).hexdigest()
     return Frame(name, _cells(cells), places, digest, (note,), problems, True, stated)
 
 

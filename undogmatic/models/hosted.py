@@ -379,11 +379,16 @@ class ChatModel(HostedModel):
         system: Literal["keep", "merge"] = "keep",
     ) -> None:
         chat = (json_mode, sampling, extra)
-        named = {
-            "reasoning_effort": reasoning_effort,
-            "system": None if system == "keep" else system,
-        }
-        super().__init__(name, api_base, key_env, price, provider, *chat, **named)
+        super().__init__(
+            name,
+            api_base,
+            key_env,
+            price,
+            provider,
+            *chat,
+            reasoning_effort=reasoning_effort,
+            system=None if system == "keep" else system,
+        )
         self._merges = system == "merge"
         self.reports_price, self._max_tokens_field = provider == "openrouter", max_tokens_field
         self._fixed = self._fixed | set_only(reasoning_effort=reasoning_effort)

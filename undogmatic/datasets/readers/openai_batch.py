@@ -38,9 +38,8 @@ def _claims(head: Head) -> bool:
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     found = [(place, line, *_said(line)) for place, line in given]
-    criteria = dict.fromkeys(name for *_, values, _ in found for name in values)
-    named = dict.fromkeys(name for name in criteria if name is not None)
-    criteria = named or criteria or {None: None}
+    named = [name for *_, values, _ in found for name in values if name is not None]
+    criteria: dict[str | None, None] = dict.fromkeys(named or [None])
     models = dict.fromkeys(
         model for _, line, *_ in found if (model := at(line, "response", "body", "model"))
     )
@@ -58,7 +57,8 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             "settings.temperature": body.get("temperature"),
         }
         row |= {key: str(value) for key, value in told.items() if value is not None}
-        for name in criteria if values and None not in values else values or criteria:
+        named_all = None not in values
+        for name in criteria if named_all else values:
             row |= {"criterion": name, "confidence": _confidence(body, values.get(name))}
             lack = why or "the answer does not name this criterion"
             yield row | ({"verdict": cell(values[name])} if name in values else {"reason": lack})
