@@ -62,7 +62,10 @@ def _rows(found: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             labels.append(row | {"label": value, "rater": str(who)})
         else:
             said = {"verdict": value} if value is not None else {"reason": "the score has no value"}
-            verdicts.append(row | {"judge": _JUDGES.get(origin, origin.lower())} | said)
+            noted = score.get("metadata")
+            named = noted.get("judge") if isinstance(noted, Mapping) else None
+            judge = named or _JUDGES.get(origin, origin.lower())
+            verdicts.append(row | {"judge": str(judge)} | said)
     yield from joined(verdicts, labels, source, problems)
 
 

@@ -94,7 +94,8 @@ def _of_feedback(given: Given, source: Path | str, problems: list[str]) -> Itera
             continue
         lack = str(one.get("comment") or "the feedback has no score")
         said = {"reason": lack} if value is None else {"verdict": value}
-        verdicts.append(row | {"judge": f"langsmith {kind}"} | said)
+        named = (origin.get("metadata") or {}).get("judge")  # where `undogmatic export` wrote it
+        verdicts.append(row | {"judge": str(named or f"langsmith {kind}")} | said)
     yield from joined(verdicts, labels, source, problems)
 
 

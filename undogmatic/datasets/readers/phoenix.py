@@ -49,7 +49,7 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             labels.append(row | {"label": value, "rater": str(one.get("who") or "annotator")})
             continue
         lack = str(one.get("error") or "the annotation has neither score nor label")
-        judge = f"phoenix {kind.lower()}"
+        judge = str(one.get("judge") or f"phoenix {kind.lower()}")
         said = {"reason": lack} if value is None else {"verdict": value}
         verdicts.append(row | {"judge": judge} | said)
     yield from joined(verdicts, labels, source, problems)
@@ -117,6 +117,8 @@ def _of_spans(given: Given) -> Found:
             "kind": one.get("annotator_kind"),
             "who": one.get("user_id") or one.get("identifier"),
             "score": cell(as_number(told["score"])),
+            "judge": (_value(one.get("metadata"))).get("judge"),  # of `undogmatic export`
+            "error": result.get("explanation"),
         }
         yield {"item": str(item), "place": place}, told
 
