@@ -22,8 +22,8 @@ FORMS = {
     "phoenix": ".json",
     "prodigy": ".jsonl",
 }
-"""The forms, and the suffix of a file in each; those of `export_tools` among them, which is imported
-when one is written."""
+"""The forms, and the suffix of a file in each; those of `export_tools` among them, which is
+imported when one is written."""
 
 
 def add(commands: Any) -> None:

@@ -1,5 +1,5 @@
-"""Writes verdicts and labels in the forms in which other tools take them in: people's labels go back
-to where texts are annotated or traces lie.
+"""Writes verdicts and labels in the forms in which other tools take them in: people's labels go
+back to where texts are annotated or traces lie.
 
 Each of these forms holds one verdict of a judge on an item and criterion. Repeats, and choices in
 both orders, have no place in them and are refused.

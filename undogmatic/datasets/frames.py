@@ -6,11 +6,9 @@ A fault in a row is noted with its place, and the rest of the file is still read
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import math
 import tempfile
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +27,8 @@ from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import Unreadable, brief, opened, read_bytes
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, brief, opened, read_bytes, unpacked
 
 
 class Frame(NamedTuple):
@@ -127,24 +126,13 @@ def _unpacked(path: Path, sheet: str | None, door: Door) -> Frame:
     most = min(LARGEST, max(50_000_000, MOST_UNPACKED * size))
     inner = path.stem if path.suffix.lower() in (".gz", ".gzip") else path.name
     with tempfile.TemporaryDirectory() as folder:
-        unpacked = Path(folder) / (inner if Path(inner).suffix else f"{inner}.jsonl")
+        inside = Path(folder) / (inner if Path(inner).suffix else f"{inner}.jsonl")
+        files.write_bytes(inside, unpacked(path, most))
         try:
-            with gzip.open(path) as packed, open(unpacked, "wb") as out:
-                written = 0
-                while part := packed.read(1_000_000):
-                    written += len(part)
-                    if written > most:
-                        raise DataError(f"{path}: unpacks to more than {most:,} bytes. Unpack it.")
-                    out.write(part)
-        except (EOFError, OSError, zlib.error) as error:
-            raise DataError(
-                f"{path}: packed with gzip, and cannot be unpacked ({error}). Pack it again."
-            ) from None
-        try:
-            frame = read_frame(unpacked, sheet, door)
+            frame = read_frame(inside, sheet, door)
         except (ConfigError, DataError) as error:
-            raise type(error)(str(error).replace(str(unpacked), str(path))) from None
-    places = [place.replace(str(unpacked), str(path)) for place in frame.places]
+            raise type(error)(str(error).replace(str(inside), str(path))) from None
+    places = [place.replace(str(inside), str(path)) for place in frame.places]
     note = Finding("table.unpacked", {"file": path.name})
     return frame._replace(name=str(path), places=places, notes=(note, *frame.notes))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from undogmatic.datasets.readers.log import DEEP_BYTES, HEAD_BYTES, Reader, head_of, of_columns
 from undogmatic.records.added import added
 
-__all__ = ["Reader", "every", "find", "head_of", "of_columns"]
+__all__ = ["Reader", "every", "find", "head_of", "of_columns", "page"]
 GROUP = "undogmatic.readers"
 
 
@@ -40,6 +40,17 @@ def _ours() -> Iterator[Reader]:
         found = getattr(importlib.import_module(f"{__name__}.{module.name}"), "READER", None)
         if found is not None:
             yield found
+
+
+def page() -> str:
+    """The table of the readers in the documentation, in Markdown."""
+    lines = [
+        "| tool | file | a verdict is | a label is | how the files of its tests were made |",
+        "|---|---|---|---|---|",
+    ]
+    told = [reader.about for reader in _ours() if reader.about is not None]
+    lines += [f"| {' | '.join(about)} |" for about in sorted(told, key=lambda a: a.tool.lower())]
+    return "\n".join(lines)
 
 
 def find(path: Path) -> Reader | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, joined
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, joined
 from undogmatic.records.records import as_number
 
 _NEEDED = {"instruction", "output_1", "output_2", "preference"}
@@ -80,4 +80,16 @@ def _choice(value: Any) -> tuple[str | None, float | None]:
     return "first" if number < MIDDLE else "second", None if whole else 0.5 + abs(number - MIDDLE)
 
 
-READER = Reader("annotations of AlpacaEval", _claims, log.records, _rows)
+READER = Reader(
+    "annotations of AlpacaEval",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="AlpacaEval",
+        file="`annotations.json`",
+        verdict="the preferred of two outputs; between 1 and 2 the nearer one, with a confidence",
+        label="the preference of a person, who is numbered",
+        fixture="by the tool (0.6.6)",
+    ),
+)

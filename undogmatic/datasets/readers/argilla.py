@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    joined,
+    text_of,
+)
 
 _PENDING = {"discarded", "draft", "pending"}
 _TEXTS = ("text", "response", "answer", "output", "completion", "generation")
@@ -164,4 +174,19 @@ def _said(value: Any) -> Any:
     return None if isinstance(value, Mapping) else value
 
 
-READER = Reader("records of Argilla", _claims, log.records, _rows)
+READER = Reader(
+    "records of Argilla",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="Argilla",
+        file=(
+            "records as the client writes them, as they lie on a hub, and those of versions "
+            "before 1.8"
+        ),
+        verdict="a suggestion (before: a prediction) by its agent",
+        label="a submitted response (before: an annotation)",
+        fixture="by the tool (2.8.0); the others from their format",
+    ),
+)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
 from undogmatic.safety.outside import Unreadable, json_value
 
 JUDGE = "braintrust"
@@ -68,4 +68,13 @@ READER = Reader(
     _claims,
     lambda path, problems: log.records(path, problems, "events"),
     _rows,
+    About(
+        tool="Braintrust",
+        file=(
+            "the results of `Eval` as JSON Lines, an experiment as the page or the API exports it"
+        ),
+        verdict="the score of each scorer",
+        label="a score or metadata called `human_NAME`",
+        fixture="results by the tool (0.48.1); the export from its documentation",
+    ),
 )

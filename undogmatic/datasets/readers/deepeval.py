@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -78,4 +79,16 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
         )
 
 
-READER = Reader("a test run of DeepEval", _claims, _cases, _rows)
+READER = Reader(
+    "a test run of DeepEval",
+    _claims,
+    _cases,
+    _rows,
+    About(
+        tool="DeepEval",
+        file="a saved test run (also of 2024), or the dump of what `evaluate` returns",
+        verdict="the score of each metric",
+        label="-",
+        fixture="by the tool (4.3.1); 2024 from its format",
+    ),
+)

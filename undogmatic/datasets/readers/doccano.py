@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts
 
 _SHARED = ("all", "unknown", "export", "admin")
 _OWN = {"id", "text", "data", "label", "labels", "annotations", "Comments", "comments", "meta"}
@@ -53,4 +53,16 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         problems.append(f"{source}: {none} texts have no label and were left out.")
 
 
-READER = Reader("an export of doccano", _claims, log.records, _rows)
+READER = Reader(
+    "an export of doccano",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="doccano",
+        file="an export for classification (JSON Lines)",
+        verdict="- (a table beside it, joined by the id)",
+        label="the label; where people worked apart the file's name says whose",
+        fixture="from its documented format",
+    ),
+)

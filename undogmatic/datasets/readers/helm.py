@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
 from undogmatic.errors import DataError
 
 JUDGE = "helm"
@@ -136,4 +136,19 @@ def _annotations(state: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
     return found
 
 
-READER = Reader("a run of HELM", _claims, _records, _rows)
+READER = Reader(
+    "a run of HELM",
+    _claims,
+    _records,
+    _rows,
+    About(
+        tool="HELM",
+        file="a run's folder, `per_instance_stats.json` or `scenario_state.json`",
+        verdict=(
+            "each statistic of an instance that does not only count or time, and the "
+            "annotations of models"
+        ),
+        label="-",
+        fixture="from its documented format",
+    ),
+)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -336,4 +337,22 @@ def _zstd(raw: bytes, size: int) -> bytes:
     return bytes(pyarrow.Codec("zstd").decompress(raw, size))
 
 
-READER = Reader("a log of Inspect", _claims, _records, _rows)
+READER = Reader(
+    "a log of Inspect",
+    _claims,
+    _records,
+    _rows,
+    About(
+        tool="Inspect",
+        file="`.eval` or `.json` log, also of the first version (one `score`)",
+        verdict=(
+            'the value of each scorer, and of each key of a score; "C", "I" and "P" are '
+            "correct, incorrect and partial"
+        ),
+        label=(
+            "what a person put in place of a score (the score before it is the verdict); the "
+            "score of a scorer whose name begins with `human`"
+        ),
+        fixture="by the tool (0.3.285); the first version from its format",
+    ),
+)

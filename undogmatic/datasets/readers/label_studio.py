@@ -12,7 +12,7 @@ from typing import Any
 
 from undogmatic.datasets.names import side_of
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, joined
 from undogmatic.errors import DataError
 from undogmatic.safety.outside import Unreadable, json_value
 
@@ -199,4 +199,18 @@ def _controls(given: Given, source: Path | str) -> list[str]:
     return few
 
 
-READER = Reader("an export of Label Studio", _claims, log.records, _rows)
+READER = Reader(
+    "an export of Label Studio",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="Label Studio",
+        file="an export as JSON, JSON_MIN or CSV",
+        verdict=(
+            "a prediction by its model; without any a field of the task called as a judge's is"
+        ),
+        label="an annotation by its author",
+        fixture="JSON from its documented format; the others by its converter (2.1.2)",
+    ),
+)

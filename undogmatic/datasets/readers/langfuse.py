@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -103,5 +104,18 @@ def _item(score: Mapping[str, Any]) -> str:
 
 
 READER = Reader(
-    "scores of Langfuse", _claims, lambda path, problems: records(path, problems, "data"), _rows
+    "scores of Langfuse",
+    _claims,
+    lambda path, problems: records(path, problems, "data"),
+    _rows,
+    About(
+        tool="Langfuse",
+        file=(
+            "scores as the API answers them, as a table (JSON, JSON Lines, CSV), or inside of"
+            " traces"
+        ),
+        verdict="a score of the source EVAL or API",
+        label="a score of the source ANNOTATION (before: REVIEW), by its author",
+        fixture="by the types of its SDK (5.0.4); no server was asked",
+    ),
 )

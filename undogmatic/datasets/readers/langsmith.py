@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, joined, text_of
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, joined, text_of
 from undogmatic.records.records import as_number
 
 _FEEDBACK = "feedback."
@@ -99,4 +99,19 @@ def _of_feedback(given: Given, source: Path | str, problems: list[str]) -> Itera
     yield from joined(verdicts, labels, source, problems)
 
 
-READER = Reader("an experiment of LangSmith", _claims, log.records, _rows)
+READER = Reader(
+    "an experiment of LangSmith",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="LangSmith",
+        file=(
+            "an experiment as `to_pandas()` or the page writes it (CSV, JSON), or feedback as"
+            " the API answers it"
+        ),
+        verdict="feedback of each name",
+        label='feedback of the source "app"; a column `feedback.human_NAME`',
+        fixture="by the tool (0.15.1), which uploaded nothing; feedback by its types",
+    ),
+)

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, snake, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    snake,
+    text_of,
+)
 
 _OUTPUTS = ("output", "response", "answer", "completion", "text")
 _INPUTS = ("input", "question", "query", "prompt")
@@ -115,4 +125,16 @@ def _verdict(each: Mapping[str, Any], words: set[tuple[str, str]]) -> Row:
     return {"reason": "the evaluator gave no score"} if value is None else {"verdict": value}
 
 
-READER = Reader("evaluations of LangWatch", _claims, _records, _rows)
+READER = Reader(
+    "evaluations of LangWatch",
+    _claims,
+    _records,
+    _rows,
+    About(
+        tool="LangWatch",
+        file="a batch evaluation with its data set, or traces with their evaluations",
+        verdict='the label, score or pass of each evaluation; "error" and "skipped" are missing',
+        label="an entry called `human_NAME`",
+        fixture="from its documented format",
+    ),
+)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
 
 JUDGE = "lm-eval"
 _OWN = set(
@@ -64,4 +64,16 @@ def _asked(arguments: Any) -> str | None:
     return text_of(first.get("arg_0") if isinstance(first, Mapping) else first)
 
 
-READER = Reader("samples of lm-evaluation-harness", _claims, log.records, _rows)
+READER = Reader(
+    "samples of lm-evaluation-harness",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="lm-evaluation-harness",
+        file="`samples_*.jsonl`",
+        verdict="each metric of a document",
+        label="`human_NAME` in the document",
+        fixture="by the tool (0.4.13)",
+    ),
+)

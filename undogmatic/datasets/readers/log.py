@@ -122,6 +122,17 @@ _SHAPE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 """What is raised where a record is built otherwise than its tool builds it."""
 
 
+class About(NamedTuple):
+    """What the documentation says of a reader: a row of its table."""
+
+    tool: str
+    file: str
+    verdict: str
+    label: str
+    fixture: str
+    """How the files that it is tested with were made, and with which version."""
+
+
 @dataclass(frozen=True)
 class Reader:
     """Reads what one tool writes.
@@ -133,12 +144,14 @@ class Reader:
             DataError.
         rows: The rows of records from a file or another source, whose problems are added to the
             list, too.
+        about: Its row in the documentation; a package of its own documents itself.
     """
 
     name: str
     claims: Callable[[Head], bool]
     records: Callable[[Path, list[str]], Given]
     rows: Callable[[Given, Path | str, list[str]], Iterable[Row]]
+    about: About | None = None
 
     def read(self, path: Path) -> pd.DataFrame:
         """The verdicts and labels of a file in long form: the COLUMNS that are known,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -38,8 +39,8 @@ def _claims(head: Head) -> bool:
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     found = [(place, line, *_said(line)) for place, line in given]
-    named = [name for *_, values, _ in found for name in values if name is not None]
-    criteria: dict[str | None, None] = dict.fromkeys(named or [None])
+    names = [name for *_, values, _ in found for name in values if name is not None]
+    criteria: dict[str | None, None] = {name: None for name in names} or {None: None}
     models = dict.fromkeys(
         model for _, line, *_ in found if (model := at(line, "response", "body", "model"))
     )
@@ -98,4 +99,19 @@ def _confidence(body: Mapping[str, Any], verdict: Any) -> float | None:
     return math.exp(min(0.0, float(same[-1]["logprob"]))) if same else None
 
 
-READER = Reader("the output of a batch", _claims, records, _rows)
+READER = Reader(
+    "the output of a batch",
+    _claims,
+    records,
+    _rows,
+    About(
+        tool="OpenAI batch",
+        file="the output file of a batch",
+        verdict=(
+            "the number or word of the answer, the fields of its JSON, or what it ends in: "
+            "`[[B]]`, `Score: 4`"
+        ),
+        label="-",
+        fixture="by the types of its client (3.57.0); no server was asked",
+    ),
+)

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    joined,
+    text_of,
+)
 from undogmatic.records.records import as_number
 
 _COLUMN = "feedback_scores."
@@ -114,4 +124,16 @@ def _scores(one: Mapping[str, Any]) -> Iterator[tuple[str, str, Any, str]]:
             yield "opik", name, value, ""
 
 
-READER = Reader("traces of Opik", _claims, _records, _rows)
+READER = Reader(
+    "traces of Opik",
+    _claims,
+    _records,
+    _rows,
+    About(
+        tool="Opik",
+        file=("traces with feedback scores (JSON, JSON Lines), a file or folder of `opik export`"),
+        verdict="a score of the SDK or of an online rule",
+        label='a score of the source "ui"',
+        fixture="from its documented format",
+    ),
+)

@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    joined,
+    text_of,
+)
 from undogmatic.records.records import as_number
 from undogmatic.safety.outside import Unreadable, json_value
 
@@ -151,4 +161,14 @@ READER = Reader(
     _claims,
     lambda path, problems: log.records(path, problems, "data"),
     _rows,
+    About(
+        tool="Phoenix",
+        file="the table of `evaluate_dataframe`, annotations of spans, runs of an experiment",
+        verdict="the label or score of an annotation of the kind LLM or CODE",
+        label="an annotation of the kind HUMAN",
+        fixture=(
+            "the table by the tool (3.9.4); annotations and experiments by the types of its "
+            "client (3.5.0)"
+        ),
+    ),
 )

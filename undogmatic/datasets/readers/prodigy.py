@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, text_of
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, facts, text_of
 
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = {
@@ -68,4 +68,16 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     ]
 
 
-READER = Reader("annotations of Prodigy", _claims, log.records, _rows)
+READER = Reader(
+    "annotations of Prodigy",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="Prodigy",
+        file="`db-out`",
+        verdict="- (a table beside it, joined by the id)",
+        label="the chosen option, or accept and reject, by session",
+        fixture="from its documented format; it is not free",
+    ),
+)

@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    joined,
+    text_of,
+)
 from undogmatic.records.records import as_number
 
 WHOLE, PERSON = "all assertions", "human"
@@ -258,4 +268,25 @@ def _settings(result: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
     return {key: value for key, value in told.items() if value}
 
 
-READER = Reader("results of promptfoo", _claims, _results, _rows)
+READER = Reader(
+    "results of promptfoo",
+    _claims,
+    _results,
+    _rows,
+    About(
+        tool="promptfoo",
+        file=(
+            "results as JSON, JSON Lines or CSV (`-o`, `export eval`), what its function for "
+            "Node returns, files of 2024"
+        ),
+        verdict=(
+            "the score of each assertion (in CSV of all together); pass or fail where scores "
+            "are 0 and 1, or a person rated"
+        ),
+        label=(
+            "the rating in the viewer: of the only assertion that asks a model, else of `all "
+            "assertions` together"
+        ),
+        fixture="by the tool (0.121.20); CSV, Node and 2024 from their format",
+    ),
+)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, text_of
+from undogmatic.datasets.readers.log import About, Given, Head, Reader, Row, cell, text_of
 from undogmatic.records.records import as_number
 
 JUDGE = "ragas"
@@ -85,4 +85,19 @@ def _is_metric(cells: Sequence[Any], name: str) -> bool:
     return all(isinstance(value, int | float) for value in values)
 
 
-READER = Reader("results of Ragas", _claims, log.records, _rows)
+READER = Reader(
+    "results of Ragas",
+    _claims,
+    log.records,
+    _rows,
+    About(
+        tool="Ragas",
+        file=(
+            "the table of `to_pandas()` as CSV or JSON records, with the names of today or of"
+            " version 0.1"
+        ),
+        verdict="the value of each metric; one that is empty everywhere is a judge that failed",
+        label="a column such as `human_label` or `human_CRITERION`",
+        fixture="by the tool (0.4.3); 0.1 from its format",
+    ),
+)
