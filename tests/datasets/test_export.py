@@ -96,6 +96,55 @@ def test_what_is_exported_is_read_as_it_was(
     assert said(read_table(out, TableOptions(kind=kind))) == said(before)
 
 
+BACK = ["argilla", "label-studio", "langfuse", "langsmith", "phoenix"]
+ONCE = {
+    "item": list("abcd"),
+    "judge": ["j"] * 4,
+    "text": [f"text {n}" for n in range(4)],
+    "rater": ["ana"] * 4,
+    "criterion": ["clarity"] * 4,
+}
+
+
+@pytest.mark.parametrize("form", BACK)
+@pytest.mark.parametrize("kind", ["numeric", "ordered", "unordered"])
+def test_labels_go_back_to_the_tools_that_have_a_place_for_them(
+    form: str, kind: str, tmp_path: Path
+) -> None:
+    verdicts: list[Any] = [4, 2, 5, None] if kind == "numeric" else ["low", "high", "medium", None]
+    labels: list[Any] = [5, 2, 4, 1] if kind == "numeric" else ["low", "low", "high", "medium"]
+    source, out = tmp_path / "verdicts.jsonl", tmp_path / "out.json"
+    frame = pd.DataFrame(ONCE | {"verdict": verdicts, "label": labels})
+    source.write_text(frame.to_json(orient="records", lines=True))
+    main(["export", str(source), "--to", form, "--out", str(out), "--kind", kind])
+    before = read_table(source, TableOptions(kind=kind))
+    after = read_table(out, TableOptions(kind=kind))
+    assert values(after) == values(before)
+    assert after.judges == ["j"]
+
+
+def values(table: Evidence) -> list[Any]:
+    """What the judge and people said, in their own words."""
+    rows = export.rows(table)
+    rows = rows[rows["verdict"].notna() | rows["label"].notna()]
+    return sorted(map(str, rows[["item", "verdict", "label", "rater"]].itertuples(index=False)))
+
+
+def test_labels_of_people_go_to_prodigy_and_repeats_are_refused(
+    tmp_path: Path, capsys: Any
+) -> None:
+    source, out = tmp_path / "verdicts.jsonl", tmp_path / "out.jsonl"
+    labels = {"verdict": ["low", "high", "low", "low"], "label": ["low", "low", "high", "high"]}
+    source.write_text(pd.DataFrame(ONCE | labels).to_json(orient="records", lines=True))
+    main(["export", str(source), "--to", "prodigy", "--out", str(out), "--kind", "ordered"])
+    tasks = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [task["accept"] for task in tasks] == [["low"], ["low"], ["high"], ["high"]]
+    source.write_text(pd.DataFrame(NUMBERS).to_json(orient="records", lines=True))
+    with pytest.raises(SystemExit):
+        main(["export", str(source), "--to", "phoenix", "--out", str(tmp_path / "p.json")])
+    assert "no place for repeats" in capsys.readouterr().err
+
+
 def test_settings_of_the_judge_go_with_it(tmp_path: Path) -> None:
     table = read_table(pd.DataFrame(NUMBERS))
     assert table.settings["j"] == {"judge_model": "m-1"}

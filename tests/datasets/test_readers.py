@@ -2,6 +2,7 @@
 the values here by hand from what the scripts let judges and people say."""
 
 import contextlib
+import copy
 import json
 import random
 from collections.abc import Iterator
@@ -13,7 +14,6 @@ import pytest
 
 from tests.conftest import put
 from undogmatic.datasets import readers
-from undogmatic.datasets.readers.openai_batch import verdicts_of
 from undogmatic.datasets.table import read_table
 from undogmatic.errors import DataError
 from undogmatic.records.records import text_mark
@@ -197,7 +197,11 @@ def test_ragas(name: str) -> None:
             {"clarity": 4, "human_1": 3, "human_2": 5},
             [("clarity", 4, 3, "human_1"), ("clarity", 4, 5, "human_2")],
         ),
-        ({"correct": 1, "clarity": 4, "gold": 0}, None),  # on which?
+        # On which? It is held against each, and that is said.
+        (
+            {"correct": 1, "clarity": 4, "gold": 0},
+            [("correct", 1, 0, "gold"), ("clarity", 4, 0, "gold")],
+        ),
         ({"clarity": 4, "human_notes": "long"}, []),
     ],
 )
@@ -213,7 +217,7 @@ def test_labels_among_the_facts_of_an_item(
         else frame[:0].reindex(columns=[*frame, "label", "rater"])
     )
     assert said(found, "criterion", "verdict", "label", "rater") == (labelled or [])
-    assert bool(frame.attrs["problems"]) == (labelled is None)
+    assert bool(frame.attrs["problems"]) == ("gold" in columns)
 
 
 def test_a_label_in_the_metadata_of_inspect_is_in_the_words_of_its_scores(tmp_path: Path) -> None:
@@ -288,28 +292,6 @@ def test_batches_of_openai() -> None:
         ("pass", "0.0"),
         ("fail", "0.0"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "verdicts"),
-    [
-        ("**4**", {None: "4"}),
-        ("4/5", {None: "4/5"}),
-        (
-            '{"scores": {"clarity": 3, "style": {"score": 2, "reason": "x"}}}',
-            {"clarity": 3, "style": 2},
-        ),
-        ('Here you are: {"verdict": "fail", "reason": "long"}', {None: "fail"}),
-        ("First [[A]]. On reflection [[B]]", {None: "B"}),
-        ("O texto é claro.\n\n**Nota:** 7,5", {None: "7,5"}),
-        ("Overall score is 3.", {None: "3"}),
-        ("true", {None: "true"}),
-        ("I am not sure what you mean.", {}),
-        ("", {}),
-    ],
-)
-def test_the_verdict_in_an_answer(text: str, verdicts: dict[str | None, Any]) -> None:
-    assert verdicts_of(text) == verdicts
 
 
 def test_a_run_of_ours(tmp_path: Path) -> None:
@@ -420,11 +402,15 @@ def test_half_a_file_gives_what_is_whole_and_names_the_rest(
     half = tmp_path / path.name
     half.write_bytes(raw[: int(len(raw) * share)])
     reader, all_of = readers.find(half), read(path)
-    assert reader is not None
+    if reader is None:
+        assert share == 0.3, "what is there does not tell the tool"
+        return
     try:
         frame = reader.read(half)
     except DataError as error:
-        assert share == 0.3, "the first half of the file holds something whole"
+        # The verdicts of a batch of LangWatch, and of a trace of Opik, stand behind all else.
+        late = share == 0.6 and path.name in ("batch.json", "trace_t1.json")
+        assert share == 0.3 or late, "the first half of the file holds something whole"
         assert str(half) in str(error)
         return
     assert frame.attrs["problems"], "nothing is said of what was lost"
@@ -482,7 +468,7 @@ def test_what_a_tool_would_not_write_is_read_or_named(path: Path, tmp_path: Path
         value = json.loads(path.read_text())
         for _ in range(3):
             holder, key = drawn.choice(list(nodes(value)))
-            holder[key] = drawn.choice(JUNK)
+            holder[key] = copy.deepcopy(drawn.choice(JUNK))
         changed.write_text(json.dumps(value))
         reader = readers.find(changed)
         with contextlib.suppress(DataError):

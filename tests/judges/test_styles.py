@@ -414,7 +414,7 @@ FORM = ["argument with evidence", "...", "...", REASON, "Reason 1", "reason 2", 
         ),
         (devil, CRITIQUE | {"remark": "x"}, "unparseable", "`remark`"),
         (DistributionalJudge, "mostly the third level", "unparseable", "not a JSON object"),
-        (DistributionalJudge, POINTS | {"level_2": "10"}, "unparseable", "not a number"),
+        (DistributionalJudge, POINTS | {"level_2": "ten"}, "unparseable", "not a number"),
         (DistributionalJudge, POINTS | {"level_2": -10}, "off_scale", "outside 0-100"),
         (
             DistributionalJudge,

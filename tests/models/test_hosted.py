@@ -15,7 +15,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request, Response, request_from_openai_chat
 
-from tests.conftest import Capture, Patch, put
+from tests.conftest import PROMPT, RUBRIC, Capture, Patch, put
 from tests.fuzzing import watched
 from tests.models.conftest import KEYS, folder_of, run_once, shipped
 from tests.stub_server import KEY, Fault, StubServer, level_of, score_of
@@ -35,7 +35,9 @@ from undogmatic.models.base import Chats
 from undogmatic.models.calls import Gateway, recording
 from undogmatic.models.hosted import ChatModel
 from undogmatic.readouts.chat import LanguageModel, ask
+from undogmatic.readouts.structured import StructuredReadout
 from undogmatic.records.limits import PacedLimits
+from undogmatic.records.records import Item, Verdict
 
 SCHEMA = {
     "type": "object",
@@ -112,6 +114,47 @@ def test_settings_reach_the_wire_and_a_reasoning_model_gets_no_sampling_and_its_
 def test_json_mode(stub: StubServer, mode: Any, expected: Any) -> None:
     complete(chat(stub, json_mode=mode), request(response_format=FORM))
     assert stub.requests[0].body.get("response_format") == expected
+
+
+def test_a_system_message_goes_into_the_user_s_turn_where_the_template_takes_none(
+    stub: StubServer,
+) -> None:
+    complete(chat(stub, system="merge"))
+    sent = [(turn["role"], turn["content"]) for turn in stub.requests[0].body["messages"]]
+    assert sent == [("user", "Judge.\n\nfirst"), ("assistant", "answer"), ("user", "hello")]
+    # Another question is another model, whose answers are not mixed with those of the first.
+    assert chat(stub, system="merge").name != chat(stub).name == chat(stub, system="keep").name
+
+
+CHATTY = (
+    "fenced thought half-thought chatty listed wrapped as-texts trailing marked among-words".split()
+)
+
+
+@pytest.mark.parametrize("kind", CHATTY)
+def test_a_server_that_talks_around_its_answer_judges(kind: str, stub: StubServer) -> None:
+    verdict = judged(stub, kind)
+    assert verdict.score == score_of(stub.requests[0].text)
+    assert len(stub.requests) == 1
+
+
+def test_a_server_that_answers_twice_and_differently_is_unreadable(stub: StubServer) -> None:
+    with pytest.raises(UnparseableAnswer, match="2 different JSON objects"):
+        judged(stub, "two-answers")
+
+
+def judged(stub: StubServer, kind: str) -> Verdict:
+    """The verdict of a model whose server answers in this way, without a second call."""
+    stub.faults = {"": Fault(kind, times=None)}
+    readout, model = StructuredReadout(retries=0), chat(stub)
+    readout.bind(model, PROMPT, RUBRIC)
+
+    async def read() -> Verdict:
+        with dspy.context(lm=LanguageModel(model)):
+            verdict: Verdict = (await readout.acall(item=Item(id="a", text="Um texto."))).verdict
+            return verdict
+
+    return run_once(model, read)
 
 
 class PromptAdapter(dspy.Adapter):
@@ -362,6 +405,18 @@ def test_these_statuses_are_retried_and_end_as_transport_errors(
             r"model\.sampling=false",
         ),
         (400, error_body("logprobs is not supported with this model"), "readout=structured"),
+        (403, error_body("You are not allowed to request logprobs from this model"), "structured"),
+        (400, error_body("System role not supported"), r"model\.system=merge"),
+        (
+            400,
+            error_body("Conversation roles must alternate user/assistant/user/assistant/..."),
+            r"model\.system=merge",
+        ),
+        (
+            400,
+            error_body("Developer instruction is not enabled for models/gemma-3-4b-it"),
+            r"model\.system=merge",
+        ),
         (
             422,
             json.dumps({"detail": [{"loc": ["body", "top_p"], "msg": "too big"}]}),

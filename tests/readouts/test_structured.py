@@ -1,5 +1,6 @@
 import hashlib
 import itertools
+import json
 import re
 import stat
 from collections.abc import Iterable
@@ -56,7 +57,14 @@ def test_a_valid_answer_is_read_with_the_models_own_confidence_and_a_code_fence_
         ("83", "JSON int"),
         ("I would say 83.", "not a JSON object"),
         ('{"shame_score": 83, "confidence": 70}', "`rationale` is missing"),
-        ('{"shame_score": "83", "confidence": 70, "rationale": "x"}', "not a number"),
+        ('{"shame_score": "about 83", "confidence": 70, "rationale": "x"}', "not a number"),
+        ('{"shame_score": "4/5", "confidence": 70, "rationale": "x"}', "not a number"),
+        (f"{good_answer(3)} or {good_answer(80)}", "2 different JSON objects"),
+        (f"[{good_answer(3)}, {good_answer(80)}]", "2 different JSON objects"),
+        (f"<think>{good_answer(3)}</think>", "not a JSON object"),
+        (f"<think>{good_answer(3)} But", "not a JSON object"),
+        (f'{{"first": {good_answer(3)}, "second": {good_answer(80)}}}', "2 parts of it"),
+        (f'{{"shame_score": 3, {good_answer(80)[1:]}', "`shame_score` stands in it a second time"),
         ('{"shame_score": true, "confidence": 70, "rationale": "x"}', "not a number"),
         ('{"shame_score": NaN, "confidence": 70, "rationale": "x"}', "not JSON"),
         *((good_answer(score), "`shame_score` .* outside 0-100") for score in (-1, 100.5, 1e9)),
@@ -70,6 +78,36 @@ def test_an_answer_of_another_form_is_refused_with_the_reason(answer: str, said:
     with pytest.raises((UnparseableAnswer, OffScaleAnswer), match=said) as caught:
         parse_answer(answer)
     assert caught.value.raw == answer
+
+
+WHOLE = good_answer(83)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"<think>Perhaps 20? {good_answer(20)}</think>\n{WHOLE}",
+        f"Perhaps 20.\n</think>\n\n{WHOLE}",
+        f"<think>Perhaps.\n{WHOLE}",
+        f"<|channel|>analysis<|message|>20?<|end|><|channel|>final<|message|>{WHOLE}<|return|>",
+        f"Here is my judgment:\n\n{WHOLE}\n\nLet me know if you need more.",
+        f"Here is my judgment:\n```json\n{WHOLE}\n```\nIt cites itself.",
+        f"```\n{WHOLE}\n```",
+        WHOLE.replace("83", '"83"'),
+        WHOLE.replace("83", '"83/100"'),
+        f"[{WHOLE}]",
+        f'{{"result": {WHOLE}}}',
+        f'{{"model": "m", "output": {{"judgment": {WHOLE}}}}}',
+        f"{WHOLE[:-1]},}}",
+        f"\ufeff{WHOLE}",
+        f"{WHOLE}\n{WHOLE}",
+        f'The text says {{"name": "Ana"}}. {WHOLE}',
+        repr({"shame_score": 83, "confidence": 70, "rationale": "It's a quote."}),
+        json.dumps(WHOLE),
+    ],
+)
+def test_an_answer_with_one_reading_is_read_whatever_stands_around_it(answer: str) -> None:
+    assert parse_answer(answer)["shame_score"] == 83
 
 
 def test_the_reason_is_shown_to_the_model_and_after_two_retries_it_is_a_failure_that_keeps_the_answer() -> (

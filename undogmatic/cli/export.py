@@ -9,8 +9,21 @@ from typing import Any
 from undogmatic.errors import ConfigError
 from undogmatic.safety.apart import keep_apart, named
 
-FORMS = {"csv": ".csv", "jsonl": ".jsonl", "inspect": ".json", "promptfoo": ".json", "mlflow": ""}
-"""The forms, and the suffix of a file in each."""
+FORMS = {
+    "csv": ".csv",
+    "jsonl": ".jsonl",
+    "inspect": ".json",
+    "promptfoo": ".json",
+    "mlflow": "",
+    "argilla": ".json",
+    "label-studio": ".json",
+    "langfuse": ".json",
+    "langsmith": ".json",
+    "phoenix": ".json",
+    "prodigy": ".jsonl",
+}
+"""The forms, and the suffix of a file in each; those of `export_tools` among them, which is
+imported when one is written."""
 
 
 def add(commands: Any) -> None:
@@ -68,13 +81,18 @@ def run(typed: argparse.Namespace) -> None:
         elif typed.to == "jsonl":
             said = export.rows(table).to_dict("records")
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in said)
+        elif typed.to in ("inspect", "promptfoo"):
+            write = export.inspect_log if typed.to == "inspect" else export.promptfoo_results
+            text = json.dumps(write(table), ensure_ascii=False, indent=1) + "\n"
         else:
-            form = (
-                export.inspect_log(table)
-                if typed.to == "inspect"
-                else export.promptfoo_results(table)
-            )
-            text = json.dumps(form, ensure_ascii=False, indent=1) + "\n"
+            from undogmatic.datasets import export_tools
+
+            suffix, form = export_tools.FORMS[typed.to]
+            if suffix == ".jsonl":
+                lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in form(table))
+                text = "".join(lines)
+            else:
+                text = json.dumps(form(table), ensure_ascii=False, indent=1) + "\n"
         files.write(path, text)
     print(
         f"{path}: {len(table.verdicts)} verdicts and {len(table.labels)} labels on"

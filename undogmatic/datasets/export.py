@@ -98,7 +98,7 @@ def inspect_log(table: Evidence) -> dict[str, Any]:
         for score in scores.values():
             if list(score["value"]) == [OVERALL]:
                 score["value"] = score["value"][OVERALL]
-        metadata = _facts(about) | {OURS: _extra(table, about, said, labels)}
+        metadata = facts_of(about) | {OURS: _extra(table, about, said, labels)}
         output = {
             "model": str(about.get("system") or "unknown"),
             "choices": _choices(about.get("text")),
@@ -193,7 +193,7 @@ def promptfoo_results(table: Evidence) -> dict[str, Any]:
         variables = {"item": item, "input": about.get("input") or ""}
         words = dict(zip(table.categories, _PASS, strict=False))
         passing = [one | {"label": words.get(one["label"], one["label"])} for one in labels]
-        metadata = _facts(about) | {OURS: _extra(table, about, said, passing)}
+        metadata = facts_of(about) | {OURS: _extra(table, about, said, passing)}
         mark = hashlib.sha256(f"{item}\n{place}\n{len(results)}".encode()).hexdigest()
         uuid = "-".join((mark[:8], mark[8:12], mark[12:16], mark[16:20], mark[20:32]))
         case = {
@@ -316,7 +316,8 @@ def _outputs(
             )
 
 
-def _facts(about: dict[str, Any]) -> dict[str, Any]:
+def facts_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of an item beside what has a place of its own."""
     return {
         str(name): value
         for name, value in about.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import pandas as pd
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.doors import CHECK, Door
 from undogmatic.datasets.names import side_of, tokens
+from undogmatic.datasets.raw import read_raw
 from undogmatic.datasets.readers import find
 from undogmatic.datasets.readers.log import Unread
 from undogmatic.datasets.roles import ITEM, Role
@@ -25,7 +27,8 @@ from undogmatic.datasets.rows import LARGEST, SUFFIXES, check_size, have, table_
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.records import as_text
 from undogmatic.records.results import Finding
-from undogmatic.safety.outside import Unreadable, brief, read_bytes
+from undogmatic.safety import files
+from undogmatic.safety.outside import Unreadable, brief, opened, read_bytes, unpacked
 
 
 class Frame(NamedTuple):
@@ -71,6 +74,8 @@ def read_frame(
         places = [f"row {n}" for n in range(1, len(source) + 1)]
         return Frame("data frame", _cells(source), places, digest)
     path = existing_file(str(source), "FILE", SUFFIXES, folder=True)
+    if path.is_file() and _begins_with(path, GZIP):
+        return _unpacked(path, sheet, door)
     if (reader := find(path)) is not None:
         return _log(str(path), reader.read(path), path)
     if not path.is_file():
@@ -93,6 +98,8 @@ def read_frame(
             f"the file holds no rows.{faults} Its first line names the columns, each other is a row"
         )
         raise DataError(f"{path}: {what}.")
+    cells, raw = read_raw(cells, path.name)
+    notes += raw
     have(str(path), (), list(cells.columns))
     lines = [line for line, kept in zip(all_lines, said, strict=True) if kept]
     places = [f"{source}:{line}" for line in lines]
@@ -100,6 +107,34 @@ def read_frame(
     cut = {n: cut_lines[line] for n, line in enumerate(lines) if line in cut_lines}
     kept_cells = cells[said].reset_index(drop=True)
     return Frame(str(source), kept_cells, places, digest, tuple(notes), tuple(problems), cut=cut)
+
+
+GZIP = b"\x1f\x8b"
+MOST_UNPACKED = 100
+"""How many times its size a packed table may unpack to, beyond a few megabytes."""
+
+
+def _begins_with(path: Path, mark: bytes) -> bool:
+    with opened(path) as file:
+        return file.read(len(mark)) == mark
+
+
+def _unpacked(path: Path, sheet: str | None, door: Door) -> Frame:
+    """Read a table that is packed with gzip, under its own name. Raises DataError for one that is
+    damaged, or unpacks to more than is read."""
+    size = path.stat().st_size
+    most = min(LARGEST, max(50_000_000, MOST_UNPACKED * size))
+    inner = path.stem if path.suffix.lower() in (".gz", ".gzip") else path.name
+    with tempfile.TemporaryDirectory() as folder:
+        inside = Path(folder) / (inner if Path(inner).suffix else f"{inner}.jsonl")
+        files.write_bytes(inside, unpacked(path, most))
+        try:
+            frame = read_frame(inside, sheet, door)
+        except (ConfigError, DataError) as error:
+            raise type(error)(str(error).replace(str(inside), str(path))) from None
+    places = [place.replace(str(inside), str(path)) for place in frame.places]
+    note = Finding("table.unpacked", {"file": path.name})
+    return frame._replace(name=str(path), places=places, notes=(note, *frame.notes))
 
 
 def _cells(frame: pd.DataFrame) -> pd.DataFrame:
@@ -115,11 +150,6 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
     stated = cells.attrs.get("stated", {})
     places, cells = [str(place) for place in cells["place"]], cells.drop(columns="place")
     cells = cells.loc[:, cells.notna().any()]
-    raw = (
-        read_bytes(path, LARGEST)
-        if path is not None and path.is_file()
-        else cells.to_json(orient="split").encode()
-    )
     note = Finding("table.log", {"file": Path(name).name, "tool": tool})
     problems = tuple(
         Finding(
@@ -128,7 +158,11 @@ def _log(name: str, cells: pd.DataFrame, path: Path | None = None) -> Frame:
         )
         for text in told
     )
-    digest = hashlib.sha256(raw).hexdigest()
+    if path is not None and path.is_file():
+        with opened(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    else:
+        digest = hashlib.sha256(cells.to_json(orient="split").encode()).hexdigest()
     return Frame(name, _cells(cells), places, digest, (note,), problems, True, stated)
 
 

@@ -7,6 +7,7 @@ import codecs
 import contextlib
 import csv
 import io
+import json
 import math
 import os
 from collections import Counter
@@ -524,7 +525,7 @@ def table_rows(
         notes.append(Finding("table.encoding", {"file": path.name, "encoding": shown}))
     begins = head.decode(encoding, "ignore").lstrip("\ufeff \t\r\n")
     if begins[:1] == "[" or (suffix == ".json" and not _is_lines(begins)):
-        return gathered(_of_json(path, encoding, problems), list, tuple)
+        return gathered(_of_json(path, encoding, problems, notes), list, tuple)
     if begins[:1] == "{" and suffix not in (".csv", ".tsv"):
         return gathered(_of_json_lines(path, encoding, problems), list, tuple)
     if suffix in (".csv", ".tsv", ".txt", ".tab", ""):
@@ -554,9 +555,10 @@ def _is_lines(begins: str) -> bool:
 
 
 def _of_json(
-    path: Path, encoding: str, problems: list[Finding] | None
+    path: Path, encoding: str, problems: list[Finding] | None, notes: list[Finding]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a JSON file; of one that breaks off those before the last."""
+    """The rows of a JSON file; of one that breaks off those before the last. Several values behind
+    one another, as where files were put together, are read as if each were a file."""
     with opened(path) as file:
         text = "".join(line for _, line in _text_lines(path, file, encoding))
     noted = problems is not None
@@ -565,6 +567,15 @@ def _of_json(
         json_value(text, infinite=noted)
         value = json_with_doubled(text)
     except Unreadable as error:
+        if (several := _values_of(text)) is not None:
+            facts = {"file": path.name, "n": len(several)}
+            notes.append(Finding("table.concatenated", facts))
+            parts = [shapes.rows_of(one, str(path), notes) for one in several]
+            # Objects behind one another are a row each.
+            yield from _checked(
+                list(enumerate([row for part in parts for row in part], 1)), path, problems
+            )
+            return
         half, value = error, None
         if noted:
             with contextlib.suppress(Unreadable):
@@ -572,11 +583,38 @@ def _of_json(
         if problems is None or value is None:
             raise DataError(f"{error.at(str(path)).rstrip('.')}.") from None
         value = whole_entries(text) if isinstance(value, list) else value
-    rows = list(enumerate(shapes.rows_of(value, str(path)), 1))
+    rows = list(enumerate(shapes.rows_of(value, str(path), notes), 1))
     if half is not None and problems is not None:
         if not isinstance(value, list):
             rows = rows[:-1]  # the row in which the file breaks off
         note_unread(problems, "table.half_file", place=half.at(str(path)).rstrip("."))
+    yield from _checked(rows, path, problems)
+
+
+def _values_of(text: str) -> list[Any] | None:
+    """The values of JSON that stand one behind the other, two at least; None where that is not all
+    that the text is."""
+    found, place = list[Any](), 0
+    while place < len(text):
+        if text[place].isspace() or text[place] in ",\ufeff":
+            place += 1
+            continue
+        if text[place] not in "[{":
+            return None
+        try:
+            _, end = json.JSONDecoder().raw_decode(text, place)
+            json_value(text[place:end], infinite=True)
+            found.append(json_with_doubled(text[place:end]))
+        except (RecursionError, Unreadable, ValueError):
+            return None
+        place = end
+    return found if len(found) > 1 else None
+
+
+def _checked(
+    rows: list[tuple[int, Any]], path: Path, problems: list[Finding] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows that are objects in which no key stands twice."""
     for number, row in rows:
         if not isinstance(row, dict):
             why = f"its entry {number} is no object with named fields"

@@ -7,12 +7,14 @@ cells beside a list of names. What each column holds is found elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.roles import EVERY, ITEM
 from undogmatic.errors import DataError
+from undogmatic.records.results import Finding
 from undogmatic.safety.outside import Doubled, brief
 
 _WAY = (
@@ -21,21 +23,22 @@ _WAY = (
 )
 
 
-def rows_of(value: Any, place: str) -> list[Any]:
-    """The rows in a JSON value. Raises DataError, which begins with the `place`, for rows whose
-    cells have no names."""
+def rows_of(value: Any, place: str, notes: list[Finding] | None = None) -> list[Any]:
+    """The rows in a JSON value; `notes` takes where they lay, and how lists inside of them were
+    read. Raises DataError, which begins with the `place`, for rows whose cells have no names."""
+    notes = [] if notes is None else notes
     if isinstance(value, dict):
-        return _of_object(value, place)
+        return _opened(_of_object(value, place, notes), place, notes)
     if not isinstance(value, list):
         return [value]
     if value and all(isinstance(row, list) for row in value):
         raise DataError(
             f"{place}: its {len(value):,} rows are lists of cells without names. {_WAY}."
         )
-    return value
+    return _opened(value, place, notes)
 
 
-def _of_object(value: Mapping[str, Any], place: str) -> list[Any]:
+def _of_object(value: Mapping[str, Any], place: str, notes: list[Finding]) -> list[Any]:
     """The rows in an object, which may be one row itself."""
     _check_keys(value, place)
     if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
@@ -48,9 +51,220 @@ def _of_object(value: Mapping[str, Any], place: str) -> list[Any]:
         return list(lists[0])
     if columns and len(columns) == len(value) and len({len(held) for held in columns}) == 1:
         return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
-    if len(value) > 1 and all(isinstance(held, dict) and held for held in value.values()):
-        return _of_objects(value, place)
-    return [value]
+    is_table = len(value) > 1 and all(isinstance(held, dict) and held for held in value.values())
+    deeper = _deeper(value)
+    if deeper and not (is_table and _alike(value.values())):
+        return _at_path(deeper, place, notes)
+    return _of_objects(value, place) if is_table else [value]
+
+
+Way = tuple[str, ...]
+DEEPEST_ROWS = 4
+"""So many levels down rows are looked for."""
+FEWEST_ROWS = 2
+FIELDS = 0.5
+"""The share of names that must be known as those of columns for all of them to be."""
+
+
+def _deeper(value: Any, way: Way = ()) -> dict[Way, list[Any]]:
+    """The lists of objects inside of objects, by the keys that lead there."""
+    found: dict[Way, list[Any]] = {}
+    if isinstance(value, Mapping) and len(way) < DEEPEST_ROWS:
+        for key, held in value.items():
+            if isinstance(held, list) and len(held) >= FEWEST_ROWS:
+                if all(isinstance(row, dict) for row in held):
+                    found[(*way, str(key))] = held
+            else:
+                found |= _deeper(held, (*way, str(key)))
+    return found
+
+
+def _alike(objects: Collection[Mapping[str, Any]]) -> bool:
+    """Whether objects have mostly the same keys, as rows have."""
+    held = [set(one) for one in objects]
+    shared = set.intersection(*held)
+    return len(shared) * 2 >= max(len(keys) for keys in held)
+
+
+def _at_path(deeper: Mapping[Way, list[Any]], place: str, notes: list[Finding]) -> list[Any]:
+    """The rows of the one list that lies deeper, which is told. Raises DataError where there are
+    several, with what was found where and the line that writes one of them."""
+    ways = {".".join(way): rows for way, rows in deeper.items()}
+    telling = {way: rows for way, rows in ways.items() if _has_verdicts(rows)}
+    chosen = ways if len(ways) == 1 else telling
+    if len(chosen) == 1:
+        ((way, rows),) = chosen.items()
+        notes.append(Finding("table.rows_at", {"file": place, "way": way, "n": len(rows)}))
+        return rows
+    shown = ", ".join(f"`{way}` ({len(rows):,} entries)" for way, rows in list(ways.items())[:6])
+    way = next(iter(telling or ways))
+    keys = "".join(f"[{key!r}]" for key in next(iter(k for k in deeper if ".".join(k) == way)))
+    line = f"import json; json.dump(json.load(open({place!r})){keys}, open('rows.json', 'w'))"
+    raise DataError(
+        f"{place}: no table, but several lists of entries: {shown}. Write the one that holds the"
+        f' verdicts to a file of its own, e.g. python -c "{line}"'
+    )
+
+
+def _has_verdicts(rows: list[Any]) -> bool:
+    """Whether a name in the first rows says that it is a verdict, or a label."""
+    return any(
+        side_of(name) is not None
+        for row in rows[:3]
+        if isinstance(row, Mapping)
+        for name in _names(row)
+    )
+
+
+def _names(row: Mapping[str, Any]) -> list[str]:
+    """The names in a row, also of objects in it and in their lists."""
+    found: list[str] = []
+    for name, held in row.items():
+        inside = held[0] if isinstance(held, list) and held else held
+        found += _names(inside) if isinstance(inside, Mapping) else [str(name)]
+    return found
+
+
+# Lists inside of rows
+
+_ORDERS = {
+    "as given": "as_given",
+    "given": "as_given",
+    "original": "as_given",
+    "ab": "as_given",
+    "swap false": "as_given",
+    "swapped false": "as_given",
+    "forward": "as_given",
+    "swapped": "swapped",
+    "ba": "swapped",
+    "swap true": "swapped",
+    "swapped true": "swapped",
+    "reversed": "swapped",
+    "backward": "swapped",
+}
+"""What the two answers of a judge are called that saw two outputs in both orders."""
+_VOICES = "judge rater annotator model evaluator author user name grader reviewer".split()
+"""What says whose an entry is."""
+MOST_PLACES = 8
+
+
+def _opened(rows: list[Any], place: str, notes: list[Finding]) -> list[Any]:
+    """The rows with the lists of objects in them opened: a list of one is its entry; both orders of
+    a choice are a row each; entries that say whose they are are a row each; else the entries are
+    columns by their number (`decisions.1.winner`)."""
+    plain = [row for row in rows if isinstance(row, dict)]
+    names = dict.fromkeys(name for row in plain for name, held in row.items() if _is_list(held))
+    for name in names:
+        if all(len(row[name]) <= 1 for row in plain if _is_list(row.get(name))):
+            rows = [_with(row, name, _only(row.get(name))) for row in rows]
+    if (name := _in_orders(rows)) is not None:
+        notes.append(Finding("table.orders_inside", {"file": place, "name": name}))
+        return [one for row in rows for one in _by_order(row, name)]
+    plain = [row for row in rows if isinstance(row, dict)]
+    several = dict.fromkeys(name for row in plain for name, held in row.items() if _is_list(held))
+    for name in several:
+        entries = [entry for row in plain for entry in row.get(name) or () if _is_list(row[name])]
+        if not _has_verdicts(entries):
+            continue
+        whose = _whose(plain, name)
+        if whose is not None:
+            values = {"file": place, "name": name, "whose": whose}
+            notes.append(Finding("table.entries_inside", values))
+            return [one for row in rows for one in _by_entry(row, name)]
+        if max(len(row[name]) for row in plain if _is_list(row.get(name))) <= MOST_PLACES:
+            notes.append(Finding("table.places_inside", {"file": place, "name": name}))
+            rows = [_with(row, name, _by_place(row.get(name))) for row in rows]
+    return rows
+
+
+def _is_list(held: Any) -> bool:
+    return isinstance(held, list) and bool(held) and all(isinstance(one, dict) for one in held)
+
+
+def _with(row: Any, name: str, held: Any) -> Any:
+    if not isinstance(row, dict) or name not in row or isinstance(row, Doubled):
+        return row
+    return {key: held if key == name else value for key, value in row.items()}
+
+
+def _only(held: Any) -> Any:
+    return held[0] if _is_list(held) else held
+
+
+def _by_place(held: Any) -> Any:
+    return {str(n): one for n, one in enumerate(held, 1)} if _is_list(held) else held
+
+
+def _order(name: Any) -> str | None:
+    return _ORDERS.get(" ".join(tokens(str(name))))
+
+
+def _in_orders(rows: list[Any]) -> str | None:
+    """The name under which rows hold what was said in each of both orders."""
+    counted: dict[str, int] = {}
+    for row in rows:
+        for name, held in row.items() if isinstance(row, dict) else ():
+            keys = {_order(key) for key in held} if isinstance(held, dict) else set()
+            pair = _is_list(held) and len(held) == 2 and _orders_of(held) is not None
+            counted[name] = counted.get(name, 0) + (pair or keys >= {"as_given", "swapped"})
+    found = [name for name, n in counted.items() if n * 2 > len(rows)]
+    return found[0] if len(found) == 1 else None
+
+
+def _orders_of(entries: list[dict[str, Any]]) -> list[str] | None:
+    """The orders that two entries name in a field of theirs."""
+    for name in entries[0]:
+        if name in entries[1]:
+            told = [_order(f"{name} {one[name]}") or _order(one[name]) for one in entries]
+            if sorted(filter(None, told)) == ["as_given", "swapped"]:
+                return [str(each) for each in told]
+    return None
+
+
+def _by_order(row: Any, name: str) -> Iterator[Any]:
+    held = row.get(name) if isinstance(row, dict) else None
+    rest = {key: value for key, value in row.items() if key != name} if held else {}
+    if isinstance(held, dict):
+        for key, told in held.items():
+            if (order := _order(key)) is not None:
+                own = told if isinstance(told, dict) else {name: told}
+                yield rest | own | {"order": order}
+    elif _is_list(held) and held is not None and (orders := _orders_of(held)) is not None:
+        for order, told in zip(orders, held, strict=True):
+            yield rest | told | {"order": order}
+    else:
+        yield row
+
+
+def _whose(rows: list[dict[str, Any]], name: str) -> str | None:
+    """The field of the entries that says whose they are: it comes once in each row, and again in
+    other rows."""
+    lists = [row[name] for row in rows if _is_list(row.get(name))]
+    for field in dict.fromkeys(key for entries in lists for entry in entries for key in entry):
+        if not set(tokens(field)) & set(_VOICES):
+            continue
+        told = [[entry.get(field) for entry in entries] for entries in lists]
+        plain = all(isinstance(one, str | int) for each in told for one in each)
+        distinct = {one for each in told for one in each} if plain else set()
+        once = plain and all(len(set(each)) == len(each) for each in told)
+        if once and len(distinct) <= max(2, len(lists) // 2):
+            return str(field)
+    return None
+
+
+def _by_entry(row: Any, name: str) -> Iterator[Any]:
+    held = row.get(name) if isinstance(row, dict) else None
+    if not _is_list(held) or held is None:
+        yield row
+        return
+    rest = {key: value for key, value in row.items() if key != name}
+    for number, entry in enumerate(held):
+        # What stands in the row by itself, such as its label, stands once.
+        yield rest | entry if number == 0 else _shared(rest) | entry
+
+
+def _shared(rest: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in rest.items() if side_of(str(key)) != -1}
 
 
 def _split(value: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
@@ -99,6 +313,8 @@ def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[st
     the keys of one of both count rows.
     """
     outer, inner = list(value), list(dict.fromkeys(key for held in value.values() for key in held))
+    if (matrix := _of_matrix(value, outer, inner, place)) is not None:
+        return matrix
     if _counts(inner) != _counts(outer):
         by_column = _counts(inner)
     elif _known(outer) != _known(inner):
@@ -118,6 +334,40 @@ def _of_objects(value: Mapping[str, dict[str, Any]], place: str) -> list[dict[st
         return rows if _counts(inner) else _with_ids(rows, inner)
     rows = list(value.values())
     return rows if _counts(outer) else _with_ids(rows, outer)
+
+
+def _of_matrix(
+    value: Mapping[str, dict[str, Any]], outer: list[str], inner: list[str], place: str
+) -> list[dict[str, Any]] | None:
+    """The rows where one level names raters and the other items (rater -> item -> label, or item ->
+    rater -> label); None where the inner names are those of fields. Of raters there are fewer."""
+    cells = [cell for held in value.values() for cell in held.values() if cell is not None]
+    # Items may be called by a sentence, in which some word is one that columns are called by.
+    if any(isinstance(cell, dict | list) for cell in cells) or _known(inner) >= FIELDS:
+        return None
+    kinds = {isinstance(cell, int | float) for cell in cells}
+    words = {str(cell) for cell in cells}
+    if len(kinds) != 1 or (kinds == {False} and len(words) > max(20, len(cells) // 10)):
+        return None
+    if len(inner) >= 3 * len(outer) and not _counts(inner):
+        raters = {name: _rater(name, place) for name in outer}
+        made = [
+            {raters[name]: held[item] for name, held in value.items() if item in held}
+            for item in inner
+        ]
+        return _with_ids(made, inner)
+    if len(outer) >= 3 * len(inner) and not _counts(outer):
+        rows = [{_rater(name, place): cell for name, cell in row.items()} for row in value.values()]
+        return _with_ids(rows, outer)
+    return None
+
+
+def _rater(name: str, place: str) -> str:
+    """A rater's column: the file's name says whose it is, where its own does not."""
+    side = side_of(Path(place).stem)
+    if side_of(name) is not None or side not in (1, -1):
+        return name
+    return f"{'judge' if side == 1 else 'human'}_{name}"
 
 
 def _with_ids(rows: list[dict[str, Any]], ids: list[Any]) -> list[dict[str, Any]]:

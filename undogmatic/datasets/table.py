@@ -323,9 +323,9 @@ class _Builder:
         labels = self._stack(item, columns.labels, columns.rater, "rater")
         # where a verdict stands beside each of its labels
         if any(frame.is_log for frame in self.frames):
-            verdicts = verdicts.drop_duplicates(
-                [name for name in verdicts if name != "row"]
-            ).reset_index(drop=True)
+            # Of two files with the same log the second says the same again, which is told below.
+            held = verdicts.drop(columns="row").assign(file=self.file[verdicts["row"]])
+            verdicts = verdicts[~held.duplicated()].reset_index(drop=True)
         verdicts, labels = self._people_apart(verdicts, labels)
         faults.check_voices(verdicts, labels, self.frames[0].name, self.door)
         verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems, self.door)

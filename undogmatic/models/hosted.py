@@ -114,6 +114,18 @@ def figure(value: Any, most: float, *kinds: Any) -> Any:
     )
 
 
+def merged(turns: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The turns without a system message, whose words stand before those of the first user's turn,
+    for models whose template takes none."""
+    system = [turn["content"] for turn in turns if turn["role"] == "system"]
+    rest = [dict(turn) for turn in turns if turn["role"] != "system"]
+    first = next((turn for turn in rest if turn["role"] == "user"), None)
+    if not system or first is None:
+        return [{**turn, "role": "user"} for turn in turns] if system else rest
+    first["content"] = "\n\n".join([*system, first["content"]])
+    return rest
+
+
 def messages(request: Request) -> list[dict[str, str]]:
     """The request in the words of the chat API, system prompt first. Raises ConfigError where it
     holds what no judge sends: tool messages, images, audio and other media."""
@@ -363,11 +375,21 @@ class ChatModel(HostedModel):
         batch: (
             bool | None
         ) = None,  # whether the server has OpenAI's Batch API; None: OpenAI's own servers have it
+        # "merge" puts the system message into the user's turn, for templates that take none
+        system: Literal["keep", "merge"] = "keep",
     ) -> None:
         chat = (json_mode, sampling, extra)
         super().__init__(
-            name, api_base, key_env, price, provider, *chat, reasoning_effort=reasoning_effort
+            name,
+            api_base,
+            key_env,
+            price,
+            provider,
+            *chat,
+            reasoning_effort=reasoning_effort,
+            system=None if system == "keep" else system,
         )
+        self._merges = system == "merge"
         self.reports_price, self._max_tokens_field = provider == "openrouter", max_tokens_field
         self._fixed = self._fixed | set_only(reasoning_effort=reasoning_effort)
         self.batches = OpenAIBatches if batch or (batch is None and provider == "openai") else None
@@ -381,7 +403,9 @@ class ChatModel(HostedModel):
 
     def _payload(self, request: Request) -> dict[str, Any]:
         config = request.config
-        payload: dict[str, Any] = {"model": self.model_name, "messages": messages(request)}
+        turns = messages(request)
+        turns = merged(turns) if self._merges else turns
+        payload: dict[str, Any] = {"model": self.model_name, "messages": turns}
         payload |= set_only(**{self._max_tokens_field: config.max_tokens})
         payload |= (
             set_only(temperature=config.temperature, top_p=config.top_p) if self._sampling else {}

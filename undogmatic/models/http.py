@@ -48,6 +48,19 @@ _TOO_LONG = (
     "prompt is too long",
     "context_too_large",
 )
+_NO_SYSTEM = re.compile(
+    r"system (role|prompt|message|instruction)s?[^.]{0,40}(not|n't) "
+    r"(supported|allowed|enabled|permitted|accepted)"
+    r"|(does ?n[o']t|not|n't) (support|allow|accept|take|enable)[^.]{0,30}system"
+    r"|(conversation )?roles must alternate|only user,? (and )?assistant|unexpected role[^.]*system"
+    r"|developer instruction is not enabled",
+    re.IGNORECASE,
+)
+"""How the templates of models that know no system message refuse one (Gemma, early Mistral)."""
+_SYSTEM_HINT = (
+    "The template of this model takes no system message: set model.system=merge, and it is put"
+    " into the user's turn."
+)
 _HINTS = {
     "temperature": "A reasoning model that fixes its own sampling: set model.sampling=false.",
     "top_p": "A model that fixes its own sampling: set model.sampling=false.",
@@ -347,8 +360,13 @@ class JsonClient:
             raise UnparseableAnswer(f"the text is too long for the model ({message})", raw)
         hints = (hint for word, hint in _HINTS.items() if word in text)
         advice = _ADVICE.get(status) or next(hints, "Check model.name and the readout's options.")
+        if 400 <= status < 500 and _NO_SYSTEM.search(message):
+            advice = _SYSTEM_HINT
         if without_quota:
             advice = "The account has no quota left; add credit, or choose another model=."
+        elif status == 403 and "logprobs" in message:
+            # The key is good; it is the model, or the account, that gives none.
+            advice = _HINTS["logprobs"]
         elif status in (401, 403) and self._key is None:
             advice = (
                 "The server wants a key: name the environment variable that holds it with"

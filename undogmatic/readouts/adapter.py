@@ -22,7 +22,6 @@ import contextlib
 import functools
 import hmac
 import json
-import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
@@ -43,9 +42,10 @@ from undogmatic.errors import (
 )
 from undogmatic.models.calls import reading, with_texts
 from undogmatic.readouts.prompt import FixedWords, lines
+from undogmatic.records.answers import Several, as_number, json_in
 from undogmatic.records.rubric import Rubric, Scale
 from undogmatic.safety import files
-from undogmatic.safety.outside import Unreadable, json_value, read_bytes
+from undogmatic.safety.outside import Unreadable, read_bytes
 from undogmatic.safety.paths import cache_folder
 
 Messages = list[dict[str, Any]]
@@ -289,26 +289,26 @@ def _fence_key(folder: Path) -> bytes:
 
 
 def read_fields(fields: Mapping[str, Any], text: str | None, exact: bool = False) -> dict[str, Any]:
-    """A JSON answer, which may stand in a Markdown code fence, as the typed output fields of a
-    signature; with `exact`, others are refused. Raises OffScaleAnswer for a number or category that
-    is not on its scale, UnparseableAnswer for what is not the object asked for, and for a field
-    that is missing, empty or of another type."""
-    written = raw = (text or "").strip()
-    if fenced := re.fullmatch("```(?:json)?(.*)```", raw, re.DOTALL):
-        written = fenced[1].strip()
+    """A JSON answer, with whatever talk around it (`records.answers`), as the typed output fields
+    of a signature; with `exact`, others are refused. Raises OffScaleAnswer for a number or category
+    that is not on its scale, UnparseableAnswer for what is not the object asked for, and for a
+    field that is missing, empty or of another type."""
+    raw = (text or "").strip()
     try:
-        answer = json_value(written)
+        answer = json_in(raw, fields)
+    except Several as error:
+        raise UnparseableAnswer(str(error), raw) from None
     except Unreadable as error:
         problem = str(error)
         with contextlib.suppress(RecursionError, ValueError):
             try:
-                json.loads(written)
+                json.loads(raw)
             except (
                 json.JSONDecodeError
             ) as fault:  # a retry's request holds these words, and its answer is in the cache
                 problem = f"not a JSON object ({fault.msg} at character {fault.pos})"
         raise UnparseableAnswer(problem, raw) from None
-    if "\\u0000" in written:  # what no table and no database takes
+    if "\\u0000" in raw:  # what no table and no database takes
         answer = with_texts(answer, lambda part: part.replace("\0", "\ufffd"))
     if not isinstance(answer, dict):
         raise UnparseableAnswer(f"a JSON {type(answer).__name__}, not an object", raw)
@@ -349,9 +349,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def _typed(name: str, field: Any, value: Any, raw: str) -> Any:
     scale: Scale | None = _mark(field, "scale")
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if scale is not None and scale.kind == "numeric" and not number:
-        raise UnparseableAnswer(f"`{name}` is {value!r:.200}, not a number", raw)
+    if scale is not None and scale.kind == "numeric":
+        number = as_number(value, scale.maximum)
+        if number is None:
+            raise UnparseableAnswer(f"`{name}` is {value!r:.200}, not a number", raw)
+        value = number
     try:
         return (
             _adapter(field.annotation).validate_json(json.dumps(value))

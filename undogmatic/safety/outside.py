@@ -7,12 +7,14 @@ the memory is refused by its size.
 """
 
 import functools
+import gzip
 import json
 import math
 import os
 import re
 import stat
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, StringIO
@@ -272,6 +274,24 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         raise DataError(
             f"{brief(str(path))}: not the name of a file ({error})."
         ) from None  # a NUL in it
+
+
+def unpacked(path: Path, most: int) -> Iterator[bytes]:
+    """The content of a file that is packed with gzip, in pieces. Raises DataError where it is
+    damaged, or is more than `most` bytes."""
+    written = 0
+    with opened(path) as file:
+        try:
+            with gzip.open(file) as inner:
+                while part := inner.read(1_000_000):
+                    written += len(part)
+                    if written > most:
+                        raise DataError(f"{path}: unpacks to more than {most:,} bytes. Unpack it.")
+                    yield part
+        except (EOFError, OSError, zlib.error) as error:
+            raise DataError(
+                f"{path}: packed with gzip, and cannot be unpacked ({error}). Pack it again."
+            ) from None
 
 
 def read_bytes(path: Path, most: int = JSON_BYTES) -> bytes:

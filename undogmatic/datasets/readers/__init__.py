@@ -14,10 +14,10 @@ import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from undogmatic.datasets.readers.log import Reader, head_of, of_columns
+from undogmatic.datasets.readers.log import DEEP_BYTES, HEAD_BYTES, Reader, head_of, of_columns
 from undogmatic.records.added import added
 
-__all__ = ["Reader", "every", "find", "head_of", "of_columns"]
+__all__ = ["Reader", "every", "find", "head_of", "of_columns", "page"]
 GROUP = "undogmatic.readers"
 
 
@@ -42,10 +42,26 @@ def _ours() -> Iterator[Reader]:
             yield found
 
 
+def page() -> str:
+    """The table of the readers in the documentation, in Markdown."""
+    lines = [
+        "| tool | file | a verdict is | a label is | how the files of its tests were made |",
+        "|---|---|---|---|---|",
+    ]
+    told = [reader.about for reader in _ours() if reader.about is not None]
+    lines += [f"| {' | '.join(about)} |" for about in sorted(told, key=lambda a: a.tool.lower())]
+    return "\n".join(lines)
+
+
 def find(path: Path) -> Reader | None:
-    """The reader of the tool that wrote this file or folder, by its first bytes and keys; None for
-    any other, also for one that cannot be opened."""
-    head = head_of(path)
-    return (
-        None if head is None else next((reader for reader in every() if reader.claims(head)), None)
-    )
+    """The reader of the tool that wrote this file or folder, by what it holds: its first bytes and
+    keys, and of JSON more where the first record is longer than that. None for any other, also for
+    one that cannot be opened."""
+    for most in (HEAD_BYTES, DEEP_BYTES):
+        head = head_of(path, most)
+        if head is None:
+            return None
+        found = next((reader for reader in every() if reader.claims(head)), None)
+        if found is not None or head.value is None or len(head.raw) < most:
+            return found
+    return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -24,6 +25,8 @@ from undogmatic.datasets.readers.log import (
 _LISTS = ("testCases", "conversationalTestCases", "test_results")
 
 
+_METRICS = ("metrics_data", "metrics_metadata")
+"""Where a case has its metrics, now and in files of 2024."""
 _LATEST = "testRunData"
 """Under which the file of the latest run holds it."""
 
@@ -31,7 +34,7 @@ _LATEST = "testRunData"
 def _claims(head: Head) -> bool:
     ways = ((*outer, name) for outer in ((), (_LATEST,)) for name in _LISTS)
     first = next((found for way in ways if (found := head.first(*way))), None)
-    return isinstance(first, Mapping) and ("metricsData" in first or "metrics_data" in first)
+    return isinstance(first, Mapping) and any(snake(key) in _METRICS for key in first)
 
 
 def _cases(path: Path, problems: list[str]) -> Given:
@@ -60,14 +63,15 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
         "context": text_of(case.get("expected_output")),
         "place": place,
     }
-    for given in case.get("metrics_data") or ():
+    for given in case.get("metrics_data") or case.get("metrics_metadata") or ():
         metric = {snake(key): inner for key, inner in given.items()}
         score = cell(metric.get("score"))
         why = metric.get("error") or (
             "skipped" if metric.get("skipped") else "the metric has no score"
         )
         model = metric.get("evaluation_model")
-        said = {"judge": model or "deepeval", "criterion": metric["name"], "settings.model": model}
+        name = metric["name"] if "name" in metric else metric["metric"]
+        said = {"judge": model or "deepeval", "criterion": name, "settings.model": model}
         yield (
             row
             | said
@@ -75,4 +79,16 @@ def _of_case(case: Mapping[str, Any], place: str) -> Iterator[Row]:
         )
 
 
-READER = Reader("a test run of DeepEval", _claims, _cases, _rows)
+READER = Reader(
+    "a test run of DeepEval",
+    _claims,
+    _cases,
+    _rows,
+    About(
+        tool="DeepEval",
+        file="a saved test run (also of 2024), or the dump of what `evaluate` returns",
+        verdict="the score of each metric",
+        label="-",
+        fixture="by the tool (4.3.1); 2024 from its format",
+    ),
+)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -74,10 +75,28 @@ def _records(path: Path, problems: list[str]) -> Given:
         problems.append(
             f"{path}: the evaluation ended with the status {status}; what it scored was read."
         )
+    about = {**about, "scorer": _only_scorer(log)}
     return [
         (f"{path}#sample {sample.get('id')}, epoch {sample.get('epoch')}", (sample, about))
-        for sample in samples
+        for sample in map(_slim, samples)
     ]
+
+
+def _only_scorer(log: Mapping[str, Any]) -> str:
+    """The name of the scorer in logs of the first version, whose samples have one `score`."""
+    results = log.get("results") or {}
+    named = at(results, "scorer", "name") or at(results, "scores", "name")
+    return str(named or at(log, "eval", "scorers", "name") or "score")
+
+
+_KEPT = ("id", "epoch", "input", "target", "scores", "score", "metadata", "error")
+
+
+def _slim(sample: Mapping[str, Any]) -> dict[str, Any]:
+    """A sample without its messages, events and attachments, which may take a thousand times what
+    is read of it."""
+    kept_fields = {key: sample[key] for key in _KEPT if key in sample}
+    return kept_fields | {"output": {"completion": _output(sample)}}
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -85,10 +104,13 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
     for _, (sample, _) in given:
         outputs.setdefault(str(sample.get("id")), []).append(_output(sample))
     criteria: dict[str, dict[str | None, None]] = {}
-    for judge, score in (
-        (j, s) for _, (sample, _) in given for j, s in (sample.get("scores") or {}).items()
-    ):
-        criteria.setdefault(judge, {}).update(dict.fromkeys(_values(score.get("value"))))
+    for _, (sample, about) in given:
+        for judge, score in _of_sample(sample, about).items():
+            criteria.setdefault(judge, {}).update(dict.fromkeys(_values(score.get("value"))))
+    for names in criteria.values():
+        # A scorer of several criteria gives one NaN for all where it fails.
+        if len(names) > 1:
+            names.pop(None, None)
     times: dict[tuple[str, str | None], int] = {}
     verdicts, labels = list[Row](), list[Row]()
     for place, (sample, about) in given:
@@ -109,7 +131,7 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         }
         row |= own.row
         labels += [row | one for one in own.labels]
-        for said in _scores(sample, about):
+        for said in _scores(sample, about, criteria):
             if own.kind and said["criterion"] is None:
                 said["criterion"] = OVERALL
             if said["judge"].lower().startswith("human"):
@@ -121,22 +143,34 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
                 labels.append(row | about_it)
             else:
                 verdicts.append(row | said | own.of(said["judge"], said["criterion"]))
-        if not sample.get("scores") and not own.kind:
+        if not own.kind:
             why = (sample.get("error") or {}).get("message") or "the sample was not scored"
-            unscored = [
-                (judge, criterion) for judge, named in criteria.items() for criterion in named
-            ]
+            scored = _of_sample(sample, about)
             verdicts += [
                 row | {"judge": judge, "criterion": criterion, "reason": why}
-                for judge, criterion in unscored
+                for judge, named in criteria.items()
+                if judge not in scored and not judge.lower().startswith("human")
+                for criterion in named
             ]
     yield from joined(verdicts, labels, source, problems)
 
 
-def _scores(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Row]:
+def _of_sample(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The scores of a sample by scorer; in logs of the first version it has one."""
+    scores = sample.get("scores") or {}
+    if not scores and isinstance(sample.get("score"), Mapping):
+        return {str(about.get("scorer") or "score"): sample["score"]}
+    return scores if isinstance(scores, Mapping) else {}
+
+
+def _scores(
+    sample: Mapping[str, Any],
+    about: Mapping[str, Any],
+    criteria: Mapping[str, Mapping[str | None, None]],
+) -> Iterator[Row]:
     """What each scorer gave a sample; of a score that was edited the first value, and the last as
-    the label."""
-    for judge, score in (sample.get("scores") or {}).items():
+    the label. Of a criterion that a scorer names elsewhere and not here the verdict is missing."""
+    for judge, score in _of_sample(sample, about).items():
         history = [each for each in score.get("history") or () if isinstance(each, Mapping)]
         edits = [each for each in history if each.get("provenance")]
         first = (
@@ -147,7 +181,8 @@ def _scores(sample: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Row
         given = _values(first.get("value"))
         labels = _values(score.get("value")) if edits else {}
         person = edits[-1]["provenance"].get("author") if edits else None
-        for criterion in dict.fromkeys([*given, *labels]):
+        names = criteria.get(judge) or {}
+        for criterion in names or dict.fromkeys([*given, *labels]):
             verdict = given.get(criterion)
             told = {"verdict": verdict, "label": labels.get(criterion), "rater": person}
             if verdict is None:
@@ -227,7 +262,7 @@ def _archive(path: Path, problems: list[str]) -> tuple[dict[str, Any], list[Any]
             if not is_record(value, f"{path}#{member.name}", problems):
                 continue
             if member.name.startswith("samples/"):
-                samples[value.get("epoch") or 1, str(value.get("id"))] = value
+                samples[value.get("epoch") or 1, str(value.get("id"))] = _slim(value)
             else:
                 log |= value
     if not is_whole:
@@ -302,4 +337,22 @@ def _zstd(raw: bytes, size: int) -> bytes:
     return bytes(pyarrow.Codec("zstd").decompress(raw, size))
 
 
-READER = Reader("a log of Inspect", _claims, _records, _rows)
+READER = Reader(
+    "a log of Inspect",
+    _claims,
+    _records,
+    _rows,
+    About(
+        tool="Inspect",
+        file="`.eval` or `.json` log, also of the first version (one `score`)",
+        verdict=(
+            'the value of each scorer, and of each key of a score; "C", "I" and "P" are '
+            "correct, incorrect and partial"
+        ),
+        label=(
+            "what a person put in place of a score (the score before it is the verdict); the "
+            "score of a scorer whose name begins with `human`"
+        ),
+        fixture="by the tool (0.3.285); the first version from its format",
+    ),
+)

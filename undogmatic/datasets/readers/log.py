@@ -30,7 +30,8 @@ from undogmatic.safety.outside import (
 if TYPE_CHECKING:
     import pandas as pd
 
-HEAD_BYTES = 65_536
+HEAD_BYTES, DEEP_BYTES = 65_536, 8_388_608
+"""Of a file what is looked at to know its tool, and of JSON in which the first record is longer."""
 LOG_BYTES, LOG_PARTS = 200_000_000, 2_000_000  # of one JSON file
 COLUMNS = (
     "item judge criterion repeat order verdict confidence reason label rater group text text_1"
@@ -81,13 +82,14 @@ def first_of(value: Any) -> Any:
     return (value[0] if value else None) if isinstance(value, list) else value
 
 
-def head_of(path: Path) -> Head | None:
-    """The beginning of a file, or a folder; None where there is none that can be opened."""
+def head_of(path: Path, most: int = HEAD_BYTES) -> Head | None:
+    """The beginning of a file (at `most` so many bytes), or a folder; None where there is none that
+    can be opened."""
     if path.is_dir():
         return Head(path, b"", None)
     try:
         with opened(path) as file:
-            raw = file.read(HEAD_BYTES)
+            raw = file.read(most)
     except DataError:
         return None
     text = raw.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -97,7 +99,7 @@ def head_of(path: Path) -> Head | None:
     # The shorter, where a later part is damaged
     for part in (whole, whole.split("\n", 1)[0], whole[:2000], whole[:500]):
         try:
-            return Head(path, raw, json_value(part, infinite=True, partial=True))
+            return Head(path, raw, json_value(part, infinite=True, partial=True, most=LOG_PARTS))
         except Unreadable:
             continue
     return Head(path, raw, None)
@@ -120,6 +122,17 @@ _SHAPE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 """What is raised where a record is built otherwise than its tool builds it."""
 
 
+class About(NamedTuple):
+    """What the documentation says of a reader: a row of its table."""
+
+    tool: str
+    file: str
+    verdict: str
+    label: str
+    fixture: str
+    """How the files that it is tested with were made, and with which version."""
+
+
 @dataclass(frozen=True)
 class Reader:
     """Reads what one tool writes.
@@ -131,12 +144,14 @@ class Reader:
             DataError.
         rows: The rows of records from a file or another source, whose problems are added to the
             list, too.
+        about: Its row in the documentation; a package of its own documents itself.
     """
 
     name: str
     claims: Callable[[Head], bool]
     records: Callable[[Path, list[str]], Given]
     rows: Callable[[Given, Path | str, list[str]], Iterable[Row]]
+    about: About | None = None
 
     def read(self, path: Path) -> pd.DataFrame:
         """The verdicts and labels of a file in long form: the COLUMNS that are known,
@@ -255,6 +270,14 @@ _PEOPLE = re.compile(
 )
 
 
+_PERSON = re.compile(r"(human|expert|annotator)([ _.-].*|\d*)", re.I)
+
+
+def is_person(name: str) -> bool:
+    """Whether a name by itself says that a person gave what stands under it (`human_correct`)."""
+    return _PERSON.fullmatch(name) is not None
+
+
 def people_among(names: Iterable[str], criteria: Iterable[Any]) -> dict[str, list[Any]]:
     """The facts that are labels by their names (`human_label`, `gold`, `human_score_2`, and with
     the name of a criterion behind it `human_clarity`), with the criteria that they are on: the one
@@ -275,13 +298,14 @@ def _with_people(rows: list[Row], source: str, problems: list[str]) -> list[Row]
     if "label" in names:
         return rows
     people = people_among(names, dict.fromkeys(row.get("criterion") for row in rows))
+    every = dict.fromkeys(row.get("criterion") for row in rows)
     for name in [name for name, meant in people.items() if not meant]:
-        way = f"Name the column after one, e.g. {name}_CRITERION"
         problems.append(
-            f"{source}: `{name}` seems to hold labels, and it is not known on which criterion."
-            f" {way}."
+            f"{source}: `{name}` names no criterion, so each of the {len(every)} was held against"
+            f" it. If it is on one of them, name the column after that one ({name}_CRITERION), or"
+            " choose it with `--criterion`."
         )
-        del people[name]
+        people[name] = list(every)
     if not people:
         return rows
     found: list[Row] = []
@@ -421,7 +445,10 @@ def joined(
 ) -> Iterator[Row]:
     """The verdicts with the labels of the same item and criterion, a row for each label; an item
     that was only labelled has a verdict that is missing. Labels on what no judge judged are a
-    problem."""
+    problem; of a file in which no judge speaks they are all that there is."""
+    if not verdicts:
+        yield from labels
+        return
     by_key: dict[tuple[Any, Any], list[Row]] = {}
     for row in labels:
         by_key.setdefault((row["item"], row.get("criterion")), []).append(row)

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    joined,
+    text_of,
+)
 from undogmatic.records.labels import HUMAN
 from undogmatic.records.records import as_number
 from undogmatic.safety.outside import Unreadable, json_value
@@ -163,5 +173,21 @@ def _noted(one: Mapping[str, Any]) -> Row:
 
 
 READER = Reader(
-    "traces of MLflow", _claims, lambda path, problems: log.records(path, problems, "traces"), _rows
+    "traces of MLflow",
+    _claims,
+    lambda path, problems: log.records(path, problems, "traces"),
+    _rows,
+    About(
+        tool="MLflow",
+        file=(
+            "traces as `to_dict()` or `to_json()`, the table of `search_traces` as JSON "
+            "records, or a run's id"
+        ),
+        verdict="feedback of an LLM judge or of code; what a person overrode stays the verdict",
+        label=(
+            "feedback of people on the same name, or on the only other one; expectations of "
+            "the judge's name"
+        ),
+        fixture="by the tool (3.17)",
+    ),
 )

@@ -6,12 +6,12 @@ refusal, a cut answer or a failed request is a missing verdict, and the reason i
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -22,22 +22,10 @@ from undogmatic.datasets.readers.log import (
     records,
     text_of,
 )
-from undogmatic.safety.outside import Unreadable, brief, json_value
+from undogmatic.records.answers import verdicts_of
+from undogmatic.safety.outside import brief
 
 JUDGE = "batch"
-LONGEST_WORD, MOST_WORDS = 30, 3
-_REMARKS = set(
-    "reason reasoning explanation rationale critique analysis comment comments evidence thought"
-    " thoughts feedback justification justificativa explicacao explicação motivo razao razão"
-    " comentario comentário".split()
-)
-_FENCE = re.compile(r"```(?:json)?\s*(.*?)```", re.DOTALL)
-_MARKED = re.compile(r"\[\[\s*([^\[\]]{1,30}?)\s*\]\]")
-_STATED = re.compile(
-    r"\b(?:score|rating|grade|verdict|answer|label|choice|winner|decision|nota|veredito|pontuação|classificação|decisão"
-    r"|resposta|rótulo)\b\W{0,4}(?:is|é)?\W{0,4}([\w.,+-]+(?:/\d+)?)",
-    re.IGNORECASE,
-)
 
 
 def _claims(head: Head) -> bool:
@@ -51,7 +39,8 @@ def _claims(head: Head) -> bool:
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
     found = [(place, line, *_said(line)) for place, line in given]
-    criteria = dict.fromkeys(name for *_, values, _ in found for name in values) or {None: None}
+    names = [name for *_, values, _ in found for name in values if name is not None]
+    criteria: dict[str | None, None] = {name: None for name in names} or {None: None}
     models = dict.fromkeys(
         model for _, line, *_ in found if (model := at(line, "response", "body", "model"))
     )
@@ -69,9 +58,11 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             "settings.temperature": body.get("temperature"),
         }
         row |= {key: str(value) for key, value in told.items() if value is not None}
-        for name in values or criteria:
+        named_all = None not in values
+        for name in criteria if named_all else values:
             row |= {"criterion": name, "confidence": _confidence(body, values.get(name))}
-            yield row | ({"verdict": values[name]} if name in values else {"reason": why})
+            lack = why or "the answer does not name this criterion"
+            yield row | ({"verdict": cell(values[name])} if name in values else {"reason": lack})
 
 
 def _said(line: Mapping[str, Any]) -> tuple[dict[str | None, Any], str | None]:
@@ -100,46 +91,6 @@ def _said(line: Mapping[str, Any]) -> tuple[dict[str | None, Any], str | None]:
     )
 
 
-def verdicts_of(text: str) -> dict[str | None, Any]:
-    """The verdicts in an answer, by criterion (None: there is one and it names none); {} if there
-    are none."""
-    text = text.strip()
-    fenced = _FENCE.findall(text)
-    for part in (text, *fenced[-1:], text[text.find("{") : text.rfind("}") + 1]):
-        try:
-            value = json_value(part)
-        except Unreadable:
-            continue
-        return _of_json(value)
-    for pattern in (_MARKED, _STATED):
-        if stated := pattern.findall(text):
-            return {None: stated[-1].strip("., ")}
-    word = text.strip("*_`\"' .!")
-    short = 0 < len(word) <= LONGEST_WORD and len(word.split()) <= MOST_WORDS and "\n" not in word
-    return {None: word} if short else {}
-
-
-def _of_json(value: Any) -> dict[str | None, Any]:
-    if not isinstance(value, Mapping):
-        return {None: cell(value)} if isinstance(value, int | float | str) else {}
-    found: dict[str | None, Any] = {}
-    for name, inner in value.items():
-        if name.lower() in _REMARKS or name.lower() == "confidence":
-            continue
-        if isinstance(inner, Mapping):
-            for key, held in _of_json(inner).items():
-                found[name if key is None else key] = held
-        elif isinstance(inner, int | float) or (
-            isinstance(inner, str) and 0 < len(inner) <= LONGEST_WORD
-        ):
-            found[name] = cell(inner)
-    return {None: next(iter(found.values()))} if len(found) == 1 and not _nested(value) else found
-
-
-def _nested(value: Mapping[str, Any]) -> bool:
-    return any(isinstance(inner, Mapping) for inner in value.values())
-
-
 def _confidence(body: Mapping[str, Any], verdict: Any) -> float | None:
     """The probability of the token that is the verdict, where the answer has log-probabilities."""
     choice = first_of(body.get("choices")) or {}
@@ -148,4 +99,19 @@ def _confidence(body: Mapping[str, Any], verdict: Any) -> float | None:
     return math.exp(min(0.0, float(same[-1]["logprob"]))) if same else None
 
 
-READER = Reader("the output of a batch", _claims, records, _rows)
+READER = Reader(
+    "the output of a batch",
+    _claims,
+    records,
+    _rows,
+    About(
+        tool="OpenAI batch",
+        file="the output file of a batch",
+        verdict=(
+            "the number or word of the answer, the fields of its JSON, or what it ends in: "
+            "`[[B]]`, `Score: 4`"
+        ),
+        label="-",
+        fixture="by the types of its client (3.57.0); no server was asked",
+    ),
+)

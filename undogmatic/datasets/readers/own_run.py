@@ -13,6 +13,7 @@ from typing import Any
 
 from undogmatic.datasets.readers import own_table
 from undogmatic.datasets.readers.log import (
+    About,
     Given,
     Head,
     Reader,
@@ -227,4 +228,16 @@ def _dataset(path: Path) -> Path | None:
     return None
 
 
-READER = Reader("the folder of a run", _claims, _journal, _rows)
+READER = Reader(
+    "the folder of a run",
+    _claims,
+    _journal,
+    _rows,
+    About(
+        tool="undogmatic",
+        file="a run's folder, or what `export` wrote",
+        verdict="the last judgment of each key",
+        label="the labels of the review, else those of the dataset",
+        fixture="by itself",
+    ),
+)

@@ -6,12 +6,24 @@ output: of its assertion if it has only one that asks a model, else of whether a
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from undogmatic.datasets.readers import log
-from undogmatic.datasets.readers.log import Given, Head, Reader, Row, cell, facts, joined, text_of
+from undogmatic.datasets.readers.log import (
+    About,
+    Given,
+    Head,
+    Reader,
+    Row,
+    cell,
+    facts,
+    joined,
+    text_of,
+)
+from undogmatic.records.records import as_number
 
 WHOLE, PERSON = "all assertions", "human"
 ASKING = tuple(
@@ -22,11 +34,38 @@ ASKING = tuple(
 _LINE = ("promptIdx", "testIdx", "testCase")
 
 
+_TABLE = {"Status", "Score", "Grader Reason"}
+"""Columns that its CSV has for each prompt, behind the column of the outputs."""
+
+
 def _claims(head: Head) -> bool:
-    results = head.value.get("results") if head.has("results") else None
-    return head.has(*_LINE) or (
-        isinstance(results, Mapping) and head.has("evalId") and "version" in results
-    )
+    if set(head.columns) >= _TABLE:
+        return True
+    if head.has(*_LINE):
+        return True
+    return _way(head.value) is not None
+
+
+def _way(value: Any) -> tuple[str, ...] | None:
+    """Where the results lie: as the command line writes them (with or without an `evalId`), or as
+    its function for Node returns them; None where they are none of promptfoo's."""
+    for way in (("results", "results"), ("results",)):
+        held = value
+        for key in way[:-1]:
+            held = held.get(key) if isinstance(held, Mapping) else None
+        if not isinstance(held, Mapping) or not isinstance(held.get("results"), list):
+            continue
+        first = log.first_of(held["results"])
+        keys = set(first) if isinstance(first, Mapping) else set()
+        graded = keys & {"gradingResult", "testCase", "testIdx", "promptId"}
+        before = {"prompt", "vars"} <= keys and keys & {"success", "response", "score"}
+        if (
+            graded
+            or before
+            or ("version" in held and isinstance(value, Mapping) and "evalId" in value)
+        ):
+            return way
+    return None
 
 
 def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row]:
@@ -84,8 +123,70 @@ def _results(path: Path, problems: list[str]) -> Given:
     head = log.head_of(path)
     if head is not None and head.has(*_LINE):
         return [(f"{path}:{number}", result) for number, result in log.lines(path, problems)]
-    found = log.entries(path, problems, "results", "results")
+    if head is not None and set(head.columns) >= _TABLE:
+        return _cells(path, problems)
+    deep = log.head_of(path, log.DEEP_BYTES)
+    way = _way(None if deep is None else deep.value) or ("results", "results")
+    found = log.entries(path, problems, *way)
     return [(f"{path}#result {number}", result) for number, result in enumerate(found, 1)]
+
+
+def _cells(path: Path, problems: list[str]) -> Given:
+    """The rows of its CSV as results: each prompt has a column of outputs, and behind it how they
+    were graded."""
+    from undogmatic.datasets.rows import csv_rows
+
+    rows = csv_rows(path, ",", [])
+    header = next(rows).cells
+    places = [n for n, name in enumerate(header) if name == "Status"]
+    outputs = [place - 1 for place in places]
+    ends = [*outputs[1:], len(header)]
+    found: Given = []
+    for number, row in enumerate(rows):
+        if len(row.cells) != len(header):
+            what = f"{len(row.cells)} cells under {len(header)} columns"
+            problems.append(log.Unread(f"{path}:{row.first}: {what}; the row was left out."))
+            continue
+        variables = dict(zip(header[: outputs[0]], row.cells, strict=False))
+        variables.pop("Description", None)
+        for prompt, (start, end) in enumerate(zip(outputs, ends, strict=True)):
+            told = dict(zip(header[start + 1 : end], row.cells[start + 1 : end], strict=True))
+            found.append(
+                (
+                    f"{path}:{row.first}",
+                    _of_cells(number, prompt, header[start], row.cells[start], variables, told),
+                )
+            )
+    return found
+
+
+def _of_cells(
+    test: int,
+    prompt: int,
+    column: str,
+    output: str,
+    variables: Mapping[str, str],
+    told: Mapping[str, str],
+) -> dict[str, Any]:
+    """A result from the cells of a prompt in a row."""
+    status, score = told.get("Status", "").upper(), as_number(told.get("Score") or None)
+    named = re.match(r"\[([^\]]+)\]", column)
+    part = {
+        "pass": status == "PASS",
+        "score": score,
+        "reason": told.get("Grader Reason"),
+        "assertion": {"type": "llm-rubric", "metric": WHOLE, "provider": "promptfoo's grader"},
+    }
+    failed = status not in ("PASS", "FAIL")
+    return {
+        "testIdx": test,
+        "promptIdx": prompt,
+        "vars": variables,
+        "provider": named[1] if named else column,
+        "response": {"output": re.sub(r"^\[(PASS|FAIL|ERROR)\]\s*", "", output)},
+        "error": (told.get("Grader Reason") or "the request failed") if failed else None,
+        "gradingResult": None if failed else {"componentResults": [part]},
+    }
 
 
 def _about(number: int, result: Mapping[str, Any], groups: dict[str, str]) -> Row:
@@ -167,4 +268,25 @@ def _settings(result: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
     return {key: value for key, value in told.items() if value}
 
 
-READER = Reader("results of promptfoo", _claims, _results, _rows)
+READER = Reader(
+    "results of promptfoo",
+    _claims,
+    _results,
+    _rows,
+    About(
+        tool="promptfoo",
+        file=(
+            "results as JSON, JSON Lines or CSV (`-o`, `export eval`), what its function for "
+            "Node returns, files of 2024"
+        ),
+        verdict=(
+            "the score of each assertion (in CSV of all together); pass or fail where scores "
+            "are 0 and 1, or a person rated"
+        ),
+        label=(
+            "the rating in the viewer: of the only assertion that asks a model, else of `all "
+            "assertions` together"
+        ),
+        fixture="by the tool (0.121.20); CSV, Node and 2024 from their format",
+    ),
+)
