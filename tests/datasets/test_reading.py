@@ -290,6 +290,8 @@ def test_several_acceptable_labels_are_told() -> None:
     found = table({"judge": of("a1", "b1", "c1"), "gold": of("a1", "b1", "c1", "a1|b1")})
     assert found.categories == ("a1", "b1", "c1")
     assert told(found)["several"]["n"] == N // 4
+    both = table({"judge": of("a1", "a1|b1", "b1"), "gold": of("a1", "b1", "a1|b1")})
+    assert both.categories == ("a1", "a1|b1", "b1"), "what both sides say is a category"
 
 
 def test_words_beside_shares_of_people_are_the_ends_of_the_shares() -> None:
@@ -468,9 +470,12 @@ def test_each_column_is_explained_with_why_and_what_else_it_may_be() -> None:
     roles = {each.name: (each.role, each.why) for each in found}
     assert question is not None
     assert roles["judge_seconds"] == ("slice", "measured")
+    assert (roles["text"][0], roles["judge"][0]) == ("text", "judge")
     found, question = explain.explained([read_frame("a.csv")], TableOptions(human=("ana",)))
     roles = {each.name: (each.role, each.why) for each in found}
     assert question is None
     assert roles["judge"] == ("judge", "by_name")
     assert roles["ana"] == ("human", "typed")
-    assert next(each for each in found if each.name == "ana").otherwise[0] == "--judge ana"
+    others = {each.name: each.otherwise for each in found}
+    assert others["ana"][0] == "--judge ana"
+    assert others["judge_seconds"] == []

@@ -158,9 +158,9 @@ class Cells:
 
 
 def names_several(word: str | None, categories: Collection[str]) -> bool:
-    """Whether a word names several of the categories, with bars between them."""
+    """Whether a word that is no category itself names several, with bars between them."""
     parts = [fold(part) for part in (word or "").split("|")]
-    return len(parts) > 1 and set(parts) <= {*categories}
+    return len(parts) > 1 and word not in categories and set(parts) <= {*categories}
 
 
 def read_cells(raw: Any, categories: Collection[str] = ()) -> Cells:

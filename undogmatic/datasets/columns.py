@@ -4,6 +4,7 @@ doubtful."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -137,6 +138,14 @@ def find_columns(
     Raises ConfigError naming the candidates where it is doubtful, and for an option that names no
     column, with the options as they are spelled at the `door`."""
     return _OfVerdicts(cells, options, facts, door).columns()
+
+
+def found_so_far(cells: pd.DataFrame, options: TableOptions) -> Columns:
+    """The roles that are clear, where others are not."""
+    search = _OfVerdicts(cells, options, (), CHECK)
+    with suppress(ConfigError):
+        search.columns()
+    return search.found
 
 
 class _OfVerdicts(Search):

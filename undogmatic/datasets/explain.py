@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from undogmatic.datasets.columns import Columns
+from undogmatic.datasets.columns import Columns, found_so_far
 from undogmatic.datasets.contents import Contents
 from undogmatic.datasets.doors import CHECK
 from undogmatic.datasets.frames import Frame
@@ -53,9 +53,10 @@ def explained(
         cells, columns = columns_of(frames, options)
         doubt = None
     except (ConfigError, DataError) as error:
-        doubt, columns = error, Columns()
+        doubt = error
         cells = pd.concat([frame.cells for frame in frames], ignore_index=True).astype(object)
         cells = cells.where(cells.notna(), None)
+        columns = found_so_far(cells, options)
     contents = Contents(cells)
     typed = _typed(options)
     found = [_explained(contents, columns, name, typed) for name in contents.names]
@@ -126,11 +127,13 @@ def _why(contents: Contents, name: str, role: str, typed: bool) -> str:
 
 def _others(contents: Contents, name: str, role: str) -> list[Role]:
     """What else a column may be, by what it holds."""
-    if not contents.sample(name).said:
+    if not contents.sample(name).said or is_measured(name):
         return []
+    is_value = contents.is_value(name) or contents.is_category(name)
+    side = side_of(name)
     able = {
-        JUDGE: contents.is_value(name) or contents.is_category(name),
-        LABEL: contents.is_value(name) or contents.is_category(name),
+        JUDGE: is_value and side != -1 and role != "item",
+        LABEL: is_value and side != 1 and role != "item",
         TEXT: contents.is_prose(name),
         ITEM: contents.identifies(name),
         GROUP: contents.repeats(name) and contents.is_names(name),

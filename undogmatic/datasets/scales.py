@@ -549,7 +549,8 @@ def _categories(
             [Way("Without an order, type", [(KIND, "unordered")])],
         ).at(door)
     names = sorted(set(words) | set(given))
-    names = [name for name in names if not names_several(name, names)]
+    # What the judge says, too, is a category; of people alone A|B accepts both.
+    names = [n for n in names if n in words or not names_several(n, {*names} - {n})]
     mapping = {name: float(place) for place, name in enumerate(names)}
     written = _as_written(names, verdicts, labels)
     return _named("unordered", written, mapping, spelled(door, KIND, SCALE))
