@@ -8,7 +8,6 @@ where nobody else does has not judged, and what a program writes for nothing is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -122,7 +121,7 @@ def _is_answer(word: str, of_people: bool) -> bool:
 def _is_said(word: str, rows: pd.DataFrame) -> bool:
     """Whether a word is what voices say, and not what fills the cells of those who said nothing:
     of several people who each labelled some items, most cells are then the word."""
-    who: Collection[str] = [name for name in ("rater", "judge") if name in rows]
+    who = [name for name in ("rater", "judge") if name in rows]
     if not who or rows[who[0]].nunique() < 2:
         return True
     raw = rows["raw"]
