@@ -59,7 +59,9 @@ def test_words(written: object, word: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "written"),
     [
-        *(("empty", each) for each in ("", "  ", None, "NaN", "none", "-", "—")),
+        *(("empty", each) for each in ("", "  ", None, float("nan"), "\N{ZERO WIDTH SPACE}")),
+        *(("nothing", each) for each in ("NaN", "none", "-", "—", "null", "?")),
+        *(("abstained", each) for each in ("CANNOT_ASSESS", "Inconclusive.", "não sei")),
         *(("not_applicable", each) for each in ("n/a", "N/A", "não se aplica")),
         *(("formula", each) for each in ("=A1+B2", "=SUM(A1:A3)", "=-B2")),
         *(

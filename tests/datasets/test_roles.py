@@ -86,7 +86,7 @@ def test_options_are_spelled_as_they_are_typed() -> None:
     assert CHECK.typed(LABEL, "nota humana") == "--human 'nota humana'"
     assert RUN.typed(LABEL, "nota humana") == "dataset.columns.label=nota_humana"
     assert IMPORT.typed(ITEM, "caso") == "--item-id caso"
-    assert CHECK.typed(roles.LABEL_SCALE, "-1:1") == "--human-scale -1:1"
+    assert CHECK.typed(roles.LABEL_SCALE, "-1:1") == "--human-scale=-1:1"
     assert RUN.typed(roles.LABEL_SCALE, "bad<ok") == "dataset.label_scale='bad<ok'"
     assert spelled(RUN, JUDGE, roles.SCALE) == {
         "judge_option": "dataset.columns.judge",
@@ -98,7 +98,7 @@ def test_a_doubt_is_worded_by_the_door() -> None:
     doubt = Doubt(LABEL, "whose they are", {"a b": "1", "c": "2"}, none=True)
     asked = "it is not clear whose they are. It may be `a b` (e.g. 1); `c` (e.g. 2). Type "
     assert str(doubt.at(CHECK)) == (
-        f"{asked}--human 'a b' or --human c. For several of them, repeat --human."
+        f"{asked}--human 'a b' or --human c, or --human none. For several of them, repeat --human."
     )
     assert str(doubt.at(RUN)) == (
         f"{asked}dataset.columns.label=a_b or dataset.columns.label=c, or dataset.columns.label=[]."
@@ -176,7 +176,7 @@ def test_columns_that_may_be_a_judges_are_peoples_only_where_nobody_judges() -> 
     table = pd.DataFrame(cells, dtype=object)
     found = find_roles(table, "t", ["text"], [], {}, False)
     assert found.columns["label"] == ("nota_ana", "nota_bia")
-    with pytest.raises(ConfigError, match="Type --human nota_ana or --human nota_bia"):
+    with pytest.raises(ConfigError, match="Type --human nota_ana,nota_bia for all of them"):
         find_columns(table.assign(judge_score=GRADES), TableOptions())
 
 

@@ -257,11 +257,6 @@ def test_a_text_and_its_copies_are_one_group() -> None:
             r"`label` \(e\.g\. 1, 2\); `expected`.*--human label or --human expected",
         ),
         ("id,score,rating", "{i},{grade},{label}", "--judge score or --judge rating"),
-        (
-            "id,verdict,llm_score,label",
-            "{i},{grade},{label},{label}",
-            "--judge verdict or --judge llm_score",
-        ),
         ("a,b", "x{i},y{i}", "no column seems to hold the verdicts"),
         ("judge,score,label", "{name},{grade},{label}", "--item COLUMN"),
     ],
@@ -545,7 +540,7 @@ def test_an_id_can_be_made_of_several_columns() -> None:
     )
     with pytest.raises(
         ConfigError,
-        match=r"--item 'case,pert' names 'pert', which is no column\. Columns: case, part",
+        match=r"--item case,pert names 'pert', which is no column\. Columns: case, part",
     ):
         read(text, item="case,pert")
 

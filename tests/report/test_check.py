@@ -26,10 +26,14 @@ def test_the_terminal_says_the_answer_first_and_then_the_gravest(capsys: Capture
     check.show(checks.result(), checks.words(), {"report": [Path.cwd() / "out" / "report.html"]})
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert (
-        lines[0].startswith("verdicts.csv: 60 items. Were columns taken wrongly?")
-        and "--help" in lines[0]
+        lines[1].startswith("verdicts.csv: 60 items. Were columns taken wrongly?")
+        and "--explain" in lines[1]
     )
-    assert lines[1:] == [
+    assert lines[0] == (
+        "“judge” judged 60 items; it is held against the labels that “anna”, “ben” gave to 60 of"
+        " them."
+    )
+    assert lines[2:] == [
         ANSWER,
         RIVAL,
         "- Limit 1. It is worse on <b>long</b>.",

@@ -3,7 +3,7 @@
 import argparse
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ from undogmatic.safety.outside import brief, read_text
 
 READING = {
     "judge": "the column of a judge's verdicts; once for each judge",
-    "human": "the column of a person's labels; once for each person",
+    "human": "the column of a person's labels; once for each person; none: nobody labelled",
     "text": "the column of what was judged; twice for the two outputs of a choice",
     "item": "the column of the items' ids; several that are one id together: COLUMN,COLUMN",
-    "group": "the column of what belongs together, such as the pair or the document",
+    "group": (
+        "the column of what belongs together, such as the pair or the document; none: nothing does"
+    ),
     "system": "the column of who made what was judged; twice for the two outputs of a choice",
     "criterion": (
         "the column of the criterion, where a row is one verdict; or the one criterion to look at"
@@ -99,6 +101,11 @@ def add(commands: Any) -> None:
     shown = parser.add_argument_group("what is written")
     add_language(shown)
     shown.add_argument(
+        "--explain",
+        action="store_true",
+        help="print how each column is read, and why, instead of an answer",
+    )
+    shown.add_argument(
         "--report",
         metavar="DIR",
         help="write report.html, report.md, figures and tables into this folder",
@@ -145,7 +152,9 @@ def add_reading(parser: argparse.ArgumentParser, but: Sequence[str] = ()) -> Non
 def run(typed: argparse.Namespace) -> None:
     """Check, print what was found and write what was asked for. The exit status is 0 whatever was
     found."""
-    from undogmatic.cli.checked import checked
+    from undogmatic.cli import explain
+    from undogmatic.cli.checked import checked, explained, made
+    from undogmatic.datasets.scales import TableOptions
     from undogmatic.report import card
     from undogmatic.report.check import as_json, show, words_of, write
     from undogmatic.runs.progress import doing, speaking
@@ -165,6 +174,10 @@ def run(typed: argparse.Namespace) -> None:
     report = [] if typed.report is None else report_files(Path(typed.report), read, "--report")
     keep_apart(read, [*named("--card", card_paths), *report])
     settings = pairs_of(known, "--judge-config")
+    if typed.explain:
+        columns, question = explained(typed.files, made(TableOptions, _reading(given)))
+        explain.show(columns, question, words_of(typed.language))
+        return
     with speaking(typed.language), doing("examining the judge", soon=True):
         result, reading = checked(typed.files, typed.against, given, settings)
     words = words_of(typed.language)
@@ -183,6 +196,11 @@ def run(typed: argparse.Namespace) -> None:
         print(json.dumps(as_json(result, words), ensure_ascii=False, indent=2))
     else:
         show(result, words, paths, typed.line)
+
+
+def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options that say how the files are read."""
+    return {name: value for name, value in given.items() if name in READING}
 
 
 def pairs_of(words: Sequence[str], option: str) -> dict[str, str]:

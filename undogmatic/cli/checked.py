@@ -8,9 +8,12 @@ from typing import Any, TypeAlias, TypeVar
 import pandas as pd
 from pydantic import BaseModel, ValidationError
 
+from undogmatic.datasets.explain import Explained
+from undogmatic.datasets.explain import explained as explain
+from undogmatic.datasets.frames import read_frame
 from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
-from undogmatic.errors import ConfigError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.examinations.check import check as examine
 from undogmatic.examinations.examination import chosen
 from undogmatic.records.checked import CheckOptions, CheckResult
@@ -86,7 +89,7 @@ def checked(
     )
     with doing("reading the file"):
         table = with_settings(read(source, reading), settings)
-        earlier = None if against is None else read(against, reading)
+        earlier = None if against is None else read(against, reading, "--against")
     with doing("examining the judge"):
         return examine(table, options, earlier), reading
 
@@ -106,11 +109,19 @@ def _names(typed: Any) -> Any:
     return list(dict.fromkeys(names))
 
 
-def read(source: Any, reading: TableOptions) -> Evidence:
-    """The verdict table in files, in runs of MLflow (`mlflow:RUN_ID`) or in a data frame. Raises
-    ConfigError for what is not there."""
+def read(source: Any, reading: TableOptions, called: str = "FILE") -> Evidence:
+    """The verdict table in files, in runs of MLflow (`mlflow:RUN_ID`) or in a data frame; `called`:
+    how they are named at the door. Raises ConfigError for what is not there."""
     given = [source] if isinstance(source, str | Path | pd.DataFrame) else list(source)
-    return read_table([_taken(one) for one in given], reading)
+    return read_table([_taken(one) for one in given], reading, called)
+
+
+def explained(
+    files: Sequence[str], reading: TableOptions
+) -> tuple[list[Explained], ConfigError | DataError | None]:
+    """How each column of files is read, and the question that is open, if there is one."""
+    frames = [read_frame(_taken(file), reading.sheet) for file in files]
+    return explain(frames, reading)
 
 
 def _taken(source: Any) -> Any:

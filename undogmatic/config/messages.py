@@ -149,7 +149,7 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
     close = difflib.get_close_matches(option, known, 1)
     before, _, value = typed.partition("=")
     step = (
-        f"Did you mean {before}={value.replace(option, close[0], 1)}?"
+        f"Did you mean {before}={_with_option(value, option, close[0])}?"
         if close
         else f"Choose one: {group}=OPTION."
     )
@@ -157,6 +157,13 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
         f"`{group}` has no option {option!r} (you typed {typed}). {step} Options:"
         f" {', '.join(known)}."
     )
+
+
+def _with_option(value: str, wrong: str, right: str) -> str:
+    """A value with the right name of an option in place of a wrong one, of which it may list
+    several; what is listed already is not named twice."""
+    names = [right if name.strip() == wrong else name for name in value.split(",")]
+    return ",".join(dict.fromkeys(names)) if "," in value else value.replace(wrong, right, 1)
 
 
 def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:

@@ -18,16 +18,21 @@ import pandas as pd
 from undogmatic.records.results import Finding, Subject
 from undogmatic.safety.outside import read_yaml
 
-EMPTY, NOT_APPLICABLE, REFUSAL, ERROR, FORMULA, DATE = (
+EMPTY, NOTHING, NOT_APPLICABLE, ABSTAINED, REFUSAL, ERROR, FORMULA, DATE = (
     "empty",
+    "nothing",
     "not_applicable",
+    "abstained",
     "refusal",
     "error",
     "formula",
     "date",
 )
 UNREADABLE, OFF_SCALE, CONTRADICTION = "unreadable", "off_scale", "contradiction"
+SEVERAL = "several"
 """Why a cell is no verdict."""
+SPOKEN = (NOTHING, NOT_APPLICABLE, ABSTAINED, REFUSAL, ERROR)
+"""Why a cell says nothing though a word stands in it: a word that may be a category, too."""
 
 LEXICON: Mapping[str, Any] = read_yaml(Path(__file__).with_name("words.yaml"))
 """The words that are known."""
@@ -38,10 +43,19 @@ def alternatives(words: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in words.split("|"))
 
 
-_NOTHING = {"", *alternatives(LEXICON["cells"]["nothing"])}
+_NOTHING = set(alternatives(LEXICON["cells"]["nothing"]))
+_BY_PROGRAMS = set(alternatives(LEXICON["cells"]["nothing_by_programs"]))
 _NOT_APPLICABLE = set(alternatives(LEXICON["cells"]["not_applicable"]))
+_ABSTAINS = set(alternatives(LEXICON["cells"]["abstains"]))
+_NUMBER_WORDS = {
+    word: float(number)
+    for number, words in LEXICON["numbers"].items()
+    for word in alternatives(words)
+}
 _ERRORS = re.compile(
-    r"(#(ref|value|div/0|n/a|name|num|null|valor|nome)[!?]?)|(.*\b(error|erro|exception|timeout)\b.*)"
+    r"(#(ref|value|div/0|n/a|name|num|null|valor|nome)[!?]?)"
+    # "no error" is what people say of a text without one
+    r"|((?!(no|sem|without|zero|0)\b).*\b(error|erro|exception|timeout)\b.*)"
 )
 _REFUSES = re.compile(
     r"(i('m| am) sorry|sorry,|i (can ?not|can't|can’t|am unable|won't)|as an ai|unable to|nao"
@@ -124,6 +138,10 @@ class Cells:
         )
         return [self.written[n][:40] for n in ranked[:most]]
 
+    def of_several(self, categories: Collection[str]) -> np.ndarray:
+        """Which distinct cells name several of the categories, with bars between them: A|B."""
+        return np.array([names_several(word, categories) for word in self.words], dtype=bool)
+
     def values(self, mapping: Mapping[str, float] | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Per row the number, or what `mapping` says of the word; NaN, and why, where there is
         none."""
@@ -141,10 +159,17 @@ class Cells:
         return each[self.codes], reasons[self.codes]
 
 
-def read_cells(raw: Any) -> Cells:
-    """Read the cells of a column."""
+def names_several(word: str | None, categories: Collection[str]) -> bool:
+    """Whether a word that is no category itself names several, with bars between them."""
+    parts = [fold(part) for part in (word or "").split("|")]
+    return len(parts) > 1 and word not in categories and set(parts) <= {*categories}
+
+
+def read_cells(raw: Any, categories: Collection[str] = ()) -> Cells:
+    """Read the cells of a column. `categories` are words that count as such, though elsewhere they
+    mean that nothing is said: none, n/a, refused."""
     codes, distinct = pd.factorize(np.asarray(raw, dtype=object), use_na_sentinel=False)
-    read = [read_cell(cell) for cell in distinct]
+    read = [read_cell(cell, categories) for cell in distinct]
     tops = [_out_of(cell) for cell in distinct]
     if len({top for top in tops if top is not None}) > 1:
         # Out of five here and out of ten there: no number of one scale.
@@ -152,19 +177,82 @@ def read_cells(raw: Any) -> Cells:
             one if top is None else Cell(np.nan, fold(str(cell)), None)
             for one, top, cell in zip(read, tops, distinct, strict=True)
         ]
+    read = _in_one_unit(
+        distinct, read, words_are_numbers=_NUMBER_WORDS.keys().isdisjoint(categories)
+    )
     return Cells(
         codes=codes,
         numbers=np.array([cell.number for cell in read], dtype=float),
         words=tuple(cell.word for cell in read),
         reasons=tuple(cell.reason for cell in read),
-        written=tuple("" if cell is None else str(cell) for cell in distinct),
+        written=tuple("" if is_empty(cell) else str(cell) for cell in distinct),
         counts=np.bincount(codes, minlength=len(distinct)),
     )
 
 
-def read_cell(raw: Any) -> Cell:
-    """Read one cell."""
-    text = "" if raw is None else str(raw).strip()
+def _in_one_unit(distinct: Any, read: list[Cell], words_are_numbers: bool) -> list[Cell]:
+    """The cells of a column in one unit: 80% beside 0.8 is 0.8, "four" beside "3" is 4, and of
+    1/4 beside 2/3 each is a share."""
+    written = [_text(cell) for cell in distinct]
+    numbers = [cell.number for cell in read]
+    signs = [text.endswith("%") for text in written]
+    outs = [_OUT_OF.fullmatch(text) for text in written]
+    plain = [
+        number
+        for number, sign, out in zip(numbers, signs, outs, strict=True)
+        if not (np.isnan(number) or sign or out)
+    ]
+    if any(signs) and plain and max(plain) <= 1:
+        numbers = [
+            number / 100 if sign else number for number, sign in zip(numbers, signs, strict=True)
+        ]
+    if len({out[2] for out in outs if out}) > 1:
+        numbers = [
+            number / float(out[2]) if out and not np.isnan(number) else number
+            for number, out in zip(numbers, outs, strict=True)
+        ]
+    words = [cell.word for cell in read if cell.word is not None and np.isnan(cell.number)]
+    if words_are_numbers and words and all(word in _NUMBER_WORDS for word in words):
+        numbers = [
+            _NUMBER_WORDS.get(cell.word or "", number)
+            for cell, number in zip(read, numbers, strict=True)
+        ]
+    return [
+        cell
+        if number == cell.number or np.isnan(number)
+        else Cell(number, f"{number:g}", cell.reason)
+        for cell, number in zip(read, numbers, strict=True)
+    ]
+
+
+def said_of_nothing(cell: Any) -> str | None:
+    """The word in a cell that may be a category or may say nothing, as it is compared; None where
+    another word stands there, or what programs write where there is nothing (NaN, null)."""
+    text = _text(cell)
+    if not text or fold(text) in _BY_PROGRAMS or read_cell(cell).reason not in SPOKEN:
+        return None
+    return _bare(text)
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether nothing stands in a cell: None, or NaN where columns of files were put together."""
+    return cell is None or (isinstance(cell, float) and np.isnan(cell))
+
+
+def _text(cell: Any) -> str:
+    """What is written in a cell, without what cannot be seen; "" where it is empty."""
+    return "" if is_empty(cell) else visible(str(cell))
+
+
+def _bare(text: str) -> str:
+    """A word without the marks around it, as it is compared."""
+    inside = text.lstrip(_BEFORE)
+    return fold((inside.rstrip(_BEHIND) if inside != text else text).rstrip(".:! ")) or fold(text)
+
+
+def read_cell(raw: Any, categories: Collection[str] = ()) -> Cell:
+    """Read one cell; `categories` are words that are no sign that nothing is said."""
+    text = _text(raw)
     number = _plain_number(text)
     if number is None:
         number = number_of(text)
@@ -172,11 +260,14 @@ def read_cell(raw: Any) -> Cell:
         return Cell(number, f"{number:g}", None)
     if _FORMULA.fullmatch(text):
         return Cell(np.nan, None, FORMULA)
-    inside = text.lstrip(_BEFORE)
-    word = fold((inside.rstrip(_BEHIND) if inside != text else text).rstrip(".:! "))
+    word, whole = _bare(text), fold(text)
+    if text and categories and word in categories:
+        return Cell(np.nan, word, None)
     for reason, is_it in (
-        (EMPTY, word in _NOTHING or fold(text) in _NOTHING),
-        (NOT_APPLICABLE, fold(text) in _NOT_APPLICABLE),
+        (EMPTY, not text),
+        (NOTHING, {word, whole} & (_NOTHING | _BY_PROGRAMS)),
+        (NOT_APPLICABLE, whole in _NOT_APPLICABLE),
+        (ABSTAINED, word in _ABSTAINS),
         (DATE, _DATE.fullmatch(text.lower())),
         (REFUSAL, _REFUSES.fullmatch(word)),
         (ERROR, _ERRORS.fullmatch(fold(text))),
@@ -220,9 +311,25 @@ def _out_of(cell: Any) -> int | None:
     return int(found[2]) if float(found[1].replace(",", ".")) <= int(found[2]) else None
 
 
+_INVISIBLE = re.compile(
+    "[\N{SOFT HYPHEN}\N{ZERO WIDTH SPACE}-\N{RIGHT-TO-LEFT MARK}\N{LEFT-TO-RIGHT EMBEDDING}-"
+    "\N{RIGHT-TO-LEFT OVERRIDE}\N{WORD JOINER}-\N{NOMINAL DIGIT SHAPES}\N{VARIATION SELECTOR-1}-"
+    "\N{VARIATION SELECTOR-16}\N{ZERO WIDTH NO-BREAK SPACE}]"
+)
+"""Characters that change how others are drawn, or nothing at all: they make no other word."""
+
+
+def visible(text: str) -> str:
+    """A text without characters that cannot be seen, and without blanks around it."""
+    bare = text if text.isascii() else _INVISIBLE.sub("", text)
+    return bare.strip()
+
+
 @lru_cache(maxsize=100_000)
 def fold(text: str) -> str:
-    """A text without case, accents and doubled spaces; `_` and `-` between words are spaces."""
+    """A text without case, accents, doubled spaces and characters that cannot be seen; `_` and `-`
+    between words are spaces."""
+    text = visible(text)
     bare = unicodedata.normalize("NFKD", text.casefold())
     bare = (
         "".join(letter for letter in bare if not unicodedata.combining(letter))

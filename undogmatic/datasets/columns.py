@@ -3,20 +3,30 @@ doubtful."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import unread
 from undogmatic.datasets.doors import CHECK, Door, Doubt, Question, Way, spelled
-from undogmatic.datasets.names import PARTS, side_of
+from undogmatic.datasets.names import (
+    PARTS,
+    is_fact,
+    is_measured,
+    names_a_role,
+    own_words,
+    side_of,
+    tokens,
+)
 from undogmatic.datasets.roles import (
     CONFIDENCE,
     CONTEXT,
     CRITERION,
+    EVERY,
     FAILED,
     GROUP,
     ITEM,
@@ -36,8 +46,9 @@ from undogmatic.datasets.roles import (
 )
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.search import OF_PEOPLE, Search
-from undogmatic.datasets.vocabulary import CHOICES
+from undogmatic.datasets.vocabulary import CHOICES, TIES, order_words
 from undogmatic.errors import ConfigError
+from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.results import Finding
 
 SETTINGS = {name: name.replace(" ", "_") for name in SETTING.names}
@@ -48,6 +59,17 @@ _SIDES = {"1": 0, "2": 1, "a": 0, "b": 1, "left": 0, "right": 1, "first": 0, "se
 _SINGLE = (ITEM, CRITERION, REPEAT, ORDER, CONFIDENCE, RATER, GROUP, FAILED)
 """The roles that one column has, in the order in which they are looked for."""
 OF_JUDGE = "the verdicts of the judge"
+STRAY_CHOICES = 0.05
+"""The share of choices that may be no choice, as where a judge's answer could not be read."""
+
+
+class Voice(NamedTuple):
+    """Whose verdicts or labels a column holds, on which criterion (None: as the row says), and in
+    which order two outputs were shown for it."""
+
+    name: str
+    criterion: str | None = None
+    order: str | None = None
 
 
 @dataclass
@@ -56,7 +78,8 @@ class Columns:
 
     `judges` holds the names of judges (long form), of which `only` some may count; `among_raters`:
     they stand among the names of raters. `others` are of judges or people that were not asked for.
-    `pairwise`: two outputs are compared.
+    `pairwise`: two outputs are compared. `voices`: what single columns of verdicts and labels are
+    about, by their names. `confidences`: the column of its confidence, by that of the verdict.
     """
 
     item: str | None = None
@@ -79,7 +102,15 @@ class Columns:
     remarks: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     pairwise: bool = False
+    voices: Mapping[str, Voice] = field(default_factory=dict)
+    confidences: Mapping[str, str] = field(default_factory=dict)
     notes: list[Finding] = field(default_factory=list)
+
+    @property
+    def swapped(self) -> str | None:
+        """The column of verdicts on two outputs in the other order, if there is one."""
+        names = (name for name, voice in self.voices.items() if voice.order == SWAPPED)
+        return next(names, None)
 
     def used(self) -> set[str]:
         """The columns with a role."""
@@ -92,6 +123,7 @@ class Columns:
             *self.settings,
             *self.remarks,
             *self.others,
+            *self.confidences.values(),
         )
         return {name for name in (*single, self.judges, *many) if name is not None}
 
@@ -108,6 +140,14 @@ def find_columns(
     return _OfVerdicts(cells, options, facts, door).columns()
 
 
+def found_so_far(cells: pd.DataFrame, options: TableOptions) -> Columns:
+    """The roles that are clear, where others are not."""
+    search = _OfVerdicts(cells, options, (), CHECK)
+    with suppress(ConfigError):
+        search.columns()
+    return search.found
+
+
 class _OfVerdicts(Search):
     """The columns of a verdict table: a judge's, people's, and those of what they are about."""
 
@@ -122,7 +162,7 @@ class _OfVerdicts(Search):
         """Find them: what is typed, then what its name tells, then verdicts and labels among what
         is left."""
         found, options = self.found, self.options
-        found.labels = tuple(self.named(name, LABEL) for name in options.human)
+        found.labels = tuple(self.named(name, LABEL) for name in options.human if name)
         found.only = self._names_of_judges()
         judged = tuple(self.named(name, JUDGE) for name in options.judge if name not in found.only)
         found.verdicts = () if options.verdict is None else (self.named(options.verdict, VERDICT),)
@@ -147,6 +187,11 @@ class _OfVerdicts(Search):
                 found.settings, found.context = (*found.settings, found.context), None
         found.remarks = self._take(n for n in self.free() if self.joined[n] in REMARK.names)
         self._verdicts_and_labels()
+        self._leave_echoes()
+        found.confidences = self._confidences()
+        self.taken |= {*found.confidences.values()}
+        found.verdicts = tuple(n for n in found.verdicts if n not in found.confidences.values())
+        found.voices = self._voices()
         found.pairwise = self._pairwise()
         if not found.pairwise:
             found.texts, found.systems = found.texts[:1], found.systems[:1]
@@ -262,33 +307,199 @@ class _OfVerdicts(Search):
         found = self.found
         judges, neutral = self.of_side(VERDICT, but=self.facts)
         people, _ = self.of_side(LABEL, but=self.facts)
-        typed_judges, typed_people = bool(found.verdicts), bool(found.labels)
+        typed_judges, typed_people = bool(found.verdicts), bool(self.options.human)
+        if not (judges or people or neutral or typed_judges or typed_people):
+            judges, people = self._measured_on_both()
         self._check_mute(
             typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
         )
+        more: list[str] = []
         if not typed_people and people:
-            found.labels = self.together(people, LABEL, OF_PEOPLE)
-        if not typed_judges:
-            if found.judges is not None:
-                candidates = judges + neutral
-                if len(candidates) != 1:
-                    raise self._which(VERDICT, "what the judges said", candidates or self._values())
-                found.verdicts = (candidates[0],)
-                neutral = [name for name in neutral if name != candidates[0]]
-            elif judges:
-                found.verdicts = self.together(judges, JUDGE, f"which column holds {OF_JUDGE}")
-            elif len(neutral) == 1:
-                found.verdicts, neutral = (neutral[0],), []
-            elif neutral:
-                raise self._which(JUDGE, OF_JUDGE, neutral)
+            if found.judges is None and not any(map(names_a_role, (*judges, *found.verdicts))):
+                people, more = _by_their_words(people)
+            if self._are_criteria(judges or list(found.verdicts), people):
+                found.labels = tuple(people)
             else:
-                raise self._which(JUDGE, OF_JUDGE, self._values() or list(found.labels))
-        if not found.labels and not typed_people and neutral and found.judges is None:
-            # Beside a judge's own column each may be another judge's, or a system's: alike or not,
-            # several are not people's by themselves.
-            if len(neutral) > 1:
-                raise self.doubt(LABEL, OF_PEOPLE, neutral)
-            found.labels = (neutral[0],)
+                found.labels = self.together(people, LABEL, OF_PEOPLE)
+        if not typed_judges:
+            neutral = self._find_verdicts(judges, neutral, more)
+        if found.labels or typed_people or found.judges is not None:
+            return
+        if found.rater is not None and len(neutral) == 1:
+            # Beside a name that tells little stands another that says what the judge says.
+            same = [name for name in self._unnamed() if self.says_as(name, found.verdicts)]
+            neutral = neutral if self.says_as(neutral[0], found.verdicts) or not same else same
+        # Beside a judge's own column each may be another judge's, or a system's: alike or not,
+        # several are not people's by themselves.
+        if len(neutral) > 1:
+            raise self.doubt(LABEL, OF_PEOPLE, neutral)
+        found.labels = tuple(neutral[:1]) or self._labels_by_content()
+
+    def _leave_echoes(self) -> None:
+        """Leave out the columns that repeat the verdicts."""
+        if echoes := self._echoes():
+            self.found.remarks = (*self.found.remarks, *self._take(echoes))
+            self.found.verdicts = tuple(n for n in self.found.verdicts if n not in echoes)
+            columns = [f"`{name}`" for name in echoes]
+            facts = {"columns": columns[:8], "n": len(echoes)}
+            self.found.notes.append(Finding("table.echoes", facts))
+
+    def _find_verdicts(
+        self, judges: list[str], neutral: list[str], more: Sequence[str]
+    ) -> list[str]:
+        """Find the columns of verdicts among those of judges and those whose names do not tell
+        whose they are; `more` may be the judges' as well as people's. Returns those that nobody's
+        name claims."""
+        found = self.found
+        if found.judges is not None:
+            candidates = judges + neutral
+            if len(candidates) > 1 and (own := self._as_labels(candidates)):
+                candidates = own
+            if len(candidates) != 1:
+                raise self._which(VERDICT, "what the judges said", candidates or self._values())
+            found.verdicts = (candidates[0],)
+            return [name for name in neutral if name != candidates[0]]
+        if not any(map(names_a_role, judges)):
+            # Where no column is called a judge's, a judge may be called anything.
+            unnamed = [] if neutral and not judges else self._as_labels(self._unnamed())
+            judges = [name for name in self.free() if name in {*judges, *more, *unnamed}]
+        elif any(not names_a_role(name) for name in judges) and len(judges) > 1:
+            unnamed = self._as_labels(self._unnamed())
+            judges = [name for name in self.free() if name in {*judges, *unnamed}]
+        if judges:
+            alike = found.labels and len(self._as_labels(judges)) == len(judges)
+            if alike or self._are_criteria(judges, found.labels):
+                found.verdicts = tuple(judges)
+            else:
+                found.verdicts = self.together(judges, JUDGE, f"which column holds {OF_JUDGE}")
+            return neutral
+        if len(neutral) == 1:
+            found.verdicts = (neutral[0],)
+            return []
+        if neutral:
+            own = self._as_labels(neutral)
+            raise self._which(JUDGE, OF_JUDGE, [*own, *(n for n in neutral if n not in own)])
+        raise self._which(JUDGE, OF_JUDGE, self._values())
+
+    def _measured_on_both(self) -> tuple[list[str], list[str]]:
+        """The columns of a judge and of people where both are called what else is measured beside
+        verdicts, and nothing else is there: `judge_rank` and `human_rank`."""
+        sides = [
+            {name: set(self.names[name]) for name in self.free() if self.is_value(name)}
+            for _ in range(2)
+        ]
+        judges, people = (
+            {name: words for name, words in side.items() if is_measured(name) and words & PARTS[of]}
+            for side, of in zip(sides, ("judge", "human"), strict=True)
+        )
+        last = PARTS["measured_last"]
+        shared = {w for words in judges.values() for w in words & last} & {
+            w for words in people.values() for w in words & last
+        }
+        return [n for n in judges if judges[n] & shared], [n for n in people if people[n] & shared]
+
+    def _unnamed(self) -> list[str]:
+        """The free columns whose names say nothing of what they hold."""
+        known = {name for role in EVERY for name in role.names}
+        return [
+            name
+            for name in self.free()
+            if side_of(name) is None
+            and not is_measured(name)
+            and not is_fact(name)
+            and self.joined[name] not in known
+            and name not in self.facts
+            and not set(self.names[name]) & {"id", "ids"}
+        ]
+
+    def _as_labels(self, names: Sequence[str]) -> list[str]:
+        """Those of the columns that say what the labels say."""
+        return [name for name in names if self.says_as(name, self.found.labels)]
+
+    def _labels_by_content(self) -> tuple[str, ...]:
+        """The columns that say what the judge says, where no name tells which are people's. Beside
+        a column of raters there is one of labels; else it is asked, as they may be judges'."""
+        found = self.found
+        echoes = self._echoes()
+        same = [
+            name
+            for name in self._unnamed()
+            if name not in echoes and self.says_as(name, found.verdicts)
+        ]
+        if not same:
+            return ()
+        if found.rater is not None and len(same) == 1:
+            return (same[0],)
+        # Numbers 0 and 1 may say anything of an item.
+        if all(self.sample(name).distinct_words().keys() <= {"0", "1"} for name in same):
+            return ()
+        raise self.doubt(LABEL, OF_PEOPLE, same, none=True)
+
+    def _are_criteria(self, judges: Sequence[str], people: Sequence[str]) -> bool:
+        """Whether columns of judges and of people are about several criteria."""
+        return self.found.criterion is None and bool(criteria_of(judges, people))
+
+    def _echoes(self) -> list[str]:
+        """The free columns that say in nearly every row what the verdict says: what the judge
+        answered before its verdict was taken from it, or the verdict in capitals."""
+        found = self.found
+        same = [
+            name
+            for name in self._unnamed()
+            if name not in (*found.verdicts, *found.labels)
+            and any(self.repeats_cells(name, verdict) for verdict in found.verdicts)
+        ]
+        if not self.options.judge:
+            # `verdict_upper` beside `verdict`; judges of other names who agree are two judges.
+            same += [
+                name
+                for name in found.verdicts
+                for other in found.verdicts
+                if {*self.names[other]} < {*self.names[name]} and self.repeats_cells(name, other)
+            ]
+        return [
+            name
+            for name in dict.fromkeys(same)
+            if not any(self.repeats_cells(name, label) for label in found.labels)
+        ]
+
+    def _confidences(self) -> dict[str, str]:
+        """The column of its confidence for each column of verdicts that has one: it is called so,
+        runs from 0 to 1 or to 100, and names the same judge, or there is but one."""
+        found = self.found
+        if found.confidence is not None or self.options.confidence == "":
+            return {}
+        sure = PARTS["confidence"]
+        named = [
+            name
+            for name in (*self.free(), *(found.verdicts if not self.options.judge else ()))
+            if set(self.names[name]) & sure and not set(self.names[name]) & PARTS["human"]
+        ]
+        held = [name for name in named if self._is_share(name)]
+        verdicts = [name for name in found.verdicts if name not in held]
+        matched: dict[str, str] = {}
+        for name in held:
+            words = own_words(name) - sure
+            own = [verdict for verdict in verdicts if words <= set(self.names[verdict])]
+            if len(own) == 1 and own[0] not in matched:
+                matched[own[0]] = name
+        return matched
+
+    def _is_share(self, name: str) -> bool:
+        """Whether a column holds numbers from 0 to 1 or from 0 to 100."""
+        cells = self.sample(name)
+        numbers = cells.distinct_numbers()
+        return cells.numeric >= 0.9 and bool(numbers[0] >= 0 and numbers[-1] <= 100)
+
+    def _voices(self) -> dict[str, Voice]:
+        """What single columns are about, where their names tell: the criteria of judges and people,
+        or the order in which a judge was shown two outputs."""
+        found = self.found
+        if found.judges is not None or found.rater is not None:
+            return {}
+        if found.criterion is None and (voices := criteria_of(found.verdicts, found.labels)):
+            return voices
+        return _both_orders(found.verdicts) if found.order is None else {}
 
     def _check_mute(self, judged: bool, typed_judges: bool, typed_people: bool) -> None:
         """Raise ConfigError where a column that is called one of verdicts or labels holds formulas
@@ -415,22 +626,122 @@ class _OfVerdicts(Search):
         found.notes += unread(self.cells, (*found.verdicts, *found.labels), found.used(), told)
 
     def _values(self) -> list[str]:
-        return [name for name in self.free() if self.is_value(name)]
+        """The columns that may hold verdicts though no name says so: none that is called a
+        person's, what was measured, a fact, an id, or that says one thing. Words come first, and
+        numbers by how few they are, as grades are few."""
+        held = [
+            name
+            for name in self.free()
+            if name not in self.found.labels
+            and side_of(name) != -1
+            and not is_measured(name)
+            and not is_fact(name)
+            and not set(self.names[name]) & {"id", "ids"}
+            and self.is_value(name)
+            and len(self.sample(name).distinct_words()) > 1
+        ]
+        if not held:  # better one that says one thing than none
+            held = [name for name in self.free() if self.is_value(name) and side_of(name) != -1]
+        return sorted(held, key=lambda name: len(self.sample(name).distinct_words()))
 
     def _which(self, role: Role, what: str, names: Sequence[str]) -> ConfigError:
         """That several columns may hold what a judge or people said, or none seems to."""
         if names:
             return self.doubt(role, f"which column holds {what}", names)
         listed = ", ".join(f"`{name}`" for name in self.names)
+        if self.found.labels:
+            people = ", ".join(f"`{name}`" for name in self.found.labels)
+            return Doubt(
+                role,
+                f"no column seems to hold {what}; {people} are labels of people. Name the file with"
+                f" the verdicts beside this one, if they are in another. Columns: {listed}",
+            ).at(self.door)
         return Doubt(role, f"no column seems to hold {what}. Columns: {listed}").at(self.door)
 
     def _pairwise(self) -> bool:
         found = self.found
         if self.options.kind is not None:
             return self.options.kind == "pairwise"
-        words = {word for name in found.verdicts for word in self.sample(name).distinct_words()}
+        samples = [self.sample(name) for name in found.verdicts]
+        words = {word for cells in samples for word in cells.distinct_words()}
+        odd = words - CHOICES.keys() - {"0"}
+        said = sum(cells.said for cells in samples)
+        stray = sum(n for cells in samples for w, n in cells.distinct_words().items() if w in odd)
+        if stray <= STRAY_CHOICES * said:  # answers that could not be read, which are told
+            words -= odd
         two = found.order is not None or len(found.texts) == 2 or len(found.systems) == 2
         named = any(set(self.names[name]) & PARTS["choice"] for name in found.verdicts)
+        if two and "2" in words and words <= CHOICES.keys() | {"0"}:
+            return True
+        if two and named and all(cells.numeric == 1 for cells in samples):
+            numbers = np.concatenate([cells.distinct_numbers() for cells in samples])
+            if len(numbers) > 1 and numbers.min() >= 1 and numbers.max() <= 2:
+                return True
         if not words <= CHOICES.keys():
             return named and len(found.systems) == 2
+        places = {CHOICES[word] for word in words if word != "c"}
+        if places == {0, 1, 2} and words & TIES:
+            return True  # a tie tells what the others are
         return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
+
+
+def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Columns that are called labels: those of people, and those that may be judges' labels. Beside
+    a column that is called a person's, or a label and nothing else, `nova_label` is what something
+    called nova said; without one, it may be a person."""
+    others = [name for name in people if own_words(name) and not set(tokens(name)) & PARTS["human"]]
+    own = [name for name in people if name not in others]
+    return (own, others) if own else (list(people), [])
+
+
+def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice]:
+    """What the columns of judges and of people are about, where they are about the same two or more
+    criteria: `judge_style` and `judge_facts` beside `ana_style` and `ana_facts`. Empty where they
+    are not."""
+    sides = [{name: tokens(name) for name in side} for side in (judges, people)]
+    if min(map(len, sides)) < 2:
+        return {}
+    words = [set().union(*side.values()) for side in sides]
+    both = {word for word in words[0] & words[1] if len(word) > 1 and not word.isdigit()}
+    everywhere = [
+        word for word in both if all(word in name for side in sides for name in side.values())
+    ]
+    both -= {*everywhere}
+    keys = [
+        {name: tuple(part for part in parts if part in both) for name, parts in side.items()}
+        for side in sides
+    ]
+    shared = set(keys[0].values()) & set(keys[1].values()) - {()}
+    if len(shared) < 2 or any(key not in shared for key in keys[1].values()):
+        return {}
+    voices: dict[str, Voice] = {}
+    for side, named in zip(sides, keys, strict=True):
+        for name, key in named.items():
+            rest = [part for part in side[name] if part not in key]
+            voices[name] = Voice("_".join(rest) or name, " ".join(key) or None)
+        told = [(voice.name, voice.criterion) for name, voice in voices.items() if name in side]
+        if len(set(told)) < len(told):
+            return {}
+    return voices
+
+
+def _both_orders(verdicts: Sequence[str]) -> dict[str, Voice]:
+    """The order in which two outputs were shown, where two columns of a judge differ in nothing
+    else: `judge_ab` and `judge_ba`."""
+    stems: dict[tuple[str, ...], dict[str, str]] = {}
+    for name in verdicts:
+        parts = tokens(name)
+        for at in (len(parts) - 1, 0):
+            known = order_words("", [parts[at]])
+            if known is not None and not parts[at].isdigit():
+                order = (AS_GIVEN, SWAPPED)[known[parts[at]]]
+                stems.setdefault((*parts[:at], *parts[at + 1 :]), {})[order] = name
+                break
+    whole = {stem: orders for stem, orders in stems.items() if len(orders) == 2}
+    if sum(map(len, whole.values())) < len(verdicts):
+        return {}
+    return {
+        name: Voice("_".join(stem) or name, None, order)
+        for stem, orders in whole.items()
+        for order, name in orders.items()
+    }

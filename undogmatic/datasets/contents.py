@@ -13,6 +13,11 @@ from undogmatic.datasets.vocabulary import CHOICES, KNOWN, order_words
 
 LONGEST_ID = 3
 """Words that an id may have; what has more is a text."""
+MOST_CATEGORIES, LONGEST_CATEGORY = 60, 60
+"""Categories of a column whose name says that it holds verdicts or labels, and letters of one."""
+FEWEST_ROWS, SAME_SHARE = 10, 0.98
+"""Rows in which one column must say what another says for it to repeat the other, and their
+share."""
 _SAMPLE = 2000
 """Cells of a column that are looked at."""
 
@@ -52,6 +57,34 @@ class Contents:
         short = max(map(len, words)) <= 40
         return loose and short and (len(words) <= 12 and len(words) * 2 <= max(cells.said, 4))
 
+    def is_category(self, name: str) -> bool:
+        """Whether it holds categories that come again, of which there may be many: for a column
+        whose name says that it holds verdicts or labels."""
+        cells = self.sample(name)
+        words = cells.distinct_words()
+        few = 2 <= len(words) <= MOST_CATEGORIES and len(words) * 4 <= cells.said
+        return few and max(map(len, words)) <= LONGEST_CATEGORY
+
+    def says_as(self, name: str, others: Collection[str]) -> bool:
+        """Whether it says what one of the others says: the same few words, or numbers from the
+        same range."""
+        own = self.sample(name)
+        words = own.distinct_words().keys()
+        return any(_say_the_same(own, words, self.sample(other)) for other in others)
+
+    def repeats_cells(self, name: str, other: str) -> bool:
+        """Whether it says in nearly every row what another column says there."""
+        own, theirs = self.sample(name), self.sample(other)
+        if not own.said or len(theirs.distinct_words()) < 2:
+            return False
+        pairs = [
+            (own.words[one], theirs.words[two])
+            for one, two in zip(own.codes.tolist(), theirs.codes.tolist(), strict=True)
+            if theirs.words[two] is not None
+        ]
+        same = sum(one == two for one, two in pairs)
+        return len(pairs) >= FEWEST_ROWS and same >= SAME_SHARE * len(pairs)
+
     def is_text(self, name: str) -> bool:
         """Whether it holds words that are no known verdicts."""
         cells = self.sample(name)
@@ -87,6 +120,21 @@ class Contents:
         held = self.cells[name].dropna()
         return 0 < held.nunique() < len(held) and not self.is_prose(name)
 
+    def numbers_raters(self, name: str) -> bool:
+        """Whether it holds the numbers of raters: whole numbers, beside a column that says what a
+        judge says and that no name claims."""
+        cells = self.sample(name)
+        numbers = cells.distinct_numbers()
+        if cells.numeric < 1 or not (numbers == np.round(numbers)).all():
+            return False
+        judged = [n for n in self.free() if side_of(n) == 1 and self.is_value(n)]
+        others = [n for n in self.free() if n != name and not side_of(n) and self.is_value(n)]
+        if not judged:
+            # No judge stands here, as in a file of labels alone.
+            words = [n for n in others if self.sample(n).numeric < 0.1]
+            return len(numbers) == 1 and len(words) == 1
+        return any(self.says_as(other, judged) for other in others)
+
     def has_labels_beside(self, name: str, not_called: Collection[str]) -> bool:
         """Whether another free column, which is called none of these names, is clearly one of
         labels."""
@@ -94,3 +142,21 @@ class Contents:
             other for other in self.free() if other != name and self.joined[other] not in not_called
         ]
         return any(side_of(other) == -1 and self.is_value(other) for other in others)
+
+
+def _say_the_same(own: Cells, words: Collection[str], other: Cells) -> bool:
+    known = other.distinct_words().keys()
+    if len(words) < 2 or len(known) < 2:
+        return False
+    shared = set(words) & known
+    if len(known) <= MOST_CATEGORIES and max(map(len, known)) <= LONGEST_CATEGORY:
+        # A category that one of both never uses is nothing strange, but half of them are.
+        return (set(words) <= known and len(shared) * 2 > len(known)) or (
+            known < set(words) and (len(known) * 2 > len(words))
+        )
+    if min(own.numeric, other.numeric) < 0.9:
+        return False
+    numbers, theirs = own.distinct_numbers(), other.distinct_numbers()
+    span = theirs[-1] - theirs[0]
+    inside = theirs[0] <= numbers[0] and numbers[-1] <= theirs[-1]
+    return bool(inside and numbers[-1] - numbers[0] >= span / 2)

@@ -40,6 +40,10 @@ class Door(Protocol):
         """How several columns of a role are named; None where it has one at most."""
         ...
 
+    def all_of(self, role: Role, names: Sequence[str]) -> str | None:
+        """What is typed where all these columns have the role; None where it has one at most."""
+        ...
+
 
 @dataclass(frozen=True)
 class Command:
@@ -55,14 +59,21 @@ class Command:
         return "--" + self.called(what).replace("_", "-")
 
     def typed(self, what: Option, value: str) -> str:
-        shown = quoted(value) if isinstance(what, Role) else _in_shell(value)
-        return f"{self.option(what)} {shown}"
+        shown = _in_shell(value) if what.name == "item" else quoted(value)
+        shown = shown if isinstance(what, Role) else _in_shell(value)
+        # What begins with a minus would be read as another option.
+        return f"{self.option(what)}{'=' if value.startswith('-') else ' '}{shown}"
 
     def without(self, role: Role) -> str | None:
-        return None
+        return f"{self.option(role)} none" if role is LABEL and role in self.repeated else None
 
     def several(self, role: Role, names: Sequence[str]) -> str | None:
         return f"repeat {self.option(role)}" if role in self.repeated else None
+
+    def all_of(self, role: Role, names: Sequence[str]) -> str | None:
+        if role not in self.repeated or any("," in name for name in names):
+            return None
+        return f"{self.option(role)} {_in_shell(','.join(names))}"
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,12 @@ class Settings:
     def several(self, role: Role, names: Sequence[str]) -> str | None:
         if role not in SEVERAL:
             return None
-        return f"type '{self.option(role)}=[{','.join(map(typed_as, names))}]'"
+        return f"type {self.all_of(role, names)}"
+
+    def all_of(self, role: Role, names: Sequence[str]) -> str | None:
+        if role not in SEVERAL:
+            return None
+        return f"'{self.option(role)}=[{','.join(map(typed_as, names))}]'"
 
 
 SEVERAL = (JUDGE, LABEL)
@@ -111,7 +127,7 @@ def spelled(door: Door, *what: Option) -> dict[str, str]:
 
 
 def _in_shell(value: str) -> str:
-    return value if re.fullmatch(r"[\w.:-]+", value) else quoted(value)
+    return value if re.fullmatch(r"[\w.:,-]+", value) else quoted(value)
 
 
 @dataclass(frozen=True)
@@ -123,12 +139,14 @@ class Doubt:
         why: What is not clear or, without candidates, what is lacking, as a part of a sentence.
         candidates: The columns that may have it, each with examples of what it holds.
         none: Whether it may be that none of them has it.
+        together: Whether it is likely that all of them have it.
     """
 
     role: Role
     why: str
     candidates: Mapping[str, str] = field(default_factory=dict)
     none: bool = False
+    together: bool = False
 
     def at(self, door: Door) -> ConfigError:
         """The doubt as an error that asks for an option of the door."""
@@ -139,6 +157,12 @@ class Doubt:
         ways = " or ".join(door.typed(self.role, name) for name in names)
         without = door.without(self.role) if self.none else None
         more = "" if without is None else f", or {without}"
+        every = door.all_of(self.role, list(self.candidates)) if self.together else None
+        if every is not None and len(self.candidates) > 1:
+            return ConfigError(
+                f"it is not clear {self.why}. It may be {shown}. Type {every} for all of them, or"
+                f" {ways} for one{more}."
+            )
         again = door.several(self.role, names) if len(names) > 1 else None
         also = "" if again is None else f" For several of them, {again}."
         return ConfigError(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from undogmatic.datasets import trec
 from undogmatic.datasets.base import existing_file
 from undogmatic.datasets.doors import CHECK, Door
 from undogmatic.datasets.names import side_of, tokens
@@ -57,11 +58,15 @@ class Frame(NamedTuple):
 
 
 def read_frame(
-    source: str | Path | pd.DataFrame, sheet: str | None = None, door: Door = CHECK
+    source: str | Path | pd.DataFrame,
+    sheet: str | None = None,
+    door: Door = CHECK,
+    called: str = "FILE",
 ) -> Frame:
-    """Read a file (of a workbook a `sheet` or a range), or take a data frame. Raises
-    ConfigError where there is no such file or it is of no known format, DataError where nothing in
-    it can be read.
+    """Read a file (of a workbook a `sheet` or a range), or take a data frame.
+
+    `called` is how the file is named at the door. Raises ConfigError where there is no such file or
+    it is of no known format, DataError where nothing in it can be read.
     """
     if isinstance(source, pd.DataFrame):
         if "reader" in source.attrs:
@@ -73,13 +78,18 @@ def read_frame(
         have("the data frame", (), list(map(str, source.columns)))
         places = [f"row {n}" for n in range(1, len(source) + 1)]
         return Frame("data frame", _cells(source), places, digest)
-    path = existing_file(str(source), "FILE", SUFFIXES, folder=True)
+    path = existing_file(str(source), called, SUFFIXES, folder=True)
     if path.is_file() and _begins_with(path, GZIP):
         return _unpacked(path, sheet, door)
     if (reader := find(path)) is not None:
         return _log(str(path), reader.read(path), path)
     if not path.is_file():
         raise ConfigError(f"{brief(str(source))} is a folder. Name a table: {', '.join(SUFFIXES)}.")
+    if (judged := trec.cells_in(path)) is not None:
+        cells, numbers = judged
+        digest = hashlib.sha256(read_bytes(path, LARGEST)).hexdigest()
+        note = Finding("table.trec", {"file": path.name})
+        return Frame(str(source), cells, [f"{source}:{n}" for n in numbers], digest, (note,))
     notes, problems = list[Finding](), list[Finding]()
     cut_lines = dict[int, bool]()
     rows = table_rows(path, (), False, sheet, notes, problems, door, cut_lines)

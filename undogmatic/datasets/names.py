@@ -25,6 +25,8 @@ def side_of(name: str) -> int | None:
     label."""
     parts = set(tokens(name))
     has = {of: bool(parts & words) for of, words in PARTS.items()}
+    if is_measured(name):
+        return None
     judge = (
         2 * (has["judge"] or any(MODEL_NAME.match(part) for part in parts)) + has["perhaps_judge"]
     )
@@ -34,6 +36,33 @@ def side_of(name: str) -> int | None:
             return None
         return 1 if judge >= human else -1
     return 0 if has["neutral"] and not has["no_value"] else None
+
+
+def is_measured(name: str) -> bool:
+    """Whether a column's name says that it holds what was measured beside a verdict, such as the
+    judge's confidence or how long it took, or the reason that was given."""
+    words = [part for part in tokens(name) if not part.isdigit()]
+    if not words:
+        return False
+    return bool(set(words) & PARTS["measured"]) or words[-1] in PARTS["measured_last"]
+
+
+def names_a_role(name: str) -> bool:
+    """Whether a column's name says by a word, and not by the name of a model alone, that it is a
+    judge's."""
+    return bool(set(tokens(name)) & (PARTS["judge"] | PARTS["perhaps_judge"]))
+
+
+def own_words(name: str) -> set[str]:
+    """The words of a column's name that say neither whose it is nor what it is."""
+    known = set().union(*(PARTS[of] for of in ("human", "perhaps_human", "neutral", "no_value")))
+    return {part for part in tokens(name) if not part.isdigit()} - known
+
+
+def is_fact(name: str) -> bool:
+    """Whether a column's name says that it holds a fact: `has_citation`, `is_long`."""
+    parts = tokens(name)
+    return len(parts) > 1 and parts[0] in PARTS["fact"]
 
 
 def typed_as(name: str) -> str:

@@ -59,8 +59,13 @@ def _holds_ids(table: Contents, name: str) -> bool:
 
 
 def _is_rater(table: Contents, name: str) -> bool:
-    # Numbers are the ids of raters only where it is clear that they are not the labels.
-    return table.is_names(name) or table.has_labels_beside(name, RATER.names)
+    # Numbers are the ids of raters only where it is clear that they are not the labels: another
+    # column holds these, by its name or because it says what the judge says.
+    return (
+        table.is_names(name)
+        or table.has_labels_beside(name, RATER.names)
+        or table.numbers_raters(name)
+    )
 
 
 def _says_failed(table: Contents, name: str) -> bool:

@@ -1,14 +1,16 @@
 """Decides what kind of verdict a table holds and on which scale, and puts labels and verdicts on
 one scale."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from pydantic import Field
 
-from undogmatic.datasets.cells import Cells, fold, number_of
+from undogmatic.datasets.cells import Cells, fold, names_several, number_of, read_cells
 from undogmatic.datasets.doors import Door, Question, Way, spelled
 from undogmatic.datasets.roles import JUDGE, KIND, LABEL, LABEL_SCALE, PASSING, SCALE, Option
 from undogmatic.datasets.vocabulary import CHOICES, FAILS, ORDERS, PASSES
@@ -26,12 +28,20 @@ ROUND_ENDS: Sequence[tuple[float, float]] = (
         (1.0, 5.0),
         (1.0, 7.0),
         (1.0, 10.0),
+        (0.0, 2.0),
+        (0.0, 3.0),
+        (0.0, 4.0),
         (0.0, 5.0),
+        (0.0, 6.0),
         (0.0, 10.0),
     ),
     *((0.0, 100.0), (-1.0, 1.0)),
 )
 """Usual scales, the first that holds all numbers is taken."""
+RARE_ENDS = (2.0, 3.0, 4.0, 6.0)
+"""Upper ends of scales that are taken only where every grade of them was given."""
+NO_GRADES = (-999.0, -99.0, -9.0, -1.0, 0.0, 99.0, 999.0, 9999.0)
+"""Numbers that programs and people write where there is no grade."""
 STRAY, MOST_LEVELS = 0.03, 20
 NUMBERS = 0.9
 """From this share of numbers on, what is no number is unreadable, and below it numbers are
@@ -97,11 +107,57 @@ class Scales:
     notes: Sequence[Finding] = field(default_factory=tuple)
 
 
+class Beside:
+    """What stands beside the words of one side in the same items on the other: of a label "ruim"
+    the verdicts. It orders words that are no numbers in a question, and in no answer."""
+
+    def __init__(
+        self, verdicts: pd.DataFrame, labels: pd.DataFrame, categories: Collection[str]
+    ) -> None:
+        self.rows, self.categories = (verdicts, labels), categories
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """The words of verdict and label of each item that has both."""
+        sides = []
+        for rows in self.rows:
+            held = read_cells(rows["raw"].to_numpy(), self.categories)
+            words = np.array(held.words, dtype=object)[held.codes]
+            sides.append(rows[["item", "criterion"]].assign(word=words).dropna())
+        both = sides[0].merge(sides[1], on=["item", "criterion"], suffixes=("", "_label"))
+        return list(zip(both["word"], both["word_label"], strict=True))
+
+    def ordered(self, words: Collection[str], by: Sequence[str], of_labels: bool) -> list[str]:
+        """The words of one side, those first beside which the other says what stands first in
+        `by`."""
+        place = {word: n for n, word in enumerate(by)}
+        held: dict[str, list[int]] = {word: [] for word in words}
+        for verdict, label in self.pairs():
+            own, other = (label, verdict) if of_labels else (verdict, label)
+            if own in held and other in place:
+                held[own].append(place[other])
+        means = {word: float(np.mean(each)) if each else np.nan for word, each in held.items()}
+        return sorted(words, key=lambda word: (np.isnan(means[word]), means[word], word))
+
+    def matched(self, words: Collection[str], given: Collection[str]) -> dict[str, str] | None:
+        """The label that stands most often beside each word of the judge, where each label is that
+        of one word."""
+        counted = Counter(self.pairs())
+        best = {w: max(sorted(given), key=lambda g: counted[w, g]) for w in sorted(words)}
+        whole = len(set(best.values())) == len(best) == len(given)
+        return best if whole and all(counted[pair] for pair in best.items()) else None
+
+
 def find_scales(
-    verdicts: Cells, labels: Cells, options: TableOptions, pairwise: bool, door: Door
+    verdicts: Cells,
+    labels: Cells,
+    options: TableOptions,
+    pairwise: bool,
+    door: Door,
+    beside: Beside | None = None,
 ) -> Scales:
     """Decide on the kind and the scales of verdicts and labels. Raises ConfigError where that is
-    doubtful, with the options as they are spelled at the `door`."""
+    doubtful, with the options as they are spelled at the `door`; `beside` orders words in what is
+    asked."""
     kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
         return _pairwise(verdicts, labels, door)
@@ -114,11 +170,26 @@ def find_scales(
         )
     if kind is None and (order or their_order):
         kind = "ordered"
+    if kind is None and ends is None and (shares := _of_shares(verdicts, labels, door)):
+        return shares
     if kind is None:
         kind = _kind(verdicts, labels, options)
     if kind == "numeric":
         return _numeric(verdicts, labels, ends, their_ends, door)
-    return _categories(kind, verdicts, labels, order, their_order, options, door)
+    return _categories(kind, verdicts, labels, order, their_order, options, door, beside)
+
+
+def _of_shares(verdicts: Cells, labels: Cells, door: Door) -> Scales | None:
+    """The scale from 0 to 1 where the judge says pass or fail, and the labels are shares of people
+    who say so."""
+    shares = labels.distinct_numbers()
+    if labels.numeric < NUMBERS or verdicts.numeric or not is_two(verdicts) or not verdicts.said:
+        return None
+    if len(shares) < 3 or shares[0] < 0 or shares[-1] > 1:
+        return None
+    words = {word: float(word in PASSES) for word in verdicts.distinct_words()}
+    note = Finding("table.words_as_shares", {"words": list(words), **spelled(door, JUDGE)})
+    return Scales("numeric", (0.0, 1.0), (), words, None, notes=(note,))
 
 
 def _kind(verdicts: Cells, labels: Cells, options: TableOptions) -> Kind:
@@ -154,10 +225,11 @@ def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
 
 
 def _pairwise(verdicts: Cells, labels: Cells, door: Door) -> Scales:
+    choices, notes = _choices(verdicts, labels)
     ties = any(
-        CHOICES.get(word) == 2 for cells in (verdicts, labels) for word in cells.distinct_words()
+        choices.get(word) == 2 for cells in (verdicts, labels) for word in cells.distinct_words()
     )
-    odd = [word for word in verdicts.distinct_words() if word not in CHOICES]
+    odd = [word for word in verdicts.distinct_words() if word not in choices]
     if odd and len(odd) == len(verdicts.distinct_words()):
         shown = ", ".join(odd[:4])
         way = (
@@ -167,13 +239,39 @@ def _pairwise(verdicts: Cells, labels: Cells, door: Door) -> Scales:
         raise ConfigError(
             f"the choices of the judge are {shown}, which name none of two outputs. {way}."
         )
-    if "0" in odd and set(verdicts.distinct_words()) <= {"0", "1"}:
-        raise ConfigError(
-            "the choices are 0 and 1; write 1 for the first output and 2 for the second."
-        )
+    for name, cells in (("choices", verdicts), ("labels", labels)):
+        words = set(cells.distinct_words())
+        if "0" in words and words <= {"0", "1"}:
+            raise ConfigError(
+                f"the {name} are 0 and 1; write 1 for the first output and 2 for the second."
+            )
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
-    note = Finding("table.pairwise", spelled(door, KIND))
-    return Scales("pairwise", None, categories, CHOICES, CHOICES, notes=(note,))
+    notes.append(Finding("table.pairwise", spelled(door, KIND)))
+    return Scales("pairwise", None, categories, choices, choices, notes=tuple(notes))
+
+
+def _choices(verdicts: Cells, labels: Cells) -> tuple[dict[str, float], list[Finding]]:
+    """What the words of choices mean: 0 beside 1 and 2 is a tie, and a number between 1 and 2 leans
+    to the nearer one."""
+    choices = {word: float(place) for word, place in CHOICES.items()}
+    notes = []
+    for cells in (verdicts, labels):
+        words = cells.distinct_words()
+        if {"0", "2"} <= words.keys() and "0" not in choices:
+            choices["0"] = 2.0
+            notes.append(Finding("table.zero_is_tie", {}))
+    between = {
+        word: count
+        for cells in (verdicts, labels)
+        for word, count in cells.distinct_words().items()
+        if (number := number_of(word)) is not None and 1 < number < 2
+    }
+    for word in between:
+        number = number_of(word) or 0.0
+        choices[word] = 2.0 if number == 1.5 else float(number > 1.5)
+    if between:
+        notes.append(Finding("table.halves", {"n": sum(between.values())}))
+    return choices, notes
 
 
 def _numeric(
@@ -185,75 +283,154 @@ def _numeric(
 ) -> Scales:
     numbers, given = verdicts.distinct_numbers(), labels.distinct_numbers()
     if labels.said and labels.numeric < NUMBERS:
-        if (
-            set(labels.distinct_words()) <= PASSES | FAILS
-            and ends is None
-            and _ends(numbers) == (0.0, 1.0)
-        ):
-            words = {word: float(word in PASSES) for word in labels.distinct_words()}
-            note = Finding("table.words_as_numbers", {"words": list(words), **spelled(door, LABEL)})
-            return Scales(
-                "numeric",
-                (0.0, 1.0),
-                (),
-                None,
-                words,
-                notes=(note, _said((0.0, 1.0), True, numbers, door)),
-            )
-        raise ConfigError(
-            f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g."
-            f" {_some(labels)}). Write both in numbers or both in words; or name other columns with"
-            f" {door.option(JUDGE)} and {door.option(LABEL)}."
-        )
+        return _labels_in_words(verdicts, labels, ends, door)
     notes: list[Finding] = []
     guessed = ends is None
     if ends is None:
+        if theirs is None:
+            _check_no_grades(verdicts, labels, door)
         ends = _ends(numbers) if len(numbers) else _ends(given)
         if len(given) and theirs is None:
-            together = _ends(np.union1d(numbers, given))
-            other = _ends(given)
-            # a constant says nothing of its scale
-            if len(numbers) == 1 and other[0] <= numbers[0] <= other[1]:
-                ends = other
-            elif len(given) == 1 and ends[0] <= given[0] <= ends[1]:
-                other = ends
-            core = _ends(_trimmed(verdicts))
-            if _far(ends, other) and core in ROUND_ENDS and not _far(core, other):
-                ends = core  # some stray numbers, which are then off the scale
-                together = _ends(np.union1d(_trimmed(verdicts), given))
-            if _far(ends, other) and _percent(ends, other):
-                theirs = other
-                told: dict[str, Any] = {
-                    "labels_low": other[0],
-                    "labels_high": other[1],
-                    "low": ends[0],
-                    "high": ends[1],
-                }
-                told |= spelled(door, LABEL_SCALE, SCALE)
-                notes.append(Finding("table.mapped", told))
-            elif _far(ends, other):
-                raise Question(
-                    f"labels and verdicts seem to be on different scales: labels from {given[0]:g}"
-                    f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}.",
-                    [
-                        Way("Declare both:", _both(ends, other)),
-                        Way("or the same for both:", _both(together, together)),
-                    ],
-                ).at(door)
-            else:
-                ends = together
-    elif theirs is None and len(given) and (given[0] < ends[0] or given[-1] > ends[1]):
-        raise Question(
-            f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale"
-            f" {door.typed(SCALE, _typed_as(ends))}.",
-            [Way("Declare theirs:", [(LABEL_SCALE, _typed_as(_ends(given)))])],
-        ).at(door)
+            ends, theirs = _side_by_side(verdicts, given, ends, notes, door)
+    elif theirs is None:
+        _check_declared(ends, given, door)
     mapped = (1.0, 0.0)
     if theirs is not None and theirs != ends:
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
     notes.append(_said(ends, guessed, numbers if len(numbers) else given, door))
     return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
+
+
+def _side_by_side(
+    verdicts: Cells,
+    given: np.ndarray,
+    ends: tuple[float, float],
+    notes: list[Finding],
+    door: Door,
+) -> tuple[tuple[float, float], tuple[float, float] | None]:
+    """The scale of the verdicts beside labels, and that of the labels where it is another. Raises
+    ConfigError where they may be on one or on two."""
+    numbers = verdicts.distinct_numbers()
+    together = _ends(np.union1d(numbers, given))
+    other = _ends(given)
+    # a constant says nothing of its scale
+    if len(numbers) == 1 and other[0] <= numbers[0] <= other[1]:
+        ends = other
+    elif len(given) == 1 and ends[0] <= given[0] <= ends[1]:
+        other = ends
+    if _nearly_one(numbers, given):
+        ends = other = together
+    core = _ends(_trimmed(verdicts))
+    if _far(ends, other) and core in ROUND_ENDS and not _far(core, other):
+        ends = core  # some stray numbers, which are then off the scale
+        together = _ends(np.union1d(_trimmed(verdicts), given))
+    if _far(ends, other) and _percent(ends, other):
+        told: dict[str, Any] = {
+            "labels_low": other[0],
+            "labels_high": other[1],
+            "low": ends[0],
+            "high": ends[1],
+        }
+        told |= spelled(door, LABEL_SCALE, SCALE)
+        notes.append(Finding("table.mapped", told))
+        return ends, other
+    if _far(ends, other):
+        raise Question(
+            f"labels and verdicts seem to be on different scales: labels from {given[0]:g}"
+            f" to {given[-1]:g}, verdicts from {numbers[0]:g} to {numbers[-1]:g}.",
+            [
+                Way("Declare both:", _both(ends, other)),
+                Way("or the same for both:", _both(together, together)),
+            ],
+        ).at(door)
+    return together, None
+
+
+def _labels_in_words(
+    verdicts: Cells, labels: Cells, ends: tuple[float, float] | None, door: Door
+) -> Scales:
+    """The scale from 0 to 1 where the verdicts are such numbers and the labels say pass or fail.
+    Raises ConfigError for other words."""
+    numbers = verdicts.distinct_numbers()
+    two = set(labels.distinct_words()) <= PASSES | FAILS
+    if two and ends is None and _ends(numbers) == (0.0, 1.0):
+        words = {word: float(word in PASSES) for word in labels.distinct_words()}
+        note = Finding("table.words_as_numbers", {"words": list(words), **spelled(door, LABEL)})
+        notes = (note, _said((0.0, 1.0), True, numbers, door))
+        return Scales("numeric", (0.0, 1.0), (), None, words, notes=notes)
+    raise ConfigError(
+        f"the verdicts are numbers (e.g. {_some(verdicts)}), and the labels are words (e.g."
+        f" {_some(labels)}). Write both in numbers or both in words; or name other columns with"
+        f" {door.option(JUDGE)} and {door.option(LABEL)}."
+    )
+
+
+def _check_declared(ends: tuple[float, float], given: np.ndarray, door: Door) -> None:
+    """Ask for the scale of the labels where they are not on the declared one. What may mean that
+    there is no grade, such as 999, is then off the scale, and told as such."""
+    off = (given < ends[0]) | (given > ends[1])
+    if not off.any() or not (off[~np.isin(given, NO_GRADES)].any() or off.all()):
+        return
+    raise Question(
+        f"labels from {given[0]:g} to {given[-1]:g} are not on the declared scale"
+        f" {door.typed(SCALE, _typed_as(ends))}.",
+        [Way("Declare theirs:", [(LABEL_SCALE, _typed_as(_ends(given)))])],
+    ).at(door)
+
+
+def _check_no_grades(verdicts: Cells, labels: Cells, door: Door) -> None:
+    """Ask whether a number that stands apart is a grade: 0 beside labels from 1 to 5, -1, 99. A few
+    high ones are off the scale in any case, which is told."""
+    for name, cells, against in (("verdicts", verdicts, labels), ("labels", labels, verdicts)):
+        own, other = cells.distinct_numbers(), against.distinct_numbers()
+        if name == "verdicts" and len(other) and len(own):
+            own = own[own <= max(_trimmed(cells)[-1:], default=own[-1])]
+        odd = [float(number) for number in (own[:1], own[-1:]) for number in number]
+        for number in (number for number in odd if number in NO_GRADES):
+            rest = own[own != number]
+            if not len(rest) or not _is_no_grade(number, rest, other[other != number], other):
+                continue
+            inside = np.union1d(rest, other[other != number])
+            low, high = _ends(inside)
+            wide = (min(low, number), max(high, number))
+            pass_fail = set(inside) <= {0.0, 1.0}
+            least = (KIND, "pass_fail") if pass_fail else (SCALE, _typed_as((low, high)))
+            raise Question(
+                f"{number:g} stands among the {name}, and what stands beside it runs from"
+                f" {inside[0]:g} to {inside[-1]:g}: it may be a grade, or mean that there is none.",
+                [
+                    Way("If there is none (it then counts as missing), type", [least]),
+                    Way("if it is a grade:", [(SCALE, _typed_as(wide))]),
+                ],
+            ).at(door)
+
+
+def _is_no_grade(number: float, rest: np.ndarray, others: np.ndarray, other: np.ndarray) -> bool:
+    """Whether a number at the end of one side may mean that there is no grade. `rest`: the other
+    numbers of the side; `others` those of the other side without it, which are all of `other` where
+    that side never uses it."""
+    never = len(others) == len(other)
+    inside = np.union1d(rest, others)
+    if (inside != np.round(inside)).any() and number == 0.0:
+        return False
+    if number == 0.0:
+        # A grade of 0 that people never gave is strange only where their scale begins at 1.
+        levels = len(others) >= 3 and others[0] == 1
+        return bool(never and levels and rest[0] >= 1 and rest[-1] <= others[-1])
+    if number < 0:
+        return bool(inside[0] >= (0 if never and len(others) else 1))
+    return bool(number >= 9 * max(inside[-1], 1) and inside[-1] <= 10)
+
+
+def _nearly_one(numbers: np.ndarray, given: np.ndarray) -> bool:
+    """Whether whole numbers of both sides begin alike and reach nearly as far, so that the usual
+    scales that hold them differ for no good reason: 0 to 5, and 0 to 6."""
+    both = np.union1d(numbers, given)
+    if not len(numbers) or not len(given) or (both != np.round(both)).any():
+        return False
+    spans = sorted(float(np.ptp(own)) for own in (numbers, given))
+    return bool(abs(numbers[0] - given[0]) <= 1 and spans[0] >= 0.7 * spans[1] and len(both) <= 12)
 
 
 def _said(ends: tuple[float, float], guessed: bool, numbers: np.ndarray, door: Door) -> Finding:
@@ -289,7 +466,7 @@ def _ends(numbers: np.ndarray) -> tuple[float, float]:
     for ends in ROUND_ENDS:
         if ends[0] <= low and high <= ends[1]:
             seen_all = len(numbers) == ends[1] - ends[0] + 1
-            if ends[1] not in (3.0, 4.0) or (whole and seen_all):
+            if ends[1] not in RARE_ENDS or (whole and seen_all):
                 return ends
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
@@ -325,26 +502,16 @@ def _categories(
     their_order: list[str],
     options: TableOptions,
     door: Door,
+    beside: Beside | None = None,
 ) -> Scales:
     words, given = verdicts.distinct_words(), labels.distinct_words()
     if kind == "pass_fail":
         return _pass_fail(verdicts, labels, order, options, door)
-    if words and given and not set(words) & set(given) and not (order and their_order):
-        known = order_of(set(words) | set(given)) if kind == "ordered" else None
-        if known is None:
-            of_judge, of_people = (
-                "<".join(sorted(each, key=lambda word: number_of(word) or 0.0))
-                for each in (words, given)
-            )
-            if not len(words) == len(given) <= MOST_TYPED:
-                of_judge, of_people = "bad<ok<good", "1<2<3"
-            before = "Declare the categories of both, the lowest first and in the same order, e.g."
-            raise Question(
-                f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts"
-                f" {_some(verdicts)}.",
-                [Way(before, [(SCALE, of_judge), (LABEL_SCALE, of_people)])],
-            ).at(door)
-    if kind == "ordered":
+    is_known = kind == "ordered" and order_of(set(words) | set(given)) is not None
+    none_in_common = bool(words and given) and not set(words) & set(given)
+    if none_in_common and not is_known and not (order and their_order):
+        raise _nothing_in_common(verdicts, labels, door, beside)
+    if kind == "ordered" or (order and their_order):
         if order:
             if their_order and len(their_order) != len(order):
                 raise ConfigError(
@@ -356,7 +523,7 @@ def _categories(
                 {_key(name): float(n) for n, name in enumerate(each)}
                 for each in (order, their_order or order)
             )
-            return Scales("ordered", None, tuple(order), ours, theirs)
+            return Scales(kind, None, tuple(order), ours, theirs)
         known = order_of(set(words) | set(given))
         if known is not None:
             used = [[name for name in group if name in words or name in given] for group in known]
@@ -375,18 +542,81 @@ def _categories(
             names = [f"{number:g}" for number in numbers]
             mapping = {name: float(place) for place, name in enumerate(names)}
             return _named("ordered", names, mapping, spelled(door, SCALE))
-        shown = "<".join(sorted(set(words) | set(given))[:8])
+        listed = ", ".join(_as_written(sorted(set(words) | set(given))[:8], verdicts, labels))
         raise Question(
-            "the order of the categories is not known.",
-            [Way("Declare it, the lowest first:", [(SCALE, shown)])],
+            f"the order of the categories is not known ({listed}). Declare it with"
+            f" {door.option(SCALE)}: all of them, the lowest first, with < between them.",
+            [Way("Without an order, type", [(KIND, "unordered")])],
         ).at(door)
     if order:
         mapping = {_key(name): float(place) for place, name in enumerate(order)}
         return Scales("unordered", None, tuple(order), mapping, mapping)
     names = sorted(set(words) | set(given))
+    # What the judge says, too, is a category; of people alone A|B accepts both.
+    names = [n for n in names if n in words or not names_several(n, {*names} - {n})]
     mapping = {name: float(place) for place, name in enumerate(names)}
     written = _as_written(names, verdicts, labels)
     return _named("unordered", written, mapping, spelled(door, KIND, SCALE))
+
+
+def _nothing_in_common(
+    verdicts: Cells, labels: Cells, door: Door, beside: Beside | None
+) -> ConfigError:
+    """That labels and verdicts have no category in common. How they may correspond is asked where
+    something tells it: an order that is known, or what stands beside what."""
+    words, given = list(verdicts.distinct_words()), list(labels.distinct_words())
+    what = (
+        f"labels and verdicts have no category in common: labels {_some(labels)}; verdicts"
+        f" {_some(verdicts)}."
+    )
+    rule = (
+        f"Declare both ({door.option(SCALE)}, {door.option(LABEL_SCALE)}), all categories with <"
+        " between them, the lowest first and in the same order; or write them in the same words."
+    )
+    if len(words) != len(given) or not 2 <= len(words) <= MOST_TYPED:
+        counts = f"There are {len(given)} categories of labels and {len(words)} of verdicts"
+        more = "" if len(words) == len(given) else f" {counts}, and both need as many."
+        return ConfigError(f"{what} {rule}{more}")
+    of_judge, of_people = in_order(words), in_order(given)
+    if of_judge and of_people:
+        return Question(what, [Way("Declare both:", _orders(of_judge, of_people))]).at(door)
+    if beside is not None and (of_judge or of_people):
+        if of_people:
+            guessed = beside.ordered(words, of_people, of_labels=False)
+            ways = [_orders(guessed, of_people), _orders(guessed[::-1], of_people)]
+        else:
+            guessed = beside.ordered(given, of_judge or [], of_labels=True)
+            ways = [_orders(of_judge or [], each) for each in (guessed, guessed[::-1])]
+        return Question(
+            f"{what} Only of one side the order is known.",
+            [
+                Way("If the judge mostly means what people mean, type", ways[0]),
+                Way("if it is the other way round:", ways[1]),
+            ],
+        ).at(door)
+    if beside is not None and (matched := beside.matched(words, given)):
+        own = [*matched]
+        typed = [(KIND, "unordered"), *_orders(own, [matched[word] for word in own])]
+        before = "If each stands for the one that people say most often where the judge says it:"
+        return Question(what, [Way(before, typed)]).at(door)
+    return ConfigError(f"{what} {rule}")
+
+
+def in_order(words: Collection[str]) -> list[str] | None:
+    """Words in their order, where that is known: numbers, or words of one known order."""
+    numbers = {word: number_of(word) for word in words}
+    if all(number is not None for number in numbers.values()):
+        return sorted(words, key=lambda word: numbers[word] or 0.0)
+    known = order_of(set(words))
+    if known is None:
+        return None
+    place = {name: n for n, names in enumerate(known) for name in names}
+    ordered = sorted(words, key=lambda word: place[word])
+    return ordered if len({place[word] for word in words}) == len(ordered) else None
+
+
+def _orders(of_judge: Sequence[str], of_people: Sequence[str]) -> list[tuple[Option, str]]:
+    return [(SCALE, "<".join(of_judge)), (LABEL_SCALE, "<".join(of_people))]
 
 
 def _named(
@@ -416,6 +646,10 @@ def _pass_fail(
         failing = set(everything) - passing
     else:
         passing, failing = PASSES | {"1"}, FAILS | {"0"}
+        if options.kind == "pass_fail":
+            # Any other number is no verdict, as where a program wrote -1 for an answer it could
+            # not read.
+            everything = [w for w in everything if number_of(w) is None or w in ("0", "1")]
         if unknown := [word for word in everything if word not in passing | failing]:
             shown = ", ".join(unknown[:4])
             raise Question(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from undogmatic.datasets.cells import EMPTY, FORMULA, NOT_APPLICABLE, fold, number_of
+from undogmatic.datasets.cells import EMPTY, FORMULA, NOT_APPLICABLE, NOTHING, fold, number_of
 from undogmatic.datasets.contents import LONGEST_ID, Contents
 from undogmatic.datasets.doors import Door, Doubt
 from undogmatic.datasets.names import MODEL_NAME, side_of, tokens, typed_as
@@ -72,7 +72,12 @@ class Search(Contents):
         alone."""
         told = {False: list[str](), True: list[str]()}
         for name in self.names if len(self.cells) else ():
-            if (reasons := set(self.sample(name).reasons)) <= {EMPTY, NOT_APPLICABLE, FORMULA}:
+            if (reasons := set(self.sample(name).reasons)) <= {
+                EMPTY,
+                NOTHING,
+                NOT_APPLICABLE,
+                FORMULA,
+            }:
                 told[FORMULA in reasons].append(f"`{name}`")
         keys = {False: "items.empty_columns", True: "items.formulas"}
         return [
@@ -125,7 +130,8 @@ class Search(Contents):
         own, unsaid = list[str](), list[str]()
         for name in self.free():
             side = side_of(name)
-            if side in (role.side, 0) and name not in but and holds(self, name):
+            many = side == role.side and holds is role.holds and self.is_category(name)
+            if side in (role.side, 0) and name not in but and (many or holds(self, name)):
                 (unsaid if side == 0 else own).append(name)
         return own, unsaid
 
@@ -153,9 +159,13 @@ class Search(Contents):
         )
 
     def doubt(self, role: Role, why: str, names: Sequence[str], none: bool = False) -> ConfigError:
-        """That it is not clear which of the columns has the role, with what each holds."""
+        """That it is not clear which of the columns has the role, with what each holds. Columns
+        that all say the same may well have it together."""
         candidates = {name: self.shown(name) for name in names[:MOST_ASKED]}
-        return Doubt(role, why, candidates, none).at(self.door)
+        alike = all(self.says_as(name, [names[0]]) for name in names[1:])
+        named = self._are_alike(names, models=False) if len(names) > 1 else False
+        together = alike and (named or all(side_of(name) is None for name in names))
+        return Doubt(role, why, candidates, none, together).at(self.door)
 
     def shown(self, name: str) -> str:
         """What a column holds, as a question shows it: two values, or the beginning of a text."""

@@ -17,14 +17,14 @@ import pandas as pd
 from undogmatic.datasets import cells as said
 from undogmatic.datasets import faults, orders
 from undogmatic.datasets.by_row import with_labels
-from undogmatic.datasets.cells import Cells, as_slice, number_of, read_cells
+from undogmatic.datasets.cells import Cells, as_slice, fold, number_of, read_cells
 from undogmatic.datasets.columns import (
     SETTING_PREFIX,
     SETTINGS,
     Columns,
     find_columns,
 )
-from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, Doubt, spelled
+from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, Doubt, Question, Way, spelled
 from undogmatic.datasets.frames import Frame, aligned, read_frame
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
@@ -38,16 +38,20 @@ from undogmatic.datasets.roles import (
     LABEL,
     LABEL_SCALE,
     ORDER,
+    RATER,
     SCALE,
     SHEET,
     SYSTEM,
     TEXT,
 )
 from undogmatic.datasets.rows import unread_rows
-from undogmatic.datasets.scales import Scales, TableOptions, find_scales, typed_scale
-from undogmatic.datasets.together import groups_of
+from undogmatic.datasets.scales import Beside, Scales, TableOptions, find_scales, typed_scale
+from undogmatic.datasets.sheets import KINDS as WORKBOOKS
+from undogmatic.datasets.spoken import categories_among
+from undogmatic.datasets.together import Groups, groups_of
 from undogmatic.datasets.totals import totals
 from undogmatic.datasets.vocabulary import order_words
+from undogmatic.datasets.votes import spread
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import (
     AS_GIVEN,
@@ -67,7 +71,7 @@ from undogmatic.records.records import OVERALL
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
 
-__all__ = ["TableOptions", "read_table", "table_of"]
+__all__ = ["TableOptions", "columns_of", "read_table", "table_of"]
 DEFAULT = TableOptions()
 DOUBTFUL = (
     *(
@@ -82,29 +86,60 @@ DOUBTFUL = (
     *("read_swapped", "read_text", "numeric_guess"),
 )
 """What was assumed and may well be otherwise; it is told first."""
+NONE = "none"
+"""What is typed for a role that no column has."""
+_MAY_BE_NONE = ("item", "criterion", "repeat", "order", "confidence", "rater", "failed")
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
 _LOST_LABELS = (said.FORMULA, said.DATE, said.ERROR)
 """Why a label is damaged, rather than not given."""
-_FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.REFUSAL, said.ERROR)
+_NO_LABEL = (
+    said.EMPTY,
+    said.NOTHING,
+    said.NOT_APPLICABLE,
+    said.ABSTAINED,
+    said.SEVERAL,
+)
+"""Why a label was not given."""
+_FAULTS = (said.FORMULA, said.DATE, said.UNREADABLE, said.SEVERAL, *said.SPOKEN)
+"""What is told of verdicts and labels that do not count, though something stands there."""
 
 
 def read_table(
     sources: str | Path | pd.DataFrame | Sequence[str | Path | pd.DataFrame],
     options: TableOptions = DEFAULT,
+    called: str = "FILE",
 ) -> Evidence:
-    """Read verdicts, labels and what is known of the items from files or data frames. Raises
-    ConfigError where an option is wrong or a guess would be doubtful, DataError where nothing can
-    be read."""
+    """Read verdicts, labels and what is known of the items from files or data frames; `called`: how
+    the files are named at the door. Raises ConfigError where an option is wrong or a guess would be
+    doubtful, DataError where nothing can be read."""
     given = [sources] if isinstance(sources, str | Path | pd.DataFrame) else list(sources)
     if not given:
         raise ConfigError("no file is named; name a table of verdicts.")
-    return table_of([read_frame(source, options.sheet) for source in given], options)
+    if options.sheet is not None and not any(map(_has_sheets, given)):
+        kinds = ", ".join(WORKBOOKS)
+        raise ConfigError(
+            f"--sheet is {brief(options.sheet)}, and no file is a workbook ({kinds}). Leave it out."
+        )
+    frames = [read_frame(source, options.sheet, called=called) for source in given]
+    return table_of(frames, options)
+
+
+def _has_sheets(source: str | Path | pd.DataFrame) -> bool:
+    return not isinstance(source, pd.DataFrame) and Path(source).suffix.lower() in WORKBOOKS
 
 
 def table_of(frames: Sequence[Frame], options: TableOptions, door: Door = CHECK) -> Evidence:
     """The verdict table of frames that were read, as `read_table` returns it; `door` spells the
     options in what is said of it."""
     return _Builder(frames, options, door).table()
+
+
+def columns_of(
+    frames: Sequence[Frame], options: TableOptions, door: Door = CHECK
+) -> tuple[pd.DataFrame, Columns]:
+    """The cells of a table and the roles of its columns, as `table_of` reads them."""
+    builder = _Builder(frames, options, door)
+    return builder.cells, builder.columns
 
 
 def _selection(labels: str, door: Door) -> tuple[Selection, str | None]:
@@ -176,6 +211,21 @@ def _as_stated(
     return options.model_copy(update=more), margin
 
 
+def _without_roles(frames: Sequence[Frame], options: TableOptions) -> TableOptions:
+    """The options with "none" for a role that no column has; a column of that name is one."""
+    columns = {fold(str(name)) for frame in frames for name in frame.cells}
+    if NONE in columns:
+        return options
+    update: dict[str, Any] = {
+        name: "" for name in _MAY_BE_NONE if fold(getattr(options, name) or "") == NONE
+    }
+    if [fold(name) for name in options.human] == [NONE]:
+        update["human"] = ("",)
+    if fold(options.group or "") == NONE:
+        update["group"] = NONE
+    return options.model_copy(update=update)
+
+
 class _Builder:
     """Puts a verdict table together, step by step."""
 
@@ -186,6 +236,9 @@ class _Builder:
         self.door = door
         self.reading = _reading(options)
         frames, options = with_labels(with_ids(frames, options.item, door), options)
+        options = _without_roles(frames, options)
+        self.alone = options.group == NONE
+        options = options.model_copy(update={"group": ""}) if self.alone else options
         self.options = options
         self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
@@ -202,6 +255,9 @@ class _Builder:
         self.problems: list[Finding] = [
             problem for frame in self.frames for problem in frame.problems
         ]
+        if not any(frame.is_log for frame in self.frames):
+            self.cells, spread_notes = spread(self.cells, self.frames[0].name)
+            self.notes += spread_notes
         kept, options = of_criterion(self.cells, options, door)
         self.cells, self.file, self.places = (
             self.cells[kept].reset_index(drop=True),
@@ -329,9 +385,12 @@ class _Builder:
         verdicts, labels = self._people_apart(verdicts, labels)
         faults.check_voices(verdicts, labels, self.frames[0].name, self.door)
         verdicts, labels = faults.of_one_kind(verdicts, labels, options, self.problems, self.door)
+        # Choices name an output or a tie, so that "none" is a choice or nothing by itself.
+        self.categories = (
+            frozenset() if columns.pairwise else categories_among(verdicts, labels, options)
+        )
         of_verdicts, of_labels = (
-            read_cells(verdicts["raw"].to_numpy()),
-            read_cells(labels["raw"].to_numpy()),
+            read_cells(rows["raw"].to_numpy(), self.categories) for rows in (verdicts, labels)
         )
         if not of_verdicts.said and not of_labels.said:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
@@ -340,7 +399,10 @@ class _Builder:
                 f" {self.door.option(JUDGE)}."
             )
         try:
-            scales = find_scales(of_verdicts, of_labels, options, columns.pairwise, self.door)
+            beside = Beside(verdicts, labels, self.categories)
+            scales = find_scales(
+                of_verdicts, of_labels, options, columns.pairwise, self.door, beside
+            )
         except ConfigError as error:
             shown = ", ".join(f"`{name}`" for name in (*columns.verdicts, *columns.labels))
             raise ConfigError(
@@ -359,9 +421,7 @@ class _Builder:
         labels["label"], labels["reason"] = self._values(
             labels, of_labels, scales, by_criterion, "labels"
         )
-        labels = labels[
-            ~labels["reason"].isin((said.EMPTY, said.NOT_APPLICABLE)).to_numpy(dtype=bool)
-        ]
+        labels = labels[~labels["reason"].isin(_NO_LABEL).to_numpy(dtype=bool)]
         lost = labels.loc[labels["reason"].isin(_LOST_LABELS), ["item", "criterion"]]
         if scales.kind == "pairwise":
             for rows, name in ((verdicts, "verdict"), (labels, "label")):
@@ -369,7 +429,7 @@ class _Builder:
             orders.orient(
                 verdicts,
                 labels,
-                columns.order,
+                columns.order or columns.swapped,
                 options.choices,
                 self.notes,
                 self.problems,
@@ -441,9 +501,10 @@ class _Builder:
 
     def _present(self, name: str) -> np.ndarray:
         """The rows whose file has the column."""
-        return np.array([name in frame.cells.columns for frame in self.frames], dtype=bool)[
-            self.file
-        ]
+        there = [name in frame.cells.columns for frame in self.frames]
+        if not any(there):
+            return np.ones(len(self.file), dtype=bool)  # made of another column
+        return np.array(there, dtype=bool)[self.file]
 
     def _items(self) -> np.ndarray:
         """The id of the item of each row: its column, with the system where one id stands for
@@ -493,6 +554,7 @@ class _Builder:
             }
             self.problems.append(Finding("table.no_id", facts))
         self.case = ids
+        self._check_repeated_ids(columns.item)
         if not self.systems:
             return ids
         keys = pd.DataFrame(
@@ -510,6 +572,37 @@ class _Builder:
             self.notes.append(Finding("table.item_and_system", facts))
             return whole.where(~lacking, None).to_numpy(dtype=object)
         return ids
+
+    def _check_repeated_ids(self, item: str) -> None:
+        """Ask for a second column of ids where rows with one id are about different texts: they are
+        no repeats of one verdict."""
+        columns = self.columns
+        told_apart = (columns.criterion, columns.repeat, columns.order)
+        if any(name is not None for name in told_apart) or columns.systems or self.joined:
+            return
+        if any(frame.is_log for frame in self.frames) or len(self.frames) > 1:
+            return
+        keys = [item, *(name for name in (columns.judges, columns.rater) if name is not None)]
+        said = self.cells[self._says(slice(None)) & self.cells[item].notna().to_numpy(dtype=bool)]
+        again = said.duplicated(keys, keep=False)
+        if not again.any():
+            return
+        free = [name for name in map(str, said.columns) if name not in columns.used()]
+        ids = [
+            name
+            for name in free
+            if set(tokens(name)) & {"id", "ids"} and " ".join(tokens(name)) not in RATER.names
+        ]
+        shown = [*columns.texts, *([] if columns.context is None else [columns.context])]
+        rows = said[again]
+        for name in (*ids, *shown):
+            if not rows.duplicated([*keys, name]).any() and rows[name].notna().all():
+                raise Question(
+                    f"`{item}` was read as the ids of the items, and rows with one id differ in"
+                    f" `{name}` (e.g. {brief(str(rows[item].iloc[0]))}), so they are no repeats of"
+                    " one verdict.",
+                    [Way("If both together are the id:", [(ITEM, f"{item},{name}")])],
+                ).at(self.door)
 
     def _stack(
         self, item: np.ndarray, columns: Sequence[str], names: str | None, who: str
@@ -531,21 +624,28 @@ class _Builder:
             rows = np.flatnonzero(
                 self._present(column) & np.array([each is not None for each in item], dtype=bool)
             )
+            voice = own.voices.get(column)
             if who == "judge" and by_file:
                 name: Any = np.array(
                     [Path(frame.name).stem for frame in self.frames], dtype=object
                 )[self.file[rows]]
             else:
-                name = self._named(names, column)[rows] if names is not None else column
+                called = column if voice is None else voice.name
+                name = self._named(names, column)[rows] if names is not None else called
+            about = None if voice is None else voice.criterion
+            shown = None if voice is None else voice.order
+            sure = confidence
+            if who == "judge" and column in own.confidences:
+                sure = self._numbers_in(own.confidences[column])
             parts.append(
                 pd.DataFrame(
                     {
                         "item": item[rows],
                         who: name,
-                        "criterion": criterion[rows],
+                        "criterion": criterion[rows] if about is None else about,
                         "repeat": repeat[rows],
-                        "order": order[rows],
-                        "confidence": confidence[rows],
+                        "order": order[rows] if shown is None else shown,
+                        "confidence": sure[rows],
                         "raw": self._raw(column, failed)[rows],
                         "row": rows,
                     }
@@ -649,7 +749,10 @@ class _Builder:
     def _confidence(self) -> np.ndarray:
         if self.columns.confidence is None:
             return np.full(len(self.cells), np.nan)
-        return read_cells(self.cells[self.columns.confidence].to_numpy()).values()[0]
+        return self._numbers_in(self.columns.confidence)
+
+    def _numbers_in(self, column: str) -> np.ndarray:
+        return read_cells(self.cells[column].to_numpy()).values()[0]
 
     # Values
 
@@ -698,9 +801,15 @@ class _Builder:
         criterion = rows["criterion"].to_numpy()
         for name, own in (by_criterion or {"": scales}).items():
             at = np.flatnonzero(criterion == name) if by_criterion else np.arange(len(rows))
-            held = read_cells(rows["raw"].to_numpy()[at]) if by_criterion else whole
+            held = whole
+            if by_criterion:
+                held = read_cells(rows["raw"].to_numpy()[at], self.categories)
             mapping = own.of_verdicts if what == "verdicts" else own.of_labels
             values[at], reasons[at] = held.values(mapping)
+            if mapping is not None:
+                several = held.of_several(mapping.keys())
+                reasons[at] = np.where(several[held.codes], said.SEVERAL, reasons[at])
+                values[at] = np.where(several[held.codes], np.nan, values[at])
             if what == "labels" and mapping is None:
                 values[at] = values[at] * own.mapped[0] + own.mapped[1]
             if own.ends is not None:
@@ -719,7 +828,7 @@ class _Builder:
                     "examples": examples,
                     "place": self.places[at[where[0]]],
                 }
-                if reason == said.OFF_SCALE:
+                if reason in (said.OFF_SCALE, *said.SPOKEN):
                     facts |= spelled(self.door, SCALE, LABEL_SCALE)
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
@@ -749,7 +858,10 @@ class _Builder:
             facts.pop(SLICE + self.probability, None)
         named, how = self._named_groups(item)
         context = None if columns.context is None else self._text(columns.context)
-        found = groups_of(item, named, context, self.texts)
+        typed = self.options.group is not None and columns.group is not None
+        if self.alone:
+            named, context, how = item, None, None
+        found = groups_of(item, named, context, [] if self.alone else self.texts, typed)
         facts["group"] = found.names
         table = pd.DataFrame(facts)
         table = table[table["item"].notna()]
@@ -772,13 +884,33 @@ class _Builder:
         items["group"] = (
             items["group"].fillna(pd.Series(items.index, index=items.index)).astype(str)
         )
-        if how is not None and items["group"].nunique() < len(items):
-            facts_of = {"column": how, "groups": int(items["group"].nunique()), "n": len(items)}
-            facts_of |= spelled(self.door, GROUP)
-            self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts_of))
-        if found.by_copies:
-            self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))
+        self._tell_groups(items, found, item, how, typed)
         return items
+
+    def _tell_groups(
+        self, items: pd.DataFrame, found: Groups, item: np.ndarray, how: str | None, typed: bool
+    ) -> None:
+        """Say how many groups the items form, and by what."""
+        columns = self.columns
+        compared = [*([] if columns.context is None else [columns.context]), *columns.texts]
+        marked = [f"`{name}`" for name in compared]
+        alike = () if found.alike is None else (item[row] for row in found.alike)
+        told: dict[str, Any] = {"columns": marked, "example": " = ".join(map(str, alike))}
+        told |= spelled(self.door, GROUP)
+        if self.alone:
+            self.problems.append(Finding("table.group_none", told))
+            return
+        groups = int(items["group"].nunique())
+        if how is not None and groups < len(items):
+            facts = {"column": how, "groups": groups, "n": len(items), **told}
+            self.notes.append(Finding("table.group_text" if how == "" else "table.group", facts))
+        if found.by_copies and typed:
+            self.problems.append(Finding("table.group_typed", {"n": found.by_copies, **told}))
+        elif found.by_copies:
+            self.notes.append(Finding("table.group_copies", {"column": how, "n": found.by_copies}))
+        if found.shared:
+            names = [marked[place] for place in found.shared]
+            self.notes.append(Finding("table.group_shared", {"columns": names}))
 
     def _named_groups(self, item: np.ndarray) -> tuple[np.ndarray | None, str | None]:
         """What a column says belongs together, and which column that is ("": the texts say it;

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
-from undogmatic.datasets.cells import EMPTY, NOT_APPLICABLE, read_cell
+from undogmatic.datasets.cells import ABSTAINED, EMPTY, NOT_APPLICABLE, NOTHING, read_cell
 from undogmatic.datasets.frames import cells_of
 from undogmatic.datasets.items import find_roles
 from undogmatic.datasets.rows import Names, beside_tables, empty, table_file, table_rows, tables_in
@@ -223,9 +223,9 @@ def _label(place: str, column: str, cell: Any) -> Any:
     if empty(cell) or isinstance(cell, bool | int | float):
         return None if empty(cell) else cell
     number, _, reason = read_cell(cell)
-    if reason in (EMPTY, NOT_APPLICABLE):
+    if reason in (EMPTY, NOTHING, NOT_APPLICABLE):
         return None
-    if reason is not None:
+    if reason not in (None, ABSTAINED):
         way = "Write the label there, or leave the cell empty"
         raise DataError(
             f"{place}: `{column}` is {brief(str(cell))}, which is no label but a {reason}. {way}."

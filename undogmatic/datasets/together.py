@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from undogmatic.stats.surface import copies, enough
+from undogmatic.stats.surface import copies, enough, without_shared
 
 M = TypeVar("M", bound=Hashable)
 Column = NDArray[np.object_]
@@ -25,10 +25,19 @@ class Groups(NamedTuple):
 
     names: Column
     by_copies: int
+    alike: tuple[int, int] | None = None
+    """Two rows of different items whose texts are the same or nearly the same."""
+    shared: tuple[int, ...] = ()
+    """The places of the columns (the context first, then the texts) that share what was left
+    out."""
 
 
 def groups_of(
-    item: Column, named: Column | None, context: Column | None, texts: Sequence[Column]
+    item: Column,
+    named: Column | None,
+    context: Column | None,
+    texts: Sequence[Column],
+    final: bool = False,
 ) -> Groups:
     """The groups of rows with the same name in the column that says so, with the same or nearly the
     same context, and with the same or nearly the same texts.
@@ -41,18 +50,36 @@ def groups_of(
         item: The id of each row's item: rows of one item are together.
         named: What a column says of each row. context: What was answered. texts: What was judged,
             one or two columns.
+        final: That somebody said which column it is: what texts show is then told, and ties nothing
+            together.
     """
     by_item = pd.factorize(item)[0]
+    every = [*([context] if context is not None else []), *texts]
+    bare = [_bare(column) for column in every]
+    shared = tuple(
+        n for n, (own, rest) in enumerate(zip(every, bare, strict=True)) if own is not rest
+    )
+    context, texts = (bare[0], bare[1:]) if context is not None else (None, bare)
     given = [_codes(named)] if named is not None else []
     if context is not None:
         given.append(_clusters([context])[0])
-    every = [*([context] if context is not None else []), *texts]
+    every = bare
     shown = [column for column in every if _varies(column)] or every
     wholes = _clusters([_joined(shown)])
     alone = texts if len(shown) > 1 else ()
     each = _clusters([_only(column, enough) for column in alone if _varies(column)])
     apart = _components([by_item, *given], len(item))
     together = _components([by_item, *given, *wholes, *each], len(item)) if texts else apart
+    alike = _alike([*given[len(given) - (context is not None) :], *wholes, *each], by_item)
+    crossed = pd.DataFrame({"apart": apart, "together": together})[
+        [named is not None and x is not None for x in (named if named is not None else apart)]
+    ]
+    counts = (
+        crossed.groupby("together")["apart"].nunique() if len(crossed) else pd.Series(dtype=int)
+    )
+    by_copies = int(counts[counts > 1].sum())
+    if final and named is not None:
+        return Groups(named, by_copies, alike, shared)
     tied = np.any([codes >= 0 for codes in (*given, *wholes, *each)], axis=0)
     heads: dict[int, object] = {}
     for head, name in zip(together.tolist(), named if named is not None else (), strict=False):
@@ -64,13 +91,29 @@ def groups_of(
             n += 1
             heads[head] = f"text {n}"
     names = np.array([heads.get(head) for head in together.tolist()], dtype=object)
-    crossed = pd.DataFrame({"apart": apart, "together": together})[
-        [named is not None and x is not None for x in names]
-    ]
-    counts = (
-        crossed.groupby("together")["apart"].nunique() if len(crossed) else pd.Series(dtype=int)
-    )
-    return Groups(names, int(counts[counts > 1].sum()))
+    return Groups(names, by_copies, alike, shared)
+
+
+def _bare(column: Column) -> Column:
+    """The texts of a column without what most of them share; the column itself where they share
+    nothing."""
+    said = [str(text) for text in column if text is not None and text.strip()]
+    rest = without_shared(said)
+    if rest == said:
+        return column
+    known = dict(zip(said, rest, strict=True))
+    return np.array([known.get(text, text) for text in column], dtype=object)
+
+
+def _alike(marks: Sequence[NDArray[np.intp]], by_item: NDArray[np.intp]) -> tuple[int, int] | None:
+    """Two rows of different items that bear the same mark."""
+    for codes in marks:
+        first: dict[int, int] = {}
+        for row, code in enumerate(codes.tolist()):
+            before = first.setdefault(code, row) if code >= 0 else row
+            if by_item[before] != by_item[row]:
+                return before, row
+    return None
 
 
 def _varies(column: Column) -> bool:

@@ -108,7 +108,9 @@ def _sums_up(row: Row, columns: dict[str, _Above], texts: Sequence[str], has_tex
     foreign = not any(columns[name].holds(number) for name, (number, _) in numbers.items())
     lacks_text = has_texts and all(row[name] is None for name in texts)
     if lacks_text and _says_so(row, tuple(columns)):
-        return computed or foreign
+        # Of two means one may by chance be a grade, such as 3.0.
+        is_odd = any(not columns[name].holds(number) for name, (number, _) in numbers.items())
+        return computed or is_odd
     # "Total" may be an item's text, or the name of the last of five aspects.
     return computed and foreign
 

@@ -16,6 +16,8 @@ CHOICES = {
     for word in (name, *(form.replace("{}", name) for form in alternatives(_WORDS["named"])))
 } | dict.fromkeys(alternatives(_WORDS["tie"]), 2)
 """The words of a pairwise choice and the places of their categories."""
+TIES = {word for word in alternatives(_WORDS["tie"]) if word.startswith(("tie", "draw", "empat"))}
+"""Words that are said of nothing but two that are compared."""
 KNOWN = (
     PASSES
     | FAILS

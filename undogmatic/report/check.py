@@ -283,6 +283,39 @@ def figure_table(told: Told, words: Words) -> Table | None:
     return Table(headers, rows, numeric, words.text("checked.counted")) if rows else None
 
 
+MOST_VOICES = 4
+"""Judges or people that a sentence names one by one."""
+
+
+def who(result: CheckResult, words: Words) -> list[str]:
+    """Who judged whom and against whom it is held, in a sentence; none where nothing was judged."""
+    table = result.table
+    judges = [str(name) for name in table.verdicts["judge"].dropna().unique()]
+    if not judges:
+        return []
+    people = [str(name) for name in table.labels["rater"].dropna().unique()]
+    values = {
+        "judges": judges if len(judges) <= MOST_VOICES else [],
+        "n_judges": len(judges),
+        "n": int(table.verdicts["item"].nunique()),
+        "people": people if len(people) <= MOST_VOICES else [],
+        "n_people": len(people),
+        "labelled": int(table.labels["item"].nunique()),
+    }
+    many = "many" if len(judges) > MOST_VOICES else "few"
+    against = "nobody"
+    if people:
+        against = "people" if len(people) > MOST_VOICES else "named"
+    return [
+        " ".join(
+            (
+                words.text(f"checked.who_{many}", **values),
+                words.text(f"checked.of_{against}", **values),
+            )
+        )
+    ]
+
+
 def recognised(result: CheckResult, words: Words) -> list[str]:
     """What was read from the files and how to override it, shortly, and the first problems in
     them."""
@@ -294,7 +327,8 @@ def recognised(result: CheckResult, words: Words) -> list[str]:
         stated = words.text(
             "checked.selection", selection=selection, drawn=int(table.selection != "all")
         )
-    lines = [" ".join(filter(None, (read, stated, words.text("checked.override"))))]
+    lines = who(result, words)
+    lines += [" ".join(filter(None, (read, stated, words.text("checked.override"))))]
     lines += [words.say(finding) for finding in table.problems[:MOST_PROBLEMS]]
     if len(table.problems) > MOST_PROBLEMS:
         lines.append(

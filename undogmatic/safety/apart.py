@@ -83,7 +83,13 @@ def keep_apart(read: Sequence[Named], written: Sequence[Named]) -> None:
 
 def report_files(folder: Path, read: Sequence[Named], option: str) -> list[Named]:
     """What a report in a folder may write over: its pages, and whatever is read from its other
-    folders. A folder that is read itself, such as that of a run, has a report of its own."""
+    folders. A folder that is read itself, such as that of a run, has a report of its own. Raises
+    ConfigError for what is a file."""
+    if folder.is_file():
+        way = f"Name a folder, e.g. {option} {folder.stem or 'report'}-report"
+        raise ConfigError(
+            f"{option} is {str(folder)!r:.200}, which is a file, and a report is a folder. {way}."
+        )
     pages = [folder / name for name in PAGES]
     inside = [
         each.path for each in read if any(_within(each.path, folder / part) for part in FOLDERS)

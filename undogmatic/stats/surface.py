@@ -427,6 +427,45 @@ def signatures(texts: Sequence[str]) -> tuple[Index, Hashes]:
     return _signatures([letters(text) for text in texts])
 
 
+_RUN, _FEWEST_TEXTS, _SAMPLED, _SHARED_BY = 10, 10, 400, 0.4
+
+
+def without_shared(texts: Sequence[str]) -> list[str]:
+    """The texts without what two fifths or more of the different ones share: a prompt that stands
+    before them, examples, a closing line. It says nothing of whether two of them are copies.
+
+    What is shared are runs of ten words, found in a sample of the texts; a word is left out where
+    most of the runs that it stands in are shared, so that next to a prompt the first words of a
+    question stay. Where a text has nothing else that could be compared, it stays whole.
+    """
+    distinct = list(dict.fromkeys(texts))
+    if len(distinct) < _FEWEST_TEXTS:
+        return list(texts)
+    sample = distinct[:: max(1, len(distinct) // _SAMPLED)]
+    counted = Counter(run for text in sample for run in {*_runs(text.split())})
+    shared = {run for run, n in counted.items() if n >= _SHARED_BY * len(sample)}
+    if not shared:
+        return list(texts)
+    known = {text: _without(text, shared) for text in distinct}
+    return [known[text] for text in texts]
+
+
+def _runs(words: Sequence[str]) -> list[int]:
+    """A hash of each run of so many words, in order."""
+    return [hash(tuple(words[at : at + _RUN])) for at in range(len(words) - _RUN + 1)]
+
+
+def _without(text: str, shared: set[int]) -> str:
+    words = text.split()
+    of_all, of_shared = np.zeros(len(words)), np.zeros(len(words))
+    for at, run in enumerate(_runs(words)):
+        of_all[at : at + _RUN] += 1
+        of_shared[at : at + _RUN] += run in shared
+    kept = (of_shared * 2 < of_all) | (of_all == 0)
+    rest = " ".join(word for word, keep in zip(words, kept, strict=True) if keep)
+    return rest if letters(rest) else text
+
+
 def enough(text: str) -> bool:
     """Whether a text says enough for likeness to mean copying: it has FEWEST_SHINGLES of them."""
     return len(np.unique(_shingles(letters(text)))) >= FEWEST_SHINGLES

@@ -1,0 +1,277 @@
+"""Small tables and logs on which the program was wrong, read by the command that people would type.
+
+The cases lie outside the repository (`shared/cases`, with the right answer of each); without them
+these tests are skipped. Each is of a kind, and `tests/datasets` has inputs of the same kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from undogmatic.cli.checked import checked
+from undogmatic.datasets.table import TableOptions, read_table
+from undogmatic.errors import ConfigError, DataError
+from undogmatic.records.checked import CheckResult
+from undogmatic.records.evidence import Evidence
+
+CASES = Path(__file__).parents[2] / "shared" / "cases"
+REAL = "../data/real"
+
+
+def paths(*names: str) -> list[str]:
+    found = [CASES / name for name in names]
+    if missing := [path for path in found if not path.is_file()]:
+        pytest.skip(f"no reference data: {missing[0].name} of the cases")
+    return [str(path) for path in found]
+
+
+def read(*names: str, **options: Any) -> Evidence:
+    return read_table(paths(*names), TableOptions(**options))
+
+
+def asked(*names: str, **options: Any) -> str:
+    with pytest.raises((ConfigError, DataError)) as error:
+        read(*names, **options)
+    return str(error.value)
+
+
+def agreement(*names: str, **options: Any) -> CheckResult:
+    return checked(paths(*names), None, {"only": ["agreement"], **options}, {})[0]
+
+
+def number(result: CheckResult, name: str) -> float:
+    (judge,) = result.judges
+    return judge.numbers[name].value
+
+
+def told(table: Evidence) -> dict[str, Any]:
+    findings = (*table.read, *table.problems)
+    return {found.key.removeprefix("table."): found.values for found in findings}
+
+
+def shape(table: Evidence) -> tuple[str, Sequence[str], list[str], int, int]:
+    """The kind, the judges, the people, and how many verdicts and labels there are."""
+    people = list(table.labels["rater"].unique())
+    given = int(table.verdicts["verdict"].notna().sum())
+    return table.kind, list(table.judges), people, given, len(table.labels)
+
+
+@pytest.mark.parametrize(
+    ("file", "categories", "n"),
+    [
+        ("none_severity", ("none", "minor", "major"), 90),
+        ("na_category", ("contradicted", "n/a", "supported"), 90),
+        ("question_mark", ("?", "no", "yes"), 90),
+        ("refusal_category", ("complied", "refused"), 90),
+    ],
+)
+def test_a_word_that_both_sides_use_is_a_category(
+    file: str, categories: tuple[str, ...], n: int
+) -> None:
+    table = read(f"{file}/verdicts.csv")
+    assert table.categories == categories
+    assert shape(table)[3:] == (n, n)
+
+
+def test_a_declared_scale_names_its_categories() -> None:
+    table = read("none_severity/verdicts.csv", scale="none<minor<major")
+    assert (table.kind, shape(table)[3:]) == ("ordered", (90, 90))
+
+
+def test_a_word_of_people_alone_that_makes_a_large_share_is_a_category() -> None:
+    table = read("v_none_category/false_yes.csv")
+    assert table.categories == ("full", "none", "partial")
+    assert shape(table)[3:] == (180, 180)
+
+
+def test_what_a_judge_abstains_from_is_missing_and_counted() -> None:
+    table = read("m_abstentions/abst.csv")
+    assert shape(table) == ("pass_fail", ["judge"], ["human"], 171, 200)
+    assert told(table)["abstained"]["n"] == 29
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("gpt4_confidence/verdicts.csv", ("numeric", ["gpt4_score"], ["human_score"], 80, 80)),
+        ("v_gpt_confidence/t.csv", ("pass_fail", ["gpt_label"], ["gold_label"], 120, 120)),
+    ],
+)
+def test_a_confidence_is_that_of_the_verdict_beside_it(file: str, shown: Any) -> None:
+    table = read(file)
+    assert shape(table) == shown
+    assert table.verdicts["confidence"].notna().all()
+
+
+def test_numbers_of_annotators_are_no_labels() -> None:
+    table = read("rater_ids3/verdicts.csv")
+    assert shape(table) == ("numeric", ["judge_verdict"], ["1", "2"], 60, 120)
+    table = read("label_studio/judge.csv", "label_studio/mini.csv")
+    assert shape(table) == ("pass_fail", ["judge_verdict"], ["1"], 60, 60)
+
+
+def test_a_judge_may_be_called_anything() -> None:
+    kind, judges, people, *_ = shape(read("new_models/verdicts.csv"))
+    assert (kind, len(judges), people) == ("pass_fail", 7, ["human"])
+
+
+def test_measurements_are_neither_verdicts_nor_labels() -> None:
+    assert shape(read("lm_eval/samples_task_2026.jsonl"))[1:3] == (["judge_score"], [])
+    judges, people = shape(read("langsmith/export.csv"))[1:3]
+    assert (judges, people) == (["feedback.correctness"], ["feedback.human_correctness"])
+
+
+def test_what_repeats_the_verdict_is_no_rival() -> None:
+    table = read("raw_answer/verdicts.csv")
+    assert list(table.judges) == ["judge"]
+    assert not [name for name in table.items if "raw_output" in str(name)]
+
+
+def test_rows_that_sum_up_are_no_items() -> None:
+    table = read("total_row/verdicts.csv")
+    assert (len(table.items), table.scale) == (60, (1, 5))
+
+
+@pytest.mark.parametrize("file", ["words", "out_of_four"])
+def test_grades_in_words_and_out_of_a_most_are_numbers(file: str) -> None:
+    table = read(f"{file}/verdicts.csv")
+    assert (table.kind, shape(table)[3:]) == ("numeric", (80, 80))
+
+
+def test_signs_of_yes_and_no_are_read() -> None:
+    assert shape(read("emoji/verdicts.csv")) == ("pass_fail", ["judge"], ["human"], 60, 60)
+
+
+def test_a_zero_off_peoples_scale_is_asked_about() -> None:
+    said = asked("zero_failed/verdicts.csv")
+    assert "type --scale 1-5, if it is a grade: --scale 0-5" in said
+    table = read("zero_failed/verdicts.csv", scale="1-5")
+    assert told(table)["off_scale"]["n"] == 8
+
+
+def test_both_orders_in_two_columns_are_one_judge() -> None:
+    table = read("both_orders_wide/pairs.csv")
+    assert shape(table) == ("pairwise", ["judge"], ["human"], 120, 60)
+    by_order = table.verdicts.pivot(index="item", columns="order", values="verdict")
+    turned = (by_order["as_given"] != by_order["swapped"]).mean()
+    assert 0.2 < turned < 0.5
+
+
+def test_zero_among_choices_is_a_tie() -> None:
+    table = read("v_pairs_012/testset.json", "v_pairs_012/gpt.json")
+    people = ["annotator1", "annotator2", "annotator3"]
+    assert shape(table) == ("pairwise", ["gpt_result"], people, 150, 450)
+    assert table.categories == ("1", "2", "tie")
+
+
+def test_files_of_trec_are_read() -> None:
+    table = read("v_qrels/judge.txt", "v_qrels/nist.txt")
+    assert (table.kind, len(table.items), table.items["group"].nunique()) == ("numeric", 120, 20)
+    assert (len(table.judges), len(table.labels)) == (1, 120)
+    for file in ("judge", "nist"):
+        assert len(read(f"v_qrels/{file}.txt").items) == 120
+
+
+def test_ids_that_come_again_ask_for_the_other_id() -> None:
+    said = asked("v_id_repeats/t.csv")
+    assert said.endswith("If both together are the id: --item id,passage_id.")
+    table = read("v_id_repeats/t.csv", item="id,passage_id")
+    assert shape(table) == ("numeric", ["O_score"], ["nist_judgment"], 120, 120)
+
+
+def test_what_all_texts_share_ties_nothing_together() -> None:
+    groups = [
+        read(f"shared_preamble/{file}.csv").items["group"].nunique()
+        for file in ("verdicts", "without_preamble")
+    ]
+    assert abs(groups[0] - groups[1]) <= 5
+    assert groups[0] > 20
+    assert read("v_shared_prefix/t.csv").items["group"].nunique() == 60
+    people = ("ann_maria", "ann_joe", "ann_li")
+    with_prompt, without = (
+        read(f"f_system_prompt/{file}.csv", human=people).items["group"].nunique()
+        for file in ("real_sys", "real")
+    )
+    assert with_prompt == without
+
+
+def test_a_typed_group_is_final() -> None:
+    table = read("shared_preamble/verdicts.csv", group="question")
+    assert table.items["group"].nunique() == 120
+    none = read("shared_preamble/verdicts.csv", group="none")
+    assert none.items["group"].nunique() == 120
+    assert "group_none" in told(none)
+
+
+def test_columns_that_say_what_the_judge_says_are_asked_about_all_together() -> None:
+    said = asked("f_system_prompt/real.csv")
+    assert "Type --human ann_maria,ann_joe,ann_li for all of them" in said
+    table = read("f_system_prompt/real.csv", human=("ann_maria,ann_joe,ann_li",))
+    assert shape(table)[3:] == (150, 450)
+
+
+def test_the_label_is_never_offered_as_the_judge() -> None:
+    said = asked("v_nested_pairs/result.json")
+    assert "--judge label" not in said
+    assert "results" in said
+
+
+def test_labels_without_ids_are_joined_by_row() -> None:
+    table = read("f_label_without_ids/noid.csv", "f_label_without_ids/noid.labels.csv")
+    assert shape(table) == ("pass_fail", ["verdict"], ["ana"], 150, 60)
+
+
+def test_an_object_of_objects_is_a_table_of_its_keys() -> None:
+    table = read("keyed_by_id/verdicts.json")
+    assert shape(table) == ("pass_fail", ["judge"], ["human"], 60, 60)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value"),
+    [
+        ("none_severity/verdicts.csv", "weighted_kappa", 0.76),
+        ("refusal_category/verdicts.csv", "kappa", 0.89),
+        ("v_none_category/false_yes.csv", "kappa", 0.425),
+        ("m_abstentions/abst.csv", "kappa", 0.81),
+    ],
+)
+def test_the_agreement_is_that_of_all_categories(file: str, name: str, value: float) -> None:
+    result = agreement(file)
+    found = {
+        key: estimate.value
+        for key, estimate in result.judges[0].numbers.items()
+        if key.rpartition(".")[2].endswith(name)
+    }
+    assert any(abs(each - value) < 0.006 for each in found.values()), found
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "judges", "people", "groups"),
+    [
+        ("cebab_stars.csv", "numeric", 6, 10, None),
+        ("cebab_aspects.csv", "unordered", 6, 10, None),
+        ("wax.csv", "unordered", 6, 8, 246),
+        ("lesion.csv", "numeric", 4, 6, 100),
+        ("umass_v1.csv", "pass_fail", 11, 1, 400),
+        ("babe_test.csv", "pass_fail", 7, 1, None),
+    ],
+)
+def test_public_tables_are_read_at_the_first_command(
+    file: str, kind: str, judges: int, people: int, groups: int | None
+) -> None:
+    table = read(f"{REAL}/{file}")
+    assert (table.kind, len(table.judges)) == (kind, judges)
+    assert table.labels["rater"].nunique() == people
+    if groups is not None:
+        assert table.items["group"].nunique() == groups
+
+
+def test_two_files_of_choices_are_joined() -> None:
+    files = (f"{REAL}/pandalm/{name}-testset-v1.json" for name in ("gpt-3.5-turbo", "pandalm-7b"))
+    for file in files:
+        table = read(f"{REAL}/pandalm/testset-v1.json", file)
+        assert (table.kind, len(table.judges), len(table.labels)) == ("pairwise", 1, 3 * 999)

@@ -1,0 +1,125 @@
+"""Puts the labels of several people that stand in one cell into a column for each of them.
+
+A cell may hold an object of raters ({"ana": 4, "ben": 5}), a list of labels ([4, 5, 4]), or how
+many people gave which label ({"yes": 3, "no": 2}). What it holds is known from the cells and from
+a name that says that the column is one of verdicts or labels.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from undogmatic.datasets.cells import fold, is_empty
+from undogmatic.datasets.names import is_measured, side_of
+from undogmatic.datasets.vocabulary import KNOWN
+from undogmatic.errors import DataError
+from undogmatic.records.results import Finding
+from undogmatic.safety.outside import Unreadable, brief, json_value
+
+MOST_VOICES, LONGEST = 200, 40
+"""People in one cell, and the letters of one label."""
+MOST_LENGTH = 20_000
+
+
+def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]]:
+    """The table with a column for each person in place of columns whose cells hold the labels of
+    several, and what is said of that. Raises DataError for shares, which do not say of how many
+    people they are."""
+    notes: list[Finding] = []
+    for name in map(str, list(cells.columns)):
+        if side_of(name) is None or is_measured(name):
+            continue
+        held = [_inside(cell) for cell in cells[name]]
+        filled = [value for value in held if value is not None]
+        n_cells = int(cells[name].notna().sum())
+        if not filled or len(filled) < n_cells:
+            continue
+        made, kind = _columns(name, held, filled, place)
+        if made is None:
+            continue
+        at = list(cells.columns).index(name)
+        rest = cells.drop(columns=[name])
+        parts = [rest.iloc[:, :at], made.set_index(rest.index), rest.iloc[:, at:]]
+        cells = pd.concat(parts, axis=1)
+        facts = {"column": f"`{name}`", "columns": [f"`{n}`" for n in made][:8], "n": made.shape[1]}
+        notes.append(Finding(f"table.spread_{kind}", facts))
+    return cells, notes
+
+
+def _inside(cell: Any) -> dict[str, Any] | list[Any] | None:
+    """The object or list of single labels in a cell; None where there is none."""
+    if is_empty(cell) or not isinstance(cell, str) or len(cell) > MOST_LENGTH:
+        return None
+    text = cell.strip()
+    if not (text.startswith(("{", "[")) and text.endswith(("}", "]"))):
+        return None
+    try:
+        value = json_value(text)
+    except Unreadable:
+        try:
+            value = ast.literal_eval(text)  # as Python writes it
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    if not isinstance(value, dict | list) or not value or len(value) > MOST_VOICES:
+        return None
+    labels = list(value.values()) if isinstance(value, dict) else value
+    single = all(each is None or isinstance(each, str | int | float) for each in labels)
+    return value if single and all(len(str(each)) <= LONGEST for each in labels) else None
+
+
+def _columns(
+    name: str, held: Sequence[Any], filled: Sequence[Any], place: str
+) -> tuple[pd.DataFrame | None, str]:
+    """The columns in place of one, and what its cells were: of raters, a list or votes."""
+    if all(isinstance(value, list) for value in filled):
+        longest = max(map(len, filled))
+        if longest < 2:
+            return None, ""
+        rows = [[*(value or []), *[None] * (longest - len(value or []))] for value in held]
+        names = [f"{name}_{n}" for n in range(1, longest + 1)]
+        return pd.DataFrame(rows, columns=names, dtype=object), "list"
+    if not all(isinstance(value, dict) for value in filled):
+        return None, ""
+    keys = list(dict.fromkeys(str(key) for value in filled for key in value))
+    if len(keys) > MOST_VOICES:
+        return None, ""
+    numbers = [each for value in filled for each in value.values()]
+    counts = all(isinstance(each, int) and not isinstance(each, bool) for each in numbers)
+    if _are_labels(keys) and all(isinstance(each, int | float) for each in numbers):
+        if not counts:
+            raise DataError(
+                f"{place}: `{name}` holds shares of people ({brief(str(filled[0]), 60)}), which do"
+                ' not say how many people there were. Write how many gave which label ({"yes": 3,'
+                ' "no": 2}), or a column for each person.'
+            )
+        return _of_votes(name, held), "votes"
+    made = {f"{name}_{key}": [_label(value, key) for value in held] for key in keys}
+    return pd.DataFrame(made, dtype=object), "raters"
+
+
+def _label(value: dict[str, Any] | None, key: str) -> Any:
+    return None if value is None else {str(k): v for k, v in value.items()}.get(key)
+
+
+def _are_labels(keys: Sequence[str]) -> bool:
+    """Whether the keys of objects are labels, and no names of raters."""
+    return all(fold(key) in KNOWN or key.lstrip("-").isdigit() for key in keys)
+
+
+def _of_votes(name: str, held: Sequence[dict[str, int] | None]) -> pd.DataFrame:
+    """A column for each vote. Who gave which is not known, so that they are put in an order that
+    says nothing: sorted, the first person would seem to be milder than the last."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for value in held:
+        votes = [label for label, n in (value or {}).items() for _ in range(min(n, MOST_VOICES))]
+        rows.append([votes[place] for place in rng.permutation(len(votes))])
+    most = max(map(len, rows))
+    names = [f"{name}_{n}" for n in range(1, most + 1)]
+    filled = [[*row, *[None] * (most - len(row))] for row in rows]
+    return pd.DataFrame(filled, columns=names, dtype=object)
