@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from undogmatic.errors import DataError
 from undogmatic.safety.outside import Unreadable, decoded, read_lines
 
 _QREL = re.compile(r"(\S+)\s+(?:0|Q0|q0)\s+(\S+)\s+(-?\d+)")
@@ -39,7 +40,7 @@ def cells_in(path: Path) -> tuple[pd.DataFrame, list[int]] | None:
                 return None
             rows.append(found.groups())
             lines.append(number)
-    except Unreadable:
+    except (DataError, Unreadable):  # a line that is too long for such a file, or no text
         return None
     if form is None or len(rows) < FEWEST_ROWS:
         return None
