@@ -8,7 +8,7 @@ from undogmatic.examinations.comparison import PairComparison
 from undogmatic.examinations.rivals import Control, Outcome, Rival
 from undogmatic.examinations.ruling import Rule, Rules, Values, always, known
 from undogmatic.examinations.truth import Margin
-from undogmatic.records.results import Leaves
+from undogmatic.records.results import Finding, Leaves
 from undogmatic.stats.claims import Claim
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.surface import KERNELS
@@ -247,6 +247,18 @@ def _rival_share(facts: AbFacts) -> Values:
     return _size(facts) | _share(facts) | {"surface": share.value}
 
 
+def _surface_open(facts: AbFacts) -> Values:
+    """Name what is left between texts that the word counter takes for alike, where that is
+    known."""
+    at_equal = known(facts.rival).at_equal
+    if at_equal is None or at_equal.extrapolated:
+        return _size(facts) | {"rest": []}
+    left = at_equal.difference.estimate
+    turned = left if facts.expected == "higher" else -left
+    values = turned.values("left") | {"margin": facts.margin.value}
+    return _size(facts) | {"rest": [Finding("ab.open_left", values)]}
+
+
 def _inconsistent(facts: AbFacts) -> Values:
     main = known(facts.main)
     balance = known(main.balance).estimate
@@ -345,7 +357,7 @@ AB = Rules[AbFacts](
             "citation_first", "not_yet", lambda f: f.by_hybrid == "citation_first", _over_outer
         ),
         _reason("inseparable", "not_yet", lambda f: f.length == "inseparable"),
-        _reason("surface_open", "not_yet", lambda f: f.surface == "open"),
+        _reason("surface_open", "not_yet", lambda f: f.surface == "open", _surface_open),
         _reason("no_texts", "not_yet", lambda f: f.surface == "no_texts"),
         _reason("length_open", "not_yet", lambda f: f.length == "open"),
         _reason("hybrid_few", "not_yet", lambda f: f.by_hybrid == "hybrid_few", _hybrid_few),
