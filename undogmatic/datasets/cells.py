@@ -59,9 +59,7 @@ _BEFORE, _BEHIND = " \t\n\r\f\v*_\"'`[({<", " \t\n\r\f\v*_\"'`])}>.:!"
 """What may stand around a verdict: **pass**, [[A]], "4"."""
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}((\.\d{3})+,\d+|(,\d{3})+\.\d+)")
-_OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:/|out of|of|de|em) ?(\d{1,3})")
-LEAST_OUT_OF = 3
-"""The least that a grade is given out of: "1/2" is a half, or the first of two."""
+_OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?) ?(?:/|out of|of|de) ?(?:5|7|10|20|100)")
 
 
 class Cell(NamedTuple):
@@ -145,13 +143,6 @@ def read_cells(raw: Any) -> Cells:
     """Read the cells of a column."""
     codes, distinct = pd.factorize(np.asarray(raw, dtype=object), use_na_sentinel=False)
     read = [read_cell(cell) for cell in distinct]
-    tops = [_out_of(cell) for cell in distinct]
-    if len({top for top in tops if top is not None}) > 1:
-        # Out of five here and out of ten there: no number of one scale.
-        read = [
-            one if top is None else Cell(np.nan, fold(str(cell)), None)
-            for one, top, cell in zip(read, tops, distinct, strict=True)
-        ]
     return Cells(
         codes=codes,
         numbers=np.array([cell.number for cell in read], dtype=float),
@@ -199,8 +190,8 @@ def _plain_number(text: str) -> float | None:
 def number_of(text: str) -> float | None:
     """The number that a text is, with a decimal point or comma, or "4/5" (4); None if it is
     none."""
-    if _out_of(text) is not None:
-        text = _OUT_OF.fullmatch(text)[1]  # type: ignore[index]
+    if out_of := _OUT_OF.fullmatch(text):
+        text = out_of[1]
     text = text.rstrip("% ").replace("\N{MINUS SIGN}", "-")
     if _NUMBER.fullmatch(text):
         number = float(text.replace(",", "."))
@@ -210,14 +201,6 @@ def number_of(text: str) -> float | None:
     else:
         return None
     return number if np.isfinite(number) else None
-
-
-def _out_of(cell: Any) -> int | None:
-    """Out of how many a grade is written ("4/5": 5); None for what is no such grade."""
-    found = _OUT_OF.fullmatch(cell.strip()) if isinstance(cell, str) else None
-    if found is None or int(found[2]) < LEAST_OUT_OF:
-        return None
-    return int(found[2]) if float(found[1].replace(",", ".")) <= int(found[2]) else None
 
 
 @lru_cache(maxsize=100_000)
