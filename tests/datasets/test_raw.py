@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from undogmatic.datasets.cells import read_cells
 from undogmatic.datasets.frames import read_frame
 from undogmatic.datasets.table import read_table
 
@@ -88,11 +87,3 @@ def test_texts_that_look_like_answers_stay_texts(tmp_path: Path) -> None:
     cells = read_frame(path).cells
     assert cells["response"].tolist() == sums
     assert cells["document"].tolist() == objects
-
-
-def test_grades_out_of_any_number_are_numbers_but_not_out_of_several(tmp_path: Path) -> None:
-    out_of_four = [f"{1 + n % 4}/4" for n in range(40)]
-    table = table_with(tmp_path, out_of_four, human=[1 + n % 4 for n in range(40)])
-    assert set(table.verdicts["verdict"]) == {1, 2, 3, 4}
-    mixed = read_cells(["4/5", "7/10", "3/5"])
-    assert mixed.words == ("4/5", "7/10", "3/5")
