@@ -63,6 +63,6 @@ READER = Reader(
         file="an export for classification (JSON Lines)",
         verdict="- (a table beside it, joined by the id)",
         label="the label; where people worked apart the file's name says whose",
-        fixture="from its documented format",
+        fixture="from what is known of its format, not seen with a file of its own",
     ),
 )

@@ -149,6 +149,6 @@ READER = Reader(
             "annotations of models"
         ),
         label="-",
-        fixture="from its documented format",
+        fixture="from what is known of its format, not seen with a file of its own",
     ),
 )

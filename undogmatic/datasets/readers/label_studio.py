@@ -211,6 +211,7 @@ READER = Reader(
             "a prediction by its model; without any a field of the task called as a judge's is"
         ),
         label="an annotation by its author",
-        fixture="JSON from its documented format; the others by its converter (2.1.2)",
+        fixture="JSON from what is known of its format, not seen with a file of its own;"
+        " the others by its converter (2.1.2)",
     ),
 )

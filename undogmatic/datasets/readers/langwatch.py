@@ -135,6 +135,6 @@ READER = Reader(
         file="a batch evaluation with its data set, or traces with their evaluations",
         verdict='the label, score or pass of each evaluation; "error" and "skipped" are missing',
         label="an entry called `human_NAME`",
-        fixture="from its documented format",
+        fixture="from what is known of its format, not seen with a file of its own",
     ),
 )

@@ -134,6 +134,6 @@ READER = Reader(
         file=("traces with feedback scores (JSON, JSON Lines), a file or folder of `opik export`"),
         verdict="a score of the SDK or of an online rule",
         label='a score of the source "ui"',
-        fixture="from its documented format",
+        fixture="from what is known of its format, not seen with a file of its own",
     ),
 )

@@ -78,6 +78,6 @@ READER = Reader(
         file="`db-out`",
         verdict="- (a table beside it, joined by the id)",
         label="the chosen option, or accept and reject, by session",
-        fixture="from its documented format; it is not free",
+        fixture="from what is known of its format, not seen with a file of its own; it is not free",
     ),
 )
