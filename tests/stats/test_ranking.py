@@ -300,3 +300,14 @@ class TestOfSingleJudgments:
                 expected = np.subtract(*(quality.concordance(each, labels) for each in mixed[::-1]))
                 assert start + added[turned].sum() == pytest.approx(expected)
         assert np.isnan(quality.exchange(one, other, np.ones(12))[0])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_order_without_a_fault_among_steps_is_nearly_certain(sign: int) -> None:
+    """Forty scores that rise with five labels: their correlation is below 1, and no item that is
+    left out changes it."""
+    labels = np.repeat(np.arange(5.0), 8)
+    found = ranking.spearman_interval(sign * np.arange(40.0), labels, np.random.default_rng(0))
+    nearer, farther = sorted((sign * found.low, sign * found.high))
+    assert sign * found.value == pytest.approx(0.98, abs=0.001)
+    assert 0.025 ** (1 / 40) >= nearer > 0.9 and 0.98 < farther < 1

@@ -219,7 +219,9 @@ class LeftOut:
         `spread` / (units - `missing`), with as many units as the rows of the groups are surely
         worth (`means.worth`). If leaving out any unit changes nothing (perfect agreement), the
         limit is the largest share of units that could be at odds and yet be missed with probability
-        (1 - level) / 2, as in Clopper and Pearson's interval. Where agreement is perfect without
+        (1 - level) / 2, as in Clopper and Pearson's interval. An order without a fault among labels
+        in steps is less than 1 and changes as little; its limits are those of the known variance,
+        and no closer than these. Where agreement is perfect without
         one of the units, Fisher's z has no end there: the limits are those of `nearly_mean`, and no
         closer than those of perfect agreement. A coefficient that does not exist without one of the
         units hangs on it: its limits are -1 and 1.
@@ -242,6 +244,10 @@ class LeftOut:
             certain = abs(self.estimate) >= 1 - checks.SAME
             low = perfect if certain and self.estimate > 0 else -1.0
             high = -perfect if certain and self.estimate < 0 else 1.0
+            if not certain:
+                low, high = self._of_known_variance(level, spread, missing)
+                low = min(low, perfect)
+                high = max(high, -perfect)
             return unlimited.replace(low=low, high=high)
         if np.abs(self.values).max() >= _NEARLY_ONE:
             near = self.nearly_mean(level, (-1.0, 1.0))
@@ -260,6 +266,13 @@ class LeftOut:
         centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
         low, high = (float(np.tanh(centre + side * reach)) for side in (-1, 1))
         return unlimited.replace(low=min(low, self.estimate), high=max(high, self.estimate))
+
+    def _of_known_variance(self, level: float, spread: float, missing: float) -> means.Bounds:
+        """The limits by the coefficient's known variance on Fisher's z alone."""
+        centre = float(np.arctanh(np.clip(self.estimate, -_NEARLY_ONE, _NEARLY_ONE)))
+        room = max(self.n_units - missing, 1.0)
+        reach = means.normal_quantile(level) * (spread / room) ** 0.5
+        return float(np.tanh(centre - reach)), float(np.tanh(centre + reach))
 
     def _reach(self, level: float, adds: Array | None) -> float:
         """Compute how far the limits lie from the coefficient on Fisher's z, from the values
