@@ -74,7 +74,7 @@ def test_braintrust(name: str) -> None:
 def test_samples_of_lm_evaluation_harness() -> None:
     frame = read(fixture("lm_eval/samples_capitals.jsonl"))
     columns = ("item", "text", "verdict", "label", "reason")
-    assert said(frame, *columns, criterion="judge_score") == [
+    assert said(frame, *columns, judge="judge_score", criterion="judge_score") == [
         ("0", "Paris", 1.0, 1, None),
         ("1", "Lyon", 0.0, 0, None),
         ("2", "Rome", 1.0, 1, None),

@@ -1,7 +1,8 @@
 """Reads the samples of lm-evaluation-harness (`samples_*.jsonl`, with `--log_samples`): one verdict
 per document and metric.
 
-The judge is `lm-eval`, and where answers were filtered in several ways `lm-eval (FILTER)`. The
+The judge is `lm-eval`, and where answers were filtered in several ways `lm-eval (FILTER)`. Where a
+metric is called a judge's, it is the judge, and metrics that a program computes are left out. The
 target is what the answer was compared with and no label; a person's label lies in the document
 (`human_score`).
 """
@@ -31,6 +32,11 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
         for _, one in given
         for name in (one.get("metrics") or (key for key in one if key not in _OWN))
     )
+    by_judges = [name for name in metrics if "judge" in name.lower()]
+    computed = [name for name in metrics if name not in by_judges]
+    if by_judges and computed:
+        left_out = ", ".join(computed)
+        problems.append(f"{source}: metrics that no judge gave were left out: {left_out}")
     for place, one in given:
         made = one.get("filtered_resps") or one.get("resps")
         document = one.get("doc")
@@ -42,10 +48,11 @@ def _rows(given: Given, source: Path | str, problems: list[str]) -> Iterator[Row
             "place": place,
         }
         judge = JUDGE if len(filters) == 1 else f"{JUDGE} ({one.get('filter')})"
-        for name in metrics:
+        for name in by_judges or metrics:
             value = _number(one.get(name))
             said = {"reason": "the metric has no value"} if value is None else {"verdict": value}
-            yield about | {"judge": judge, "criterion": name} | said
+            who = name if by_judges else judge
+            yield about | {"judge": who, "criterion": name} | said
 
 
 def _number(value: Any) -> Any:
