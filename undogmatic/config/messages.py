@@ -162,8 +162,11 @@ def _unknown_option(error: MissingConfigException, words: Sequence[str]) -> str:
 def _with_option(value: str, wrong: str, right: str) -> str:
     """A value with the right name of an option in place of a wrong one, of which it may list
     several; what is listed already is not named twice."""
-    names = [right if name.strip() == wrong else name for name in value.split(",")]
-    return ",".join(dict.fromkeys(names)) if "," in value else value.replace(wrong, right, 1)
+    if "," not in value:
+        return value.replace(wrong, right, 1)
+    bare = value.strip().removeprefix("[").removesuffix("]")
+    names = [right if name.strip() == wrong else name for name in bare.split(",")]
+    return value.replace(bare, ",".join(dict.fromkeys(names)), 1)
 
 
 def _unknown_key(cause: ConfigAttributeError | ConfigKeyError, words: Sequence[str]) -> str:
