@@ -204,7 +204,7 @@ def test_a_models_buckets_come_with_its_errors_and_omissions_and_words_in_their_
         ({"factual_accuracy": 0}, "off_scale"),
         ({"factual_accuracy": 3.5}, "off_scale"),
         ({"completeness": 6}, "off_scale"),
-        ({"completeness": "4"}, "unparseable"),
+        ({"completeness": "fairly"}, "unparseable"),
         ({"errors": [{"quote": "x"}]}, "unparseable"),
         ({"omissions": None}, "unparseable"),
     ],
