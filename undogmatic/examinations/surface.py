@@ -446,19 +446,12 @@ class _Look:
         if found is None or not self.n_lost:
             return found
         whole = [np.vstack([own, np.tile(own.mean(axis=0), (self.n_lost, 1))]) for own in controls]
-        thought = (
-            rival.at_equal(
-                self.judge.beside(said),
-                self.people.beside(same),
-                whole,
-                sides.coefficient,
-                level,
-                self.with_lost,
-            )
-            for same, far in self.thought(self.people)
-            for said in (same, far)
+        return self.beside_lost(
+            found,
+            lambda judge, people: rival.at_equal(
+                judge, people, whole, sides.coefficient, level, self.with_lost
+            ),
         )
-        return lost.widened(found, thought)
 
     def shared(
         self, foretells: Callable[[NDArray[np.bool_]], rival.Foretold]
@@ -520,15 +513,20 @@ class _Look:
         if found is None or self.n_lost < 2:
             return found
         whole = np.concatenate([values, np.full(self.n_lost, values.max() + 1)])
+        return self.beside_lost(
+            found,
+            lambda judge, people: rival.within(
+                judge, people, whole, sides.coefficient, level, self.with_lost
+            ),
+        )
+
+    def beside_lost(
+        self, found: Estimate, with_lost: Callable[[rival.Voice, rival.Voice], Estimate | None]
+    ) -> Estimate:
+        """Bound an estimate by what it would be with the rows that could not be read, in which the
+        judge says what people say or what lies farthest from it."""
         thought = (
-            rival.within(
-                self.judge.beside(said),
-                self.people.beside(same),
-                whole,
-                sides.coefficient,
-                level,
-                self.with_lost,
-            )
+            with_lost(self.judge.beside(said), self.people.beside(same))
             for same, far in self.thought(self.people)
             for said in (same, far)
         )
