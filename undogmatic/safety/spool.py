@@ -11,7 +11,6 @@ import os
 import tempfile
 import weakref
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -29,6 +28,7 @@ HELD, HELD_BYTES = (
     64_000_000,
 )
 _BUFFER = 1 << 20  # bytes that are gathered before they are written
+_NEAR = 1 << 14  # bytes behind what was read, within which a place counts as the next one
 
 
 class _Stored(Sequence[T]):
@@ -68,6 +68,11 @@ class View(_Stored[T]):
 
     def _read(self, place: int) -> T:
         return self._whole[int(self._places[place])]
+
+    def __iter__(self) -> Iterator[T]:
+        if isinstance(self._whole, Spool):
+            return self._whole.at(self._places)
+        return super().__iter__()
 
 
 def many(records: object) -> bool:
@@ -135,16 +140,21 @@ class Spool(_Stored[T]):
         return self._decode(from_json(self.raw(start, self._ends[place + 1] - start)))
 
     def __iter__(self) -> Iterator[T]:
-        first, n = 0, len(self)
-        while first < n:  # a megabyte at a time, or one record that is longer
-            start = self._ends[first]
-            behind = max(first + 1, min(n, bisect_right(self._ends, start + _BUFFER) - 1))
-            content = self.raw(start, self._ends[behind] - start)
-            for place in range(first, behind):
-                yield self._decode(
-                    from_json(content[self._ends[place] - start : self._ends[place + 1] - start])
-                )
-            first = behind
+        return self.at(range(len(self)))
+
+    def at(self, places: Sequence[int]) -> Iterator[T]:
+        """The records at these places. As long as they go forwards, more and more of the file is
+        read at once, up to a megabyte; a place elsewhere is read alone."""
+        ends, content = self._ends, b""
+        start = behind = ahead = 0  # the bytes that `content` holds, and how many more to read
+        for place in map(int, places):
+            begin, end = ends[place], ends[place + 1]
+            if not start <= begin <= end <= behind:
+                goes_on = behind <= begin <= behind + _NEAR
+                ahead = min(2 * max(ahead, _NEAR), _BUFFER) if goes_on else 0
+                start, behind = begin, min(max(end, begin + ahead), ends[-1])
+                content = self.raw(start, behind - start)
+            yield self._decode(from_json(content[begin - start : end - start]))
 
 
 class _Again(_Stored[T]):
