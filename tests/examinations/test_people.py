@@ -214,7 +214,10 @@ def test_published_alternative_annotator_tests_are_reproduced(name: str) -> None
     )
     humans = tuple(column for column in rows if column.startswith("human_"))
     table = read_table(
-        [rows], TableOptions(judge=tuple(expected["judges"]), human=humans, **PUBLISHED[name])
+        [rows],
+        TableOptions(
+            judge=tuple(expected["judges"]), human=humans, group="none", **PUBLISHED[name]
+        ),
     )
     for judge, by_epsilon in expected["alternative_annotator"].items():
         for epsilon, right in by_epsilon.items():
@@ -394,7 +397,9 @@ def test_which_output_of_a_choice_is_the_first_means_nothing(rng) -> None:
         ([1.0] * 40 + [None] * 20, "unknown", "chosen"),
         ([1.0] * 20 + [0.3] * 20 + [None] * 20, "unknown", "chosen"),
         ([0.3] * 40 + [None] * 20, "unknown", None),
-        ([0.5] * 20 + [0.3] * 20 + [None] * 20, "probabilities", "unequal"),
+        ([0.5] * 20 + [0.3] * 20 + [None] * 20, "probabilities", "weighted"),
+        ([0.5] * 20 + [None] * 40, "probabilities", None),
+        ([0.5] * 19 + [0.2] + [None] * 40, "probabilities", "unequal"),
         ([0.3] * 40 + [None] * 20, "probabilities", None),
     ],
 )
@@ -402,11 +407,14 @@ def test_labels_that_were_chosen_are_no_random_sample(
     column: list[Any], selection: Any, noted: str | None
 ) -> None:
     name = "probability" if selection == "probabilities" else "slice.inclusion_probability"
+    weights = {
+        "chosen": Weight.REVERSES,
+        "unequal": Weight.LIMITS,
+        "weighted": Weight.QUALIFIES,
+    }
     labels = [float(n % 2) for n in range(40)] + [np.nan] * 20
     told = tell(
         "pass_fail", [n % 2 for n in range(60)], labels, {name: column}, selection=selection
     )
-    found = {key: weight for key, weight in keys(told).items() if key in ("chosen", "unequal")}
-    assert found == (
-        {noted: Weight.REVERSES if noted == "chosen" else Weight.LIMITS} if noted else {}
-    )
+    found = {key: weight for key, weight in keys(told).items() if key in weights}
+    assert found == ({noted: weights[noted]} if noted else {})

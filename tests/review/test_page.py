@@ -251,6 +251,8 @@ def test_items_are_read_once_and_what_is_doubtful_is_asked(tmp_path: Path) -> No
         (["--scale", "1-5", "--rubric", "x.yaml"], "Leave one out"),
         (["--rubric", "x.yaml"], "does not exist"),
         (["--random", "7"], "--random is 7"),
+        (["--by", "text"], "--by is 'text' without --random N"),
+        (["--random", "1", "--by", "judge"], "--by is 'judge', which is no column of t.csv"),
         (["--port", "99999999"], "--port is 99999999"),
     ],
 )

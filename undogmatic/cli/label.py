@@ -71,6 +71,11 @@ def add(commands: Any) -> None:
     label.add_argument(
         "--random", type=drawn, metavar="N", help="label N items drawn at random instead of all"
     )
+    label.add_argument(
+        "--by",
+        metavar="COLUMN",
+        help="with --random: draw evenly from the values of this column, e.g. a judge's verdicts",
+    )
     seed = whole("--seed", 0, None, 1)
     label.add_argument(
         "--seed", type=seed, default=0, metavar="N", help="seed of that draw (default: 0)"
@@ -110,20 +115,19 @@ def _label(typed: argparse.Namespace) -> None:
     scale, questions = (
         read_rubric(typed.rubric) if typed.rubric else (scale_of(typed.scale or "pass,fail"), {})
     )
+    if typed.by is not None and typed.random is None:
+        raise ConfigError(
+            f"--by is {brief(typed.by)} without --random N, which says how many items are drawn."
+        )
     with speaking(typed.language), doing("reading the file", soon=True):
-        table = read_entries(typed.file, typed.item, typed.text, typed.reveal, typed.sheet)
+        table = read_entries(
+            typed.file, typed.item, typed.text, typed.reveal, typed.sheet, by=typed.by
+        )
     entries: Sequence[Entry] = table.entries
     words = Words(typed.language, [TEXTS, Path(__file__).with_name("label.texts.yaml")])
     put([words.say(finding) for finding in table.notes])
     if typed.random is not None:
-        import numpy as np
-
-        if not 1 <= typed.random <= len(entries):
-            raise ConfigError(
-                f"--random is {typed.random}; {typed.file} has {len(entries)} items to draw from."
-            )
-        drawn = np.random.default_rng(typed.seed).permutation(len(entries))[: typed.random]
-        entries = [entries[n] for n in drawn]
+        entries = _drawn(typed, entries)
     out = Path(typed.out) if typed.out else Path(typed.file).with_suffix(".labels.csv")
     keep_apart([*named("FILE", typed.file), *named("--rubric", typed.rubric)], named("--out", out))
     question = typed.question or questions.get(typed.language) or next(iter(questions.values()), "")
@@ -155,6 +159,29 @@ def _label(typed: argparse.Namespace) -> None:
         print(visible(f"  {command}"))
 
 
+def _drawn(typed: argparse.Namespace, entries: "Sequence[Entry]") -> "list[Entry]":
+    """The items that are drawn at random, or evenly from the values of a column. Raises
+    ConfigError."""
+    import numpy as np
+
+    from undogmatic.review.drawn import MOST_VALUES, evenly
+
+    if not 1 <= typed.random <= len(entries):
+        raise ConfigError(
+            f"--random is {typed.random}; {typed.file} has {len(entries)} items to draw from."
+        )
+    rng = np.random.default_rng(typed.seed)
+    if typed.by is None:
+        return [entries[n] for n in rng.permutation(len(entries))[: typed.random]]
+    values = [entry.by for entry in entries]
+    if len(set(values)) > MOST_VALUES:
+        raise ConfigError(
+            f"--by is {brief(typed.by)}, which has {len(set(values))} different values. Name a"
+            f" column with at most {MOST_VALUES}, such as a judge's verdicts, or leave --by out."
+        )
+    return [entries[n] for n in evenly(values, typed.random, rng)]
+
+
 @contextlib.contextmanager
 def _browser(server: "Server", opened: bool) -> Iterator[None]:
     """Have the browser open the page, if it shall."""
@@ -180,7 +207,8 @@ def _next(typed: argparse.Namespace, out: Path) -> tuple[str, str | None]:
     options = [
         word for option, names in _named(chosen) for name in names for word in (option, name)
     ]
-    options += ["--labels", "random"] if typed.random is not None else []
+    if typed.random is not None:
+        options += ["--labels", "random" if typed.by is None else "by-verdict"]
     options += ["--language", typed.language] if typed.language != "en" else []
     try:
         for files in ([typed.file], [typed.file, str(out)]):  # alone, it is said what lacks in it

@@ -484,6 +484,7 @@ class _Builder:
             sources={frame.name: frame.digest for frame in self.frames},
             settings=settings,
             reading=self.reading,
+            columns=self._own_columns(),
         )
         read = sorted(
             (*columns.notes, *self.notes),
@@ -665,6 +666,18 @@ class _Builder:
             if own.only and who == "judge"
             else stacked
         )
+
+    def _own_columns(self) -> dict[str, str]:
+        """The column of each judge that has one of its own."""
+        own = self.columns
+        if own.judges is not None or len(self.frames) > 1:
+            return {}
+        named = [
+            (column if own.voices.get(column) is None else own.voices[column].name, column)
+            for column in own.verdicts
+        ]
+        names = [name for name, _ in named]
+        return {name: column for name, column in named if names.count(name) == 1}
 
     def _judges_are_files(self, item: np.ndarray) -> bool:
         """Whether files with the same columns speak of the same items, so that each is one

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import SLICE, TIE, Evidence, JudgeView
 from undogmatic.records.examination import Examination
 from undogmatic.records.results import Finding, Subject, Told, Weight
-from undogmatic.stats import annotators, calibration, limits, lost, rated
+from undogmatic.stats import annotators, calibration, limits, lost, proportion, rated
 from undogmatic.stats.estimate import Estimate
 from undogmatic.stats.margin import usual
 from undogmatic.stats.paired import holm
@@ -44,6 +44,9 @@ FEWEST_GROUPS = 5
 FEWEST_IN_SLICE, MOST_VALUES = 8, 30
 """A slice with fewer groups is too small to be told apart; a column with more values has no
 slices."""
+FEWEST_RARER, MINOR = 20, 1 / 3
+"""Of two labels, the rarer one is too rare to answer by where fewer items have it, and less than
+this part of all."""
 MOST_CALIBRATED = 20_000
 """Of more groups, so many are drawn for the calibration error, which is found by simulation."""
 MOST_UNREAD = 100_000
@@ -55,6 +58,20 @@ to be wrong, and so are those that are off by the whole of it where the judge gi
 high ones: a judge that errs as much as a good rater does, to either side, is off by less at its
 lowest and highest grades."""
 _UNIT = (0.0, 1.0)
+
+
+class Rarer(NamedTuple):
+    """The label that fewer items have, of two: its name, and how many of how many items have it; an
+    item of several raters counts with the share of them who gave it."""
+
+    category: str
+    items: float
+    of: int
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether there are so few of them that they decide by chance how the judge looks."""
+        return self.items < FEWEST_RARER and self.items < MINOR * self.of
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,7 @@ class Agreement:
             first (pairwise with known orders).
         n, groups, missing: Items with verdict and label, their groups, and verdicts on labelled
             items that are missing, rows that could not be read among them.
+        rarer: The rarer label of two categories.
     """
 
     name: str
@@ -89,6 +107,7 @@ class Agreement:
     groups: int
     missing: int
     why: str | None = None
+    rarer: Rarer | None = None
 
 
 def agreement(own: JudgeView, options: CheckOptions) -> Agreement:
@@ -126,7 +145,20 @@ def agreement(own: JudgeView, options: CheckOptions) -> Agreement:
         groups=groups,
         missing=n_missing,
         why=why,
+        rarer=_rarer(own, pairs),
     )
+
+
+def _rarer(own: JudgeView, pairs: pd.DataFrame) -> Rarer | None:
+    """The rarer label of two categories; None of any other kind, and of choices, whose numbering
+    means nothing."""
+    names = own.table.categories
+    if len(names) != 2 or own.table.kind not in ("pass_fail", "unordered") or pairs.empty:
+        return None
+    second = float((pairs["label"] == 1).groupby(pairs["item"]).mean().sum())
+    of = int(pairs["item"].nunique())
+    items, place = min((of - second, 0), (second, 1))
+    return Rarer(names[place], items, of)
 
 
 def _in_both_orders(rows: pd.DataFrame) -> bool:
@@ -336,13 +368,16 @@ def _tell_unread(own: JudgeView, told: Told, agreement: Agreement) -> None:
     told.say("kinds.unread", weight=Weight.LIMITS, **values)
 
 
-def label_of(table: Evidence) -> str:
-    """The command with which people label more of what the table was read from, on its scale."""
+def label_of(table: Evidence, *, by: str | None = None, n: int = 0) -> str:
+    """The command with which people label more of what the table was read from, on its scale: `n`
+    items drawn evenly from the verdicts of the judge `by`, where these stand in a column."""
     words = label_command(next(iter(table.sources), "FILE"))
     if not words.startswith("undogmatic label"):
         return words
-    scale = _scale_option(table)
-    return " ".join([words, *([] if scale is None else [scale]), shlex.join(table.reading)]).strip()
+    scale, column = _scale_option(table), None if by is None else table.columns.get(by)
+    drawn = "" if column is None else shlex.join([f"--by={column}", f"--random={n}"])
+    parts = [words, scale or "", drawn, shlex.join(table.reading)]
+    return " ".join(part for part in parts if part)
 
 
 def _scale_option(table: Evidence) -> str | None:
@@ -399,6 +434,11 @@ def _tell_pass_fail(own: JudgeView, told: Told, options: CheckOptions, pairs: pd
     found |= {"ppv": _share(own, use, true, said), "npv": _share(own, use, ~true, ~said)}
     for name, estimate in found.items():
         told.number(estimate, f"agreement.{name}", unit="share")
+    passes, fails = found["sensitivity"], found["specificity"]
+    if passes is not None and fails is not None:
+        apart = bool((pairs.groupby("code")["label"].nunique() == 1).all())
+        found["balanced"] = proportion.middle(passes, fails, apart=apart)
+        told.number(found["balanced"], "agreement.balanced", unit="share")
     if None not in found.values() and prevalence is not None:
         values: dict[str, Any] = {"prevalence": prevalence.value}
         for name, estimate in found.items():
@@ -445,9 +485,7 @@ def _tell_choices(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.D
         told.number(ties, "agreement.ties", unit="share")
         told.number(decided, "agreement.decided", unit="share")
         if ties is not None and decided is not None:
-            told.say(
-                "kinds.ties", weight=Weight.DETAIL, **ties.values("share"), decided=decided.value
-            )
+            told.say("kinds.ties", **ties.values("share"), **decided.values("decided", "decided_"))
 
 
 def _tell_ordered(own: JudgeView, told: Told, options: CheckOptions, pairs: pd.DataFrame) -> None:

@@ -128,10 +128,18 @@ def _chosen(own: JudgeView, labelled: set[Any], rest: bool, told: Told) -> None:
                 certain=certain,
                 labels=int(known.notna().sum()),
             )
+    elif own.table.selection == "by_verdict" and rest and len(own.table.judges) > 1:
+        told.say("people.by_whose_verdict", weight=Weight.LIMITS, n=len(own.table.judges))
+    elif own.stands_for is not None:
+        told.say("people.weighted", n=len(own.stands_for))
     elif own.table.selection == "probabilities" and rest and "probability" in items:
         told_of = items.loc[items.index.isin(labelled), "probability"]
         if told_of.nunique() > 1:
             told.say("people.unequal", weight=Weight.LIMITS)
+    if own.table.selection == "by_verdict" and (lacking := own.unlabelled_verdicts) and labelled:
+        names = own.table.categories
+        shown = [names[int(verdict)] if names else f"{verdict:g}" for verdict in lacking]
+        told.say("people.none_of_verdict", weight=Weight.LIMITS, verdicts=shown[:5], n=len(shown))
 
 
 def ceiling(own: JudgeView, options: CheckOptions) -> CeilingFacts | Finding:

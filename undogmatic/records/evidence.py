@@ -87,6 +87,7 @@ class Evidence:
         sources: File name -> SHA-256 of its bytes.
         reading: The options by which the files were read that other commands of the same files
             take too, as they are typed.
+        columns: The column of each judge that has one of its own.
         settings: What is known of the judge (model, prompt, settings), for its digest: judge -> key
             -> value.
         earlier: Evidence of before, to ask what has changed since; None where nobody asks.
@@ -109,6 +110,7 @@ class Evidence:
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reading: Sequence[str] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
     earlier: Evidence | None = None
 
     @property
@@ -256,9 +258,9 @@ class JudgeView:
         """Each first verdict beside the label of each rater: item, order, verdict, rater, label,
         group, code, weight.
 
-        Raters are kept apart: an item with three labels has three rows, of weight 1/3 each. Labels
-        without a verdict stay, with NaN, only if `missing`; those of items that the judge has no
-        row for if these are at most half.
+        Raters are kept apart: an item with three labels has three rows, of weight 1/3 each, times
+        how many items it `stands_for`. Labels without a verdict stay, with NaN, only if `missing`;
+        those of items that the judge has no row for if these are at most half.
         """
         return self._pairs[missing].copy()
 
@@ -277,8 +279,41 @@ class JudgeView:
             raters = rows.groupby(["item", "order"], sort=False, dropna=False)["rater"].transform(
                 "size"
             )
-            weighed[missing] = self._coded(rows.assign(weight=1 / raters))
+            weight = 1 / raters
+            if self.stands_for is not None:
+                weight *= self.stands_for.reindex(rows["item"]).fillna(1.0).to_numpy()
+            weighed[missing] = self._coded(rows.assign(weight=weight))
         return weighed
+
+    @cached_property
+    def stands_for(self) -> pd.Series | None:
+        """How many of the judged items each labelled item stands for, by item and divided by their
+        mean, where the labelled items were drawn by verdict or with known probabilities. None where
+        each stands for as many.
+
+        References:
+            Horvitz and Thompson (1952), A generalization of sampling without replacement from a
+            finite universe. doi:10.1080/01621459.1952.10483446
+            Cochran (1977), Sampling Techniques, section 5A.13, for weights by the strata's sizes.
+        """
+        items = pd.Index(self.labels.loc[self.labels["label"].notna(), "item"].unique())
+        if self.table.selection == "probabilities" and "probability" in self.table.items:
+            found = 1 / self.table.items["probability"].reindex(items)
+        elif self.table.selection == "by_verdict":
+            said = self._first.drop_duplicates("item").set_index("item")["verdict"].dropna()
+            every, drawn = said.value_counts(), said[said.index.isin(items)].value_counts()
+            found = said.reindex(items).map(every / drawn).dropna()
+        else:
+            return None
+        known = bool(len(found)) and bool(np.isfinite(found).all())
+        return found / found.mean() if known and found.nunique() > 1 else None
+
+    @cached_property
+    def unlabelled_verdicts(self) -> list[float]:
+        """The verdicts that no labelled item has."""
+        labelled = self.verdicts["item"].isin(self.labels.loc[self.labels["label"].notna(), "item"])
+        said = self.verdicts["verdict"]
+        return sorted(set(said.dropna()) - set(said[labelled].dropna()))
 
     @cached_property
     def labelled(self) -> tuple[int, int]:

@@ -38,13 +38,15 @@ Scale = NumericScale | OrderedScale | UnorderedScale
 
 class Entry(NamedTuple):
     """An item: its id, its texts by name, what each judge said of it (shown only once it is
-    labelled), the digest of its texts, and the columns that they stand in."""
+    labelled), the digest of its texts, the columns that they stand in, and what a column says by
+    which items are drawn."""
 
     id: str
     texts: Mapping[str, str]
     said: Mapping[str, str]
     mark: str = ""
     shown: str = ""
+    by: str = ""
 
 
 class Answer(NamedTuple):
@@ -409,19 +411,24 @@ def read_entries(
     text: Sequence[str],
     hidden: Sequence[str],
     sheet: str | None = None,
+    *,
+    by: str | None = None,
 ) -> Table:
     """The items of a table, each once. `text` names the columns that are shown (default: those
     that are known to hold texts), `hidden` those that are told only once an item is labelled,
-    `sheet` a part of a workbook. Raises ConfigError and DataError."""
+    `sheet` a part of a workbook, `by` the column by which items are drawn. Raises
+    ConfigError and DataError."""
     from undogmatic.datasets.frames import read_frame
     from undogmatic.datasets.items import find_texts
 
     frame = read_frame(path, sheet)
     found = find_texts(frame.cells, path, text, item, every=True)
-    if unknown := [name for name in hidden if name not in frame.cells]:
+    named = [("--reveal", name) for name in hidden] + ([] if by is None else [("--by", by)])
+    if unknown := [(option, name) for option, name in named if name not in frame.cells]:
         listed = ", ".join(map(str, frame.cells.columns))
+        option, name = unknown[0]
         raise ConfigError(
-            f"--reveal is {brief(unknown[0])}, which is no column of {path}. Columns: {listed}."
+            f"{option} is {brief(name)}, which is no column of {path}. Columns: {listed}."
         )
     ids, texts = found.columns["item"], found.columns["text"]
     marks = marks_of(frame.cells, texts)
@@ -439,7 +446,8 @@ def read_entries(
             nameless.append(place)
             continue
         said = {name: str(row[name]) for name in hidden if row[name] is not None}
-        before = entries.setdefault(key, Entry(key, shown, said, mark or "", columns))
+        drawn_by = "" if by is None or row[by] is None else str(row[by])
+        before = entries.setdefault(key, Entry(key, shown, said, mark or "", columns, drawn_by))
         if before.texts != shown:
             way = "Name the column that tells the items apart: --item COLUMN"
             raise DataError(

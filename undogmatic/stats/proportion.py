@@ -70,6 +70,36 @@ def _wilson(share: float, reach: float) -> tuple[float, float]:
     return low, high
 
 
+def middle(one: Estimate, other: Estimate, *, apart: bool) -> Estimate:
+    """Average two shares with an interval made of theirs: balanced accuracy of sensitivity and
+    specificity.
+
+    Args:
+        apart: Whether the two are of different groups, so that they err independently. Otherwise
+            the limits are those of two that err together.
+    References:
+        Zou and Donner (2008), Construction of confidence limits about effect measures.
+        doi:10.1002/sim.3095, for limits of a sum from the limits of its terms.
+    """
+    value = (one.value + other.value) / 2
+    below, above = (
+        np.array([abs(each.value - end) for each, end in zip((one, other), ends, strict=True)]) / 2
+        for ends in ((one.low, other.low), (one.high, other.high))
+    )
+    reach = np.linalg.norm if apart else np.sum
+    return one.replace(
+        value=value,
+        low=float(max(0.0, value - reach(below))),
+        high=float(min(1.0, value + reach(above))),
+        n=one.n + other.n,
+        n_groups=one.n_groups + other.n_groups,
+        worst=(one.worst_low + other.worst_low) / 2 if one.worst is not None else None,
+        best=(one.best_high + other.best_high) / 2 if one.best is not None else None,
+        se=float("nan"),
+        df=float("nan"),
+    )
+
+
 def sign_p(hits: int, n: int) -> float:
     """Compute the two-sided exact p-value of so many heads of `n` >= 1 throws of a fair coin."""
     return float(min(1.0, 2 * special.bdtr(min(hits, n - hits), n, 0.5)))

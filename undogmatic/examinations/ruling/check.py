@@ -306,6 +306,28 @@ def _settle_few(facts: CheckFacts) -> Finding:
     return Finding("check.settle_few", values)
 
 
+def _rare(facts: CheckFacts) -> Values:
+    """Name the rarer label, and how many items have it."""
+    rarer = known(facts.agreement.rarer)
+    return _judge(facts) | {
+        "category": rarer.category,
+        "items": round(rarer.items),
+        "n": rarer.of,
+        "few": kinds.FEWEST_RARER,
+    }
+
+
+def _settle_rare(facts: CheckFacts) -> Finding:
+    """Labels that are drawn evenly from the verdicts: enough that as many of the rarer kind are to
+    be expected as are needed."""
+    table = facts.own.table
+    more = 2 * kinds.FEWEST_RARER
+    judge = facts.own.judge
+    drawn = judge in table.columns and facts.labelled + more <= facts.judged
+    values = {"label": label_of(table, by=judge if drawn else None, n=more), "more": more}
+    return Finding("check.settle_rare" if drawn else "check.settle_rare_more", values)
+
+
 def _settle_no_labels(facts: CheckFacts) -> Finding:
     """Labels; those that the file may have already in columns that nobody took for them."""
     table = facts.own.table
@@ -365,6 +387,13 @@ CHECK = Rules[CheckFacts](
             lambda f: f.agreement.groups < f.few,
             lambda f: _judge_on(f) | {"groups": f.agreement.groups, "few": f.few},
             settle=_settle_few,
+        ),
+        Rule(
+            "rare",
+            "undecided",
+            lambda f: f.agreement.rarer is not None and f.agreement.rarer.is_rare,
+            _rare,
+            settle=_settle_rare,
         ),
         Rule("not_computable", "undecided", lambda f: f.estimate is None, _judge_on),
         Rule(
