@@ -35,7 +35,7 @@ GOOD = "good"
 
 def columns(n: int, rng: np.random.Generator) -> pd.DataFrame:
     """A file without verdicts: texts, and what stands beside them."""
-    made = world(n, rng, 0.0, "traits" if n <= 400 else 0)
+    made = world(n, rng, 0.0, "aspects" if n <= 400 else 0)
     letters = np.array([*"abcdefghijklmnopqrstuvwxyz"])
     ids = ["".join(rng.choice(letters, 4)) + f"-{rng.integers(1000, 9999)}-{k}" for k in range(n)]
     answers = [

@@ -16,6 +16,8 @@ FORBIDDEN = re.compile(
     r"|coherence|gating|cytometr\w+|hierarch(?:y|ies)|0[-–]100|points|pontos)\b",
     re.IGNORECASE,
 )
+METRICS = {"datasets/readers/ragas.py": ("faithfulness", "coherence")}
+"""Names that another tool gives its metrics, by which a reader knows its files."""
 PROCEDURE = {"judges/score.py": None, "stats/uncertainty.py": ("PointsEntropy", "points_entropy")}
 """Where points are what a judge spreads over levels, not a unit of the score: a whole module, or
 definitions in it."""
@@ -41,6 +43,8 @@ def without_procedure(path: Path) -> str:
         return re.sub(r"\bpoints=point\b|\bpontos=ponto\b", "", text)
     if key.startswith("judges/texts/"):
         return re.sub(r"(?ms)^points:\n.*?(?=^\w|\Z)", lambda m: _no_points(m[0]), text)
+    for name in METRICS.get(key, ()):
+        text = re.sub(rf"\b{name}\b", "", text)
     if key not in PROCEDURE:
         return text
     names = PROCEDURE[key]

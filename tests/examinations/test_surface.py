@@ -78,7 +78,7 @@ def test_a_judge_without_merit_is_not(
 ) -> None:
     found, _ = look(made_table(name, 164, noise, 5))
     assert found.outcome in outcomes
-    by_column = () if found.column is None else found.column.trait.columns
+    by_column = () if found.column is None else found.column.aspect.columns
     assert not what or noise or what in (*found.what, *by_column)
     if found.outcome == "column":
         assert look(made_table(name, 164, noise, 5), ignore=("system",))[0].outcome != "column"
@@ -239,7 +239,7 @@ def test_what_cannot_be_examined_says_so() -> None:
     made = {"slice.size": holes, "slice.maker": label, "slice.page": [f"p{k}" for k in range(60)]}
     found, told = look(evidence_of("pass_fail", label, label, made))
     assert (found.outcome, list(told.not_examined)) == ("column", ["surface"])
-    assert found.column is not None and found.column.trait.columns == ("maker",)
+    assert found.column is not None and found.column.aspect.columns == ("maker",)
     assert (
         look(evidence_of("pass_fail", label, label, made), ignore=("maker",))[0].outcome
         == "no_texts"

@@ -20,7 +20,7 @@ CODE = re.compile(
     r"`[^`]*`|“[^”]*”|\S*[=_/]\S*|--\S+|\b\w+\.\w[\w.]*|\bunless \w+|\bpip install \S+"
 )
 HOLE = re.compile(r"\{\w+:[^{}]*\{\w+\}[^{}]*\}|\{\w+(?::([^{}|]*\|[^{}]*))?[^{}]*\}")
-BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cache chance chatbot cite classes cohen
+BOTH = """altman auc aurc bertscore bland bonferroni bootstrap bradley brier cache chance chances chatbot cite classes cohen
 commit compare continue crps ctrl data decide declare drift euros for gate gates git grave gwet gzip hash hodges holm idf
 ids install item json judge kappa kappas kendall krippendorff lehmann lin mail manual material matplotlib min mlflow mondrian nli
 normal order ordinal original pareto pearson phi pip platt pratt prompt prompts real ridge roc rouge sha spearman

@@ -29,6 +29,7 @@ from undogmatic.cli import (
     gate,
     init,
     label,
+    plan,
     rejudge,
     report,
     score,
@@ -145,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "run", help="run an experiment (options: undogmatic run --help)", add_help=False
     )
-    ours = (check, demo, init, gate, label, export, report, rejudge, score, describe, distill)
+    ours = (check, demo, init, gate, label, plan, export, report, rejudge, score, describe, distill)
     for door in (*ours, doors, completion):
         door.add(commands)
     for named, add in added(GROUP, FunctionType, "command", ours=True):

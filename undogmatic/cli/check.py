@@ -153,7 +153,7 @@ def run(typed: argparse.Namespace) -> None:
     """Check, print what was found and write what was asked for. The exit status is 0 whatever was
     found."""
     from undogmatic.cli import explain
-    from undogmatic.cli.checked import checked, explained, made
+    from undogmatic.cli.checked import checked, column_roles, made
     from undogmatic.datasets.scales import TableOptions
     from undogmatic.report import card
     from undogmatic.report.check import as_json, show, words_of, write
@@ -175,7 +175,7 @@ def run(typed: argparse.Namespace) -> None:
     keep_apart(read, [*named("--card", card_paths), *report])
     settings = pairs_of(known, "--judge-config")
     if typed.explain:
-        columns, question = explained(typed.files, made(TableOptions, _reading(given)))
+        columns, question = column_roles(typed.files, made(TableOptions, _reading(given)))
         explain.show(columns, question, words_of(typed.language))
         return
     with speaking(typed.language), doing("examining the judge", soon=True):

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import pandas as pd
 from pydantic import BaseModel, ValidationError
 
-from undogmatic.datasets.explain import Explained
-from undogmatic.datasets.explain import explained as explain
+from undogmatic.datasets.explain import ColumnRole, roles_of_columns
 from undogmatic.datasets.frames import read_frame
 from undogmatic.datasets.readers.mlflow_traces import frame_of
 from undogmatic.datasets.table import TableOptions, read_table
@@ -116,12 +115,12 @@ def read(source: Any, reading: TableOptions, called: str = "FILE") -> Evidence:
     return read_table([_taken(one) for one in given], reading, called)
 
 
-def explained(
+def column_roles(
     files: Sequence[str], reading: TableOptions
-) -> tuple[list[Explained], ConfigError | DataError | None]:
+) -> tuple[list[ColumnRole], ConfigError | DataError | None]:
     """How each column of files is read, and the question that is open, if there is one."""
     frames = [read_frame(_taken(file), reading.sheet) for file in files]
-    return explain(frames, reading)
+    return roles_of_columns(frames, reading)
 
 
 def _taken(source: Any) -> Any:

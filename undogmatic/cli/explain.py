@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from undogmatic.datasets.explain import Explained
+from undogmatic.datasets.explain import ColumnRole
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.report.document import Table
 from undogmatic.report.terminal import put
@@ -12,7 +12,7 @@ HEADERS = ("column", "role", "why", "otherwise")
 
 
 def show(
-    columns: Sequence[Explained], question: ConfigError | DataError | None, words: Words
+    columns: Sequence[ColumnRole], question: ConfigError | DataError | None, words: Words
 ) -> None:
     """Print each column with its role, why it has it and what else it may be, and the question that
     stands between the table and an answer, if there is one."""

@@ -33,7 +33,7 @@ _ASKED = (JUDGE, LABEL, TEXT, ITEM, GROUP, RATER, SYSTEM, CONFIDENCE)
 
 
 @dataclass(frozen=True)
-class Explained:
+class ColumnRole:
     """A column: its name, what it holds, the keys of the words for its role and for why, and what
     else it may be, as it is typed."""
 
@@ -44,11 +44,11 @@ class Explained:
     otherwise: Sequence[str] = ()
 
 
-def explained(
+def roles_of_columns(
     frames: Sequence[Frame], options: TableOptions
-) -> tuple[list[Explained], ConfigError | DataError | None]:
+) -> tuple[list[ColumnRole], ConfigError | DataError | None]:
     """Each column of a table, and the question that stands between it and an answer, if there is
-    one: the columns are then explained as far as names and contents tell."""
+    one: the roles of columns are then told as far as names and contents tell."""
     try:
         cells, columns = columns_of(frames, options)
         doubt = None
@@ -59,7 +59,7 @@ def explained(
         columns = found_so_far(cells, options)
     contents = Contents(cells)
     typed = _typed(options)
-    found = [_explained(contents, columns, name, typed) for name in contents.names]
+    found = [_described(contents, columns, name, typed) for name in contents.names]
     return found, doubt
 
 
@@ -70,10 +70,10 @@ def _typed(options: TableOptions) -> set[str]:
     return {*many, *(name for name in (*names, options.verdict) if isinstance(name, str))}
 
 
-def _explained(contents: Contents, columns: Columns, name: str, typed: set[str]) -> Explained:
+def _described(contents: Contents, columns: Columns, name: str, typed: set[str]) -> ColumnRole:
     role = _role_of(columns, name)
     examples = ", ".join(contents.sample(name).examples())
-    return Explained(
+    return ColumnRole(
         name,
         examples,
         role,

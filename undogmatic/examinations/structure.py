@@ -26,10 +26,10 @@ ENDS = 3
 MOST_DIFFERENT = 0.75
 """Values, as a share of the items, beyond which hardly two items have the same."""
 MOST_CROSSED, CROSSED = 400, 3
-"""Traits of two values of which every two are crossed, and so many of the crossings are looked at
+"""Aspects of two values of which every two are crossed, and so many of the crossings are looked at
 closely."""
 MOST_TOGETHER, MOST_VALUES = 150, 12
-"""Traits that are taken together, and most values of one that has no order."""
+"""Aspects that are taken together, and most values of one that has no order."""
 BY_SIZE = frozenset(
     "size year month day hour length id_size order_size overlap overlap_of overlap_two".split()
 )
@@ -52,7 +52,7 @@ OF_JUDGE = re.compile(
 """Names of columns in which a judge says why: they follow from its verdict, and are no rival."""
 
 
-class Trait(NamedTuple):
+class Aspect(NamedTuple):
     """What is known of each item beside its text.
 
     Attributes:
@@ -61,17 +61,17 @@ class Trait(NamedTuple):
         detail: Further words of the name: a divisor, a letter.
         codes: Value of each item, 0 to n_values - 1, by size where that means something, shape
             (n_items,).
-        of: The traits that it is made of, where it is made of several.
+        of: The aspects that it is made of, where it is made of several.
     """
 
     part: str
     columns: tuple[str, ...]
     detail: str
     codes: Index
-    of: tuple[Trait, ...] = ()
+    of: tuple[Aspect, ...] = ()
 
 
-def traits(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[Trait]:
+def aspects(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[Aspect]:
     """What is known of these items, each with more than one value, and so few that some items have
     the same."""
     for part, columns, detail, values in _values(own, items, set(ignore)):
@@ -80,20 +80,20 @@ def traits(own: JudgeView, items: pd.Index, ignore: Sequence[str]) -> Iterator[T
         by_size = np.asarray(values).dtype != object
         codes = pd.factorize(values, use_na_sentinel=False, sort=by_size)[0].astype(np.intp)
         if 1 < codes.max(initial=0) + 1 <= MOST_DIFFERENT * codes.size:
-            yield Trait(part, columns, detail, codes)
+            yield Aspect(part, columns, detail, codes)
 
 
-def crossed(found: Sequence[Trait], target: Array) -> list[Trait]:
-    """The two traits of two values each whose being alike or not goes with a target most, several
+def crossed(found: Sequence[Aspect], target: Array) -> list[Aspect]:
+    """The two aspects of two values each whose being alike or not goes with a target most, several
     times over.
 
     Args:
         target: Shape (n_items,).
     """
-    of_two = [trait for trait in found if trait.codes.max() == 1][:MOST_CROSSED]
+    of_two = [aspect for aspect in found if aspect.codes.max() == 1][:MOST_CROSSED]
     if len(of_two) < 2:
         return []
-    signs = np.array([2.0 * trait.codes - 1 for trait in of_two])
+    signs = np.array([2.0 * aspect.codes - 1 for aspect in of_two])
     pull = np.abs((signs * (target - target.mean())) @ signs.T)
     pull[np.tril_indices(len(of_two))] = -1
     strongest = np.argsort(-pull, axis=None, kind="stable")[:CROSSED]
@@ -102,24 +102,24 @@ def crossed(found: Sequence[Trait], target: Array) -> list[Trait]:
         one, other = (of_two[k] for k in np.unravel_index(place, pull.shape))
         codes = 2 * one.codes + other.codes
         codes = np.unique(codes, return_inverse=True)[1].astype(np.intp)
-        made.append(Trait("together", (*one.columns, *other.columns), "", codes, (one, other)))
+        made.append(Aspect("together", (*one.columns, *other.columns), "", codes, (one, other)))
     return made
 
 
-def marks(found: Sequence[Trait]) -> Marks:
-    """The traits as marks, by which one judge that reads nothing goes by all of them together: has
-    an item this value, is it above that size? The kind of a mark is the trait's place among those
+def marks(found: Sequence[Aspect]) -> Marks:
+    """The aspects as marks, by which one judge that reads nothing goes by all of them together: has
+    an item this value, is it above that size? The kind of a mark is the aspect's place among those
     given."""
     rows, names = [], []
     features = []
-    for place, trait in enumerate(found[:MOST_TOGETHER]):
-        n_values = int(trait.codes.max()) + 1
+    for place, aspect in enumerate(found[:MOST_TOGETHER]):
+        n_values = int(aspect.codes.max()) + 1
         values = np.arange(n_values)
-        if trait.part in BY_SIZE:
-            own = trait.codes > values[:-1, None]
-            features.append(trait.codes / max(1, n_values - 1))
+        if aspect.part in BY_SIZE:
+            own = aspect.codes > values[:-1, None]
+            features.append(aspect.codes / max(1, n_values - 1))
         elif n_values <= MOST_VALUES:
-            own = trait.codes == values[:, None]
+            own = aspect.codes == values[:, None]
         else:
             continue
         rows.append(own)

@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from undogmatic.examinations import kinds, structure
-from undogmatic.examinations.structure import Trait
+from undogmatic.examinations.structure import Aspect
 from undogmatic.examinations.unread import LEAST_WITH_TEXT, by_numbers, giving, says_something
 from undogmatic.records.checked import CheckOptions
 from undogmatic.records.evidence import COUNTED, JudgeView
@@ -81,6 +81,12 @@ Further = tuple[tuple[str, tuple[float, ...]], ...]
 """By name, what was counted in each text besides what any word counter counts."""
 
 
+def least_left(n: int, least: float = LEAST_LEFT) -> float:
+    """How much of the agreement of `n` items must be left at equal surface counts: `least`, and
+    more where there are few."""
+    return max(least, min(MOST_LEFT, OF_FEW / n**0.5))
+
+
 @dataclass(frozen=True)
 class SurfaceRival:
     """What a judge that reads nothing reaches, beside the judge.
@@ -135,7 +141,7 @@ class SurfaceRival:
     def named(self) -> Finding:
         """The clause that names the column, or what else the file says beside the texts."""
         assert self.column is not None
-        return named(self.column.trait)
+        return named(self.column.aspect)
 
     @property
     def undone(self) -> bool:
@@ -257,7 +263,7 @@ class _Column:
     `shared`, the same beside what is left between people; `foretold`, how far it foretells the
     verdicts; `agreement`, how far it reaches the labels."""
 
-    trait: Trait
+    aspect: Aspect
     within: Estimate | None
     foretold: Estimate | None
     agreement: Estimate | None
@@ -279,12 +285,12 @@ class _Column:
         return not left
 
 
-def _traits(
+def _aspects(
     own: JudgeView, items: pd.Index, texts: Sequence[Sequence[str]], options: CheckOptions
-) -> list[Trait]:
+) -> list[Aspect]:
     """What could be a rival beside the words of the texts: what the file says of the items, and the
     first and the last word of a text."""
-    found = list(structure.traits(own, items, options.ignore))
+    found = list(structure.aspects(own, items, options.ignore))
     if len(texts) == 1:
         folded = [text.lower() for text in texts[0]]
         ends = {
@@ -294,7 +300,7 @@ def _traits(
         for name, values in ends.items():
             codes = pd.factorize(np.array(values, dtype=object))[0].astype(np.intp)
             if 1 < codes.max(initial=0) + 1 <= codes.size / 2:
-                found.append(Trait(name, (), "", codes))
+                found.append(Aspect(name, (), "", codes))
     return found
 
 
@@ -350,8 +356,8 @@ def surface_rival(own: JudgeView, options: CheckOptions) -> SurfaceRival:
     elif texts:
         found = look.at_words(found, texts, _further(table, items))
     if found.outcome in ("beyond", "open", "no_texts"):
-        traits = _traits(own, items, texts, options)
-        found = _beside_columns(found, look.at_columns(traits))
+        aspects = _aspects(own, items, texts, options)
+        found = _beside_columns(found, look.at_columns(aspects))
     return _unless_rare(found, look.judge, look.people) if sides.nominal else found
 
 
@@ -575,32 +581,32 @@ class _Look:
                 value = np.array(counted)[self.known]
                 yield from ((name, voice) for voice in giving(kind, value, people, said))
 
-    def at_columns(self, traits: Sequence[Trait]) -> Iterator[_Column]:
-        """What each of the traits explains that go with the verdicts most, the first of all first;
+    def at_columns(self, aspects: Sequence[Aspect]) -> Iterator[_Column]:
+        """What each of the aspects explains that go with the verdicts most, the first of all first;
         then two of them at a time, and all together."""
-        named = [self.of_known(trait) for trait in traits]
-        for trait in self.strongest(named):
-            yield self.at_trait(trait)
+        named = [self.of_known(aspect) for aspect in aspects]
+        for aspect in self.strongest(named):
+            yield self.at_aspect(aspect)
         target = self.sides.targets(self.judge.mean)[0]
-        for trait in self.strongest(structure.crossed(named, target)):
-            yield self.at_trait(trait)
-        beside = [trait for trait in traits if trait.part not in FROM_TEXT]
+        for aspect in self.strongest(structure.crossed(named, target)):
+            yield self.at_aspect(aspect)
+        beside = [aspect for aspect in aspects if aspect.part not in FROM_TEXT]
         if (every := self.together(beside)) is not None:
             yield every
 
-    def of_known(self, trait: Trait) -> Trait:
-        """A trait of the labelled items that were judged."""
-        return trait._replace(codes=np.unique(trait.codes[self.known], return_inverse=True)[1])
+    def of_known(self, aspect: Aspect) -> Aspect:
+        """A aspect of the labelled items that were judged."""
+        return aspect._replace(codes=np.unique(aspect.codes[self.known], return_inverse=True)[1])
 
-    def strongest(self, traits: Sequence[Trait]) -> list[Trait]:
+    def strongest(self, aspects: Sequence[Aspect]) -> list[Aspect]:
         """Those that go with the verdicts most, of those that go with them at all."""
-        strength = [self._goes_with(each.codes) for each in traits]
-        order = sorted(range(len(traits)), key=lambda place: -strength[place])[:MOST_TRAITS]
-        return [traits[place] for place in order if strength[place] > GOES_WITH]
+        strength = [self._goes_with(each.codes) for each in aspects]
+        order = sorted(range(len(aspects)), key=lambda place: -strength[place])[:MOST_TRAITS]
+        return [aspects[place] for place in order if strength[place] > GOES_WITH]
 
-    def at_trait(self, trait: Trait) -> _Column:
-        """What one trait explains."""
-        sides, values = self.sides, trait.codes
+    def at_aspect(self, aspect: Aspect) -> _Column:
+        """What one aspect explains."""
+        sides, values = self.sides, aspect.codes
         foretold, agreement = (
             self.agreed(
                 sides.said(sides.targets(rival.by_value(values, side.mean, self.codes)), side),
@@ -609,7 +615,7 @@ class _Look:
             for side in (self.judge, self.people)
         )
         shared = self.shared(functools.partial(_by_column, values))
-        return _Column(trait, self.left_within(values), foretold, agreement, shared)
+        return _Column(aspect, self.left_within(values), foretold, agreement, shared)
 
     def _goes_with(self, values: Index) -> float:
         """How surely what other groups with the same value say goes with the verdicts, in standard
@@ -647,12 +653,12 @@ class _Look:
         controls = list(np.moveaxis(np.stack(said, axis=-1), 1, 0))
         return told, signs, controls
 
-    def together(self, traits: Sequence[Trait]) -> _Column | None:
+    def together(self, aspects: Sequence[Aspect]) -> _Column | None:
         """What all that the file says beside the texts explains together; None where it says
         nothing."""
-        if not traits or self.sides.kind == "pairwise":
+        if not aspects or self.sides.kind == "pairwise":
             return None
-        seen = structure.marks(traits)
+        seen = structure.marks(aspects)
         fitted = np.arange(self.groups.size) < self.n_labelled
         surface = words.Surface(seen, self.groups, fitted, self.options.rng())
         told, signs, controls = self.foretold(surface)
@@ -664,9 +670,9 @@ class _Look:
         leaned = signs[1][-1 if self.sides.kind != "unordered" else 0]
         names = words.leaning(seen, leaned, self.groups, QUOTED)
         of = tuple(dict.fromkeys(int(kind) for kind, _ in names))
-        trait = Trait("together", (), "", self.codes, tuple(traits[place] for place in of[:3]))
+        aspect = Aspect("together", (), "", self.codes, tuple(aspects[place] for place in of[:3]))
         shared = self.shared(lambda rows: rival.by_controls([own[rows] for own in controls]))
-        return _Column(trait, self.left(controls), foretold, agreement, shared, LEAST_LEFT)
+        return _Column(aspect, self.left(controls), foretold, agreement, shared, LEAST_LEFT)
 
     def at_words(
         self, found: SurfaceRival, texts: Sequence[tuple[str, ...]], further: Further
@@ -704,7 +710,7 @@ class _Look:
         least = LEAST_LEFT_OF_PAIRS if pair else LEAST_LEFT
         if leaning is not None and leaning.low > 0:
             least = LEAST_LEFT_OF_LEANING
-        least = max(least, min(MOST_LEFT, OF_FEW / self.codes.size**0.5))
+        least = least_left(self.codes.size, least)
         as_good = increment is None or increment.low <= 0
         follows = not as_good and (left is None or left.low <= least)
         told_by_words, own_low = (
@@ -768,10 +774,10 @@ def _beside_columns(found: SurfaceRival, columns: Iterable[_Column]) -> SurfaceR
     foretells the verdicts best is kept."""
     best: Estimate | None = None
     for each in columns:
-        foretold, of_text = each.foretold, each.trait.part in FROM_TEXT
+        foretold, of_text = each.foretold, each.aspect.part in FROM_TEXT
         if each.explains:
             outcome: Outcome = "follows" if of_text else "column"
-            what = (each.trait.part,) if of_text else ()
+            what = (each.aspect.part,) if of_text else ()
             return replace(
                 found,
                 outcome=outcome,
@@ -848,12 +854,12 @@ SAID = {
 }
 
 
-def named(trait: Trait) -> Finding:
+def named(aspect: Aspect) -> Finding:
     """The clause that names what the file says beside the texts, as the user named it."""
-    values: dict[str, Any] = {"columns": list(trait.columns), "detail": trait.detail}
-    if trait.of:
-        values = {"what": [named(each) for each in trait.of]}
-    return Finding(f"surface.trait_{trait.part}", values)
+    values: dict[str, Any] = {"columns": list(aspect.columns), "detail": aspect.detail}
+    if aspect.of:
+        values = {"what": [named(each) for each in aspect.of]}
+    return Finding(f"surface.aspect_{aspect.part}", values)
 
 
 def rival_sentence(found: SurfaceRival) -> Finding:
@@ -908,7 +914,7 @@ def _accounted_for(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         key = "surface.column_little" if some else "surface.column_nothing"
         values["beyond"] = Finding(key, {"least": LEAST_WITHIN})
         values["what"] = found.named
-        columns = () if found.column is None else found.column.trait.columns
+        columns = () if found.column is None else found.column.aspect.columns
         values["ignore"] = [Finding("surface.column_ignore", {"columns": columns})] * bool(columns)
     values["rest"] = Finding("surface.left_nothing" if nothing else "surface.left", rest)
     return found.outcome, values
