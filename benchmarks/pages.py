@@ -149,6 +149,25 @@ def looks() -> str:
     )
 
 
+def planned() -> str:
+    """How often a yes came where `undogmatic plan` announced it, from `benchmarks.planned`."""
+    stored = pd.read_csv(RESULTS / "planned.csv")
+    chances = sorted(stored["announced"].unique())
+    heads = " | ".join(f"{chance:.0%} announced".replace("%", " %") for chance in chances)
+    rows = [
+        f"| rarer label | judge right on either | drawn | {heads} |",
+        f"|---|---|---|{'---|' * len(chances)}",
+    ]
+    for (rarer, right, drawn), cells in stored.groupby(["rarer", "right", "drawn"], sort=False):
+        by_chance = cells.set_index("announced")
+        shown = " | ".join(
+            f"{by_chance['yes'][chance]:.0%} with {by_chance['labels'][chance]}"
+            for chance in chances
+        )
+        rows.append(f"| {rarer:.0%} | {right:.0%} | {drawn} | {shown} |".replace("%", " %"))
+    return "\n".join(rows) + "\n"
+
+
 NEEDS = {
     "labels": "labels that are no copies of the verdicts",
     "originals": "no labels that are copies of the verdicts",
@@ -192,6 +211,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "sizes": sizes,
     "believed": believed,
     "looks": looks,
+    "planned": planned,
     "examinations": examinations,
 }
 PAGES = (ROOT / "README.md", ROOT / "docs" / "check.md")

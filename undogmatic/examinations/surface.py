@@ -157,6 +157,30 @@ class SurfaceRival:
         return shared is not None and shared.share is None and shared.people.high < NOTHING
 
     @property
+    def robustness(self) -> float | None:
+        """What share of the differences among verdicts, and as much among labels, something that
+        was not tried must foretell beyond what was tried to undo "beyond"; None of any other
+        outcome, and where nothing is left by which it could be told.
+
+        What foretells the share x of both sides turns what two have in common there, r, into
+        (r - x) / (1 - x), as a partial correlation. What is asked is which x leaves no more than
+        must be shown of the lower limit.
+
+        References:
+            Cinelli and Hazlett (2020), Making sense of sensitivity: extending omitted variable
+            bias. doi:10.1111/rssb.12348
+        """
+        if self.outcome != "beyond":
+            return None
+        if self.shared is not None and self.shared.share is not None:
+            people = self.shared.people.value
+            beyond = (self.shared.share.low - LEAST_SHARE) / (1 - LEAST_SHARE)
+            return people * min(max(beyond, 0.0), 1.0)
+        if self.unmeasured or self.at_equal is None:
+            return None
+        return max(0.0, (self.at_equal.low - self.least_left) / (1 - self.least_left))
+
+    @property
     def predicts(self) -> bool:
         """Whether it is shown that the surface (or the column) foretells the judge's verdicts at
         all."""
@@ -939,9 +963,11 @@ def _compared(found: SurfaceRival) -> tuple[str, dict[str, Any]]:
         values["better"] = int(found.better)
         ending = "_number" if found.by_number else ending
     else:
-        alone = Finding("surface.left_alone", left.values("left"))
+        alone = Finding("surface.left_alone", left.values("left") | {"least": found.least_left})
         measured = found.shared is not None and (found.shared.share or found.unmeasured)
         values["left"] = _shared(found.shared) if found.shared and measured else alone
+        robust = found.robustness
+        values["robust"] = [] if robust is None else [Finding("surface.robust", {"share": robust})]
     return f"{found.outcome}{ending}", values
 
 
@@ -972,6 +998,7 @@ def tell(own: JudgeView, told: Told, options: CheckOptions, found: SurfaceRival)
     told.number(found.accuracy, "surface.accuracy", unit="share")
     for name in ("increment", "at_equal", "foretold"):
         told.number(getattr(found, name), f"surface.{name}", measure=measure)
+    told.number(found.robustness, "surface.robustness", unit="share")
     if found.shared is not None:
         told.number(found.shared.people, "surface.people_at_equal", measure=measure)
         told.number(found.shared.share, "surface.shared", unit="share")
