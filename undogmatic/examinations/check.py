@@ -13,6 +13,7 @@ from typing import Any
 
 from undogmatic.examinations import examination, kinds, people, surface
 from undogmatic.examinations.alone import DECIDES_ALONE
+from undogmatic.examinations.check_figures import three_questions
 from undogmatic.examinations.ruling import Ruling, verdict
 from undogmatic.examinations.ruling.check import CHECK, PART, CheckFacts, PartFacts
 from undogmatic.records.checked import CheckOptions, CheckResult
@@ -112,7 +113,10 @@ def _of_one(
         name = name_of(own.table, own.judge, own.criterion)
         ruling = verdict(PART, PartFacts(name, tuple(unasked)))
     else:
-        ruling = verdict(CHECK, _facts(own, told, options, among))
+        facts = _facts(own, told, options, among)
+        ruling = verdict(CHECK, facts)
+        ceiling = None if facts.ceiling is None else facts.ceiling.found
+        told.drawings += three_questions(facts.estimate, facts.least, facts.rival, ceiling)
     if ruling.standing != "supported":
         told.findings = [_unless(found, Needs.BELIEF) for found in told.findings]
     if surface.SURFACE in asked:

@@ -4,8 +4,11 @@ the same items."""
 import numpy as np
 import pandas as pd
 
+from undogmatic.examinations.surface import LEAST_SHARE, SurfaceRival
 from undogmatic.records.evidence import JudgeView
 from undogmatic.records.results import FigureData
+from undogmatic.stats.annotators import Ceiling
+from undogmatic.stats.estimate import Estimate
 
 MOST_CATEGORIES = 20
 MOST_MARKS = 2000
@@ -48,6 +51,40 @@ def figures_of(own: JudgeView) -> list[FigureData]:
             "bland_altman",
             {"mean": means, "difference": difference[shown], **ends, **ids},
         ),
+    ]
+
+
+def three_questions(
+    agreement: Estimate | None, least: float, rival: SurfaceRival, ceiling: Ceiling | None
+) -> list[FigureData]:
+    """What the answer hangs on, each with its interval and what it must lie above: agreement with
+    people (and beside that of people with each other, where the judge is believed for being no
+    worse), its lead over a rival that does not read, and what it shares with people beyond that."""
+    shared = None if rival.shared is None else rival.shared.share
+    rows = [("question_agrees", agreement, least)]
+    if agreement is not None and agreement.low <= least and ceiling is not None:
+        rows.append(("question_people", ceiling.difference, 0.0))
+    rows.append(("question_leads", rival.increment, 0.0))
+    if shared is not None:
+        rows.append(("question_shares", shared, LEAST_SHARE))
+    else:
+        rows.append(("question_left", rival.at_equal, rival.least_left))
+    known = [(name, found, limit) for name, found, limit in rows if found is not None]
+    if not known:
+        return []
+    return [
+        FigureData(
+            "questions",
+            "forest",
+            {
+                "labels": [name for name, _, _ in known],
+                "estimate": [found.value for _, found, _ in known],
+                "low": [min(found.low, found.worst_low) for _, found, _ in known],
+                "high": [found.high for _, found, _ in known],
+                "least": [limit for _, _, limit in known],
+                "x_label": "question_value",
+            },
+        )
     ]
 
 

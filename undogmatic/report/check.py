@@ -553,7 +553,7 @@ def _pictures(
     result: CheckResult, each: Told, words: Words, folder: Path, before: str
 ) -> Iterator[Block]:
     drawn = figures_of(result.table.of(each.judge, each.criterion))
-    yield from pictures([*drawn, *each.drawings], words, "checked", None, folder, before)
+    yield from pictures([*each.drawings, *drawn], words, "checked", None, folder, before)
 
 
 def as_json(result: CheckResult, words: Words) -> dict[str, Any]:

@@ -268,8 +268,10 @@ def bars(data: Data, pen: Pen) -> None:
 
 
 def forest(data: Data, pen: Pen) -> None:
-    """A marker with its interval per row, the numbers written beside it.
-    data: labels: list[str], estimate, low, high: list[float], reference?: float, x_label"""
+    """A marker with its interval per row, the numbers written beside it; with `least` a thick tick
+    above which the interval must lie, and rows where it does not in another colour.
+    data: labels: list[str], estimate, low, high: list[float], least?: list[float],
+    reference?: float, x_label"""
     values = np.asarray(data["estimate"], dtype=float)
     ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
     look: dict[str, Any] = {
@@ -280,6 +282,16 @@ def forest(data: Data, pen: Pen) -> None:
         "markersize": 7,
     }
     ax.errorbar(values, range(len(values)), xerr=_whisker_lengths(values, data), fmt="s", **look)
+    if "least" in data:
+        least, low = (np.asarray(data[key], dtype=float) for key in ("least", "low"))
+        fails = np.flatnonzero(~(low > least))
+        look |= {"color": VERMILLION, "ecolor": VERMILLION}
+        whiskers = _whisker_lengths(values, data)
+        failing = None if whiskers is None else whiskers[:, fails]
+        ax.errorbar(values[fails], fails, xerr=failing, fmt="s", **look)
+        marks = {"color": INK, "markersize": 24, "markeredgewidth": 2.5, "linestyle": "none"}
+        ax.plot(least, range(len(values)), marker="|", label=pen.text("least"), **marks)
+        pen.legend(ax)
     pen.name(ax, [pen.group(name) for name in data["labels"]], data["x_label"], data.get("limits"))
     ax.set_ylim(len(values) - 0.4, -0.6)
     for place, (value, low, high) in enumerate(zip(values, data["low"], data["high"], strict=True)):
