@@ -319,7 +319,7 @@ def test_a_record_without_a_verdict_or_label_has_none(
 ) -> None:
     _installed(monkeypatch, f"{HERE}NOTES")
     records = [
-        {"id": n, "by": "j", "said": {"it": n % 5}} | ({"ann": n % 3} if n % 2 else {})
+        {"id": n, "by": "j", "said": {"it": n % 5}} | ({"ann": n % 5} if n % 2 else {})
         for n in range(20)
     ]
     del records[3]["said"]

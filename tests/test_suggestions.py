@@ -23,6 +23,7 @@ from tests.test_documented_commands import LEFT_OPEN, SETTINGS, composes, jobs, 
 from undogmatic.cli import _parser, main
 from undogmatic.config.door import compose_config
 from undogmatic.config.groups import keys_of, options
+from undogmatic.errors import ConfigError
 from undogmatic.safety.paths import conf_folder
 
 PACKAGE = conf_folder().parent / "undogmatic"
@@ -140,6 +141,8 @@ def test_every_command_that_is_suggested_has_its_door(capsys: pytest.CaptureFixt
                 map(printed.count, ("arguments are required", " argument", "invalid choice: 'RUN'"))
             )
             assert ended.code == 0 or left_open, f"{file}: {printed}"
+        except ConfigError as error:  # of a number that the sentence fills in
+            assert "'RUN'" in str(error), f"{file}: {error}"
 
 
 def tables(folder: Path) -> None:
@@ -196,8 +199,8 @@ class TestWhatIsPrintedNextIsTyped:
             ("check pairs.csv", ["label pairs.csv --scale=1,2", "check pairs.csv"]),
             ("check 'long.csv' --judge x", ["label long.csv", "check long.csv"]),
             ("check book.xlsx --sheet 'the verdicts'", ["label book.xlsx --sheet", "check book"]),
-            ("check labelled.csv", ["check labelled.csv --card card.json"]),
-            ("check 'labelled ids.csv'", ["check 'labelled ids.csv' --card card.json"]),
+            ("check labelled.csv", ["label labelled.csv", "check labelled.csv"]),
+            ("check 'labelled ids.csv'", ["label 'labelled ids.csv'", "check 'labelled ids.csv'"]),
             ("label plain.csv", ["check plain.csv plain.labels.csv"]),
             (
                 "label plain.csv --random 30 --rater 'a b'",

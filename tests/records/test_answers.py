@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from undogmatic.records.answers import Several, as_number, is_raw, json_in, verdicts_of
+from undogmatic.records.answers import (
+    Several,
+    as_number,
+    is_raw,
+    json_in,
+    verdicts_of,
+    without_reasoning,
+)
 from undogmatic.safety.outside import Unreadable
 
 FOUR = [
@@ -158,3 +165,34 @@ def test_a_raw_answer_is_told_from_a_verdict_and_from_a_text(cell: str, raw: boo
 )
 def test_an_endless_answer_ends(answer: str) -> None:
     assert verdicts_of(answer) == {}
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        '{"a": "' + '\\"' * 200_000,
+        '{"score": 1,' + '"\\' * 200_000,
+        "<think>" * 100_000 + "</thinking>",
+        "<think>" * 50_000 + '{"a": 1}' + "</reasoning>" * 50_000,
+        '{"a": {' * 30_000 + '"' * 100_001,
+        "[" * 100_000,
+    ],
+)
+def test_what_no_model_should_say_is_read_in_steps_that_grow_with_it(hostile: str) -> None:
+    """Each of these took minutes where a quote or a tag that is never closed was looked for again
+    from every place behind it."""
+    with pytest.raises(Unreadable):
+        json_in(hostile, ["score"])
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>a</think>b<think>c</think>d", "b d"),
+        ("<THINK>a</think>b", "b"),
+        ("<think>İ</think>b", "b"),
+        ("<think>a<reasoning>b</reasoning>c</think>d", "d"),
+    ],
+)
+def test_what_stands_between_tags_is_no_answer(text: str, answer: str) -> None:
+    assert without_reasoning(text) == answer

@@ -29,16 +29,18 @@ costs a look at the rest of the answer."""
 _LONGEST_LITERAL = 20_000
 
 _TAGS = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad"
-_REASONING = re.compile(rf"<({_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _REASONED = re.compile(rf"</(?:{_TAGS})>", re.IGNORECASE)
 _REASONS = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
 _FINAL = "<|channel|>final<|message|>"
 """Where the answer begins in a format with channels, of which the others hold reasoning."""
 _CONTROL = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>\s*\Z")
 
-_FENCE = re.compile(r"```[ \t]*\w*[ \t]*\n?(.*?)```", re.DOTALL)
 _OPENS = re.compile(r"\{\s*[\"'}]")
-_SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+")|,(?=\s*[\]}])', re.DOTALL)
+_QUOTED = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
+"""A text in double quotes, or from a quote on to the end: were a quote that is never closed left
+out, each quote behind it would be looked for to the end again."""
+_SPARE_COMMA = re.compile(rf"({_QUOTED})|,(?=\s*[\]}}])", re.DOTALL)
+_BRACE = re.compile(rf"{_QUOTED}|[{{}}]", re.DOTALL)
 _LITERAL = re.compile(r"\{\s*'.*\}", re.DOTALL)
 _FIELD = re.compile(
     r"(?P<number>[-+]?\d{1,15}(?:[.,]\d{1,15})?)\s?"
@@ -59,12 +61,32 @@ def without_reasoning(text: str) -> str:
     text = _CONTROL.sub("", text)
     if _FINAL in text:
         text = text.rpartition(_FINAL)[2]
-    text = _REASONING.sub(" ", text)
+    text = _without_closed(text)
     if closed := list(_REASONED.finditer(text)):
         text = text[closed[-1].end() :]
     if begun := _REASONS.search(text):
         text = text[: begun.start()]
     return text.strip()
+
+
+def _without_closed(text: str) -> str:
+    """The text without what stands between an opening tag and the closing one of its name."""
+    kept, place, never = list[str](), 0, set[str]()
+    lower = text.lower() if _REASONED.search(text) else ""
+    # A lower-case letter of another length would move all places behind it.
+    if len(lower) != len(text):
+        lower = text
+    for begun in _REASONS.finditer(text):
+        closing = f"</{begun[0][1:].lower()}"
+        if begun.start() < place or closing in never:
+            continue
+        closed = lower.find(closing, begun.end())
+        if closed < 0:
+            never.add(closing)
+            continue
+        kept.append(text[place : begun.start()])
+        place = closed + len(closing)
+    return " ".join([*kept, text[place:]])
 
 
 def json_in(text: str, wanted: Collection[str] = ()) -> Any:
@@ -168,7 +190,7 @@ def _placed(text: str, start: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
 def _closing(text: str, place: int) -> int | None:
     """The end of an object that begins at a place, by its braces outside of double quotes."""
     depth = 0
-    for found in re.finditer(r'"(?:[^"\\]|\\.)*+"|[{}]', text[place:]):
+    for found in _BRACE.finditer(text[place:]):
         depth += {"{": 1, "}": -1}.get(found[0], 0)
         if depth == 0:
             return place + found.end()
