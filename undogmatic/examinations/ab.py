@@ -35,7 +35,7 @@ from undogmatic.stats.confound import AtEqual
 @dataclass(frozen=True)
 class AbAnalysis(Limited):
     """Treatment against baseline, pair by pair, against a margin; the hybrid; rivals; failures.
-    docs/verdicts.md has the rules.
+    docs/verdicts_in_detail.md has the rules.
 
     The first repeat is used. A pair with a failed side is left out and counted, and what it could
     change is computed.
