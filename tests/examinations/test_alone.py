@@ -46,11 +46,15 @@ def test_the_sure_half_is_decided_alone_and_the_other_goes_to_people(rng: Rng) -
 def test_what_is_promised_of_chosen_labels_holds_for_items_like_them_only(rng: Rng) -> None:
     verdicts, labels, confidence = split(rng, 400)
     labels[300:] = np.nan
-    for selection, limited in (("unknown", True), ("by_verdict", True), ("random", False)):
+    for selection, limited in (("unknown", True), ("random", False)):
         table = evidence_of(
             "pass_fail", verdicts, labels, confidence=confidence, selection=selection
         )
         assert ("alone.like_labelled" in tell(table, ASKED)[1]) == limited
+    table = evidence_of(
+        "pass_fail", verdicts, labels, confidence=confidence, selection="by_verdict"
+    )
+    assert tell(table, ASKED)[0].not_examined["decides_alone"].key == "alone.unevenly"
 
 
 def test_doubt_is_taken_from_repeats_orders_or_the_distance_from_the_middle(rng: Rng) -> None:

@@ -101,6 +101,27 @@ def test_labels_drawn_by_verdict_count_for_the_items_they_stand_for() -> None:
     assert abs(weighted[1].value - right[1].value) < 0.1 < plain[1].value - right[1].value
 
 
+def test_what_needs_labels_drawn_at_random_is_not_told_of_others() -> None:
+    """Drawn evenly, a fifth of the labelled verdicts are wrong where a twentieth of all are."""
+    rng = np.random.default_rng(5)
+    truth = rng.random(2000) < 0.1
+    said = truth ^ (rng.random(2000) < 0.05)
+    rows = pd.DataFrame(
+        {
+            "item": [f"i{k}" for k in range(2000)],
+            "gpt": np.where(said, "fail", "pass"),
+            "human": np.where(truth, "fail", "pass"),
+            "confidence": rng.random(2000),
+        }
+    )
+    drawn = evenly(list(rows["gpt"]), 300, rng)
+    rows["human"] = rows["human"].where(rows.index.isin(drawn), None)
+    told, plain = (answer(rows, labels=labels) for labels in ("by-verdict", "random"))
+    assert {"decides_alone", "confidence"} <= told.not_examined.keys()
+    assert not told.numbers.keys() & {"alone.share", "confidence.error"}
+    assert not {"decides_alone", "confidence"} & plain.not_examined.keys()
+
+
 def test_verdicts_without_any_label_and_several_judges_limit_what_is_said() -> None:
     rows = file_of(400, 60)
     rows.loc[rows["gpt"] == "fail", "human"] = None

@@ -29,6 +29,9 @@ def _examine_reach(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how far the label that a person gives a new item may lie from the verdict, with the
     stated chance."""
     level = 1 - options.alpha
+    if own.stands_for is not None:
+        told.lacks(ITEM_INTERVAL.name, "alone.reach_unevenly")
+        return
     # One label per group, drawn: labels of one group, or of one item, are not exchangeable with
     # those of others.
     rows = own.pairs().sample(frac=1, random_state=options.rng()).drop_duplicates("code")
@@ -86,6 +89,9 @@ class _Doubt(NamedTuple):
 
 def _examine_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how much the judge may decide alone."""
+    if own.stands_for is not None:
+        told.lacks(DECIDES_ALONE.name, "alone.unevenly")
+        return
     rows, undecided = _decisions(own)
     tolerance = _tolerance(own, options)
     right, split = _right(own, rows.set_index("item")["verdict"], tolerance)
@@ -102,20 +108,15 @@ def _examine_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
         "confidence": confidence,
         "single": int(n == known.sum()),
     }
-    if n < needed:
-        told.lacks(DECIDES_ALONE.name, "alone.too_few", n=n, needed=needed, **asked)
-        return
-    found = conformal.find_threshold(
-        unsure[known], agreed[known], rate, confidence, groups=codes[known]
-    )
-    if not found.steps:  # groups on which it is wrong are so large that more of them must agree
-        told.lacks(
-            DECIDES_ALONE.name,
-            "alone.too_few",
-            n=n,
-            needed=conformal.units_needed(found.of_units, confidence),
-            **asked,
+    found = None
+    if n >= needed:
+        found = conformal.find_threshold(
+            unsure[known], agreed[known], rate, confidence, groups=codes[known]
         )
+    if found is None or not found.steps:
+        if found is not None:  # groups on which it is wrong are so large that more must agree
+            needed = conformal.units_needed(found.of_units, confidence)
+        told.lacks(DECIDES_ALONE.name, "alone.too_few", n=n, needed=needed, **asked)
         return
     decided = (
         np.zeros(len(rows), dtype=bool) if found.threshold is None else unsure <= found.threshold

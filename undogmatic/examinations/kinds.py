@@ -699,6 +699,9 @@ def _examine_confidence(own: JudgeView, told: Told, options: CheckOptions) -> No
     rows = pairs[pairs["confidence"].notna()]
     if rows["code"].nunique() < FEWEST_GROUPS:
         return
+    if own.stands_for is not None:
+        told.lacks("confidence", "kinds.confidence_unevenly")
+        return
     most = float(rows["confidence"].max())
     if rows["confidence"].min() < 0 or most > 100:
         told.lacks("confidence", "kinds.confidence_scale", most=most)

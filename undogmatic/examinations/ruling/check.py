@@ -300,7 +300,7 @@ def _settle_surface(facts: CheckFacts) -> Finding:
 def _settle_few(facts: CheckFacts) -> Finding:
     """How many more labels an answer takes, and what the judge may decide alone."""
     values = {"more": max(facts.few - facts.agreement.groups, 1), "alone": [], **_label(facts)}
-    if facts.alone is not None and facts.alone.values["needed"] > facts.few:
+    if facts.alone is not None and facts.alone.values.get("needed", 0) > facts.few:
         more = facts.alone.values["needed"] - facts.few
         values["alone"] = [Finding("check.settle_few_alone", {"more": more})]
     return Finding("check.settle_few", values)
