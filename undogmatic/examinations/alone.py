@@ -89,9 +89,14 @@ class _Doubt(NamedTuple):
 
 def _examine_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     """Tell how much the judge may decide alone."""
-    if own.stands_for is not None:
+    if own.stands_for is None:
+        _tell_alone(own, told, options)
+    else:
         told.lacks(DECIDES_ALONE.name, "alone.unevenly")
-        return
+
+
+def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
+    """Tell it by labels that stand for the other items."""
     rows, undecided = _decisions(own)
     tolerance = _tolerance(own, options)
     right, split = _right(own, rows.set_index("item")["verdict"], tolerance)
