@@ -108,19 +108,14 @@ def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     known = ~np.isnan(agreed) & ~np.isnan(unsure)
     codes = rows["code"].to_numpy()
     n = np.unique(codes[known]).size
-    asked: dict[str, Any] = {
-        "rate": rate,
-        "confidence": confidence,
-        "single": int(n == known.sum()),
-    }
-    found = None
-    if n >= needed:
-        found = conformal.find_threshold(
-            unsure[known], agreed[known], rate, confidence, groups=codes[known]
-        )
+    single = int(n == known.sum())
+    asked: dict[str, Any] = {"rate": rate, "confidence": confidence, "single": single}
+    tried = unsure[known], agreed[known], rate, confidence
+    found = conformal.find_threshold(*tried, groups=codes[known]) if n >= needed else None
     if found is None or not found.steps:
-        if found is not None:  # groups on which it is wrong are so large that more must agree
-            needed = conformal.units_needed(found.of_units, confidence)
+        # Where groups on which it is wrong are large, more of them must agree.
+        of_units = rate if found is None else found.of_units
+        needed = conformal.units_needed(of_units, confidence)
         told.lacks(DECIDES_ALONE.name, "alone.too_few", n=n, needed=needed, **asked)
         return
     decided = (
