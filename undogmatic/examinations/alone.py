@@ -108,14 +108,12 @@ def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     known = ~np.isnan(agreed) & ~np.isnan(unsure)
     codes = rows["code"].to_numpy()
     n = np.unique(codes[known]).size
-    single = int(n == known.sum())
-    asked: dict[str, Any] = {"rate": rate, "confidence": confidence, "single": single}
+    asked = {"rate": rate, "confidence": confidence, "single": int(n == known.sum())}
     tried = unsure[known], agreed[known], rate, confidence
     found = conformal.find_threshold(*tried, groups=codes[known]) if n >= needed else None
     if found is None or not found.steps:
         # Where groups on which it is wrong are large, more of them must agree.
-        of_units = rate if found is None else found.of_units
-        needed = conformal.units_needed(of_units, confidence)
+        needed = conformal.units_needed(rate if found is None else found.of_units, confidence)
         told.lacks(DECIDES_ALONE.name, "alone.too_few", n=n, needed=needed, **asked)
         return
     decided = (
