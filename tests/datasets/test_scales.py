@@ -104,6 +104,16 @@ def test_a_constant_is_on_the_scale_of_the_others() -> None:
     assert scales([1, 1, 1], [1, 4, 5]).ends == scales([1, 4, 5], [1, 1]).ends == (1, 5)
 
 
+def test_labels_on_the_same_scale_show_it() -> None:
+    """A judge that says the mean of people stays away from the ends, which people reach."""
+    assert [note.key for note in scales([2, 2.5, 3.5, 4], [1, 2, 3, 4, 5]).notes] == [
+        "table.numeric"
+    ]
+    assert [note.key for note in scales([2, 2.5, 3.5, 4], [2, 3, 4]).notes] == [
+        "table.numeric_guess"
+    ]
+
+
 def test_ordered_categories_of_both_are_mapped_by_their_places() -> None:
     found = scales(["bad", "good"], [1, 2, 3], scale="bad<ok<good", human_scale="1<2<3")
     assert (found.kind, found.categories) == ("ordered", ("bad", "ok", "good"))

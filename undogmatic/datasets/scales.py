@@ -298,7 +298,9 @@ def _numeric(
     if theirs is not None and theirs != ends:
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
-    notes.append(_said(ends, guessed, numbers if len(numbers) else given, door))
+    # Labels on the same scale show it too: verdicts from 2 to 4 beside labels from 1 to 5.
+    shown = np.union1d(numbers, given) if theirs is None or not len(numbers) else numbers
+    notes.append(_said(ends, guessed, shown, door))
     return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
 
 
