@@ -375,3 +375,13 @@ def test_a_key_that_stands_twice_in_an_object_is_a_fault_of_that_row() -> None:
 def test_long_words_are_examined() -> None:
     result = examined("h_long_words/t.csv")
     assert (standing(result), len(result.table.items)) == ("undecided", 40)
+
+
+def test_labels_and_verdicts_keyed_by_sentences_are_joined() -> None:
+    """Rater -> item -> label, as published, where the items are called by their texts."""
+    files = (f"{REAL}/wax_as_published/{name}_annotations.json" for name in ("human", "llm"))
+    table = read(*files)
+    assert (table.kind, len(table.judges), table.labels["rater"].nunique()) == ("unordered", 6, 8)
+    assert (len(table.items), table.items["group"].nunique()) == (246, 246)
+    of_table = read(f"{REAL}/wax.csv")
+    assert len(table.labels) == len(of_table.labels)

@@ -55,7 +55,9 @@ def _called(key: str) -> tuple[str, ...]:
 
 
 def _holds_ids(table: Contents, name: str) -> bool:
-    return table.sample(name).said > 0 and not table.is_prose(name)
+    # What is called an id may be a sentence, as where items are keyed by their texts.
+    named = "id" in table.names[name]
+    return table.sample(name).said > 0 and (named or not table.is_prose(name))
 
 
 def _is_rater(table: Contents, name: str) -> bool:
