@@ -186,10 +186,9 @@ class _OfVerdicts(Search):
                 # A prompt that is always the same is the judge's, and no part of an item.
                 found.settings, found.context = (*found.settings, found.context), None
         found.remarks = self._take(n for n in self.free() if self.joined[n] in REMARK.names)
-        if not found.texts and found.item is not None and self.is_prose(found.item):
-            # Items that are called by their texts, where nothing else may be the texts.
-            if found.context is None and not any(map(self.is_prose, self.free())):
-                found.texts = (found.item,)
+        others = found.texts or found.context or any(map(self.is_prose, self.free()))
+        if found.item is not None and not others and self.is_prose(found.item):
+            found.texts = (found.item,)  # items are called by their texts
         self._verdicts_and_labels()
         self._leave_echoes()
         found.confidences = self._confidences()
