@@ -46,7 +46,7 @@ from undogmatic.datasets.roles import (
 )
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.search import OF_PEOPLE, Search
-from undogmatic.datasets.vocabulary import CHOICES, TIES, order_words
+from undogmatic.datasets.vocabulary import CHOICES, CODES, TIES, order_words
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.results import Finding
@@ -672,9 +672,11 @@ class _OfVerdicts(Search):
         stray = sum(n for cells in samples for w, n in cells.distinct_words().items() if w in odd)
         if stray <= STRAY_CHOICES * said:  # answers that could not be read, which are told
             words -= odd
-        two = found.order is not None or len(found.texts) == 2 or len(found.systems) == 2
+        outputs = len(found.texts) == 2 or len(found.systems) == 2
+        two = found.order is not None or outputs
         named = any(set(self.names[name]) & PARTS["choice"] for name in found.verdicts)
-        if two and "2" in words and words <= CHOICES.keys() | {"0"}:
+        numbered = two and "2" in words and words <= CHOICES.keys() | {"0"}
+        if numbered or (outputs and self._is_coded(words)):
             return True
         if two and named and all(cells.numeric == 1 for cells in samples):
             numbers = np.concatenate([cells.distinct_numbers() for cells in samples])
@@ -686,6 +688,14 @@ class _OfVerdicts(Search):
         if places == {0, 1, 2} and words & TIES:
             return True  # a tie tells what the others are
         return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
+
+    def _is_coded(self, words: Collection[str]) -> bool:
+        """Whether verdicts or labels are numbers that may choose one of two outputs, and nothing
+        on the other side is anything else."""
+        labels = {w for name in self.found.labels for w in self.sample(name).distinct_words()}
+        sides = [frozenset(side) for side in (words, labels) if side]
+        coded = [side for side in sides if side in CODES]
+        return bool(coded) and all(side in CODES or side <= CHOICES.keys() for side in sides)
 
 
 def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
