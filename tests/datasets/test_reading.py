@@ -280,6 +280,39 @@ def test_labels_of_several_people_in_a_cell_are_those_of_each() -> None:
     assert "shares of people" in said
 
 
+@pytest.mark.parametrize("mark", ["; ", ";", "|", ", "])
+def test_labels_of_several_people_between_marks_are_those_of_each(mark: str) -> None:
+    three = of("red", "blue", "green")
+    cell = lambda i: mark.join([three(i), three(i), three(i + i % 2)])  # noqa: E731
+    found = table({"judge": three, "human_labels": cell})
+    assert (len(people(found)), len(found.labels)) == (3, 3 * N)
+    # A label with such a mark in it, which the judge says too, is one label.
+    whole = table({"judge": of("a; b", "c"), "human": of("a; b", "c", "c")})
+    assert whole.categories == ("a; b", "c")
+
+
+def test_votes_for_categories_of_the_judge_are_votes() -> None:
+    votes = of('{"red": 3, "blue": 2}', '{"blue": 5}')
+    found = table({"judge": of("red", "blue"), "human_votes": votes})
+    assert (len(people(found)), found.categories) == (5, ("blue", "red"))
+
+
+@pytest.mark.parametrize("cells", [('["a1"]', '["a1", "b1"]'), ("['a1']", "['b1', 'a1']")])
+def test_lists_in_which_no_label_comes_twice_name_what_may_be_right(cells: tuple[str, str]) -> None:
+    found = table({"judge": of("a1", "c1", "b1", "a1"), "gold": of(cells[0], cells[1], "['c1']")})
+    assert (people(found), told(found)["several"]["n"]) == (["gold"], (N + 1) // 3)
+
+
+def test_a_verdict_that_may_be_right_is_counted_and_no_agreement() -> None:
+    """A judge that draws lots meets most sets of two among three; so chance is said beside it."""
+    found = table({"judge": of("a1", "b1", "c1"), "gold": of("a1|b1", "a1|b1", "a1|b1", "c1")})
+    known = told(found)["acceptable"]
+    judged = [("a1", "b1", "c1")[i % 3] for i in range(N) if i % 4 < 3]
+    assert (known["n"], known["met"]) == (len(judged), sum(word != "c1" for word in judged))
+    assert known["chance"] == pytest.approx(2 / 3, abs=0.02)
+    assert len(found.labels) == N // 4
+
+
 def test_lists_that_are_no_labels_stay_in_their_cells() -> None:
     contexts = lambda i: json.dumps([text(i), text(i + 100)])  # noqa: E731
     found = table({"retrieved_contexts": contexts, "judge": near, "human": grade})

@@ -423,6 +423,7 @@ class _Builder:
         labels["label"], labels["reason"] = self._values(
             labels, of_labels, scales, by_criterion, "labels"
         )
+        self._tell_acceptable(verdicts, labels, scales)
         labels = labels[~labels["reason"].isin(_NO_LABEL).to_numpy(dtype=bool)]
         lost = labels.loc[labels["reason"].isin(_LOST_LABELS), ["item", "criterion"]]
         if scales.kind == "pairwise":
@@ -834,6 +835,29 @@ class _Builder:
                     facts |= spelled(self.door, SCALE, LABEL_SCALE)
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
+
+    def _tell_acceptable(
+        self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales
+    ) -> None:
+        """Say how often a verdict is one of several categories that a label names. They are no part
+        of the agreement: its chance is that of single labels."""
+        several = labels[(labels["reason"] == said.SEVERAL).to_numpy(dtype=bool)]
+        if several.empty or scales.of_labels is None:
+            return
+        accepted = [
+            {scales.of_labels.get(fold(part)) for part in str(raw).split("|")}
+            for raw in several["raw"]
+        ]
+        keys = ["item", "criterion"]
+        both = several[keys].assign(accepted=accepted).merge(verdicts[[*keys, "verdict"]], on=keys)
+        both = both[both["verdict"].notna()]
+        if both.empty:
+            return
+        shares = verdicts["verdict"].value_counts(normalize=True)
+        met = [one in among for one, among in zip(both["verdict"], both["accepted"], strict=True)]
+        chance = [float(shares.reindex(list(among)).sum()) for among in both["accepted"]]
+        facts = {"n": len(both), "met": sum(met), "chance": float(np.mean(chance))}
+        self.notes.append(Finding("table.acceptable", facts))
 
     # Items
 
