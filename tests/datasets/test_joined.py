@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.conftest import typed
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import Evidence
@@ -88,10 +87,6 @@ def test_rows_without_a_text_in_common_are_joined_where_that_is_typed() -> None:
     with pytest.raises(ConfigError, match=r"Each has 20 rows.*same order, type --item none\.$"):
         check()
     assert both(check(item="none")) == WANTED
-    done = typed(
-        "undogmatic.cli", "check", "judge.csv", "people.csv", "--item", "none", folder=Path()
-    )
-    assert "judged 20 items; it is held against the labels" in done.stdout
 
 
 def test_rows_that_cannot_be_counted_are_not_joined_by_row() -> None:

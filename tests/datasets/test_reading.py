@@ -512,3 +512,44 @@ def test_each_column_is_explained_with_why_and_what_else_it_may_be() -> None:
     others = {each.name: each.otherwise for each in found}
     assert others["ana"][0] == "--judge ana"
     assert others["judge_seconds"] == []
+
+
+# Tables as people have them
+
+
+def test_one_criterion_that_people_labelled_is_held_against_that_criterion() -> None:
+    columns = {"gpt4_style": near, "gpt4_facts": grade, "gpt4_overall": near}
+    found = table(columns | {"human_overall": grade})
+    assert list(found.judges) == ["gpt4"]
+    assert set(found.labels["criterion"]) == {"overall"}
+    assert set(found.verdicts["criterion"]) == {"style", "facts", "overall"}
+    # Several judges on one criterion are several judges.
+    found = table({"gpt_overall": near, "claude_overall": grade, "human_overall": grade})
+    assert list(found.judges) == ["gpt_overall", "claude_overall"]
+
+
+def test_the_majority_of_people_is_no_further_person() -> None:
+    people_of = {f"ann{n}": of("no", "yes", "no", "yes") for n in (1, 2, 3)}
+    found = table(people_of | {"majority": of("no", "yes"), "gpt4": of("no", "yes", "yes")})
+    assert (list(found.judges), people(found)) == (["gpt4"], ["ann1", "ann2", "ann3"])
+    assert told(found)["aggregates"]["columns"] == ["`majority`"]
+    assert not [name for name in found.items if "majority" in str(name)]
+    # Where nobody's own labels stand beside it, it is the label.
+    alone = table({"gpt4": of("no", "yes", "yes"), "majority_label": of("no", "yes")})
+    assert people(alone) == ["majority_label"]
+
+
+def test_a_fact_that_the_judge_speaks_of_is_asked_about() -> None:
+    columns = {"llm_says_toxic": of("TRUE", "FALSE"), "is_toxic": of("TRUE", "FALSE", "TRUE")}
+    assert "Type --human is_toxic, or --human none." in asked(columns)
+    other = table({"llm_says_toxic": of("TRUE", "FALSE"), "is_long": of("TRUE", "FALSE", "TRUE")})
+    assert people(other) == []
+
+
+def test_documents_that_differ_are_texts_and_no_groups() -> None:
+    lines = "\n".join(f"q{i // 6},{text(i)},{grade(i)},{near(i)}" for i in range(30))
+    found = read(f"query,doc,llm_relevance,qrel\n{lines}\n")
+    assert (found.items["group"].nunique(), found.items["text"].nunique()) == (5, 30)
+    lines = "\n".join(f"d{i // 6},{text(i)},{grade(i)},{near(i)}" for i in range(30))
+    found = read(f"doc,answer,llm_relevance,qrel\n{lines}\n")
+    assert found.items["group"].nunique() == 5
