@@ -134,8 +134,8 @@ def test_a_judge_may_be_called_anything() -> None:
 def test_measurements_are_neither_verdicts_nor_labels() -> None:
     assert shape(read("lm_eval/samples_task_2026.jsonl"))[1:3] == (["judge_score"], [])
     judges, people = shape(read("langsmith/export.csv"))[1:3]
-    # A log of LangSmith names no judge but the tool, and a feedback by its key.
-    assert (judges, people) == (["langsmith"], ["human_correctness"])
+    # A log of LangSmith names no judge, and a feedback by its key.
+    assert (judges, people) == (["feedback.correctness"], ["human_correctness"])
 
 
 def test_what_repeats_the_verdict_is_no_rival() -> None:
