@@ -553,3 +553,10 @@ def test_documents_that_differ_are_texts_and_no_groups() -> None:
     lines = "\n".join(f"d{i // 6},{text(i)},{grade(i)},{near(i)}" for i in range(30))
     found = read(f"doc,answer,llm_relevance,qrel\n{lines}\n")
     assert found.items["group"].nunique() == 5
+
+
+def test_a_text_within_an_object_is_the_text() -> None:
+    found = table({"sample.text": text, "expected.answer": text, "judge": near, "human": grade})
+    assert found.items["text"].iloc[0] == text(0) and "text" in found.items
+    two = table({"x.text": text, "y.text": lambda i: text(i + 1), "judge": near, "human": grade})
+    assert "text" not in two.items, "which of them it is cannot be known"
