@@ -555,8 +555,17 @@ def test_documents_that_differ_are_texts_and_no_groups() -> None:
     assert found.items["group"].nunique() == 5
 
 
-def test_a_text_within_an_object_is_the_text() -> None:
-    found = table({"sample.text": text, "expected.answer": text, "judge": near, "human": grade})
-    assert found.items["text"].iloc[0] == text(0) and "text" in found.items
-    two = table({"x.text": text, "y.text": lambda i: text(i + 1), "judge": near, "human": grade})
-    assert "text" not in two.items, "which of them it is cannot be known"
+@pytest.mark.parametrize("name", ["sample.text", "Texto da peça", "full_text"])
+def test_a_column_that_is_called_a_text_among_others_is_the_text(name: str) -> None:
+    def shown(*names: str) -> Evidence:
+        rows = (
+            ",".join([*(text(i) for _ in names), str(grade(i)), str(near(i))]) for i in range(20)
+        )
+        head = ",".join([*names, "judge", "human"])
+        return read("\n".join([head, *rows]) + "\n")
+
+    found = shown(name, "expected.answer")
+    assert "text" in found.items and told(found)["read_roles"]["roles"][0].startswith("`--text ")
+    assert "text" not in shown(name, "other_text").items, "which of them it is cannot be known"
+    assert "slice.prompt_text" in shown("prompt_text", "response").items
+    assert "text" not in shown("expected.text").items, "what is expected was not judged"
