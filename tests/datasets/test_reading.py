@@ -568,4 +568,5 @@ def test_a_column_that_is_called_a_text_among_others_is_the_text(name: str) -> N
     assert "text" in found.items and told(found)["read_roles"]["roles"][0].startswith("`--text ")
     assert "text" not in shown(name, "other_text").items, "which of them it is cannot be known"
     assert "slice.prompt_text" in shown("prompt_text", "response").items
+    assert told(shown("inputs", "outputs"))["read_roles"]["roles"] == ["`--text outputs`"]
     assert "text" not in shown("expected.text").items, "what is expected was not judged"
