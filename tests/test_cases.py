@@ -15,8 +15,11 @@ import pytest
 from undogmatic.cli.checked import checked
 from undogmatic.datasets.table import TableOptions, read_table
 from undogmatic.errors import ConfigError, DataError
+from undogmatic.examinations import gate
 from undogmatic.records.checked import CheckResult
 from undogmatic.records.evidence import Evidence
+from undogmatic.report import card
+from undogmatic.report.check import words_of
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 REAL = "../data/real"
@@ -39,8 +42,17 @@ def asked(*names: str, **options: Any) -> str:
     return str(error.value)
 
 
+def examined(*names: str, **options: Any) -> CheckResult:
+    return checked(paths(*names), None, options, {})[0]
+
+
 def agreement(*names: str, **options: Any) -> CheckResult:
-    return checked(paths(*names), None, {"only": ["agreement"], **options}, {})[0]
+    return examined(*names, only="agreement", **options)
+
+
+def standing(result: CheckResult) -> str | None:
+    (judge,) = result.judges
+    return judge.standing
 
 
 def number(result: CheckResult, name: str) -> float:
@@ -122,8 +134,8 @@ def test_a_judge_may_be_called_anything() -> None:
 def test_measurements_are_neither_verdicts_nor_labels() -> None:
     assert shape(read("lm_eval/samples_task_2026.jsonl"))[1:3] == (["judge_score"], [])
     judges, people = shape(read("langsmith/export.csv"))[1:3]
-    # A log of LangSmith names no judge but the tool, and a feedback by its key.
-    assert (judges, people) == (["langsmith"], ["human_correctness"])
+    # A log of LangSmith names no judge, and a feedback by its key.
+    assert (judges, people) == (["feedback.correctness"], ["human_correctness"])
 
 
 def test_what_repeats_the_verdict_is_no_rival() -> None:
@@ -208,11 +220,10 @@ def test_a_typed_group_is_final() -> None:
     assert "group_none" in told(none)
 
 
-def test_columns_that_say_what_the_judge_says_are_asked_about_all_together() -> None:
-    said = asked("f_system_prompt/real.csv")
-    assert "Type --human ann_maria,ann_joe,ann_li for all of them" in said
-    table = read("f_system_prompt/real.csv", human=("ann_maria,ann_joe,ann_li",))
-    assert shape(table)[3:] == (150, 450)
+def test_columns_of_annotators_are_people_without_being_named() -> None:
+    table = read("f_system_prompt/real.csv")
+    assert shape(table)[2:] == (["ann_maria", "ann_joe", "ann_li"], 150, 450)
+    assert shape(read("f_system_prompt/real.csv", human=("ann_maria,ann_joe",)))[3:] == (150, 300)
 
 
 def test_the_label_is_never_offered_as_the_judge() -> None:
@@ -276,3 +287,100 @@ def test_two_files_of_choices_are_joined() -> None:
     for file in files:
         table = read(f"{REAL}/pandalm/testset-v1.json", file)
         assert (table.kind, len(table.judges), len(table.labels)) == ("pairwise", 1, 3 * 999)
+
+
+IN_SAMPLE = {
+    "judge": ("judge_llm",),
+    "human": ("human",),
+    "text": ("text",),
+    "item": "item_id",
+    "kind": "ordered",
+    "scale": "0-3",
+    "group": "topic",
+}
+
+
+@pytest.mark.parametrize(("file", "advantage"), [("t0", 0.711), ("t2", 0.739), ("t5", 0.650)])
+def test_ties_count_as_the_authors_of_the_annotator_test_count_them(
+    file: str, advantage: float
+) -> None:
+    result = examined(f"v_alt_ties/{file}.csv", only="alternative_annotator")
+    assert number(result, "people.advantage") == pytest.approx(advantage, abs=5e-4)
+
+
+def test_a_good_judge_is_believed_where_the_words_say_nothing() -> None:
+    result = examined("v_in_sample_list/t.csv", **IN_SAMPLE)
+    assert standing(result) == "supported"
+    assert number(result, "surface.at_equal") == pytest.approx(0.6, abs=0.05)
+
+
+def test_a_judge_that_says_the_mean_of_people_is_not_told_to_be_converted() -> None:
+    """Its grades lie nearer to the middle than single people's, as a mean does."""
+    result = examined("m_calibrated/calibrated_5.csv", human=("ana,ben",))
+    assert standing(result) == "supported"
+    (judge,) = result.judges
+    said = {found.key for found in judge.findings}
+    assert "kinds.grades_bias_no_margin" in said
+    assert not said & {"kinds.grades_grades", "kinds.grades_bias"}
+    assert abs(number(result, "agreement.bias")) < 0.05
+
+
+def test_a_judge_that_says_the_share_of_raters_is_as_good_as_people_can_be() -> None:
+    result = examined("m_ceiling/dist.csv")
+    assert standing(result) == "supported"
+    assert number(result, "people.difference") > 0
+    (judge,) = result.judges
+    assert "people.ceiling_better" in {found.key for found in judge.findings}
+
+
+@pytest.mark.parametrize(
+    ("file", "lost", "n"), [("half_broken.jsonl", 100, 200), ("half_ragged.csv", 80, 160)]
+)
+def test_rows_that_cannot_be_read_are_missing_verdicts(file: str, lost: int, n: int) -> None:
+    result = examined(f"h_unreadable_rows/{file}")
+    (judge,) = result.judges
+    kappa = judge.numbers["agreement.kappa"]
+    assert standing(result) != "supported"
+    assert (result.table.unread, kappa.n) == (lost, n)
+    # With half of the verdicts lost, the agreement may be below the limit whatever the others say.
+    assert kappa.worst is not None and kappa.worst < 0.4 < kappa.low
+    (made,) = card.cards_of(result, words_of("en"), {}, days=180).values()
+    demanded = gate.GateConfig(figures={"agreement.kappa": gate.Threshold(at_least=0.4)})
+    assert gate.hold(gate.of_card(made), demanded).outcome == "undecided"
+
+
+def test_the_same_rows_repaired_are_a_coin() -> None:
+    result = examined("h_unreadable_rows/half_whole.jsonl")
+    assert standing(result) == "refuted"
+    assert abs(number(result, "agreement.kappa")) < 0.1
+
+
+def test_odd_workbooks_and_documents_are_read_or_named() -> None:
+    whole = ("pass_fail", ["judge"], ["human_ana", "human_ben"], 40, 80)
+    for file in ("cell32767.xlsx", "far_cell.xlsx", "pandas_default.json"):
+        assert shape(read(f"h_odd_files/{file}")) == whole
+    assert told(read("h_odd_files/far_cell.xlsx"))["strays"]["cells"] == ["XFD1048576"]
+    for file in ("flip4.xlsx", "z_trunc_sheet.xlsx"):
+        assert f"{file}: not a workbook that can be read" in asked(f"h_odd_files/{file}")
+
+
+def test_a_key_that_stands_twice_in_an_object_is_a_fault_of_that_row() -> None:
+    table = read("h_odd_files/j_dupkeys_arr.json")
+    assert (shape(table)[3:], table.unread) == ((20, 40), 20)
+    said = [words_of("en").say(found) for found in table.problems]
+    assert any("the key 'judge' stands a second time" in each for each in said)
+
+
+def test_long_words_are_examined() -> None:
+    result = examined("h_long_words/t.csv")
+    assert (standing(result), len(result.table.items)) == ("undecided", 40)
+
+
+def test_labels_and_verdicts_keyed_by_sentences_are_joined() -> None:
+    """Rater -> item -> label, as published, where the items are called by their texts."""
+    files = (f"{REAL}/wax_as_published/{name}_annotations.json" for name in ("human", "llm"))
+    table = read(*files)
+    assert (table.kind, len(table.judges), table.labels["rater"].nunique()) == ("unordered", 6, 8)
+    assert (len(table.items), table.items["group"].nunique()) == (246, 246)
+    of_table = read(f"{REAL}/wax.csv")
+    assert len(table.labels) == len(of_table.labels)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from undogmatic.datasets.cells import read_cell, read_cells
+from undogmatic.datasets.cells import number_of, read_cell, read_cells
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,8 @@ def test_a_column_is_read_by_its_distinct_cells() -> None:
     np.testing.assert_array_equal(by_word, [np.nan, np.nan, np.nan, 1, np.nan, np.nan])
     assert why[0] == "unreadable"
     assert cells.examples(2) == ["4", "4,0"]
+
+
+def test_stars_are_the_number_of_those_that_are_filled() -> None:
+    assert [number_of(stars) for stars in ("★", "★★★", "★★☆☆☆", "⭐⭐")] == [1, 3, 2, 2]
+    assert number_of("☆☆") is None and number_of("★ best") is None

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 from tests.conftest import Capture, Patch, put
-from undogmatic.config.build import build
+from undogmatic.config.build import build, settings
 from undogmatic.config.door import compose_config
-from undogmatic.datasets.labels import TEXTS, Labelled, read_labels
+from undogmatic.datasets.labels import TEXTS, Labelled, load, read_labels
 from undogmatic.datasets.tabular import TextsDataset
 from undogmatic.errors import ConfigError, DataError, UndogmaticError
 from undogmatic.experiment import run_experiment
@@ -331,3 +331,31 @@ def test_a_bad_file_is_told_before_anything_is_built(tmp_path: Path, monkeypatch
     )
     with pytest.raises(DataError, match=r"a\.csv:4, item '4': `label` is 'quatro', not a number"):
         run(tmp_path / "out")
+
+
+VERDICTS = b"texto,nota,veredito,judge_reason\n" + b"".join(
+    f"{TEXT[n]!r},{n % 2},{n // 2 % 2},porque sim {n}\n".replace("'", '"').encode()
+    for n in range(6)
+)
+
+
+def test_a_table_with_verdicts_asks_whether_to_check_them() -> None:
+    found, said = read("a b.csv", VERDICTS, label_scale=[1, 0])
+    asked = (
+        "Do you want to check the verdicts in `veredito`? Then type `undogmatic check 'a b.csv'`"
+    )
+    assert said.startswith(asked)
+    assert [item.label for item in found.items] == [100, 0, 100, 0, 100, 0]
+    # What is no verdict, or named as something else, is not asked about.
+    assert "check" not in read("a.csv", VERDICTS.replace(b"veredito", b"assunto"))[1]
+    named = {"text": None, "label": ["veredito"], "rater": None, "id": None, "group": None}
+    assert "check" not in read("a.csv", VERDICTS, columns=named)[1]
+
+
+@pytest.mark.parametrize(
+    ("tool", "file"), [("deepeval-4.3.1", "run.json"), ("inspect_ai-0.3.285", "capitals.json")]
+)
+def test_a_log_that_cannot_be_judged_is_told_to_be_checked(tool: str, file: str) -> None:
+    path = Path(__file__).parents[1] / "fixtures" / tool / file
+    with pytest.raises(UndogmaticError, match=f"To check them: undogmatic check {path}$"):
+        load(settings(compose_config(["dataset=my", f"dataset.path={path}"])))

@@ -294,6 +294,42 @@ def test_batches_of_openai() -> None:
     ]
 
 
+def test_batches_of_anthropic_and_of_gemini(tmp_path: Path) -> None:
+    def answered(text: str, reason: str = "end_turn") -> dict[str, Any]:
+        content = [{"type": "thinking", "thinking": "Score: 1"}, {"type": "text", "text": text}]
+        message = {"model": "claude-x", "content": content, "stop_reason": reason}
+        return {"type": "succeeded", "message": message}
+
+    failed = {"type": "errored", "error": {"type": "error", "error": {"message": "too long"}}}
+    results = [answered("Good. Score: 4"), answered("It is", "max_tokens"), failed]
+    results.append({"type": "expired"})
+    lines = [{"custom_id": f"i{n}", "result": one} for n, one in enumerate(results)]
+    frame = read(put(tmp_path / "anthropic.jsonl", "\n".join(map(json.dumps, lines))))
+    assert said(frame, "item", "judge", "verdict", "reason") == [
+        ("i0", "claude-x", "4", None),
+        ("i1", "claude-x", None, "the answer was cut"),
+        ("i2", "claude-x", None, "too long"),
+        ("i3", "claude-x", None, "the request was expired"),
+    ]
+
+    def candidate(*parts: dict[str, Any]) -> dict[str, Any]:
+        one = {"content": {"parts": list(parts)}, "finishReason": "STOP"}
+        return {"candidates": [one], "modelVersion": "gemini-x"}
+
+    thought = {"text": "Perhaps [[A]].", "thought": True}
+    lines = [
+        {"key": "i0", "response": candidate(thought, {"text": "[[B]]"})},
+        {"key": "i1", "error": {"code": 429, "message": "too many requests"}},
+        {"response": {"promptFeedback": {"blockReason": "SAFETY"}}, "status": ""},
+    ]
+    frame = read(put(tmp_path / "gemini.jsonl", "\n".join(map(json.dumps, lines))))
+    assert said(frame, "item", "judge", "verdict", "reason") == [
+        ("i0", "gemini-x", "B", None),
+        ("i1", "gemini-x", None, "too many requests"),
+        ("row 3", "gemini-x", None, "no answer (SAFETY)"),
+    ]
+
+
 def test_a_run_of_ours(tmp_path: Path) -> None:
     def judgment(item: str, **outcome: Any) -> str:
         origin = {"model": "m", "prompt_hash": "p", "readout": "r"}

@@ -280,6 +280,39 @@ def test_labels_of_several_people_in_a_cell_are_those_of_each() -> None:
     assert "shares of people" in said
 
 
+@pytest.mark.parametrize("mark", ["; ", ";", "|", ", "])
+def test_labels_of_several_people_between_marks_are_those_of_each(mark: str) -> None:
+    three = of("red", "blue", "green")
+    cell = lambda i: mark.join([three(i), three(i), three(i + i % 2)])  # noqa: E731
+    found = table({"judge": three, "human_labels": cell})
+    assert (len(people(found)), len(found.labels)) == (3, 3 * N)
+    # A label with such a mark in it, which the judge says too, is one label.
+    whole = table({"judge": of("a; b", "c"), "human": of("a; b", "c", "c")})
+    assert whole.categories == ("a; b", "c")
+
+
+def test_votes_for_categories_of_the_judge_are_votes() -> None:
+    votes = of('{"red": 3, "blue": 2}', '{"blue": 5}')
+    found = table({"judge": of("red", "blue"), "human_votes": votes})
+    assert (len(people(found)), found.categories) == (5, ("blue", "red"))
+
+
+@pytest.mark.parametrize("cells", [('["a1"]', '["a1", "b1"]'), ("['a1']", "['b1', 'a1']")])
+def test_lists_in_which_no_label_comes_twice_name_what_may_be_right(cells: tuple[str, str]) -> None:
+    found = table({"judge": of("a1", "c1", "b1", "a1"), "gold": of(cells[0], cells[1], "['c1']")})
+    assert (people(found), told(found)["several"]["n"]) == (["gold"], (N + 1) // 3)
+
+
+def test_a_verdict_that_may_be_right_is_counted_and_no_agreement() -> None:
+    """A judge that draws lots meets most sets of two among three; so chance is said beside it."""
+    found = table({"judge": of("a1", "b1", "c1"), "gold": of("a1|b1", "a1|b1", "a1|b1", "c1")})
+    known = told(found)["acceptable"]
+    judged = [("a1", "b1", "c1")[i % 3] for i in range(N) if i % 4 < 3]
+    assert (known["n"], known["met"]) == (len(judged), sum(word != "c1" for word in judged))
+    assert known["chance"] == pytest.approx(2 / 3, abs=0.02)
+    assert len(found.labels) == N // 4
+
+
 def test_lists_that_are_no_labels_stay_in_their_cells() -> None:
     contexts = lambda i: json.dumps([text(i), text(i + 100)])  # noqa: E731
     found = table({"retrieved_contexts": contexts, "judge": near, "human": grade})
@@ -479,3 +512,61 @@ def test_each_column_is_explained_with_why_and_what_else_it_may_be() -> None:
     others = {each.name: each.otherwise for each in found}
     assert others["ana"][0] == "--judge ana"
     assert others["judge_seconds"] == []
+
+
+# Tables as people have them
+
+
+def test_one_criterion_that_people_labelled_is_held_against_that_criterion() -> None:
+    columns = {"gpt4_style": near, "gpt4_facts": grade, "gpt4_overall": near}
+    found = table(columns | {"human_overall": grade})
+    assert list(found.judges) == ["gpt4"]
+    assert set(found.labels["criterion"]) == {"overall"}
+    assert set(found.verdicts["criterion"]) == {"style", "facts", "overall"}
+    # Several judges on one criterion are several judges.
+    found = table({"gpt_overall": near, "claude_overall": grade, "human_overall": grade})
+    assert list(found.judges) == ["gpt_overall", "claude_overall"]
+
+
+def test_the_majority_of_people_is_no_further_person() -> None:
+    people_of = {f"ann{n}": of("no", "yes", "no", "yes") for n in (1, 2, 3)}
+    found = table(people_of | {"majority": of("no", "yes"), "gpt4": of("no", "yes", "yes")})
+    assert (list(found.judges), people(found)) == (["gpt4"], ["ann1", "ann2", "ann3"])
+    assert told(found)["aggregates"]["columns"] == ["`majority`"]
+    assert not [name for name in found.items if "majority" in str(name)]
+    # Where nobody's own labels stand beside it, it is the label.
+    alone = table({"gpt4": of("no", "yes", "yes"), "majority_label": of("no", "yes")})
+    assert people(alone) == ["majority_label"]
+
+
+def test_a_fact_that_the_judge_speaks_of_is_asked_about() -> None:
+    columns = {"llm_says_toxic": of("TRUE", "FALSE"), "is_toxic": of("TRUE", "FALSE", "TRUE")}
+    assert "Type --human is_toxic, or --human none." in asked(columns)
+    other = table({"llm_says_toxic": of("TRUE", "FALSE"), "is_long": of("TRUE", "FALSE", "TRUE")})
+    assert people(other) == []
+
+
+def test_documents_that_differ_are_texts_and_no_groups() -> None:
+    lines = "\n".join(f"q{i // 6},{text(i)},{grade(i)},{near(i)}" for i in range(30))
+    found = read(f"query,doc,llm_relevance,qrel\n{lines}\n")
+    assert (found.items["group"].nunique(), found.items["text"].nunique()) == (5, 30)
+    lines = "\n".join(f"d{i // 6},{text(i)},{grade(i)},{near(i)}" for i in range(30))
+    found = read(f"doc,answer,llm_relevance,qrel\n{lines}\n")
+    assert found.items["group"].nunique() == 5
+
+
+@pytest.mark.parametrize("name", ["sample.text", "Texto da peça", "full_text"])
+def test_a_column_that_is_called_a_text_among_others_is_the_text(name: str) -> None:
+    def shown(*names: str) -> Evidence:
+        rows = (
+            ",".join([*(text(i) for _ in names), str(grade(i)), str(near(i))]) for i in range(20)
+        )
+        head = ",".join([*names, "judge", "human"])
+        return read("\n".join([head, *rows]) + "\n")
+
+    found = shown(name, "expected.answer")
+    assert "text" in found.items and told(found)["read_roles"]["roles"][0].startswith("`--text ")
+    assert "text" not in shown(name, "other_text").items, "which of them it is cannot be known"
+    assert "slice.prompt_text" in shown("prompt_text", "response").items
+    assert told(shown("inputs", "outputs"))["read_roles"]["roles"] == ["`--text outputs`"]
+    assert "text" not in shown("expected.text").items, "what is expected was not judged"

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from undogmatic.datasets.cells import read_cells
 from undogmatic.datasets.doors import CHECK
 from undogmatic.datasets.scales import Scales, TableOptions, find_scales
+from undogmatic.datasets.table import read_table
 from undogmatic.errors import ConfigError
+from undogmatic.records.evidence import Evidence
 
 
 def scales(
@@ -104,6 +107,16 @@ def test_a_constant_is_on_the_scale_of_the_others() -> None:
     assert scales([1, 1, 1], [1, 4, 5]).ends == scales([1, 4, 5], [1, 1]).ends == (1, 5)
 
 
+def test_labels_on_the_same_scale_show_it() -> None:
+    """A judge that says the mean of people stays away from the ends, which people reach."""
+    assert [note.key for note in scales([2, 2.5, 3.5, 4], [1, 2, 3, 4, 5]).notes] == [
+        "table.numeric"
+    ]
+    assert [note.key for note in scales([2, 2.5, 3.5, 4], [2, 3, 4]).notes] == [
+        "table.numeric_guess"
+    ]
+
+
 def test_ordered_categories_of_both_are_mapped_by_their_places() -> None:
     found = scales(["bad", "good"], [1, 2, 3], scale="bad<ok<good", human_scale="1<2<3")
     assert (found.kind, found.categories) == ("ordered", ("bad", "ok", "good"))
@@ -177,3 +190,62 @@ def test_words_of_pass_and_fail_are_the_ends_of_shares() -> None:
     found = scales([0.2, 0.9], ["fail", "pass"])
     assert (found.kind, label(found, "pass"), label(found, "fail")) == ("numeric", 1, 0)
     assert np.isnan(label(found, "perhaps"))
+
+
+def coded(verdicts: Sequence[Any], labels: Sequence[Any], **options: Any) -> Evidence:
+    """A table of pairs with two outputs each, on which one number or word says which is chosen."""
+    table = pd.DataFrame(
+        {
+            "id": range(len(verdicts)),
+            "response_a": [f"the one answer says {n} of it" for n in range(len(verdicts))],
+            "response_b": [f"the other answer says {n} too" for n in range(len(verdicts))],
+            "judge": verdicts,
+            "human": labels,
+        }
+    )
+    return read_table(table, TableOptions(**options))
+
+
+ZERO_ONE = [n % 3 % 2 for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "labels", "likely"),
+    [
+        (
+            ZERO_ONE,
+            ZERO_ONE,
+            "If 0 chooses the first one, type --kind pairwise --scale '0<1', if 1",
+        ),
+        (ZERO_ONE, ["AB"[n] for n in ZERO_ONE], "If 0 chooses .* if 1 does"),
+        (ZERO_ONE, ["BA"[n] for n in ZERO_ONE], "If 1 chooses .* '1<0', if 0 does: .* '0<1'"),
+        (["BA"[n] for n in ZERO_ONE], ZERO_ONE, "If 1 chooses .* --human-scale '1<0', if 0"),
+        (ZERO_ONE, [n + 1 for n in ZERO_ONE], "If 0 chooses"),
+        ([*ZERO_ONE[:-3], 0.5, 0.5, 1], ZERO_ONE, "If 1 chooses .* --scale '1<0<0.5', if 0"),
+        ([2 * n - 1 for n in ZERO_ONE], ZERO_ONE, "--scale=-1<1|--scale='-1<1' --human-scale"),
+    ],
+)
+def test_which_number_chooses_the_first_output_is_asked(
+    verdicts: list[Any], labels: list[Any], likely: str
+) -> None:
+    with pytest.raises(ConfigError, match=likely):
+        coded(verdicts, labels)
+
+
+def test_the_typed_numbers_of_two_outputs_are_choices() -> None:
+    said = coded(ZERO_ONE, ZERO_ONE, kind="pairwise", scale="0<1")
+    assert (said.kind, said.categories) == ("pairwise", ("1", "2"))
+    assert said.verdicts["verdict"].tolist() == said.labels["label"].tolist() == ZERO_ONE
+    turned = coded(ZERO_ONE, ["BA"[n] for n in ZERO_ONE], scale="1<0")
+    assert turned.verdicts["verdict"].tolist() == [1 - n for n in ZERO_ONE]
+    assert turned.labels["label"].tolist() == [1 - n for n in ZERO_ONE]
+    halves = coded([*ZERO_ONE[:-1], 0.5], ZERO_ONE, scale="1<0<0.5")
+    assert halves.categories == ("1", "2", "tie") and halves.verdicts["verdict"].iloc[-1] == 2
+    assert coded(ZERO_ONE, ZERO_ONE, kind="pass_fail").kind == "pass_fail"
+    with pytest.raises(ConfigError, match="--scale is '0-1'; of choices between two outputs give"):
+        coded(ZERO_ONE, ZERO_ONE, kind="pairwise", scale="0-1")
+
+
+def test_passing_beside_two_texts_is_no_choice() -> None:
+    assert coded(["no", "yes"] * 10, ["yes", "no"] * 10).kind == "pass_fail"
+    assert coded(ZERO_ONE, ["yes" if n else "no" for n in ZERO_ONE]).kind == "pass_fail"

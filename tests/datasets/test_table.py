@@ -602,7 +602,7 @@ def test_what_was_guessed_and_may_be_otherwise_is_said_with_its_option() -> None
     )
     both = rows(
         "response,summary,nota,juiz",
-        lambda i: f"one answer of {i},one summary of {i},{3 + i % 3},{3 + i % 2}",
+        lambda i: f"one answer of {i},one summary of {i},{3 + i // 2 % 2},{3 + i % 2}",
     )
     table = read(both)
     assert told(table)["read_text"]["option"] == "--text summary"

@@ -465,3 +465,30 @@ def test_the_table_of_the_documentation_is_made_from_the_readers() -> None:
     ours = [reader for reader in readers._ours() if reader.about is None]
     # The table of `export` is undogmatic's own, and stands with its runs.
     assert [reader.name for reader in ours] == ["a verdict table of undogmatic"]
+
+
+def test_errors_by_mqm_are_labels_of_segments(tmp_path: Path) -> None:
+    errors = [
+        ("A", "1", "ana", "Accuracy/Mistranslation", "Major"),
+        ("A", "1", "ana", "Fluency/Punctuation", "Minor"),
+        ("A", "1", "ben", "No-error", "No-error"),
+        ("B", "1", "ana", "Non-translation!", "Major"),
+        ("A", "2", "ana", "Style/Awkward", "Minor"),
+        ("B", "2", "ana", "Style/Awkward", "Unheard of"),
+    ]
+    lines = [f"{s}\td1\t{n}\t{r}\tder <v>Text</v> {n}\t{c}\t{v}" for s, n, r, c, v in errors]
+    head = "system\tdoc\tseg_id\trater\ttarget\tcategory\tseverity"
+    (tmp_path / "mqm.tsv").write_text("\n".join([head, *lines]), encoding="utf-8")
+    judged = ["system,seg_id,judge_score", *(f"{s},{n},-{n}" for s in "AB" for n in (1, 2))]
+    (tmp_path / "judge.csv").write_text("\n".join(judged), encoding="utf-8")
+    files = [tmp_path / "mqm.tsv", tmp_path / "judge.csv"]
+    found = read_table(files, TableOptions(scale="-25:0"))
+    given = {(row.item, row.rater): row.label for row in found.labels.itertuples()}
+    assert given == {
+        ("1/A", "ana"): pytest.approx(-5.1),
+        ("1/A", "ben"): 0,
+        ("1/B", "ana"): -25,
+        ("2/A", "ana"): -1,
+    }
+    assert len(found.verdicts) == 4 and found.items["text"]["1/A"] == "der Text 1"
+    assert any("'Unheard of'" in str(each.values.get("text")) for each in found.problems)

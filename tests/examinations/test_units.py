@@ -47,6 +47,24 @@ def test_pairs_parents_and_copies_tie_texts_and_ties_are_joined() -> None:
     assert groups_of(items)["made"] == "pair p"
 
 
+@pytest.mark.parametrize("name", ["text", "question"])
+def test_what_most_texts_share_ties_nothing(name: str) -> None:
+    """A prompt that stands before each text makes no two of them copies, and hides none."""
+    prompt = words(120, "prompt")
+    texts = [words(30, f"own {n}") for n in range(30)]
+    texts[29] = texts[0]
+
+    def items(before: str) -> list[Item]:
+        return [
+            Item(id=str(n), inputs={name: f"{before} {text}".strip(), "answer": f"yes, {n}"})
+            for n, text in enumerate(texts)
+        ]
+
+    apart = [{str(n)} for n in range(1, 29)]
+    assert together(*items(prompt)) == {frozenset({"0", "29"}), *map(frozenset, apart)}
+    assert together(*items(prompt)) == together(*items(""))
+
+
 def test_many_copies_of_one_text_take_no_more_steps_than_as_many_texts_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,7 +17,10 @@ READING = {
     "judge": "the column of a judge's verdicts; once for each judge",
     "human": "the column of a person's labels; once for each person; none: nobody labelled",
     "text": "the column of what was judged; twice for the two outputs of a choice",
-    "item": "the column of the items' ids; several that are one id together: COLUMN,COLUMN",
+    "item": (
+        "the column of the items' ids; several that are one id together: COLUMN,COLUMN; none: there"
+        " are none, and several files are joined row by row"
+    ),
     "group": (
         "the column of what belongs together, such as the pair or the document; none: nothing does"
     ),

@@ -287,9 +287,14 @@ def _plain_number(text: str) -> float | None:
     return number if "_" not in text and np.isfinite(number) else None
 
 
+_STARS = re.compile("[★⭐]+☆*\N{VARIATION SELECTOR-16}?")
+
+
 def number_of(text: str) -> float | None:
-    """The number that a text is, with a decimal point or comma, or "4/5" (4); None if it is
-    none."""
+    """The number that a text is, with a decimal point or comma, "4/5" (4), or stars that are filled
+    (two of them: 2); None if it is none."""
+    if _STARS.fullmatch(text):
+        return float(sum(sign in "★⭐" for sign in text))
     if _out_of(text) is not None:
         text = _OUT_OF.fullmatch(text)[1]  # type: ignore[index]
     text = text.rstrip("% ").replace("\N{MINUS SIGN}", "-")

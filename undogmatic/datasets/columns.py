@@ -3,6 +3,7 @@ doubtful."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from undogmatic.datasets.cells import unread
 from undogmatic.datasets.doors import CHECK, Door, Doubt, Question, Way, spelled
 from undogmatic.datasets.names import (
     PARTS,
+    is_aggregate,
     is_fact,
     is_measured,
     names_a_role,
@@ -46,7 +48,7 @@ from undogmatic.datasets.roles import (
 )
 from undogmatic.datasets.scales import TableOptions
 from undogmatic.datasets.search import OF_PEOPLE, Search
-from undogmatic.datasets.vocabulary import CHOICES, TIES, order_words
+from undogmatic.datasets.vocabulary import CHOICES, CODES, TIES, order_words
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import AS_GIVEN, SWAPPED
 from undogmatic.records.results import Finding
@@ -186,6 +188,9 @@ class _OfVerdicts(Search):
                 # A prompt that is always the same is the judge's, and no part of an item.
                 found.settings, found.context = (*found.settings, found.context), None
         found.remarks = self._take(n for n in self.free() if self.joined[n] in REMARK.names)
+        others = found.texts or found.context or any(map(self.is_prose, self.free()))
+        if found.item is not None and not others and self.is_prose(found.item):
+            found.texts = (found.item,)  # items are called by their texts
         self._verdicts_and_labels()
         self._leave_echoes()
         found.confidences = self._confidences()
@@ -314,6 +319,10 @@ class _OfVerdicts(Search):
             typed_judges or found.judges is not None or bool(judges), typed_judges, typed_people
         )
         more: list[str] = []
+        summed = self._aggregates(list(found.labels) if typed_people else people, neutral)
+        people, neutral = (
+            [name for name in names if name not in summed] for names in (people, neutral)
+        )
         if not typed_people and people:
             if found.judges is None and not any(map(names_a_role, (*judges, *found.verdicts))):
                 people, more = _by_their_words(people)
@@ -334,6 +343,24 @@ class _OfVerdicts(Search):
         if len(neutral) > 1:
             raise self.doubt(LABEL, OF_PEOPLE, neutral)
         found.labels = tuple(neutral[:1]) or self._labels_by_content()
+
+    def _aggregates(self, people: Sequence[str], neutral: Sequence[str]) -> list[str]:
+        """Leave out the columns that sum up those of several people, such as their majority: it is
+        no further person and, as it was made from labels, nothing that explains them."""
+        single = [name for name in people if not is_aggregate(name)]
+        if len(single) < 2:
+            return []
+        free = [name for name in (*people, *neutral, *self._unnamed()) if name not in self.taken]
+        summed = [
+            name
+            for name in dict.fromkeys(free)
+            if is_aggregate(name) and self.sums_up(name, single)
+        ]
+        if summed:
+            self.found.remarks = (*self.found.remarks, *self._take(summed))
+            facts = {"columns": [f"`{name}`" for name in summed[:8]], "n": len(summed)}
+            self.found.notes.append(Finding("table.aggregates", facts))
+        return summed
 
     def _leave_echoes(self) -> None:
         """Leave out the columns that repeat the verdicts."""
@@ -425,6 +452,14 @@ class _OfVerdicts(Search):
             name
             for name in self._unnamed()
             if name not in echoes and self.says_as(name, found.verdicts)
+        ]
+        # `is_toxic` beside `llm_says_toxic` says of the text what the judge says of it.
+        about = {part for name in found.verdicts for part in self.names[name]}
+        same += [
+            name
+            for name in self.free()
+            if is_fact(name) and {*self.names[name][1:]} & about - PARTS["fact"]
+            if name not in self.facts and self.says_as(name, found.verdicts)
         ]
         if not same:
             return ()
@@ -669,9 +704,11 @@ class _OfVerdicts(Search):
         stray = sum(n for cells in samples for w, n in cells.distinct_words().items() if w in odd)
         if stray <= STRAY_CHOICES * said:  # answers that could not be read, which are told
             words -= odd
-        two = found.order is not None or len(found.texts) == 2 or len(found.systems) == 2
+        outputs = len(found.texts) == 2 or len(found.systems) == 2
+        two = found.order is not None or outputs
         named = any(set(self.names[name]) & PARTS["choice"] for name in found.verdicts)
-        if two and "2" in words and words <= CHOICES.keys() | {"0"}:
+        numbered = two and "2" in words and words <= CHOICES.keys() | {"0"}
+        if numbered or (outputs and self._is_coded(words)):
             return True
         if two and named and all(cells.numeric == 1 for cells in samples):
             numbers = np.concatenate([cells.distinct_numbers() for cells in samples])
@@ -683,6 +720,14 @@ class _OfVerdicts(Search):
         if places == {0, 1, 2} and words & TIES:
             return True  # a tie tells what the others are
         return two or (named and len(words - {"c"}) >= 1 and not words <= {"0", "1"})
+
+    def _is_coded(self, words: Collection[str]) -> bool:
+        """Whether verdicts or labels are numbers that may choose one of two outputs, and nothing
+        on the other side is anything else."""
+        labels = {w for name in self.found.labels for w in self.sample(name).distinct_words()}
+        sides = [frozenset(side) for side in (words, labels) if side]
+        coded = [side for side in sides if side in CODES]
+        return bool(coded) and all(side in CODES or side <= CHOICES.keys() for side in sides)
 
 
 def _by_their_words(people: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -700,7 +745,7 @@ def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice
     are not."""
     sides = [{name: tokens(name) for name in side} for side in (judges, people)]
     if min(map(len, sides)) < 2:
-        return {}
+        return _one_labelled(sides[0], people)
     words = [set().union(*side.values()) for side in sides]
     both = {word for word in words[0] & words[1] if len(word) > 1 and not word.isdigit()}
     everywhere = [
@@ -723,6 +768,28 @@ def criteria_of(judges: Sequence[str], people: Sequence[str]) -> dict[str, Voice
         if len(set(told)) < len(told):
             return {}
     return voices
+
+
+def _one_labelled(judges: Mapping[str, tuple[str, ...]], people: Sequence[str]) -> dict[str, Voice]:
+    """What the columns of one judge are about, where people labelled one of its criteria:
+    `gpt4_style` and `gpt4_overall` beside `human_overall`. Empty where they are not so called."""
+    if len(judges) < 2 or len(people) != 1:
+        return {}
+    stem = set.intersection(*map(set, judges.values()))
+    own = {name: [part for part in parts if part not in stem] for name, parts in judges.items()}
+    one_word = all(len(words) == 1 and not words[0].isdigit() for words in own.values())
+    met = [name for name, words in own.items() if words and words[0] in tokens(people[0])]
+    if not stem or not one_word or len(met) != 1:
+        return {}
+    named = {name: words[0] for name, words in own.items()} | {people[0]: own[met[0]][0]}
+    # `gpt4_style` is by gpt4
+    who = {
+        name: re.sub(criterion, "", name, flags=re.IGNORECASE).strip("_-. ")
+        for name, criterion in named.items()
+    }
+    if len({who[name] for name in judges}) > 1:
+        return {}
+    return {name: Voice(who[name] or name, criterion) for name, criterion in named.items()}
 
 
 def _both_orders(verdicts: Sequence[str]) -> dict[str, Voice]:

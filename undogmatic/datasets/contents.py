@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
 
-from undogmatic.datasets.cells import Cells, read_cells
+from undogmatic.datasets.cells import Cells, fold, number_of, read_cells
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.vocabulary import CHOICES, KNOWN, order_words
 
@@ -18,6 +19,8 @@ MOST_CATEGORIES, LONGEST_CATEGORY = 60, 60
 FEWEST_ROWS, SAME_SHARE = 10, 0.98
 """Rows in which one column must say what another says for it to repeat the other, and their
 share."""
+NEAR_MEAN = 0.501
+"""How far a mean may lie from what is written down, which may be rounded."""
 _SAMPLE = 2000
 """Cells of a column that are looked at."""
 
@@ -84,6 +87,26 @@ class Contents:
         ]
         same = sum(one == two for one, two in pairs)
         return len(pairs) >= FEWEST_ROWS and same >= SAME_SHARE * len(pairs)
+
+    def sums_up(self, name: str, others: Sequence[str]) -> bool:
+        """Whether it says in nearly every row what most of the others say there, or their mean."""
+        step = max(1, len(self.cells) // _SAMPLE)
+        own = self.cells[name][::step].to_numpy(dtype=object)
+        rows = self.cells[list(others)][::step].to_numpy(dtype=object)
+        met, n = 0, 0
+        for said, row in zip(own, rows, strict=True):
+            given = [fold(str(cell)) for cell in row if cell is not None]
+            numbers = [number for cell in given if (number := number_of(cell)) is not None]
+            value = None if said is None else number_of(str(said))
+            if said is None or not given:
+                continue
+            word, count = Counter(given).most_common(1)[0]
+            if value is not None and numbers and len(numbers) == len(given):
+                near = abs(float(np.mean(numbers)) - value) <= NEAR_MEAN
+                met, n = met + (near or abs(float(np.median(numbers)) - value) < NEAR_MEAN), n + 1
+            elif 2 * count > len(given):
+                met, n = met + (fold(str(said)) == word), n + 1
+        return n >= FEWEST_ROWS and met >= SAME_SHARE * n
 
     def is_text(self, name: str) -> bool:
         """Whether it holds words that are no known verdicts."""

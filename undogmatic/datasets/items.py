@@ -14,6 +14,7 @@ import pandas as pd
 
 from undogmatic.datasets.contents import Contents
 from undogmatic.datasets.doors import IMPORT, OF_TEXTS, RUN, Command, Door, Doubt
+from undogmatic.datasets.names import side_of
 from undogmatic.datasets.roles import (
     CONDITION,
     CONTEXT,
@@ -25,6 +26,7 @@ from undogmatic.datasets.roles import (
     PARENT,
     RATER,
     TEXT,
+    VERDICT,
     Role,
     anything,
 )
@@ -80,6 +82,21 @@ def find_texts(
     one. Raises ConfigError.
     """
     return _of_file(file, lambda: _OfItems(cells, OF_TEXTS).texts(text, item, every))
+
+
+def already_judged(cells: pd.DataFrame, typed: Typed) -> list[str]:
+    """The columns that hold verdicts of a judge by their names and by what they say, but those that
+    a person named for something else."""
+    table = _OfItems(cells, RUN)
+    named = {table.meant(name) for names in typed.values() for name in names or ()}
+    free = [name for name in table.names if name not in named]
+    labels = [name for name in free if side_of(name) == LABEL.side]
+    return [
+        name
+        for name in free
+        if side_of(name) == VERDICT.side
+        and (table.is_value(name, loose=False) or table.says_as(name, labels))
+    ]
 
 
 def find_labels(cells: pd.DataFrame, file: str, typed: Mapping[str, str]) -> Roles:

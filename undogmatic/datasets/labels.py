@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from undogmatic.config.build import Settings, build
-from undogmatic.datasets.base import Dataset, Judged
+from undogmatic.datasets.base import Assumes, Dataset, Judged
 from undogmatic.datasets.cells import fold
 from undogmatic.datasets.scales import ROUND_ENDS, far_inside, order_of
 from undogmatic.datasets.vocabulary import FAILS, PASSES
-from undogmatic.errors import DataError
+from undogmatic.errors import ConfigError, DataError
 from undogmatic.records.evidence import Evidence
 from undogmatic.records.kept import gathered
 from undogmatic.records.records import OVERALL, UNNAMED, Item, LabelScale
@@ -35,6 +35,10 @@ def _option(scale: LabelScale) -> str:
     """How a scale is typed in a shell."""
     typed = OPTION + scale.shown()
     return f"'{typed}'" if re.search(r"[\s<>|&;()!]", typed) else typed
+
+
+JUDGED_ALREADY = ("items.verdicts", "items.log")
+"""What is told of a table that holds verdicts, though it was given to be judged."""
 
 
 class Labelled(NamedTuple):
@@ -58,12 +62,17 @@ def load(chosen: Settings) -> Loaded:
     DataError."""
     dataset: Dataset = build(chosen.dataset, "dataset")
     rubric: Rubric = build(chosen.rubric, "rubric")
-    return Loaded(
-        dataset,
-        read_labels(
-            dataset.load(rubric) if isinstance(dataset, Judged) else dataset.load(), rubric
-        ),
-    )
+    try:
+        items = dataset.load(rubric) if isinstance(dataset, Judged) else dataset.load()
+        return Loaded(dataset, read_labels(items, rubric))
+    except (ConfigError, DataError) as error:
+        # What cannot be judged as it stands may have been meant to be checked.
+        read = dataset.read if isinstance(dataset, Assumes) else ()
+        held = next((note for note in read if note.key in JUDGED_ALREADY), None)
+        if held is None:
+            raise
+        way = f"It holds verdicts already. To check them: {held.values['command']}"
+        raise type(error)(f"{error} {way}") from None
 
 
 def on_scale(items: Iterable[Item], rubric: Rubric) -> Sequence[Item]:

@@ -47,6 +47,11 @@ def is_measured(name: str) -> bool:
     return bool(set(words) & PARTS["measured"]) or words[-1] in PARTS["measured_last"]
 
 
+def is_aggregate(name: str) -> bool:
+    """Whether a column's name says that it holds what several labels come to: `majority_label`."""
+    return bool(set(tokens(name)) & PARTS["aggregate"])
+
+
 def names_a_role(name: str) -> bool:
     """Whether a column's name says by a word, and not by the name of a model alone, that it is a
     judge's."""

@@ -55,7 +55,14 @@ def _called(key: str) -> tuple[str, ...]:
 
 
 def _holds_ids(table: Contents, name: str) -> bool:
-    return table.sample(name).said > 0 and not table.is_prose(name)
+    # What is called an id may be a sentence, as where items are keyed by their texts.
+    named = "id" in table.names[name]
+    return table.sample(name).said > 0 and (named or not table.is_prose(name))
+
+
+def _holds_groups(table: Contents, name: str) -> bool:
+    # A document that is another in each row is what was judged.
+    return table.cells[name].duplicated().any() or not table.is_prose(name)
 
 
 def _is_rater(table: Contents, name: str) -> bool:
@@ -91,7 +98,7 @@ ITEM = Role(
 )
 TEXT = Role("text", {}, _called("text"), Contents.is_text)
 CONTEXT = Role("context", {}, _called("context"))
-GROUP = Role("group", {}, _called("group"), of_items=Contents.repeats)
+GROUP = Role("group", {}, _called("group"), _holds_groups, of_items=Contents.repeats)
 SYSTEM = Role("system", {}, _called("system"), Contents.is_names)
 CRITERION = Role("criterion", {}, _called("criterion"), Contents.is_names)
 REPEAT = Role("repeat", {}, _called("repeat"))

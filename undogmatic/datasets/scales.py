@@ -13,7 +13,7 @@ from pydantic import Field
 from undogmatic.datasets.cells import Cells, fold, names_several, number_of, read_cells
 from undogmatic.datasets.doors import Door, Question, Way, spelled
 from undogmatic.datasets.roles import JUDGE, KIND, LABEL, LABEL_SCALE, PASSING, SCALE, Option
-from undogmatic.datasets.vocabulary import CHOICES, FAILS, ORDERS, PASSES
+from undogmatic.datasets.vocabulary import CHOICES, CODES, FAILS, ORDERS, PASSES
 from undogmatic.errors import ConfigError
 from undogmatic.records.evidence import FIRST, SECOND, TIE, Kind
 from undogmatic.records.records import Record
@@ -160,7 +160,7 @@ def find_scales(
     asked."""
     kind = options.kind
     if kind == "pairwise" or (kind is None and pairwise):
-        return _pairwise(verdicts, labels, door)
+        return _pairwise(verdicts, labels, options, door, beside)
     ends, order = typed_scale(options.scale, door.option(SCALE))
     their_ends, their_order = typed_scale(options.human_scale, door.option(LABEL_SCALE))
     if order and kind not in (None, "ordered", "unordered", "pass_fail"):
@@ -224,12 +224,23 @@ def order_of(words: set[str]) -> Sequence[Sequence[str]] | None:
     return None
 
 
-def _pairwise(verdicts: Cells, labels: Cells, door: Door) -> Scales:
+def _pairwise(
+    verdicts: Cells, labels: Cells, options: TableOptions, door: Door, beside: Beside | None
+) -> Scales:
     choices, notes = _choices(verdicts, labels)
-    ties = any(
-        choices.get(word) == 2 for cells in (verdicts, labels) for word in cells.distinct_words()
+    ours = _typed_choices(options.scale, SCALE, door)
+    theirs = _typed_choices(options.human_scale, LABEL_SCALE, door) or (
+        ours if ours and set(labels.distinct_words()) <= ours.keys() else None
     )
-    odd = [word for word in verdicts.distinct_words() if word not in choices]
+    if (ours is None and _is_coded(verdicts)) or (theirs is None and _is_coded(labels)):
+        raise _which_is_first(verdicts, labels, options, door, beside)
+    of_verdicts, of_labels = ours or choices, theirs or choices
+    ties = any(
+        places.get(word) == 2
+        for cells, places in ((verdicts, of_verdicts), (labels, of_labels))
+        for word in cells.distinct_words()
+    )
+    odd = [word for word in verdicts.distinct_words() if word not in of_verdicts]
     if odd and len(odd) == len(verdicts.distinct_words()):
         shown = ", ".join(odd[:4])
         way = (
@@ -239,15 +250,79 @@ def _pairwise(verdicts: Cells, labels: Cells, door: Door) -> Scales:
         raise ConfigError(
             f"the choices of the judge are {shown}, which name none of two outputs. {way}."
         )
-    for name, cells in (("choices", verdicts), ("labels", labels)):
-        words = set(cells.distinct_words())
-        if "0" in words and words <= {"0", "1"}:
-            raise ConfigError(
-                f"the {name} are 0 and 1; write 1 for the first output and 2 for the second."
-            )
     categories = (FIRST, SECOND, TIE) if ties else (FIRST, SECOND)
     notes.append(Finding("table.pairwise", spelled(door, KIND)))
-    return Scales("pairwise", None, categories, choices, choices, notes=tuple(notes))
+    return Scales("pairwise", None, categories, of_verdicts, of_labels, notes=tuple(notes))
+
+
+def _typed_choices(scale: str | None, option: Option, door: Door) -> dict[str, float] | None:
+    """What the words of choices mean where that is typed: what chooses the first output, the
+    second, and a tie. Raises ConfigError for anything else."""
+    if scale is None:
+        return None
+    _, words = typed_scale(scale, door.option(option))
+    if len(words) not in (2, 3):
+        raise ConfigError(
+            f"{door.option(option)} is {brief(scale)}; of choices between two outputs give what"
+            " chooses the first and what chooses the second, and perhaps a tie:"
+            f" {door.typed(option, 'A<B<tie')}."
+        )
+    return {_key(word): float(place) for place, word in enumerate(words)}
+
+
+def _is_coded(cells: Cells) -> bool:
+    """Whether numbers choose one of two outputs, and nothing tells which."""
+    return frozenset(cells.distinct_words()) in CODES
+
+
+def _which_is_first(
+    verdicts: Cells, labels: Cells, options: TableOptions, door: Door, beside: Beside | None
+) -> ConfigError:
+    """That it is not known which number chooses the first output. The likelier way comes first: as
+    the other side chooses in the same items, or else what is usual."""
+    sides = {SCALE: verdicts, LABEL_SCALE: labels}
+    coded = {option: cells for option, cells in sides.items() if _is_coded(cells)}
+    widest = max(coded.values(), key=lambda cells: len(cells.distinct_words()))
+    if all(
+        cells.distinct_words().keys() <= widest.distinct_words().keys() for cells in coded.values()
+    ):
+        coded = {next(iter(coded)): widest}  # one option says it of both sides
+    likely = {option: _likely(cells) for option, cells in coded.items()}
+    ((option, own), *_) = coded.items()
+    other = labels if option is SCALE else verdicts
+    if beside is not None and other.said and not _is_coded(other):
+        choosing = sorted(set(other.distinct_words()) & CHOICES.keys(), key=lambda w: CHOICES[w])
+        known = [word for word in choosing if CHOICES[word] < 2]
+        likely[option][:2] = beside.ordered(likely[option][:2], known, option is LABEL_SCALE)
+    ways = [
+        [(each, "<".join((*words[:2][::step], *words[2:]))) for each, words in likely.items()]
+        for step in (1, -1)
+    ]
+    first, second = likely[option][:2]
+    shown = " and ".join(f"{number:g}" for number in own.distinct_numbers())
+    asked = [
+        Way(f"If {first} chooses the first one, type", ways[0]),
+        Way(f"if {second} does:", ways[1]),
+    ]
+    if options.kind is None:
+        asked = [Way(before, [(KIND, "pairwise"), *typed]) for before, typed in asked]
+        if is_two(verdicts) and is_two(labels):
+            asked.append(Way("if they say pass or fail of both together:", [(KIND, "pass_fail")]))
+    return Question(
+        f"the {'choices' if option is SCALE else 'labels'} between two outputs are {shown}, and"
+        " nothing says which number chooses the first output.",
+        asked,
+    ).at(door)
+
+
+def _likely(cells: Cells) -> list[str]:
+    """What most probably chooses the first output, the second, and a tie if there is one."""
+    words = frozenset(cells.distinct_words())
+    tie = CODES[words]
+    ordered = sorted(words - {tie}, key=lambda word: number_of(word) or 0.0)
+    if tie == "0.5":
+        ordered.reverse()  # the share of the first output: 1 is its win, a half is a tie
+    return [*ordered, *([] if tie is None else [tie])]
 
 
 def _choices(verdicts: Cells, labels: Cells) -> tuple[dict[str, float], list[Finding]]:
@@ -298,7 +373,9 @@ def _numeric(
     if theirs is not None and theirs != ends:
         factor = (ends[1] - ends[0]) / (theirs[1] - theirs[0])
         mapped = (factor, ends[0] - factor * theirs[0])
-    notes.append(_said(ends, guessed, numbers if len(numbers) else given, door))
+    # Labels on the same scale show it too: verdicts from 2 to 4 beside labels from 1 to 5.
+    shown = np.union1d(numbers, given) if theirs is None or not len(numbers) else numbers
+    notes.append(_said(ends, guessed, shown, door))
     return Scales("numeric", ends, (), None, None, mapped, tuple(notes))
 
 

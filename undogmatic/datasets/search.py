@@ -14,8 +14,8 @@ import pandas as pd
 from undogmatic.datasets.cells import EMPTY, FORMULA, NOT_APPLICABLE, NOTHING, fold, number_of
 from undogmatic.datasets.contents import LONGEST_ID, Contents
 from undogmatic.datasets.doors import Door, Doubt
-from undogmatic.datasets.names import MODEL_NAME, side_of, tokens, typed_as
-from undogmatic.datasets.roles import JUDGE, Role, Test
+from undogmatic.datasets.names import MODEL_NAME, is_measured, side_of, tokens, typed_as
+from undogmatic.datasets.roles import JUDGE, TEXT, Role, Test
 from undogmatic.errors import ConfigError
 from undogmatic.records.results import Finding
 from undogmatic.safety.outside import brief
@@ -117,8 +117,23 @@ class Search(Contents):
         """The free column with the first of the role's names that holds what the role needs."""
         holds = role.holds if holds is None else holds
         free = {self.joined[name]: name for name in reversed(self.free())}
-        known = (free[name] for name in role.names if name in free)
+        ways = [free, self._inner_names()] if role is TEXT else [free]
+        known = (way[name] for way in ways for name in role.names if name in way)
         return next((name for name in known if holds(self, name)), None)
+
+    def _inner_names(self) -> dict[str, str]:
+        """The free columns made of fields within objects, by the name of the field alone
+        (`sample.text`), and one that is called a text among other words, as "text" (`Texto da
+        peça`), where there is one so called, and it is not a judge's or a person's."""
+        inner: dict[str, list[str]] = {}
+        for name in self.free():
+            if side_of(name) is not None or is_measured(name):
+                continue
+            if "." in name:
+                inner.setdefault(" ".join(tokens(name.rpartition(".")[2])), []).append(name)
+            elif {*self.names[name]} & {"text", "texto"}:
+                inner.setdefault("text", []).append(name)
+        return {field: names[0] for field, names in inner.items() if len(names) == 1}
 
     def of_side(
         self, role: Role, holds: Test | None = None, but: Collection[str] = ()

@@ -26,6 +26,7 @@ from undogmatic.datasets.columns import (
 )
 from undogmatic.datasets.doors import CHECK, OF_TEXTS, Door, Doubt, Question, Way, spelled
 from undogmatic.datasets.frames import Frame, aligned, read_frame
+from undogmatic.datasets.joined import NONE, by_texts_or_rows
 from undogmatic.datasets.names import side_of, tokens
 from undogmatic.datasets.narrow import of_criterion, parted, with_ids
 from undogmatic.datasets.roles import (
@@ -86,8 +87,6 @@ DOUBTFUL = (
     *("read_swapped", "read_text", "numeric_guess"),
 )
 """What was assumed and may well be otherwise; it is told first."""
-NONE = "none"
-"""What is typed for a role that no column has."""
 _MAY_BE_NONE = ("item", "criterion", "repeat", "order", "confidence", "rater", "failed")
 _OF_LOGS = ("item", "verdict", "rater", "criterion", "repeat", "order", "confidence", "group")
 _LOST_LABELS = (said.FORMULA, said.DATE, said.ERROR)
@@ -237,10 +236,13 @@ class _Builder:
         self.reading = _reading(options)
         frames, options = with_labels(with_ids(frames, options.item, door), options)
         options = _without_roles(frames, options)
+        frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
+        if (joined := by_texts_or_rows(frames, options.item, door)) is not None:
+            frames, options = joined.frames, options.model_copy(update={"item": joined.item})
         self.alone = options.group == NONE
         options = options.model_copy(update={"group": ""}) if self.alone else options
         self.options = options
-        self.frames = aligned(frames, options.item) if len(frames) > 1 else list(frames)
+        self.frames = frames
         self.joined = len({frozenset(frame.cells.columns) for frame in self.frames}) > 1
         self.cells = pd.concat(
             [frame.cells for frame in self.frames], ignore_index=True, sort=False
@@ -421,6 +423,7 @@ class _Builder:
         labels["label"], labels["reason"] = self._values(
             labels, of_labels, scales, by_criterion, "labels"
         )
+        self._tell_acceptable(verdicts, labels, scales)
         labels = labels[~labels["reason"].isin(_NO_LABEL).to_numpy(dtype=bool)]
         lost = labels.loc[labels["reason"].isin(_LOST_LABELS), ["item", "criterion"]]
         if scales.kind == "pairwise":
@@ -845,6 +848,29 @@ class _Builder:
                     facts |= spelled(self.door, SCALE, LABEL_SCALE)
                 self.problems.append(Finding(f"table.{reason}", facts))
         return values, reasons
+
+    def _tell_acceptable(
+        self, verdicts: pd.DataFrame, labels: pd.DataFrame, scales: Scales
+    ) -> None:
+        """Say how often a verdict is one of several categories that a label names. They are no part
+        of the agreement: its chance is that of single labels."""
+        several = labels[(labels["reason"] == said.SEVERAL).to_numpy(dtype=bool)]
+        if several.empty or scales.of_labels is None:
+            return
+        accepted = [
+            {scales.of_labels.get(fold(part)) for part in str(raw).split("|")}
+            for raw in several["raw"]
+        ]
+        keys = ["item", "criterion"]
+        both = several[keys].assign(accepted=accepted).merge(verdicts[[*keys, "verdict"]], on=keys)
+        both = both[both["verdict"].notna()]
+        if both.empty:
+            return
+        shares = verdicts["verdict"].value_counts(normalize=True)
+        met = [one in among for one, among in zip(both["verdict"], both["accepted"], strict=True)]
+        chance = [float(shares.reindex(list(among)).sum()) for among in both["accepted"]]
+        facts = {"n": len(both), "met": sum(met), "chance": float(np.mean(chance))}
+        self.notes.append(Finding("table.acceptable", facts))
 
     # Items
 

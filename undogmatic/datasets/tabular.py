@@ -6,16 +6,20 @@ user's.
 """
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Protocol, runtime_checkable
 
+import pandas as pd
+
 from undogmatic.config.build import build
 from undogmatic.datasets.base import Dataset, make_item, unique
 from undogmatic.datasets.cells import ABSTAINED, EMPTY, NOT_APPLICABLE, NOTHING, read_cell
 from undogmatic.datasets.frames import cells_of
-from undogmatic.datasets.items import find_roles
+from undogmatic.datasets.items import already_judged, find_roles
+from undogmatic.datasets.readers import find
 from undogmatic.datasets.rows import Names, beside_tables, empty, table_file, table_rows, tables_in
 from undogmatic.datasets.scales import typed_scale
 from undogmatic.errors import ConfigError, DataError
@@ -72,6 +76,11 @@ class TextsDataset:
         """The items in file order. Raises DataError naming file and line, ConfigError where it is
         not clear what a column says."""
         notes: list[Finding] = [] if self._passed is None else [self._passed]
+        self.read = notes
+        log = None if self.columns is None else find(self.path)
+        if log is not None:
+            told = {"file": self.path.name, "tool": log.name, "command": self._check()}
+            notes.append(Finding("items.log", told))
         rows = self._plain(notes) if self.columns is None else self._recognised(notes, self.columns)
         named = (
             (place, row if row.get("id") is not None else row | {"id": n}) for place, n, row in rows
@@ -80,9 +89,7 @@ class TextsDataset:
             (place, item_of(place, row, self.inputs, self.label_scale, self.optional))
             for place, row in named
         )
-        items = unique(read, str(self.path))
-        self.read = notes
-        return items
+        return unique(read, str(self.path))
 
     def _plain(self, notes: list[Finding]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """The rows of a table whose columns have our names."""
@@ -99,6 +106,18 @@ class TextsDataset:
             yield numbered
         if notes is not None and not rows:
             notes.append(Finding("table.empty_shard", {"file": file.name}))
+
+    def _judged(self, cells: pd.DataFrame, typed: Mapping[str, Names | None]) -> list[Finding]:
+        """Say that the table holds verdicts, if it does and nothing was said of it."""
+        said = any(note.key == "items.log" for note in self.read)
+        columns = [] if said else [f"`{name}`" for name in already_judged(cells, typed)]
+        told = {"columns": columns[:8], "n": len(columns), "command": self._check()}
+        return [Finding("items.verdicts", told)] if columns else []
+
+    def _check(self) -> str:
+        """The command that checks the verdicts of this table."""
+        of_sheet = [] if self.sheet is None else ["--sheet", self.sheet]
+        return shlex.join(["undogmatic", "check", *map(str, self.files), *of_sheet])
 
     def _id(self, file: Path, number: int) -> str:
         """The id of a row that has none."""
@@ -131,6 +150,7 @@ class TextsDataset:
             if new or n % step == 0:
                 known_by.append(row)
         cells = cells_of(known_by, flat=False)
+        notes += self._judged(cells, typed)
         nested = any(isinstance(row.get("inputs"), dict) for row in known_by)
         found = find_roles(cells, str(self.path), self.inputs, self.optional, typed, nested)
         notes += found.notes

@@ -18,6 +18,13 @@ CHOICES = {
 """The words of a pairwise choice and the places of their categories."""
 TIES = {word for word in alternatives(_WORDS["tie"]) if word.startswith(("tie", "draw", "empat"))}
 """Words that are said of nothing but two that are compared."""
+CODES: dict[frozenset[str], str | None] = {
+    frozenset(("0", "1")): None,
+    frozenset(("0", "0.5", "1")): "0.5",
+    frozenset(("-1", "1")): None,
+    frozenset(("-1", "0", "1")): "0",
+}
+"""Numbers that choose one of two outputs, which of them nobody knows, and the one that is a tie."""
 KNOWN = (
     PASSES
     | FAILS

@@ -1,20 +1,22 @@
 """Puts the labels of several people that stand in one cell into a column for each of them.
 
-A cell may hold an object of raters ({"ana": 4, "ben": 5}), a list of labels ([4, 5, 4]), or how
-many people gave which label ({"yes": 3, "no": 2}). What it holds is known from the cells and from
-a name that says that the column is one of verdicts or labels.
+A cell may hold an object of raters ({"ana": 4, "ben": 5}), a list of labels ([4, 5, 4], or 4;5;4),
+or how many people gave which label ({"yes": 3, "no": 2}). What it holds is known from the cells and
+from a name that says that the column is one of verdicts or labels. Lists of one or more labels in
+which none comes twice are no people's: they name what may be right, and become A|B.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from undogmatic.datasets.cells import fold, is_empty
+from undogmatic.datasets.contents import MOST_CATEGORIES
 from undogmatic.datasets.names import is_measured, side_of
 from undogmatic.datasets.vocabulary import KNOWN
 from undogmatic.errors import DataError
@@ -24,6 +26,10 @@ from undogmatic.safety.outside import Unreadable, brief, json_value
 MOST_VOICES, LONGEST = 200, 40
 """People in one cell, and the letters of one label."""
 MOST_LENGTH = 20_000
+MARKS = (";", "|", ", ")
+"""What stands between several labels in a cell."""
+FEWEST_TOGETHER = 0.1
+"""The share of cells that must hold several labels for the column to be one of lists."""
 
 
 def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]]:
@@ -31,15 +37,22 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
     several, and what is said of that. Raises DataError for shares, which do not say of how many
     people they are."""
     notes: list[Finding] = []
+    known = _said_alone(cells)
     for name in map(str, list(cells.columns)):
         if side_of(name) is None or is_measured(name):
             continue
-        held = [_inside(cell) for cell in cells[name]]
+        held: Sequence[Any] = [_inside(cell) for cell in cells[name]]
+        if not any(value is not None for value in held):
+            held = _parted(cells[name], known)
         filled = [value for value in held if value is not None]
         n_cells = int(cells[name].notna().sum())
         if not filled or len(filled) < n_cells:
             continue
-        made, kind = _columns(name, held, filled, place)
+        if _name_what_may_be_right(filled):
+            joined = [None if value is None else "|".join(map(str, value)) for value in held]
+            cells[name] = pd.Series(joined, dtype=object, index=cells.index)
+            continue
+        made, kind = _columns(name, held, filled, place, known)
         if made is None:
             continue
         at = list(cells.columns).index(name)
@@ -49,6 +62,43 @@ def spread(cells: pd.DataFrame, place: str) -> tuple[pd.DataFrame, list[Finding]
         facts = {"column": f"`{name}`", "columns": [f"`{n}`" for n in made][:8], "n": made.shape[1]}
         notes.append(Finding(f"table.spread_{kind}", facts))
     return cells, notes
+
+
+def _said_alone(cells: pd.DataFrame) -> set[str]:
+    """What a judge says in cells with one word each, by which labels are known."""
+    known: set[str] = set()
+    for name in map(str, cells.columns):
+        if side_of(name) == 1 and not is_measured(name):
+            words = {fold(str(cell)) for cell in cells[name] if not is_empty(cell)}
+            short = max(map(len, words), default=0) <= LONGEST
+            known |= words if short and len(words) <= MOST_CATEGORIES else set()
+    return known
+
+
+def _parted(column: pd.Series, known: Collection[str]) -> list[list[str] | None]:
+    """The labels in cells of text that hold several with one mark between them, of which each is
+    something that the judge says, too; None for all where they do not."""
+    nothing: list[list[str] | None] = [None] * len(column)
+    filled = [str(cell) for cell in column if not is_empty(cell)]
+    for mark in MARKS:
+        if sum(mark in cell for cell in filled) < max(1, FEWEST_TOGETHER * len(filled)):
+            continue
+        if {fold(part) for cell in filled for part in cell.split(mark)} <= {*known, ""}:
+            return [
+                None if is_empty(cell) else [part.strip() for part in str(cell).split(mark)]
+                for cell in column
+            ]
+    return nothing
+
+
+def _name_what_may_be_right(filled: Sequence[Any]) -> bool:
+    """Whether lists are of one label or of several different ones: several people would agree now
+    and then."""
+    if not all(isinstance(value, list) for value in filled):
+        return False
+    lengths = {len(value) for value in filled}
+    once = all(len(set(map(str, value))) == len(value) for value in filled)
+    return once and 1 in lengths and len(lengths) > 1
 
 
 def _inside(cell: Any) -> dict[str, Any] | list[Any] | None:
@@ -73,7 +123,7 @@ def _inside(cell: Any) -> dict[str, Any] | list[Any] | None:
 
 
 def _columns(
-    name: str, held: Sequence[Any], filled: Sequence[Any], place: str
+    name: str, held: Sequence[Any], filled: Sequence[Any], place: str, known: Collection[str]
 ) -> tuple[pd.DataFrame | None, str]:
     """The columns in place of one, and what its cells were: of raters, a list or votes."""
     if all(isinstance(value, list) for value in filled):
@@ -90,7 +140,7 @@ def _columns(
         return None, ""
     numbers = [each for value in filled for each in value.values()]
     counts = all(isinstance(each, int) and not isinstance(each, bool) for each in numbers)
-    if _are_labels(keys) and all(isinstance(each, int | float) for each in numbers):
+    if _are_labels(keys, known) and all(isinstance(each, int | float) for each in numbers):
         if not counts:
             raise DataError(
                 f"{place}: `{name}` holds shares of people ({brief(str(filled[0]), 60)}), which do"
@@ -106,9 +156,10 @@ def _label(value: dict[str, Any] | None, key: str) -> Any:
     return None if value is None else {str(k): v for k, v in value.items()}.get(key)
 
 
-def _are_labels(keys: Sequence[str]) -> bool:
+def _are_labels(keys: Sequence[str], known: Collection[str]) -> bool:
     """Whether the keys of objects are labels, and no names of raters."""
-    return all(fold(key) in KNOWN or key.lstrip("-").isdigit() for key in keys)
+    said = {*map(fold, keys)} <= {*known}
+    return said or all(fold(key) in KNOWN or key.lstrip("-").isdigit() for key in keys)
 
 
 def _of_votes(name: str, held: Sequence[dict[str, int] | None]) -> pd.DataFrame:

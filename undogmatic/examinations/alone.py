@@ -108,7 +108,11 @@ def _tell_alone(own: JudgeView, told: Told, options: CheckOptions) -> None:
     known = ~np.isnan(agreed) & ~np.isnan(unsure)
     codes = rows["code"].to_numpy()
     n = np.unique(codes[known]).size
-    asked = {"rate": rate, "confidence": confidence, "single": int(n == known.sum())}
+    asked: dict[str, Any] = {
+        "rate": rate,
+        "confidence": confidence,
+        "single": int(n == known.sum()),
+    }
     tried = unsure[known], agreed[known], rate, confidence
     found = conformal.find_threshold(*tried, groups=codes[known]) if n >= needed else None
     if found is None or not found.steps:

@@ -37,6 +37,7 @@ from undogmatic.stats.surface import (
     fallen_together,
     letters,
     signatures,
+    without_shared,
 )
 
 TOGETHER = ("group", "precedent", "source")
@@ -191,8 +192,9 @@ def _whole(item: Item, varied: Sequence[str]) -> str:
 def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[Group]:
     """The groups of the items, in order of appearance.
 
-    Of several inputs those count for likeness that are not the same in all items: an instruction
-    that all share ties nothing. One that is long enough (`stats.surface.enough`), such as a source
+    Of several inputs those count for likeness that are not the same in all items, and of each what
+    most of them do not share (`stats.surface.without_shared`): an instruction that stands in all or
+    before all ties nothing. One that is long enough (`stats.surface.enough`), such as a source
     that was summarised several times, ties those items whose own it nearly is.
     """
     designed, copied = [], _copied(items, varied)
@@ -228,14 +230,22 @@ def groups(items: Sequence[Item], varied: Sequence[str] | None = None) -> list[G
 
 def _copied(items: Sequence[Item], given: Sequence[str] | None) -> list[list[Mark]]:
     varied = _varied(items) if given is None else given
-    wholes = [_whole(item, varied) for item in items]
+    bare = {name: _bare([item.inputs.get(name) for item in items]) for name in varied}
+    shown = zip(*bare.values(), strict=True) if bare else ((),) * len(items)
+    wholes = ["\n\n".join(text for text in texts if text is not None) for texts in shown]
     marks: list[list[Mark]] = [[("copies", place)] for place in copies(tuple(wholes))]
     for name in varied if len(varied) > 1 else ():
-        texts = tuple(item.inputs.get(name, "") for item in items)
+        texts = tuple(text or "" for text in bare[name])
         for own, place in zip(marks, copies(texts), strict=True):
             if enough(texts[place]):
                 own.append(("copies", (name, place)))
     return marks
+
+
+def _bare(texts: Sequence[str | None]) -> list[str | None]:
+    """The texts without what most of them share, as in a check (`datasets.together`)."""
+    rest = iter(without_shared([text for text in texts if text is not None]))
+    return [None if text is None else next(rest) for text in texts]
 
 
 NAME = "units"

@@ -96,6 +96,8 @@ FORMS = {
     "fenced drawing": f"```\n{DRAWN}\n```",
     "paths": "\n".join(arrows(TREE)),
     "links": "\n".join(links(TREE)),
+    "behind reasoning": f"<think>A -> B -> C, or {{'name': 'D'}}?</think>\n{outline(TREE)}",
+    "behind the end of reasoning": f"A -> B\nC -> D\n</think>\n{json.dumps(as_json(TREE))}",
 }
 
 
@@ -120,7 +122,7 @@ BROKEN: dict[str, list[Any]] = {
             f"```json\n{json.dumps(as_json(TREE), indent=2)[:80]}",
             f"```\n{DRAWN}",
         ),
-        *('{"name": "All Ev', "All Events -> Singlets ->"),
+        *('{"name": "All Ev', "All Events -> Singlets ->", "<think>All Events -> Singlets"),
     ],
     "cyclic": [
         *("A -> B\nB -> C\nC -> A", "All -> A\nA -> B\nB -> A"),

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, NamedTuple
 
+from undogmatic.records.answers import without_reasoning
 from undogmatic.safety.outside import Unreadable, brief, json_value
 
 Defect = Literal["empty", "truncated", "cyclic", "too_deep", "too_wide", "not_a_hierarchy"]
@@ -273,7 +274,9 @@ def parse(answer: Any) -> Gate:
     it is empty, truncated, cyclic, too deep, too wide, or not a hierarchy."""
     if isinstance(answer, Mapping | list):
         return from_value(answer)
-    text = answer.strip() if isinstance(answer, str) else ""
+    text = without_reasoning(answer) if isinstance(answer, str) else ""
+    if not text and isinstance(answer, str) and answer.strip():
+        raise Malformed("truncated", "the answer ends inside its reasoning")
     if not text:
         what = "the answer has no words" if isinstance(answer, str) else "there is no answer"
         raise Malformed(

@@ -1,10 +1,10 @@
 """Reads experiments of LangSmith as its SDK and its page write them as tables (`feedback.NAME`),
 and lists of feedback as its API answers them.
 
-LangSmith does not write down which model judged, so the judge is `langsmith`, or `langsmith model`
-and `langsmith api` where the source of the feedback is known. Feedback that was given on the page
-(the source "app") is a person's label; of a table a column that a person filled is known by its
-name (`feedback.human_correctness`).
+LangSmith does not write down which model judged, so the judge is called as its column of feedback
+(`feedback.correctness`), or `langsmith model` and `langsmith api` in a list of feedback. Feedback
+that was given on the page (the source "app") is a person's label; of a table a column that a person
+filled is known by its name (`feedback.human_correctness`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,7 +63,7 @@ def _of_table(given: Given) -> Iterator[Row]:
             value = cell(as_number(record.get(_FEEDBACK + criterion)))
             why = record.get("error") or "no feedback of this name"
             said = {"reason": str(why)} if value is None else {"verdict": value}
-            yield about | {"judge": "langsmith", "criterion": criterion} | said
+            yield about | {"judge": _FEEDBACK + criterion, "criterion": criterion} | said
 
 
 def _part(record: Mapping[str, Any], prefix: str) -> str | None:
