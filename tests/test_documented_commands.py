@@ -100,6 +100,7 @@ RUN: dict[str, Sequence[str]] = {
     "undogmatic precedents my.jsonl": [],
     "undogmatic precedents my.jsonl precedents.describes=words": [],
     "undogmatic demo": [],
+    "undogmatic plan --prevalence .1 --agreement .9": [],
     'undogmatic init --rubric "how polite is the answer" --scale 1-5 --inputs question,answer': [],
     "undogmatic report RUN --language pt --format pdf": ["--format", "md"],
     "undogmatic check verdicts.csv": [],
@@ -190,7 +191,10 @@ WHY_NOT = {
             " card.svg --judge-config model=gpt-5 prompt=@prompt.txt"
         ),
     ],
-    "serves a page until it is stopped; tests/review/test_page.py": ["undogmatic label FILE"],
+    "serves a page until it is stopped; tests/review/test_page.py": [
+        "undogmatic label FILE",
+        "undogmatic label FILE --by COLUMN --random 130",
+    ],
     "needs a run of some hundred texts, and embeddings; tests/fit/test_distill.py": [
         "undogmatic distill",
         "undogmatic distill RUN --out student.safetensors",

@@ -499,12 +499,12 @@ def test_words_that_stand_beside_each_other_are_suggested_as_the_same() -> None:
 
 def test_each_column_is_explained_with_why_and_what_else_it_may_be() -> None:
     Path("a.csv").write_text(csv({"judge": near, "ana": grade, "judge_seconds": grade}))
-    found, question = explain.explained([read_frame("a.csv")], TableOptions())
+    found, question = explain.roles_of_columns([read_frame("a.csv")], TableOptions())
     roles = {each.name: (each.role, each.why) for each in found}
     assert question is not None
     assert roles["judge_seconds"] == ("slice", "measured")
     assert (roles["text"][0], roles["judge"][0]) == ("text", "judge")
-    found, question = explain.explained([read_frame("a.csv")], TableOptions(human=("ana",)))
+    found, question = explain.roles_of_columns([read_frame("a.csv")], TableOptions(human=("ana",)))
     roles = {each.name: (each.role, each.why) for each in found}
     assert question is None
     assert roles["judge"] == ("judge", "by_name")

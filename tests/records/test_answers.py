@@ -176,6 +176,9 @@ def test_an_endless_answer_ends(answer: str) -> None:
         "<think>" * 50_000 + '{"a": 1}' + "</reasoning>" * 50_000,
         '{"a": {' * 30_000 + '"' * 100_001,
         "[" * 100_000,
+        "```" + " " * 90_000 + "x",
+        "```" + "a" * 90_000,
+        "[[" + " " * 90_000 + "x",
     ],
 )
 def test_what_no_model_should_say_is_read_in_steps_that_grow_with_it(hostile: str) -> None:
@@ -183,6 +186,8 @@ def test_what_no_model_should_say_is_read_in_steps_that_grow_with_it(hostile: st
     from every place behind it."""
     with pytest.raises(Unreadable):
         json_in(hostile, ["score"])
+    assert len(verdicts_of(hostile)) <= 1
+    assert is_raw(" " * 90_000 + hostile[:100]) in (True, False)
 
 
 @pytest.mark.parametrize(

@@ -174,11 +174,13 @@ class SurfaceRival:
             return None
         if self.shared is not None and self.shared.share is not None:
             people = self.shared.people.value
-            beyond = (self.shared.share.low - LEAST_SHARE) / (1 - LEAST_SHARE)
+            share = self.shared.share
+            beyond = (min(share.low, share.worst_low) - LEAST_SHARE) / (1 - LEAST_SHARE)
             return people * min(max(beyond, 0.0), 1.0)
         if self.unmeasured or self.at_equal is None:
             return None
-        return max(0.0, (self.at_equal.low - self.least_left) / (1 - self.least_left))
+        left = min(self.at_equal.low, self.at_equal.worst_low)
+        return max(0.0, (left - self.least_left) / (1 - self.least_left))
 
     @property
     def predicts(self) -> bool:

@@ -35,6 +35,9 @@ _FINAL = "<|channel|>final<|message|>"
 """Where the answer begins in a format with channels, of which the others hold reasoning."""
 _CONTROL = re.compile(r"<\|(?:end|return|im_end|eot_id|endoftext)\|>\s*\Z")
 
+# A quantifier with a second plus gives nothing back: two that may take the same blanks would else
+# try every way to share them, which of a hundred thousand takes minutes.
+_FENCED = re.compile(r"```[ \t]*+\w*+[ \t]*+\n?(.*)```", re.DOTALL)
 _OPENS = re.compile(r"\{\s*[\"'}]")
 _QUOTED = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 """A text in double quotes, or from a quote on to the end: were a quote that is never closed left
@@ -126,7 +129,7 @@ def json_in(text: str, wanted: Collection[str] = ()) -> Any:
 def _json(text: str) -> Any:
     """The value of a text that is JSON but for what models get wrong: a comma before a closing
     bracket, single quotes, a fence around it, a JSON text within a string. Raises Unreadable."""
-    if fenced := re.fullmatch(r"```[ \t]*\w*[ \t]*\n?(.*)```", text, re.DOTALL):
+    if fenced := _FENCED.fullmatch(text):
         text = fenced[1].strip()
     try:
         value = json_value(text)
@@ -262,7 +265,7 @@ _KEY = (
     "score|rating|grade|verdict|answer|label|choice|winner|decision|judge?ment|preference|nota"
     "|veredito|pontuação|classificação|decisão|resposta|rótulo|avaliação|escolha|vencedor"
 )
-_MARKED = re.compile(r"\[\[\s*([^\[\]]{1,30}?)\s*\]\]")
+_MARKED = re.compile(r"\[\[\s*+([^\[\]\s](?:[^\[\]]{0,28}?[^\[\]\s])?)\s*+\]\]")
 _TELLS = re.compile(
     rf"(?:\b(?P<of>[^\W\d_]+)[ _-])?\b(?P<key>{_KEY})\b(?:\s?\([^()\n]{{1,30}}\)|\sout of \d+)?"
     r"[*_\"'`)\]]{0,4}\s{0,2}"
@@ -413,7 +416,8 @@ def _bare(text: str) -> str:
 # Cells that hold an answer as the model gave it
 
 _RAW = re.compile(
-    rf"\s*(?:\ufeff|\{{|```|<(?:{_TAGS})>|\[\[|[*_\"'# ]*(?:[^\W\d_]+ )?(?:{_KEY})\b[*_\"' ]*[:=])",
+    rf"\s*+(?:\ufeff|\{{|```|<(?:{_TAGS})>|\[\["
+    rf"|[*_\"'# ]*+(?:[^\W\d_]+ )?(?:{_KEY})\b[*_\"' ]*+[:=])",
     re.IGNORECASE,
 )
 _RAW_AT_END = re.compile(

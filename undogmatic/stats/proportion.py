@@ -87,16 +87,15 @@ def middle(one: Estimate, other: Estimate, *, apart: bool) -> Estimate:
         for ends in ((one.low, other.low), (one.high, other.high))
     )
     reach = np.linalg.norm if apart else np.sum
-    return one.replace(
-        value=value,
-        low=float(max(0.0, value - reach(below))),
-        high=float(min(1.0, value + reach(above))),
-        n=one.n + other.n,
-        n_groups=one.n_groups + other.n_groups,
-        worst=(one.worst_low + other.worst_low) / 2 if one.worst is not None else None,
-        best=(one.best_high + other.best_high) / 2 if one.best is not None else None,
-        se=float("nan"),
-        df=float("nan"),
+    low, high = max(0.0, value - float(reach(below))), min(1.0, value + float(reach(above)))
+    found = Estimate(
+        value, low, high, one.level, one.n_groups + other.n_groups, one.n + other.n, unit="share"
+    )
+    if one.worst is None and other.worst is None:
+        return found
+    return found.replace(
+        worst=min(low, (one.worst_low + other.worst_low) / 2),
+        best=max(high, (one.best_high + other.best_high) / 2),
     )
 
 
