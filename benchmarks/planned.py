@@ -6,7 +6,7 @@ labels as it names for a chance of 50, 80 and 90 %.
 The judge and a person are each a copy of what the items deserve with errors, such that they agree
 on the announced share of either label; texts are drawn without regard to either. Each row is a
 check of a whole file: of labels drawn at random, and of labels drawn evenly from the verdicts on
-2,000 items.
+600 items.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from undogmatic.stats.planning import TwoKinds
 RESULTS = Path(__file__).with_name("results") / "planned.csv"
 CELLS = ((0.5, 0.8), (0.5, 0.9), (0.3, 0.85), (0.1, 0.9), (0.1, 0.95))
 CHANCES = (0.5, 0.8, 0.9)
-ALL = 2000
+ALL = 600
 COLUMNS = ("rarer", "right", "drawn", "announced", "labels", "seeds", "yes")
 
 

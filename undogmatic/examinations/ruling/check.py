@@ -187,7 +187,9 @@ class CheckFacts:
             values |= a.estimate.values("value") | {"level": a.estimate.level}
         if a.raw is None:
             return Finding("check.agrees_in_order", values)
-        return Finding("check.agrees_in_share", values | {"raw": a.raw.value})
+        drawn = self.own.stands_for is not None
+        key = "check.agrees_in_drawn" if drawn else "check.agrees_in_share"
+        return Finding(key, values | {"raw": a.raw.value})
 
 
 def truth_among(agreement: float) -> float:
@@ -324,8 +326,13 @@ def _settle_rare(facts: CheckFacts) -> Finding:
     more = 2 * kinds.FEWEST_RARER
     judge = facts.own.judge
     drawn = judge in table.columns and facts.labelled + more <= facts.judged
-    values = {"label": label_of(table, by=judge if drawn else None, n=more), "more": more}
-    return Finding("check.settle_rare" if drawn else "check.settle_rare_more", values)
+    label = label_of(table, by=judge if drawn else None, n=more)
+    if drawn:
+        return Finding("check.settle_rare", {"label": label, "more": more})
+    rarer = known(facts.agreement.rarer)
+    lacking = kinds.FEWEST_RARER - int(rarer.items)
+    values = {"label": label, "lacking": lacking, "category": rarer.category}
+    return Finding("check.settle_rare_more", values)
 
 
 def _settle_no_labels(facts: CheckFacts) -> Finding:
