@@ -254,12 +254,12 @@ def test_the_better_of_two_prompts_and_whether_that_is_real_stand_on_the_first_s
         done = typed("undogmatic.cli", *words.split(), folder=tmp_path, OPENAI_API_KEY="none")
     assert done.returncode == 0, done.stderr
     report = Report(tmp_path / "out" / "report.html", done.stdout)
-    best = re.findall(r"(\w+) ranks first of 2", report.printed)
-    assert best == ["anchored_en"] or not far
+    # Of forty texts with one person's labels no judge is believed yet, and the better one is named.
+    ranks = re.search(r"\w+ ranks (first of 2|the texts better than every other)", report.printed)
+    assert ranks is not None
+    assert ranks[0].startswith("anchored_en") or not far
     for screen in report.first_screens():
-        assert said(" ".join(report.verdict), screen) and said(
-            f"{best[0]} ranks first of 2", screen
-        )
+        assert said(" ".join(report.verdict), screen) and said(ranks[0], screen)
         assert [said(words, screen) for words in ("by more than chance", "may be chance")] == [
             far,
             not far,

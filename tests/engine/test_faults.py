@@ -227,7 +227,7 @@ READABLE = (
     "a finish reason that is a list; an error that is a number; a NUL in the rationale; a cost"
     " below 0; a cost that is huge; a usage that is a list; an id that is an object; gzip that is"
     " good; the key in the rationale; the key, escaped; the key in a header; nesting that just"
-    " passes; tokens that are huge"
+    " passes; tokens that are huge; a score that is a text"
 ).split("; ")
 
 

@@ -231,7 +231,7 @@ def test_categories_are_held_against_labels_as_a_check_does(
     assert (evidence.kind, evidence.categories) == (kind, names)
     result = Reading(configured("labelled")(judged, np.random.default_rng(0))[0])
     assert result.standing == "supported" and result.headline in result.result.metrics
-    assert [figure.name for figure in result.drawings] == ["confusion"]
+    assert [figure.name for figure in result.drawings] == ["questions", "confusion"]
 
 
 def test_scores_at_the_two_ends_alone_are_pass_and_fail() -> None:

@@ -75,7 +75,7 @@ def test_each_type_of_result_is_on_the_page(
         assert (tmp_path / "figures" / f"invented_{figure}.png").is_file()
         assert words.text(f"invented.caption_{figure}") in page
     # Its three pictures, and the confusion matrix of verdicts and labels.
-    assert page.count("data:image/png;base64") == 4
+    assert page.count("data:image/png;base64") == 5
 
 
 def test_its_sentence_stands_on_the_terminal_and_on_the_card(
