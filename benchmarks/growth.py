@@ -44,9 +44,9 @@ N, SMALL = 20_000, 5_000
 FEW = 1_600
 """Rows of the measurement that is taken off: more than the word counter is ever fitted to, and a
 student here."""
-SEEN, OF_START = 0.25, 0.3
-"""Seconds for the rows of n, and share of the start, below which nothing can be said of growth: one
-start took 2.7 to 4.2 seconds of a processor, with other work beside it."""
+SEEN, OF_START = 0.25, 0.05
+"""Seconds for the rows of n, and share of the start, below which nothing can be said of growth: a
+start takes as much more or less."""
 BLOCK = 10_000
 """Rows that are made at a time."""
 FAULT = 5.0

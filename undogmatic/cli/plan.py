@@ -2,11 +2,14 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from undogmatic.cli.numbers import of_check
 from undogmatic.errors import ConfigError
 from undogmatic.safety.outside import brief
+
+if TYPE_CHECKING:
+    from undogmatic.stats.planning import Expected
 
 CHANCES = (0.5, 0.8, 0.9)
 
@@ -82,34 +85,22 @@ def run(typed: argparse.Namespace) -> None:
             " it out."
         )
     options = made(CheckOptions, {"least": typed.least, "level": typed.level}, "plan")
-    asked = options.least_of(typed.kind)
-    ways: dict[str, planning.Expected] = {}
-    if typed.kind == "numeric":
-        ways["random"] = planning.Order(typed.agreement)
-    else:
-        share = 0.5 if typed.prevalence is None else typed.prevalence
-        rarer = min(share, 1 - share)
-        fewest = kinds.FEWEST_RARER if rarer < kinds.MINOR else 0
-        ways["random"] = planning.TwoKinds(rarer, typed.agreement, fewest=fewest)
-        if typed.kind == "pass_fail":
-            ways["by_verdict"] = planning.TwoKinds(rarer, typed.agreement, True, fewest)
-
+    least = options.least_of(typed.kind)
+    share = typed.prevalence or 0.5
+    rarer = min(share, 1 - share)
+    fewest = kinds.FEWEST_RARER if rarer < kinds.MINOR else 0
+    ways = _ways(typed.kind, typed.agreement, rarer, fewest)
     needed = {
         name: planning.labels_needed(
-            way, asked, surface.least_left, CHANCES, level=typed.level, fewest=kinds.FEWEST
+            way, least, surface.least_left, CHANCES, level=typed.level, fewest=kinds.FEWEST
         )
         for name, way in ways.items()
     }
     words = Words(typed.language, [Path(__file__).with_name("plan.texts.yaml")])
-    expected = ways["random"]
-    facts = {
-        "agreement": typed.agreement,
-        "value": expected.agreement,
-        "least": asked,
-        "rarer": getattr(expected, "rarer", 0.5),
-    }
+    value = ways["random"].agreement
+    facts = {"agreement": typed.agreement, "value": value, "least": least, "rarer": rarer}
     put([words.text(f"plan.expects_{typed.kind}", **facts)])
-    if expected.agreement <= asked or None in needed["random"]:
+    if value <= least or None in needed["random"]:
         put([words.text("plan.never", most=planning.MOST, **facts)])
         return
     print()
@@ -118,8 +109,19 @@ def run(typed: argparse.Namespace) -> None:
         shown = "".join(f"{numbers[place] or '—':>24}" for numbers in needed.values())
         print(f"{words.text('plan.chance', chance=chance):<17}{shown}")
     print()
-    one = getattr(expected, "fewest", 0)
-    put([words.text("plan.means"), *([words.text("plan.rare", few=one)] if one else [])])
+    put([words.text("plan.means"), *([words.text("plan.rare", few=fewest)] if fewest else [])])
     # The fewest labels; where both ways take as many, the one that needs no verdicts beforehand.
     way = min(ways, key=lambda name: needed[name][1] or planning.MOST)
     put([words.text(f"plan.next_{way}", n=needed[way][1] or 0)])
+
+
+def _ways(kind: str, agreement: float, rarer: float, fewest: int) -> "dict[str, Expected]":
+    """The judge that is expected, by each way in which labels may be drawn."""
+    from undogmatic.stats.planning import Order, TwoKinds
+
+    if kind == "numeric":
+        return {"random": Order(agreement)}
+    random = TwoKinds(rarer, agreement, fewest=fewest)
+    if kind == "pairwise":
+        return {"random": random}
+    return {"random": random, "by_verdict": TwoKinds(rarer, agreement, True, fewest)}

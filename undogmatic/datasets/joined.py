@@ -155,13 +155,14 @@ def _in_doubt(
     except DataError:
         return Doubt(ITEM, f"{why}. Columns: {', '.join(columns)}").at(door)
     n = len(frames[0].cells)
-    for name, held in marks.items():
-        other = next(own for own in held[1:] if own != held[0])
-        row = next(at for at in range(n) if held[0][at] != other[at])
-        shown = brief(str(frames[0].cells[name].iloc[row]), 40)
-        why += f"; both have a column `{name}`, which differs from row {row + 1} on ({shown})"
-        return Doubt(ITEM, f"{why}. Columns: {', '.join(columns)}").at(door)
-    return Question(
-        f"{why}. Each has {n:,} rows.",
-        [Way("If they are about the same items in the same order, type", [(ITEM, NONE)])],
-    ).at(door)
+    if not marks:
+        return Question(
+            f"{why}. Each has {n:,} rows.",
+            [Way("If they are about the same items in the same order, type", [(ITEM, NONE)])],
+        ).at(door)
+    name, (first, *others) = next(iter(marks.items()))
+    other = next(own for own in others if own != first)
+    row = next(at for at in range(n) if first[at] != other[at])
+    shown = brief(str(frames[0].cells[name].iloc[row]), 40)
+    why += f"; both have a column `{name}`, which differs from row {row + 1} on ({shown})"
+    return Doubt(ITEM, f"{why}. Columns: {', '.join(columns)}").at(door)

@@ -274,23 +274,17 @@ def forest(data: Data, pen: Pen) -> None:
     reference?: float, x_label"""
     values = np.asarray(data["estimate"], dtype=float)
     ax = pen.plot(max(2.6, 0.48 * len(values) + 1.5))
-    look: dict[str, Any] = {
-        "color": BLUE,
-        "ecolor": BLUE,
-        "elinewidth": 1.8,
-        "capsize": 4,
-        "markersize": 7,
-    }
-    ax.errorbar(values, range(len(values)), xerr=_whisker_lengths(values, data), fmt="s", **look)
+    look: dict[str, Any] = {"elinewidth": 1.8, "capsize": 4, "markersize": 7}
+    least = np.asarray(data.get("least", np.full(values.size, -np.inf)), dtype=float)
+    passes = np.asarray(data["low"], dtype=float) > least
+    whiskers = _whisker_lengths(values, data)
+    for place, value in enumerate(values):
+        colour = BLUE if passes[place] or "least" not in data else VERMILLION
+        own = None if whiskers is None else whiskers[:, [place]]
+        ax.errorbar([value], [place], xerr=own, fmt="s", color=colour, ecolor=colour, **look)
     if "least" in data:
-        least, low = (np.asarray(data[key], dtype=float) for key in ("least", "low"))
-        fails = np.flatnonzero(~(low > least))
-        look |= {"color": VERMILLION, "ecolor": VERMILLION}
-        whiskers = _whisker_lengths(values, data)
-        failing = None if whiskers is None else whiskers[:, fails]
-        ax.errorbar(values[fails], fails, xerr=failing, fmt="s", **look)
         marks = {"color": INK, "markersize": 24, "markeredgewidth": 2.5, "linestyle": "none"}
-        ax.plot(least, range(len(values)), marker="|", label=pen.text("least"), **marks)
+        ax.plot(least, range(values.size), marker="|", label=pen.text("least"), **marks)
         pen.legend(ax)
     pen.name(ax, [pen.group(name) for name in data["labels"]], data["x_label"], data.get("limits"))
     ax.set_ylim(len(values) - 0.4, -0.6)

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from undogmatic.stats.checks import Rng
 
 MOST_VALUES = 20
@@ -20,14 +18,15 @@ def evenly(values: Sequence[str], n: int, rng: Rng) -> list[int]:
     Returns:
         The drawn places, in the order in which they were drawn.
     """
-    order = rng.permutation(len(values))
-    names, of_value = np.unique(np.asarray(values, dtype=str), return_inverse=True)
-    shares = np.zeros(names.size, dtype=int)
-    sizes, left = np.bincount(of_value, minlength=names.size), n
+    order = rng.permutation(len(values)).tolist()
+    places: dict[str, list[int]] = {}
+    for place in order:
+        places.setdefault(values[place], []).append(place)
+    drawn: set[int] = set()
     # The rarest values first: what they lack is shared by the others.
-    for rank, value in enumerate(np.argsort(sizes, kind="stable")):
-        shares[value] = min(sizes[value], left // (names.size - rank))
-        left -= shares[value]
-    chosen = [order[of_value[order] == value][: shares[value]] for value in range(names.size)]
-    drawn = set(np.concatenate(chosen).tolist())
-    return [int(place) for place in order if int(place) in drawn]
+    by_size = sorted(places.values(), key=len)
+    for done, of_value in enumerate(by_size):
+        still_to_come = len(by_size) - done
+        share = (n - len(drawn)) // still_to_come
+        drawn.update(of_value[:share])
+    return [place for place in order if place in drawn]

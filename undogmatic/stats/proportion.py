@@ -1,6 +1,7 @@
 """A share of items with its interval, whether it keeps what was promised of it, and scores of
 intervals."""
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -82,12 +83,14 @@ def middle(one: Estimate, other: Estimate, *, apart: bool) -> Estimate:
         doi:10.1002/sim.3095, for limits of a sum from the limits of its terms.
     """
     value = (one.value + other.value) / 2
-    below, above = (
-        np.array([abs(each.value - end) for each, end in zip((one, other), ends, strict=True)]) / 2
-        for ends in ((one.low, other.low), (one.high, other.high))
+    below = one.value - one.low, other.value - other.low
+    above = one.high - one.value, other.high - other.value
+    # Errors that are independent add as squares, those that go together plainly.
+    reach_below, reach_above = (
+        math.hypot(*ends) if apart else sum(ends) for ends in (below, above)
     )
-    reach = np.linalg.norm if apart else np.sum
-    low, high = max(0.0, value - float(reach(below))), min(1.0, value + float(reach(above)))
+    low = max(0.0, value - reach_below / 2)
+    high = min(1.0, value + reach_above / 2)
     found = Estimate(
         value, low, high, one.level, one.n_groups + other.n_groups, one.n + other.n, unit="share"
     )
